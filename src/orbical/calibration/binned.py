@@ -1,0 +1,231 @@
+"""Calibration error over bins of confidence, and the numbers of a reliability diagram.
+
+Bins are `(lo, hi]`, the first one closed at 0. Counts are int64 and sums float64 for every input
+dtype. Everything reduces over the last axis and broadcasts over leading ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError, unknown_name
+from . import sorting
+from .inputs import ArrayLike, pair, working_float
+
+_BLOCK = {"cpu": 1 << 16}
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """The numbers of a reliability diagram, for each of B bins.
+
+    Attributes:
+        edges: `[..., B+1]` float64; bin b is `(edges[b], edges[b+1]]`, the first closed at 0.
+        count: `[..., B]` int64, samples in the bin.
+        share: `[..., B]` float64, the bin's share of all samples (of all weight, if weighted).
+        confidence: `[..., B]` float64, mean confidence; NaN in an empty bin.
+        accuracy: `[..., B]` float64, (weighted) share of correct samples; NaN in an empty bin.
+    """
+
+    edges: Tensor
+    count: Tensor
+    share: Tensor
+    confidence: Tensor
+    accuracy: Tensor
+
+    @property
+    def gap(self) -> Tensor:
+        """Accuracy minus confidence: negative where the model is over-confident."""
+        return self.accuracy - self.confidence
+
+
+def bin_index(confidence: Tensor, bins: int) -> Tensor:
+    """Return the index of the equal-width bin `(j/bins, (j+1)/bins]` that holds each value.
+
+    An edge is the number nearest to `j / bins` in the dtype of `confidence`, so that 0.2 lies on
+    the edge 0.2 in float32 too. 0 belongs to the first bin.
+
+    >>> bin_index(torch.tensor([0.0, 0.2, 0.21, 1.0]), 5)
+    tensor([0, 0, 1, 4])
+    """
+    values, dtype = working_float(confidence), confidence.dtype
+    index = (values * bins).ceil_().sub_(1).clamp_(0, bins - 1)
+    # Rounding of the product can miss by one bin: the edges decide.
+    lower = (index / bins).to(dtype).to(values.dtype)
+    upper = ((index + 1) / bins).to(dtype).to(values.dtype)
+    index = index - (values <= lower).to(values.dtype) + (values > upper).to(values.dtype)
+    return index.clamp_(0, bins - 1).long()
+
+
+def _blocks(rows: int, columns: int, device: str) -> Iterator[tuple[slice, slice]]:
+    size = _BLOCK.get(device, 1 << 26)
+    width = min(columns, size)
+    height = max(1, size // width)
+    for top in range(0, rows, height):
+        for left in range(0, columns, width):
+            yield slice(top, top + height), slice(left, left + width)
+
+
+def _checked_bins(bins: int) -> int:
+    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
+        raise InputError(f"bins: expected a whole number >= 1, got {bins!r}")
+    return bins
+
+
+def _equal_mass_edges(confidence: Tensor, weights: Tensor | None, bins: int) -> Tensor:
+    """Return `[R, B+1]` edges of which the inner ones are quantiles among the values themselves."""
+    ordered, order = sorting.ascending(confidence)
+    rows, size = ordered.shape
+    steps = torch.arange(1, bins, device=ordered.device)
+    if weights is None:
+        place = (-(-steps * size // bins) - 1).clamp_(min=0).expand(rows, -1)
+    else:
+        mass = weights.gather(-1, order).cumsum(-1)
+        place = torch.searchsorted(mass * bins, steps * mass[:, -1:]).clamp_(max=size - 1)
+    inner = ordered.gather(-1, place)
+    zero, one = inner.new_zeros(rows, 1), inner.new_ones(rows, 1)
+    return torch.cat([zero, inner, one], dim=-1)
+
+
+def reliability(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    binning: str = "width",
+    weights: ArrayLike | None = None,
+) -> Reliability:
+    """Return the numbers of a reliability diagram: count, confidence and accuracy by bin.
+
+    Bins are `(lo, hi]`, the first closed at 0. With `binning="mass"` the inner edges are the
+    values at ranks `ceil(j N / bins)`; equal confidences share a bin, so a heavily tied value
+    leaves bins empty rather than being split in an arbitrary order.
+
+    Args:
+        confidence: `[..., N]` in [0, 1].
+        correct: `[..., N]` boolean, or values in [0, 1].
+        bins: the number of bins.
+        binning: "width" (equal width) or "mass" (equal mass).
+        weights: `[..., N]` sample weights >= 0.
+
+    >>> diagram = reliability([0.2, 0.4, 0.9, 0.9], [False, True, True, False], bins=2)
+    >>> diagram.count, diagram.accuracy
+    (tensor([2, 2]), tensor([0.5000, 0.5000], dtype=torch.float64))
+    """
+    _checked_bins(bins)
+    if binning not in ("width", "mass"):
+        raise unknown_name("binning", binning, ("width", "mass"))
+    confidence, correct, mass = pair(confidence, correct, weights=weights)
+    shape = confidence.shape
+    values = confidence.detach().reshape(-1, shape[-1])
+    hits = correct.detach().reshape(-1, shape[-1])
+    mass = None if mass is None else mass.reshape(-1, shape[-1])
+    if binning == "mass":
+        edges = _equal_mass_edges(values, mass, bins)
+    else:
+        edges = torch.arange(bins + 1, device=values.device, dtype=torch.float64) / bins
+        edges = edges.expand(len(values), -1)
+    count, total, sum_confidence, sum_correct = _bin_sums(
+        values, hits, mass, bins, edges if binning == "mass" else None
+    )
+    leading = (*shape[:-1], -1)
+    return Reliability(
+        edges=edges.to(torch.float64).reshape(leading),
+        count=count.reshape(leading),
+        share=(total / total.sum(-1, keepdim=True)).reshape(leading),
+        confidence=(sum_confidence / total).reshape(leading),
+        accuracy=(sum_correct / total).reshape(leading),
+    )
+
+
+def _bin_sums(
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, edges: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return `[R, B]` counts (int64), weights, sums of confidence and of correct (float64)."""
+    rows, size = confidence.shape
+    device = confidence.device
+    count = torch.zeros(rows, bins, dtype=torch.int64, device=device)
+    sums = torch.zeros(3, rows, bins, dtype=torch.float64, device=device)
+    for high, wide in _blocks(rows, size, device.type):
+        block = confidence[high, wide]
+        if edges is None:
+            index = bin_index(block, bins)
+        else:
+            inner = edges[high, 1:-1].contiguous()
+            index = torch.searchsorted(inner, working_float(block).contiguous())
+        height = len(block)
+        index = (index + bins * torch.arange(height, device=device)[:, None]).view(-1)
+        cells = height * bins
+
+        def collect(values: Tensor | None, index: Tensor = index, cells: int = cells) -> Tensor:
+            return torch.bincount(index, values, minlength=cells).view(-1, bins)
+
+        here = collect(None)
+        count[high] += here
+        value, hit = block.double(), correct[high, wide].double()
+        if weights is None:
+            sums[0, high] += here
+        else:
+            mass = weights[high, wide]
+            sums[0, high] += collect(mass.reshape(-1))
+            value, hit = value * mass, hit * mass
+        sums[1, high] += collect(value.reshape(-1))
+        sums[2, high] += collect(hit.reshape(-1))
+    return count, sums[0], sums[1], sums[2]
+
+
+def ece(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    norm: str = "l1",
+    binning: str = "width",
+    weights: ArrayLike | None = None,
+) -> Tensor:
+    """Return the expected calibration error over bins.
+
+        l1:  sum_b share_b |accuracy_b - confidence_b|
+        l2:  (sum_b share_b (accuracy_b - confidence_b)^2)^(1/2)
+        max: max_b |accuracy_b - confidence_b|
+
+    The l1 form equals `sum_b |sum_{i in b} (correct_i - confidence_i)| / N`; the equation printed
+    in the ESD paper (eq. 3) takes the absolute value of each sample and is a misprint. Bins are
+    `(lo, hi]`, the first closed at 0. The estimate is biased upwards: a calibrated model has a
+    positive ECE. Not differentiable; see `ece_loss`.
+
+    Args:
+        confidence: `[..., N]` in [0, 1].
+        correct: `[..., N]` boolean, or values in [0, 1].
+        bins: the number of bins.
+        norm: "l1", "l2" or "max".
+        binning: "width" (equal width) or "mass" (equal mass, see `reliability`).
+        weights: `[..., N]` sample weights >= 0.
+
+    >>> ece([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
+    tensor(0., dtype=torch.float64)
+    >>> ece([0.9, 0.9], [True, False])
+    tensor(0.4000, dtype=torch.float64)
+    """
+    if norm not in ("l1", "l2", "max"):
+        raise unknown_name("norm", norm, ("l1", "l2", "max"))
+    diagram = reliability(confidence, correct, bins=bins, binning=binning, weights=weights)
+    return error_of(diagram, norm)
+
+
+def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
+    """Return the calibration error that a reliability diagram shows, in one of `ece`'s norms.
+
+    >>> error_of(reliability([0.9, 0.9], [True, False]), "max")
+    tensor(0.4000, dtype=torch.float64)
+    """
+    gap = diagram.gap.abs().nan_to_num(0.0)
+    if norm == "max":
+        return gap.amax(-1)
+    if norm == "l2":
+        return (diagram.share * gap.square()).sum(-1).sqrt()
+    return (diagram.share * gap).sum(-1)

@@ -1,0 +1,270 @@
+"""What calibration measures are given: checked once, here, and logits become probabilities only here.
+
+A measure takes a pair `(confidence, correct)` and reduces over the last axis. `top_label` makes
+the pair of the predicted class, `classwise` one pair for each class. Nothing is guessed from
+values: an array is `probs` or `logits` because the caller says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+
+ArrayLike = Any
+"""A torch tensor, or anything that `torch.as_tensor` takes."""
+
+_BLOCK = 1 << 18
+"""Elements of a block: what stays in a core's cache while several passes read it."""
+
+
+def working_float(tensor: Tensor) -> Tensor:
+    """Return the tensor in float32 at least: half precision holds inputs, it does not compute."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def tolerance(tensor: Tensor) -> float:
+    """Say how far a probability or a row sum may stray from 1 through rounding in this dtype."""
+    return {torch.float64: 1e-6, torch.float32: 1e-4}.get(tensor.dtype, 2e-2)
+
+
+def as_floating(name: str, values: ArrayLike) -> Tensor:
+    """Take an array as a real floating tensor, or say which argument is not one."""
+    try:
+        tensor = torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{name}: cannot be read as an array ({error})") from error
+    if not tensor.dtype.is_floating_point:
+        raise InputError(f"{name}: expected floating-point values, got dtype {tensor.dtype}")
+    return tensor
+
+
+def _check_unit_interval(name: str, tensor: Tensor) -> None:
+    low, high = (bound.item() for bound in tensor.detach().aminmax())
+    if low != low or high != high:  # NaN is the only value that differs from itself
+        raise InputError(f"{name}: contains NaN; expected values in [0, 1]")
+    if low < 0 or high > 1 + tolerance(tensor):
+        raise InputError(
+            f"{name}: values span [{low:.6g}, {high:.6g}]; expected values in [0, 1]"
+            " (logits must be passed as logits=)"
+        )
+
+
+def pair(
+    confidence: ArrayLike, correct: ArrayLike, *, minimum: int = 1, weights: ArrayLike | None = None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Check `confidence [..., N]`, `correct [..., N]` and `weights`, and bring them to one shape.
+
+    `confidence` keeps its dtype and its place in the autograd graph. `correct` is boolean, or
+    holds values in [0, 1] (0 and 1, or the share of raters who agree). Leading axes broadcast.
+
+    >>> confidence, correct, _ = pair([0.9, 0.6], [[True, False], [True, True]])
+    >>> confidence.shape, correct.dtype
+    (torch.Size([2, 2]), torch.bool)
+    """
+    confidence = as_floating("confidence", confidence)
+    correct = torch.as_tensor(correct, device=confidence.device)
+    if confidence.ndim == 0:
+        raise InputError("confidence: expected an array [..., N], got a single number")
+    if correct.ndim == 0 or correct.shape[-1] != confidence.shape[-1]:
+        raise InputError(
+            f"correct: expected {confidence.shape[-1]} values along the last axis,"
+            f" as confidence has, got shape {tuple(correct.shape)}"
+        )
+    if confidence.shape[-1] < minimum:
+        raise InputError(
+            f"confidence: got {confidence.shape[-1]} samples, expected at least {minimum}"
+        )
+    if confidence.numel() == 0 or correct.numel() == 0:
+        raise InputError(f"confidence: an axis is empty, got shape {tuple(confidence.shape)}")
+    _check_unit_interval("confidence", confidence)
+    if correct.dtype != torch.bool:
+        if correct.dtype.is_complex:
+            raise InputError(f"correct: expected booleans or values in [0, 1], got {correct.dtype}")
+        _check_unit_interval("correct", correct)
+    if weights is not None:
+        weights = _checked_weights(weights, confidence)
+    try:
+        shape = torch.broadcast_shapes(
+            confidence.shape, correct.shape, *(() if weights is None else (weights.shape,))
+        )
+    except RuntimeError as error:
+        raise InputError(f"correct: shapes do not broadcast ({error})") from error
+    expanded = None if weights is None else weights.expand(shape)
+    return confidence.expand(shape), correct.expand(shape), expanded
+
+
+def _checked_weights(weights: ArrayLike, confidence: Tensor) -> Tensor:
+    weights = torch.as_tensor(weights, device=confidence.device).to(torch.float64)
+    if weights.ndim == 0 or weights.shape[-1] != confidence.shape[-1]:
+        raise InputError(
+            f"weights: expected {confidence.shape[-1]} values along the last axis,"
+            f" as confidence has, got shape {tuple(weights.shape)}"
+        )
+    low, high = (bound.item() for bound in weights.aminmax())
+    if not (low >= 0 and high < float("inf")):
+        raise InputError(f"weights: expected finite values >= 0, got [{low:.6g}, {high:.6g}]")
+    if bool((weights.sum(-1) == 0).any()):
+        raise InputError("weights: expected a positive sum, all weights are 0")
+    return weights
+
+
+def _outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+    if (probs is None) == (logits is None):
+        given = "neither" if probs is None else "both"
+        raise InputError(f"probs, logits: expected exactly one of the two, got {given}")
+    name = "probs" if logits is None else "logits"
+    outputs = as_floating(name, probs if logits is None else logits)
+    if outputs.ndim < 2 or outputs.shape[-1] < 2 or outputs.numel() == 0:
+        raise InputError(
+            f"{name}: expected shape [..., N, C] with C >= 2 classes, got {tuple(outputs.shape)}"
+        )
+    return name, outputs
+
+
+def _labels(labels: ArrayLike, outputs: Tensor) -> Tensor:
+    labels = torch.as_tensor(labels, device=outputs.device)
+    classes = outputs.shape[-1]
+    if labels.dtype == torch.bool or labels.dtype.is_floating_point or labels.dtype.is_complex:
+        raise InputError(f"labels: expected integer class indices, got dtype {labels.dtype}")
+    if labels.ndim == 0 or labels.shape[-1] != outputs.shape[-2]:
+        raise InputError(
+            f"labels: expected {outputs.shape[-2]} labels along the last axis,"
+            f" one for each sample, got shape {tuple(labels.shape)}"
+        )
+    low, high = (int(bound) for bound in labels.aminmax())
+    if low < 0 or high >= classes:
+        raise InputError(
+            f"labels: values span [{low}, {high}]; expected class indices 0 to {classes - 1}"
+        )
+    try:
+        return labels.long().expand(outputs.shape[:-1])
+    except RuntimeError as error:
+        raise InputError(
+            f"labels: shape {tuple(labels.shape)} does not fit outputs {tuple(outputs.shape)}"
+        ) from error
+
+
+def _row_blocks(rows: Tensor) -> Iterator[slice]:
+    size = max(1, (_BLOCK if rows.device.type == "cpu" else 1 << 26) // rows.shape[-1])
+    for start in range(0, rows.shape[0], size):
+        yield slice(start, start + size)
+
+
+def _check_rows(name: str, rows: Tensor, sums: Tensor) -> None:
+    """Check one block of `probs`, of which the row sums are known, or of `logits`."""
+    low = rows.min().item()
+    if low != low:
+        raise InputError(f"{name}: contains NaN")
+    if name == "logits":
+        return
+    if low < 0:
+        raise InputError(f"probs: contains the negative value {low:.6g} (are these logits?)")
+    farthest = (sums - 1).abs().max().item()
+    if farthest > tolerance(rows):
+        raise InputError(
+            f"probs: a row sums to 1 only within {farthest:.3g}; expected {tolerance(rows):.0e}"
+            " (pass logits= for outputs before the softmax)"
+        )
+
+
+def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
+    """Return checked probabilities `[..., N, C]`: `probs` as they are, or the softmax of `logits`.
+
+    Half-precision logits are raised to float32 first.
+
+    >>> probabilities(logits=[[0.0, 0.0]])
+    tensor([[0.5000, 0.5000]])
+    """
+    name, outputs = _outputs(probs, logits)
+    rows = outputs.detach().reshape(-1, outputs.shape[-1])
+    for block in _row_blocks(rows):
+        _check_rows(name, rows[block], working_float(rows[block]).sum(-1))
+    return outputs if name == "probs" else _softmax(outputs)
+
+
+def _softmax(logits: Tensor) -> Tensor:
+    # Autocast would send the softmax's input through half precision again on some devices.
+    with torch.autocast(logits.device.type, enabled=False):
+        return torch.softmax(working_float(logits), dim=-1)
+
+
+def top_label(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+) -> tuple[Tensor, Tensor]:
+    """Return `(confidence, correct)` of the predicted class, the pair that measures take.
+
+        confidence_i = max_k p_ik,    correct_i = (argmax_k p_ik = label_i)
+
+    Where several classes share the maximum, the first one is the prediction, as `argmax` has it.
+
+    Args:
+        probs: probabilities `[..., N, C]`, rows summing to 1; or
+        logits: scores `[..., N, C]`, turned into probabilities by the softmax. Give one of both.
+        labels: class indices `[N]` or `[..., N]`.
+
+    Returns:
+        `confidence [..., N]`, differentiable, and `correct [..., N]`, boolean.
+
+    >>> confidence, correct = top_label(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+    >>> confidence, correct
+    (tensor([0.7000, 0.6000]), tensor([ True, False]))
+    """
+    name, outputs = _outputs(probs, logits)
+    labels = _labels(labels, outputs)
+    if outputs.requires_grad and torch.is_grad_enabled():
+        confidence, predicted = probabilities(**{name: outputs}).max(dim=-1)
+        return confidence, predicted == labels
+    rows, truth = outputs.reshape(-1, outputs.shape[-1]), labels.reshape(-1)
+    dtype = outputs.dtype if name == "probs" else working_float(outputs[:0]).dtype
+    confidence = torch.empty(len(rows), dtype=dtype, device=rows.device)
+    correct = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
+    for block in _row_blocks(rows):
+        confidence[block], correct[block] = _top_of_block(name, rows[block], truth[block])
+    return confidence.reshape(labels.shape), correct.reshape(labels.shape)
+
+
+def _top_of_block(name: str, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    rows = working_float(rows)
+    largest = rows.amax(-1)
+    if name == "probs":
+        sums, confidence = rows.sum(-1), largest
+    else:
+        sums = (rows - largest[:, None]).exp_().sum(-1)
+        confidence = sums.reciprocal()
+    _check_rows(name, rows, sums)
+    # amax and one gather are several times faster than max with indices. They agree unless two
+    # classes share the maximum, and then neither can hold much more than half of the mass.
+    correct = rows.gather(-1, labels[:, None])[:, 0] == largest
+    tied = (correct & (confidence < 0.5 + tolerance(rows))).nonzero()[:, 0]
+    if len(tied):
+        correct[tied] = rows.index_select(0, tied).argmax(-1) == labels.index_select(0, tied)
+    return confidence, correct
+
+
+def classwise(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+) -> tuple[Tensor, Tensor]:
+    """Return one pair `(confidence, correct)` for each class, of shape `[..., C, N]`.
+
+        confidence_ki = p_ik,    correct_ki = (label_i = k)
+
+    Measures reduce over the last axis, so any of them applied to this pair answers per class.
+
+    >>> confidence, correct = classwise(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+    >>> confidence
+    tensor([[0.7000, 0.4000],
+            [0.3000, 0.6000]])
+    >>> correct
+    tensor([[ True,  True],
+            [False, False]])
+    """
+    _, outputs = _outputs(probs, logits)
+    labels = _labels(labels, outputs)
+    confidence = probabilities(probs=probs, logits=logits).transpose(-1, -2).contiguous()
+    classes = torch.arange(outputs.shape[-1], device=outputs.device)
+    return confidence, labels[..., None, :] == classes[:, None]
