@@ -1,0 +1,28 @@
+"""How a group acts on data: images, pairs, points, vectors, fields, boxes, and trees of these.
+
+Every action moves a batch by all elements at once, element first: `apply(group, x)` turns
+`x[B, ...]` into `[K, B, ...]`, so that one transformation serves the whole batch. Pixels have their own frame
+(columns to the right, rows down); the actions on pixels translate, and their users never do.
+"""
+
+from .base import Action, Fields, Trivial, as_action, check_group
+from .boxes import Boxes
+from .images import ImagePair, Images, VectorField, Window
+from .points import Irreps, Points, Rows, Vectors
+
+__all__ = [
+    "Action",
+    "Boxes",
+    "Fields",
+    "ImagePair",
+    "Images",
+    "Irreps",
+    "Points",
+    "Rows",
+    "Trivial",
+    "VectorField",
+    "Vectors",
+    "Window",
+    "as_action",
+    "check_group",
+]

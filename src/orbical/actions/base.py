@@ -1,0 +1,156 @@
+"""What every action offers, and actions on trees."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from ..groups import Elements, Group
+from ..trees import Tree, leaves, tree_map
+
+
+class Action(ABC):
+    """How group elements move one kind of data.
+
+    `parts` are the parts of a group that the action knows; it ignores the others.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def move(self, elements: Elements, x: Tree) -> Tree:
+        """Move `x[K, B, ...]` (or `[1, B, ...]`, shared by all elements) to `[K, B, ...]`."""
+
+    def apply(self, elements: Elements, x: Tree) -> Tree:
+        """Move a batch `x[B, ...]` by every element, to `[K, B, ...]`."""
+        return self.move(elements, tree_map(lambda leaf: leaf[None], x))
+
+    def valid(self, elements: Elements, x: Tree) -> Tensor | None:
+        """Tell which output places `[K, H, W]` come from real input; None where all do."""
+        return None
+
+    def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
+        """Measure `||g^-1 g x - x|| / ||x||` for each element and sample, `[K, B]`.
+
+        It is 0 for an exact action; a resampled one loses detail, which must not be read as the
+        model's failure. `moved` may hold `apply(elements, x)` where it is known already.
+        """
+        moved = self.apply(elements, x) if moved is None else moved
+        back = self.move(elements.inverse(), moved)
+        difference = tree_map(lambda a, b: (a - b[None]).double(), back, x)
+        size = sum(_squares(leaf, 1) for leaf in leaves(x))
+        lost = sum(_squares(leaf, 2) for leaf in leaves(difference))
+        return (lost / torch.as_tensor(size).clamp_min(1e-30)).sqrt().float()
+
+    def check(self, group: Group, x: Tree) -> None:
+        """Refuse data that this action cannot move by this group, before any work."""
+        for leaf in leaves(x):
+            if not isinstance(leaf, Tensor):
+                raise InputError(f"data: a {type(leaf).__name__} given, a tensor expected")
+
+    def describe(self) -> dict[str, Any]:
+        """Give the settings that change what the action does, for the record of a scan."""
+        settings = {key: value for key, value in sorted(vars(self).items()) if key[0] != "_"}
+        return {"action": type(self).__name__, **settings}
+
+
+def _squares(leaf: Tensor, leading: int) -> Tensor:
+    return leaf.double().square().reshape(*leaf.shape[:leading], -1).sum(-1)
+
+
+class Trivial(Action):
+    """Nothing moves: class labels, energies, atomic numbers under rotations."""
+
+    def move(self, elements: Elements, x: Tree) -> Tree:
+        """Repeat the batch for each element, without a copy."""
+        return tree_map(lambda leaf: leaf.expand(len(elements), *leaf.shape[1:]), x)
+
+    def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
+        """Nothing is lost."""
+        first = next(leaves(x))
+        return torch.zeros(len(elements), len(first), device=first.device)
+
+
+class Fields(Action):
+    """An action for each field of a tree, such as `{"pos": Points(), "numbers": Trivial()}`."""
+
+    def __init__(self, actions: Tree) -> None:
+        self.actions = actions
+
+    def _each(self, function: Any, x: Tree) -> Tree:
+        try:
+            return tree_map(function, self.actions, x)
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise InputError(
+                f"data: fields {_names(x)} given, fields {_names(self.actions)} expected"
+            ) from error
+
+    def move(self, elements: Elements, x: Tree) -> Tree:
+        """Move each field by its own action."""
+        return tree_map(lambda action, leaf: action.move(elements, leaf), self.actions, x)
+
+    def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
+        """Give the largest defect of the fields."""
+        moved = self.apply(elements, x) if moved is None else moved
+        each = tree_map(lambda a, leaf, m: a.defect(elements, leaf, m), self.actions, x, moved)
+        return torch.stack(list(leaves(each))).amax(0)
+
+    def check(self, group: Group, x: Tree) -> None:
+        """Check that the fields match, and each of them."""
+        if _names(x) != _names(self.actions):
+            raise InputError(
+                f"data: fields {_names(x)} given, fields {_names(self.actions)} expected"
+            )
+        tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe each field's action."""
+        return {"action": "Fields", "fields": tree_map(lambda a: a.describe(), self.actions)}
+
+
+def _names(tree: Tree) -> Any:
+    if isinstance(tree, Mapping):
+        return sorted(tree)
+    if isinstance(tree, tuple | list):
+        return len(tree)
+    return "none"
+
+
+def as_action(action: Any) -> Action:
+    """Accept an action, or a dictionary or tuple of actions."""
+    if isinstance(action, Action):
+        return action
+    if isinstance(action, dict | tuple | list) and action:
+        return Fields(tree_map(as_action, action))
+    raise InputError(
+        f"action: {action!r} given, an orbical.actions.Action or a dictionary of them expected"
+    )
+
+
+def check_group(action: Action, group: Group, argument: str = "group") -> None:
+    """Refuse a group that moves nothing this action knows."""
+    known = {part for leaf in _flat(action) for part in leaf.parts}
+    if group.parts and not known & {*group.parts}:
+        raise InputError(
+            f"{argument}: {group.spec} moves {' and '.join(sorted(group.parts))}, "
+            f"but the data ({', '.join(type(leaf).__name__ for leaf in _flat(action))}) "
+            f"can be moved by {' or '.join(sorted(known)) or 'nothing'}"
+        )
+
+
+def _flat(action: Action) -> list[Action]:
+    if isinstance(action, Fields):
+        return [leaf for item in leaves(action.actions) for leaf in _flat(item)]
+    return [action]
+
+
+def matrices(part: np.ndarray, like: Tensor) -> Tensor:
+    """Put matrices where the data live, in the precision of the data."""
+    dtype = like.dtype if like.is_floating_point() else torch.float32
+    return torch.as_tensor(np.ascontiguousarray(part), dtype=dtype, device=like.device)

@@ -1,0 +1,272 @@
+"""Actions on pixels: images, windows on larger images, pairs of frames, vector fields.
+
+Interpolated rotation is not a group action. So a group that lies in D4 moves square images exactly,
+by index; any other group resamples all its elements alike, the identity included, and the action
+defect says what the resampling costs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..errors import InputError, unknown_name
+from ..groups import Elements, Group
+from .base import Action, matrices
+
+INTERPOLATIONS = ("bilinear", "bicubic")
+PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
+_KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
+_FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
+
+
+def pixel_frame(elements: Elements) -> np.ndarray:
+    """Give the planar matrices `[K, 3, 3]` in pixels: columns to the right, rows down."""
+    if "plane" not in elements.parts:
+        return np.tile(np.eye(3), (len(elements), 1, 1))
+    return _FLIP_ROWS @ elements.parts["plane"] @ _FLIP_ROWS
+
+
+class Images(Action):
+    """Images `[B, C, H, W]`, moved about their centre.
+
+    `interpolation` is `bilinear` or `bicubic`, `padding` what lies outside: `zeros`, `border` or
+    `reflect`. One sampling grid per element serves the whole batch.
+
+    >>> import torch
+    >>> from orbical.groups import cyclic
+    >>> Images().apply(cyclic(4), torch.tensor([[[[1., 2.], [3., 4.]]]]))[1, 0, 0]
+    tensor([[2., 4.],
+            [1., 3.]])
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane",)
+
+    def __init__(self, interpolation: str = "bilinear", padding: str = "zeros") -> None:
+        if interpolation not in INTERPOLATIONS:
+            raise unknown_name("interpolation", interpolation, INTERPOLATIONS)
+        if padding not in PADDINGS:
+            raise unknown_name("padding", padding, PADDINGS)
+        self.interpolation = interpolation
+        self.padding = padding
+        self._grids: WeakKeyDictionary[Elements, dict[Any, Tensor]] = WeakKeyDictionary()
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, C, H, W]`."""
+        if elements.exact_on_grid:
+            return _move_exactly(elements, x)
+        return self._resample(elements, x, x.shape[-2:])
+
+    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
+        x = x if x.is_floating_point() else x.float()
+        count, height, width = len(elements), *x.shape[-2:]
+        grid = self._grid(elements, x, size)
+        planes = x.reshape(x.shape[0], -1, height, width).expand(count, -1, -1, -1)
+        moved = F.grid_sample(
+            planes,
+            grid,
+            mode=self.interpolation,
+            padding_mode=PADDINGS[self.padding],
+            align_corners=False,
+        )
+        return moved.reshape(count, *x.shape[1:-2], *size)
+
+    def _grid(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
+        """Give the sampling grids `[K, h, w, 2]`, kept while the elements are in use."""
+        kept = self._grids.setdefault(elements, {})
+        key = (x.dtype, x.device, tuple(x.shape[-2:]), tuple(size))
+        if key in kept:
+            return kept[key]
+        scale = np.array([2.0 / x.shape[-1], 2.0 / x.shape[-2]])
+        grid = matrices(_sources(elements, size) * scale, x).reshape(len(elements), *size, 2)
+        if grid.numel() <= _KEPT_GRID_NUMBERS:
+            kept[key] = grid
+        return grid
+
+    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
+        """Tell which pixels `[K, H, W]` come from inside the image; None where all do."""
+        if elements.exact_on_grid:
+            return None
+        return _inside(elements, tuple(x.shape[-2:]), tuple(x.shape[-2:])).to(x.device)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the shape, and that quarter turns meet square images."""
+        super().check(group, x)
+        if x.ndim != 4:
+            raise InputError(
+                f"data: images of shape {tuple(x.shape)} given, [sample, channel, row, column] "
+                "expected"
+            )
+        _check_square(group, x)
+
+
+class Window(Images):
+    """A field of view of `size` pixels that moves inside larger images `[B, C, H, W]`.
+
+    The content shifts by the element, and what enters the view is real image: nothing is invented
+    at the border. Whole-pixel shifts are crops, exact and without a copy until they are batched.
+
+    >>> import torch
+    >>> from orbical.groups import translations
+    >>> image = torch.arange(16.0).reshape(1, 1, 4, 4)
+    >>> Window(2).apply(translations(1), image)[4, 0, 0]    # the identity: the centre
+    tensor([[ 5.,  6.],
+            [ 9., 10.]])
+    """
+
+    def __init__(self, size: int, interpolation: str = "bilinear") -> None:
+        super().__init__(interpolation, "zeros")
+        self.size = size
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Crop `x[1, B, C, H, W]` to `[K, B, C, size, size]`, or resample where it must be."""
+        offsets = self._offsets(elements, x)
+        if offsets is None:
+            return self._resample(elements, x, (self.size, self.size))
+        rows, columns = (torch.as_tensor(part, device=x.device) for part in offsets)
+        views = x.unfold(-2, self.size, 1).unfold(-2, self.size, 1)
+        if len(x) == 1:
+            return views[0][:, :, rows, columns].movedim(2, 0)
+        which = torch.arange(len(elements), device=x.device)
+        return views[which, :, :, rows, columns]
+
+    def _offsets(self, elements: Elements, x: Tensor) -> tuple[np.ndarray, np.ndarray] | None:
+        """Give the upper left corner of each crop, or None where a crop is not enough."""
+        frame = pixel_frame(elements)
+        start = np.array([(x.shape[-1] - self.size) / 2, (x.shape[-2] - self.size) / 2])
+        corner = start - frame[:, :2, 2]
+        if not (np.array_equal(frame[:, :2, :2], np.broadcast_to(np.eye(2), (len(frame), 2, 2)))):
+            return None
+        if not np.array_equal(corner, np.round(corner)):
+            return None
+        return corner[:, 1].astype(int), corner[:, 0].astype(int)
+
+    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
+        """Tell which pixels come from inside the larger image; None where all do."""
+        inside = _inside(elements, (self.size, self.size), tuple(x.shape[-2:])).to(x.device)
+        return None if bool(inside.all()) else inside
+
+    def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
+        """Measure what resampling there and back costs inside the view; crops cost nothing."""
+        if self._offsets(elements, x) is not None:
+            return torch.zeros(len(elements), len(x), device=x.device)
+        whole = Images(self.interpolation, self.padding)
+        there = whole._resample(elements, x[None], tuple(x.shape[-2:]))
+        back = self._resample(elements.inverse(), there, (self.size, self.size))
+        still = self._resample(_identity_like(elements), x[None], (self.size, self.size))
+        lost = (back - still).double().square().flatten(2).sum(-1)
+        return (lost / still.double().square().flatten(2).sum(-1).clamp_min(1e-30)).sqrt().float()
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that no element moves the view out of the image."""
+        Action.check(self, group, x)
+        if x.ndim != 4 or min(x.shape[-2:]) < self.size:
+            raise InputError(
+                f"data: images of shape {tuple(x.shape)} given, [sample, channel, row, column] "
+                f"of at least {self.size} x {self.size} pixels expected"
+            )
+        if not bool(_inside(group, (self.size, self.size), tuple(x.shape[-2:])).all()):
+            room = (min(x.shape[-2:]) - self.size) // 2
+            raise InputError(
+                f"group: {group.spec} moves the window of {self.size} pixels out of images of "
+                f"{x.shape[-2]} x {x.shape[-1]}; the largest admissible radius is {room}"
+            )
+
+
+class ImagePair(Images):
+    """Two frames `[B, 2, C, H, W]`: the plane moves both, reversed time swaps them."""
+
+    parts: ClassVar[tuple[str, ...]] = ("plane", "time")
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, 2, C, H, W]`."""
+        moved = super().move(elements, x)
+        if "time" not in elements.parts:
+            return moved
+        backward = torch.as_tensor(elements.parts["time"] < 0, device=x.device)
+        return torch.where(backward.reshape(-1, 1, 1, 1, 1, 1), moved.flip(2), moved)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the shape, and that quarter turns meet square images."""
+        Action.check(self, group, x)
+        if x.ndim != 5 or x.shape[1] != 2:
+            raise InputError(
+                f"data: pairs of shape {tuple(x.shape)} given, [sample, 2, channel, row, column] "
+                "expected"
+            )
+        _check_square(group, x)
+
+
+class VectorField(Images):
+    """Displacements `[B, 2, H, W]` in pixels (dx to the right, dy down): moved and turned.
+
+    An element `A` of the plane carries a vector `v` at `p` to `A v` at `A p`; reversed time divides
+    it by -1.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane", "time")
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, 2, H, W]`."""
+        moved = super().move(elements, x)
+        turn = pixel_frame(elements)[:, :2, :2]
+        if "time" in elements.parts:
+            turn = turn / elements.parts["time"][:, None, None]
+        return torch.einsum("kij,kbjhw->kbihw", matrices(turn, moved), moved)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the shape, and that quarter turns meet square fields."""
+        Action.check(self, group, x)
+        if x.ndim != 4 or x.shape[1] != 2:
+            raise InputError(
+                f"data: fields of shape {tuple(x.shape)} given, [sample, 2, row, column] expected"
+            )
+        _check_square(group, x)
+
+
+def _identity_like(elements: Elements) -> Elements:
+    parts = {"plane": np.tile(np.eye(3), (len(elements), 1, 1))}
+    return Elements(parts, len(elements), elements.exact_on_grid)
+
+
+def _sources(elements: Elements, size: tuple[int, ...]) -> np.ndarray:
+    """For each output pixel, where its value comes from: `[K, H*W, 2]`, from the image centre."""
+    height, width = size
+    rows, columns = np.meshgrid(
+        np.arange(height) - (height - 1) / 2, np.arange(width) - (width - 1) / 2, indexing="ij"
+    )
+    centred = np.stack([columns.ravel(), rows.ravel(), np.ones(height * width)], -1)
+    back = pixel_frame(elements.inverse())
+    return np.einsum("kij,pj->kpi", back[:, :2], centred)
+
+
+def _inside(elements: Elements, size: tuple[int, ...], image: tuple[int, ...]) -> Tensor:
+    limit = np.array([(image[1] - 1) / 2, (image[0] - 1) / 2]) + 1e-9
+    inside = (np.abs(_sources(elements, size)) <= limit).all(-1)
+    return torch.as_tensor(inside.reshape(len(elements), *size))
+
+
+def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
+    height, width = x.shape[-2:]
+    corner = np.array([(width - 1) / 2, (height - 1) / 2])
+    source = _sources(elements, (height, width)) + corner
+    whole = np.round(source).astype(np.int64)
+    flat = torch.as_tensor(whole[..., 1] * width + whole[..., 0], device=x.device)
+    count, lead = len(elements), x.shape[1:-2]
+    pixels = x.reshape(x.shape[0], -1, height * width).expand(count, -1, -1)
+    index = flat[:, None].expand(count, pixels.shape[1], -1)
+    return torch.gather(pixels, 2, index).reshape(count, *lead, height, width)
+
+
+def _check_square(group: Group, x: Any) -> None:
+    turned = group.exact_on_grid and "plane" in group.parts and group.parts["plane"][:, 0, 1].any()
+    if turned and x.shape[-1] != x.shape[-2]:
+        raise InputError(
+            f"data: images of {x.shape[-2]} x {x.shape[-1]} pixels given, square ones expected: "
+            f"{group.spec} turns them by 90 degrees"
+        )

@@ -1,0 +1,166 @@
+"""Actions on points, vectors and other representations of rotations."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError, MissingExtra
+from ..groups import Elements, Group
+from .base import Action, matrices
+
+_PART_OF_DIMENSION = {2: "plane", 3: "space"}
+
+
+class Rows(Action):
+    """Rows `[B, n, ...]` that only permutations move, by reordering: atomic numbers, masks."""
+
+    parts: ClassVar[tuple[str, ...]] = ("rows",)
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Reorder `x[K or 1, B, n, ...]`."""
+        return _reorder(elements, x.expand(len(elements), *x.shape[1:]), 2)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that the rows are as many as the permutations order."""
+        super().check(group, x)
+        _check_rows(group, x)
+
+
+class Points(Action):
+    """Positions `[B, n, d]` in the plane or in space: turned, shifted, reordered.
+
+    >>> import torch
+    >>> from orbical.groups import cyclic
+    >>> Points().apply(cyclic(4), torch.tensor([[[1.0, 0.0]]]))[1]
+    tensor([[[0., 1.]]])
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane", "space", "rows")
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, n, d]`."""
+        part = _PART_OF_DIMENSION[x.shape[-1]]
+        moved = _turn(elements, x, part)
+        if part in elements.parts and elements.parts[part][:, :-1, -1].any():
+            moved = moved + matrices(elements.parts[part][:, :-1, -1], x)[:, None, None]
+        return _reorder(elements, moved, 2)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that the points live where the group acts."""
+        super().check(group, x)
+        if x.ndim != 3:
+            raise InputError(
+                f"data: shape {tuple(x.shape)} given, [sample, point, coordinate] expected"
+            )
+        _check_dimension(group, x, "points")
+        _check_rows(group, x)
+
+
+class Vectors(Action):
+    """Vectors `[B, ..., d]`: turned, never shifted; per point, `[B, n, d]`, also reordered."""
+
+    parts: ClassVar[tuple[str, ...]] = ("plane", "space", "rows")
+
+    def __init__(self, per_point: bool = False) -> None:
+        self.per_point = per_point
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, ..., d]`."""
+        moved = _turn(elements, x, _PART_OF_DIMENSION[x.shape[-1]])
+        return _reorder(elements, moved, 2) if self.per_point else moved
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that the vectors live where the group acts."""
+        super().check(group, x)
+        _check_dimension(group, x, "vectors")
+        if self.per_point:
+            _check_rows(group, x)
+
+
+class Irreps(Action):
+    """Features `[B, ..., D]` that turn as an e3nn representation with parity, such as `0e + 1o`.
+
+    Needs the extra `equivariant`.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("space",)
+
+    def __init__(self, irreps: str) -> None:
+        self.irreps = str(_load_irreps(irreps))
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, ..., D]`."""
+        moved = x.expand(len(elements), *x.shape[1:])
+        if "space" not in elements.parts:
+            return moved
+        # e3nn works on the CPU in double precision here, so that its rounding is not the model's.
+        turns = torch.as_tensor(np.ascontiguousarray(elements.linear("space")))
+        representation = _load_irreps(self.irreps).D_from_matrix(turns)
+        return _multiply(representation.to(x), moved)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the number of features."""
+        super().check(group, x)
+        size = _load_irreps(self.irreps).dim
+        if x.shape[-1] != size:
+            raise InputError(
+                f"data: {x.shape[-1]} features given, the {size} of irreps {self.irreps!r} expected"
+            )
+
+
+def _load_irreps(text: str) -> Any:
+    try:
+        from e3nn import o3
+    except ImportError:
+        raise MissingExtra("e3nn", "equivariant", f"the representation {text!r}") from None
+    try:
+        return o3.Irreps(text)
+    except Exception:
+        raise InputError(
+            f"representation: {text!r} given, 'trivial', 'vector' or e3nn irreps such as "
+            "'0e + 1o' expected"
+        ) from None
+
+
+def _multiply(turns: Tensor, x: Tensor) -> Tensor:
+    """Multiply `[K, d, d]` with `[K, ..., d]`: one matrix product for each element."""
+    flat = x.reshape(x.shape[0], -1, x.shape[-1])
+    return torch.bmm(flat, turns.transpose(1, 2)).reshape(x.shape)
+
+
+def _turn(elements: Elements, x: Tensor, part: str) -> Tensor:
+    x = x.expand(len(elements), *x.shape[1:])
+    if part not in elements.parts:
+        return x
+    return _multiply(matrices(elements.linear(part), x), x)
+
+
+def _reorder(elements: Elements, x: Tensor, dim: int) -> Tensor:
+    if "rows" not in elements.parts:
+        return x
+    rows = torch.as_tensor(elements.parts["rows"], device=x.device)
+    shape = [len(elements), 1, rows.shape[1]] + [1] * (x.ndim - dim - 1)
+    return torch.gather(x, dim, rows.reshape(shape).expand(x.shape))
+
+
+def _check_dimension(group: Group, x: Tensor, kind: str) -> None:
+    dimension = x.shape[-1]
+    part = _PART_OF_DIMENSION.get(dimension)
+    moves = {"plane", "space"} & {*group.parts}
+    if moves and part not in moves:
+        raise InputError(
+            f"data: {kind} with {dimension} coordinates given, but {group.spec} moves "
+            f"{' and '.join(sorted(moves))}"
+        )
+
+
+def _check_rows(group: Group, x: Tensor) -> None:
+    if "rows" in group.parts and (x.ndim < 2 or x.shape[1] != group.parts["rows"].shape[1]):
+        raise InputError(
+            f"data: shape {tuple(x.shape)} given, but {group.spec} orders "
+            f"{group.parts['rows'].shape[1]} rows in the second dimension"
+        )

@@ -1,0 +1,111 @@
+"""Groups made of others, or of given matrices."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .sample import (
+    MATRIX_PARTS,
+    Array,
+    Group,
+    Layout,
+    clean,
+    homogeneous,
+    is_closed,
+    make_group,
+    tiles,
+)
+
+
+def product(a: Group, b: Group) -> Group:
+    """Combine two groups: every element of `b` followed by every element of `a`.
+
+    Where both move the same thing their matrices are multiplied, otherwise they stand side by side.
+
+    >>> from orbical.groups import dihedral, time_reversal
+    >>> group = product(dihedral(4), time_reversal())
+    >>> len(group), sorted(group.parts)
+    (16, ['plane', 'time'])
+    """
+    twice = sorted({*a.coords} & {*b.coords})
+    if twice:
+        raise InputError(f"product: both {a.spec} and {b.spec} name a coordinate {twice[0]!r}")
+    first, second = np.divmod(np.arange(len(a) * len(b)), len(b))
+    combined = a[first].compose(b[second])
+    coords = {name: values[first] for name, values in a.coords.items()}
+    coords |= {name: values[second] for name, values in b.coords.items()}
+    cells_a, cells_b = (_as_tiles(group.layout) for group in (a, b))
+    # Each cell of b holds a small drawing of a.
+    cells = cells_a[None, :, None, :] * len(b) + cells_b[:, None, :, None]
+    shape = (cells_a.shape[0] * cells_b.shape[0], cells_a.shape[1] * cells_b.shape[1])
+    disjoint = not ({*a.parts} & {*b.parts})
+    group = make_group(
+        f"{a.spec}*{b.spec}",
+        dict(combined.parts),
+        coords=coords,
+        layout=tiles(cells.reshape(shape)),
+        measure=a.measure if a.measure == b.measure else f"{a.measure}; {b.measure}",
+        closed=False,
+        weights=(a.weights[:, None] * b.weights[None]).ravel(),
+    )
+    closed = a.closed and b.closed and (disjoint or is_closed(group))
+    return dataclasses.replace(group, closed=closed)
+
+
+def _as_tiles(layout: Layout) -> Array:
+    return layout.index if layout.kind == "tiles" else layout.index.reshape(1, -1)
+
+
+def from_matrices(
+    *,
+    plane: Any = None,
+    space: Any = None,
+    weights: Any = None,
+    coords: Mapping[str, Any] | None = None,
+) -> Group:
+    """Make a group from matrices: linear `[K, d, d]` or homogeneous `[K, d+1, d+1]`.
+
+    Say whether they move the `plane` (d = 2) or `space` (d = 3). The identity must be among them.
+
+    >>> len(from_matrices(plane=[[[1, 0], [0, 1]], [[-1, 0], [0, -1]]]))
+    2
+    """
+    given = {
+        name: value for name, value in (("plane", plane), ("space", space)) if value is not None
+    }
+    if len(given) != 1:
+        raise InputError("from_matrices: give exactly one of plane= and space=")
+    ((part, value),) = given.items()
+    dimension = MATRIX_PARTS[part]
+    matrices = np.asarray(value, float)
+    if matrices.ndim != 3 or matrices.shape[1:] not in {(dimension,) * 2, (dimension + 1,) * 2}:
+        raise InputError(
+            f"{part}: an array of shape {matrices.shape} given, "
+            f"[K, {dimension}, {dimension}] or [K, {dimension + 1}, {dimension + 1}] expected"
+        )
+    if not np.isfinite(matrices).all() or (np.abs(np.linalg.det(matrices)) < 1e-12).any():
+        raise InputError(f"{part}: a matrix that is not finite or not invertible given")
+    if matrices.shape[1] == dimension:
+        matrices = homogeneous(matrices)
+    count = len(matrices)
+    quadrature = None if weights is None else np.asarray(weights, float)
+    if quadrature is not None and (quadrature.shape != (count,) or (quadrature < 0).any()):
+        raise InputError(f"weights: {count} numbers >= 0 expected, shape {quadrature.shape} given")
+    names = {key: np.asarray(entry) for key, entry in (coords or {"element": range(count)}).items()}
+    digest = hashlib.sha256(matrices.tobytes()).hexdigest()[:8]
+    group = make_group(
+        f"from_matrices:{part}:{digest}",
+        {part: clean(matrices)},
+        coords=names,
+        layout=tiles(np.arange(count)[None]),
+        measure="given weights" if weights is not None else "uniform on the given elements",
+        closed=False,
+        weights=quadrature,
+    )
+    return dataclasses.replace(group, closed=is_closed(group))

@@ -1,0 +1,71 @@
+"""Families that move neither plane nor space: the trivial group, orders of rows, time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from ..errors import InputError
+from .sample import Array, Group, make_group, tiles, whole_number
+
+
+def trivial() -> Group:
+    """Make the group of the identity alone, the baseline of every comparison."""
+    return make_group(
+        "trivial",
+        {},
+        coords={},
+        layout=tiles(np.zeros((1, 1), int)),
+        measure="Haar",
+        closed=True,
+    )
+
+
+def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
+    """Make S_n, all orders of n rows, or a seeded sample of distinct ones with the identity."""
+    n = whole_number("n", n, 1)
+    total = math.factorial(n)
+    if samples is None:
+        if n > 7:
+            raise InputError(f"samples: none given, but S_{n} has {total} elements; say how many")
+        rows = np.array(list(itertools.permutations(range(n))))
+    else:
+        samples = whole_number("samples", samples, 1)
+        if samples > total:
+            raise InputError(f"samples: {samples} given, but S_{n} has only {total} elements")
+        rows = _distinct_permutations(n, samples, np.random.default_rng(seed))
+    spec = f"permutations:{n}" if samples is None else f"permutations:{n}:{samples}:{seed}"
+    width = math.ceil(math.sqrt(len(rows)))
+    cells = np.minimum(np.arange(width * math.ceil(len(rows) / width)), len(rows) - 1)
+    return make_group(
+        spec,
+        {"rows": rows},
+        coords={"permutation": np.arange(len(rows))},
+        layout=tiles(cells.reshape(-1, width)),
+        measure="Haar" if samples is None else "uniform on a seeded sample of S_n",
+        closed=samples is None,
+    )
+
+
+def _distinct_permutations(n: int, samples: int, generator: np.random.Generator) -> Array:
+    seen = {tuple(range(n)): None}  # a dictionary keeps the order in which they were drawn
+    while len(seen) < samples:
+        for row in generator.permuted(np.tile(np.arange(n), (samples, 1)), axis=1):
+            if len(seen) == samples:
+                break
+            seen.setdefault(tuple(row.tolist()), None)
+    return np.array(list(seen))
+
+
+def time_reversal() -> Group:
+    """Make the group of forward and backward time, for pairs of frames."""
+    return make_group(
+        "time_reversal",
+        {"time": np.array([1.0, -1.0])},
+        coords={"time": np.array([1.0, -1.0])},
+        layout=tiles(np.arange(2)[:, None]),
+        measure="Haar",
+        closed=True,
+    )

@@ -1,0 +1,144 @@
+"""Families that move the plane."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from ..errors import InputError
+from .combining import product
+from .sample import Array, Group, Layout, homogeneous, make_group, tiles, whole_number
+
+
+def _turn(angle_degrees: Array) -> Array:
+    angle_rad = np.deg2rad(angle_degrees)
+    cosine, sine = np.cos(angle_rad), np.sin(angle_rad)
+    return np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)
+
+
+def cyclic(n: int) -> Group:
+    """Make C_n, the n turns of a regular n-gon.
+
+    >>> len(cyclic(4)), cyclic(4).closed
+    (4, True)
+    """
+    n = whole_number("n", n, 1)
+    angle = np.arange(n) * 360.0 / n
+    circle = Layout("circle", np.arange(n), {"angle": angle})
+    layout = tiles(np.arange(n)[None]) if n <= 8 else circle
+    return make_group(
+        f"cyclic:{n}",
+        {"plane": homogeneous(_turn(angle))},
+        coords={"angle": angle},
+        layout=layout,
+        measure="Haar",
+        closed=True,
+    )
+
+
+def rotations(n: int = 72) -> Group:
+    """Sample the turns of the plane, SO(2), at n equal steps, drawn as a circle."""
+    n = whole_number("n", n, 1)
+    angle = np.arange(n) * 360.0 / n
+    return make_group(
+        f"rotations:{n}",
+        {"plane": homogeneous(_turn(angle))},
+        coords={"angle": angle},
+        layout=Layout("circle", np.arange(n), {"angle": angle}),
+        measure="Haar",
+        closed=True,
+    )
+
+
+def dihedral(n: int) -> Group:
+    """Make D_n: the n turns, and each of them after a left-right mirror; 2n elements."""
+    n = whole_number("n", n, 1)
+    angle = np.tile(np.arange(n) * 360.0 / n, 2)
+    mirrored = np.repeat([False, True], n)
+    linear = _turn(angle)
+    linear[mirrored] = linear[mirrored] @ np.diag([-1.0, 1.0])
+    return make_group(
+        f"dihedral:{n}",
+        {"plane": homogeneous(linear)},
+        coords={"angle": angle, "flip": np.where(mirrored, "mirrored", "plain")},
+        layout=tiles(np.arange(2 * n).reshape(2, n)),
+        measure="Haar",
+        closed=True,
+    )
+
+
+def flips() -> Group:
+    """Make the four flips of the plane: none, horizontal (left-right), vertical, both."""
+    signs = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]], float)
+    return make_group(
+        "flips",
+        {"plane": homogeneous(np.einsum("ki,ij->kij", signs, np.eye(2)))},
+        coords={"flip": np.array(["none", "horizontal", "vertical", "both"])},
+        layout=tiles(np.arange(4).reshape(2, 2)),
+        measure="Haar",
+        closed=True,
+    )
+
+
+def translations(radius: float, step: float = 1) -> Group:
+    """Sample the shifts `(dx, dy)` within `radius` at a given step, drawn as a plane.
+
+    There are `(2 radius / step + 1)^2` elements; dx points right and dy up.
+
+    >>> len(translations(32, 2))
+    1089
+    """
+    if not (radius >= 0 and step > 0):
+        raise InputError(
+            f"radius, step: {radius!r} and {step!r} given, a radius >= 0 and a step > 0 expected"
+        )
+    half = round(radius / step)
+    if not math.isclose(half * step, radius, abs_tol=1e-9):
+        raise InputError(f"radius: {radius!r} given, a multiple of the step {step!r} expected")
+    line = np.arange(-half, half + 1) * float(step)
+    dy, dx = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
+    shift = np.stack([dx.ravel(), dy.ravel()], -1)
+    count = len(shift)
+    return make_group(
+        f"translations:{radius:g}:{step:g}",
+        {"plane": homogeneous(np.tile(np.eye(2), (count, 1, 1)), shift)},
+        coords={"dx": shift[:, 0], "dy": shift[:, 1]},
+        layout=Layout("plane", np.arange(count).reshape(dx.shape), {"dy": line[::-1], "dx": line}),
+        measure="uniform on the sampled window",
+        closed=count == 1,
+    )
+
+
+def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
+    """Sample the scalings of the plane between `low` and `high`, log-uniformly, drawn as a line.
+
+    The step nearest to 1 is moved onto 1, so that the identity is among them; the weights are
+    those of the trapezoidal rule in log scale.
+    """
+    n = whole_number("n", n, 1)
+    if not 0 < low <= 1 <= high:
+        raise InputError(f"low, high: {low!r} and {high!r} given, 0 < low <= 1 <= high expected")
+    log_scale = np.linspace(math.log(low), math.log(high), n)
+    log_scale[np.argmin(np.abs(log_scale))] = 0.0
+    scale = np.exp(log_scale)
+    weights = np.ones(1)
+    if n > 1:
+        gaps = np.diff(log_scale)
+        weights = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
+    return make_group(
+        f"scales:{low:g}:{high:g}:{n}",
+        {"plane": homogeneous(np.einsum("k,ij->kij", scale, np.eye(2)))},
+        coords={"scale": scale},
+        layout=Layout("line", np.arange(n), {"scale": scale}),
+        measure="log-uniform on the sampled window",
+        closed=n == 1,
+        weights=weights if weights.sum() > 0 else np.ones(n),
+    )
+
+
+def euclidean(turns: int = 8, radius: float = 2, step: float = 1) -> Group:
+    """Sample the rigid motions of the plane, SE(2): each turn followed by each shift."""
+    group = product(translations(radius, step), rotations(turns))
+    return dataclasses.replace(group, spec=f"euclidean:{turns}:{radius:g}:{step:g}")

@@ -1,0 +1,251 @@
+"""A sampled group: elements, weights, names and a drawing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..errors import InputError
+
+Array = np.ndarray
+MATRIX_PARTS = {"plane": 2, "space": 3}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How an orbit is drawn: a kind, and which element stands in each drawing cell.
+
+    `index` maps drawing cells to elements (one rotation may stand in several cells), `axes` names
+    the axes of `index` in order and gives the coordinate along each.
+    """
+
+    kind: str
+    index: Array
+    axes: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """K transformations, as arrays for each kind of thing they move.
+
+    `parts` may hold `plane` or `space` (homogeneous matrices `[K, d+1, d+1]`), `time` (`[K]`, +1 or
+    -1) and `rows` (index arrays `[K, n]`). `exact_on_grid` says that the whole sample these
+    elements come from maps a square pixel grid onto itself, so that images can be moved without
+    resampling.
+    """
+
+    parts: Mapping[str, Array]
+    count: int
+    exact_on_grid: bool = False
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: Any) -> Elements:
+        """Take some elements by slice or index array."""
+        chosen = np.arange(self.count)[index].reshape(-1)
+        parts = {name: part[chosen] for name, part in self.parts.items()}
+        return Elements(parts, len(chosen), self.exact_on_grid)
+
+    def inverse(self) -> Elements:
+        """Invert each element, in the same order."""
+        return self._inverse
+
+    @cached_property
+    def _inverse(self) -> Elements:
+        parts: dict[str, Array] = {}
+        for name, part in self.parts.items():
+            if name in MATRIX_PARTS:
+                parts[name] = _invert(part)
+            elif name == "rows":
+                parts[name] = np.argsort(part, axis=1)
+            else:
+                parts[name] = part.copy()
+        return Elements(parts, self.count, self.exact_on_grid)
+
+    def compose(self, other: Elements) -> Elements:
+        """Multiply element by element: first `other[k]`, then `self[k]`.
+
+        >>> from orbical.groups import cyclic
+        >>> quarter = cyclic(4)[1:2]
+        >>> int(cyclic(4).index_of(quarter.compose(quarter))[0])
+        2
+        """
+        names = sorted({*self.parts, *other.parts})
+        parts: dict[str, Array] = {}
+        for name in names:
+            first, second = other.parts.get(name), self.parts.get(name)
+            if first is None or second is None:
+                parts[name] = first if second is None else second  # type: ignore[assignment]
+            elif name in MATRIX_PARTS:
+                parts[name] = clean(second @ first)
+            elif name == "rows":  # rows act by x -> x[rows], so the first index array is indexed
+                parts[name] = np.take_along_axis(first, second, axis=1)
+            else:
+                parts[name] = second * first
+        return Elements(parts, self.count, self.exact_on_grid and other.exact_on_grid)
+
+    def linear(self, part: str) -> Array:
+        """Give the linear part `[K, d, d]` of `plane` or `space`."""
+        return self.parts[part][:, :-1, :-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Group(Elements):
+    """A sampled group: elements with weights, names and a drawing.
+
+    `weights [K]` are quadrature weights of `measure` and sum to 1. `coords` names the elements.
+    `identity` is the index of the identity. `closed` says that the sample is itself a group.
+    """
+
+    spec: str = ""
+    weights: Array = field(default_factory=lambda: np.ones(1))
+    measure: str = "Haar"
+    coords: Mapping[str, Array] = field(default_factory=dict)
+    layout: Layout = field(default_factory=lambda: Layout("tiles", np.zeros((1, 1), int)))
+    identity: int = 0
+    closed: bool = False
+
+    def __repr__(self) -> str:
+        return f"Group({self.spec!r}, {self.count} elements)"
+
+    def __str__(self) -> str:
+        return self.spec
+
+    @property
+    def contains_inverses(self) -> bool:
+        """Whether the inverse of every element is an element."""
+        return bool((self.index_of(self.inverse()) >= 0).all())
+
+    def index_of(self, elements: Elements, tolerance: float = 1e-6) -> Array:
+        """Find given transformations among the elements: their indices, -1 for those absent."""
+        tree = cKDTree(_signature(self))
+        distance, index = tree.query(_signature(elements))
+        return np.where(distance <= tolerance, index, -1)
+
+    def name(self, index: int) -> str:
+        """Name an element by its coordinates.
+
+        >>> from orbical.groups import rotations
+        >>> rotations(72).name(3)
+        'angle 15'
+        """
+        words = []
+        for key, values in self.coords.items():
+            value = values[index]
+            words.append(
+                f"{key} {value:g}"
+                if isinstance(value, int | float | np.number)
+                else f"{key} {value}"
+            )
+        return ", ".join(words) or f"element {index}"
+
+    def fingerprint(self) -> str:
+        """Hash what the elements do and how much they count."""
+        digest = hashlib.sha256(self.spec.encode())
+        for name in sorted(self.parts):
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(self.parts[name]).tobytes())
+        digest.update(np.ascontiguousarray(self.weights).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def clean(matrices: Array) -> Array:
+    """Snap entries that are an integer up to rounding, so that quarter turns are exact."""
+    nearest = np.round(matrices)
+    return np.where(np.abs(matrices - nearest) < 1e-14, nearest, matrices)
+
+
+def _invert(matrices: Array) -> Array:
+    return clean(np.linalg.inv(matrices))
+
+
+def _signature(elements: Elements) -> Array:
+    """One row of numbers for each element, equal exactly when the elements are."""
+    if not elements.parts:
+        return np.zeros((elements.count, 1))
+    columns = [
+        np.asarray(elements.parts[name], float).reshape(elements.count, -1)
+        for name in sorted(elements.parts)
+    ]
+    return np.concatenate(columns, axis=1)
+
+
+def homogeneous(linear: Array, shift: Array | None = None) -> Array:
+    """Write linear maps `[K, d, d]` and shifts `[K, d]` as matrices `[K, d+1, d+1]`."""
+    count, dimension, _ = linear.shape
+    matrices = np.tile(np.eye(dimension + 1), (count, 1, 1))
+    matrices[:, :dimension, :dimension] = linear
+    if shift is not None:
+        matrices[:, :dimension, dimension] = shift
+    return clean(matrices)
+
+
+def _is_exact_on_grid(parts: Mapping[str, Array]) -> bool:
+    """Whether every planar element lies in D4: a signed permutation of the axes, no shift."""
+    if "plane" not in parts:
+        return True
+    plane = parts["plane"]
+    entries = np.isin(plane[:, :2, :2], (-1.0, 0.0, 1.0)).all()
+    return bool(entries and not plane[:, :2, 2].any())
+
+
+def make_group(
+    spec: str,
+    parts: dict[str, Array],
+    *,
+    coords: dict[str, Array],
+    layout: Layout,
+    measure: str,
+    closed: bool,
+    weights: Array | None = None,
+) -> Group:
+    """Make a group from its parts, and find the identity among its elements."""
+    count = len(next(iter(parts.values()))) if parts else 1
+    weights = np.full(count, 1 / count) if weights is None else weights / weights.sum()
+    group = Group(
+        parts=parts,
+        count=count,
+        exact_on_grid=_is_exact_on_grid(parts),
+        spec=spec,
+        weights=weights,
+        measure=measure,
+        coords=coords,
+        layout=layout,
+        closed=closed,
+    )
+    trivial = {name: _neutral(name, part) for name, part in parts.items()}
+    identity = int(group.index_of(Elements(trivial, 1))[0])
+    if identity < 0:
+        raise InputError(f"group {spec!r}: the identity is not among the elements; add it")
+    return replace(group, identity=identity)
+
+
+def _neutral(name: str, part: Array) -> Array:
+    if name in MATRIX_PARTS:
+        return np.eye(part.shape[-1])[None]
+    return np.arange(part.shape[-1])[None] if name == "rows" else np.ones(1)
+
+
+def whole_number(argument: str, value: Any, least: int) -> int:
+    """Check a count."""
+    if isinstance(value, bool) or int(value) != value or value < least:
+        raise InputError(f"{argument}: {value!r} given, a whole number >= {least} expected")
+    return int(value)
+
+
+def tiles(index: Array) -> Layout:
+    """Draw elements as a table of small pictures."""
+    return Layout("tiles", index)
+
+
+def is_closed(group: Group) -> bool:
+    """Whether every product of two elements is an element."""
+    first, second = np.divmod(np.arange(len(group) ** 2), len(group))
+    return bool((group.index_of(group[first].compose(group[second])) >= 0).all())

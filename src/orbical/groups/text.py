@@ -1,0 +1,58 @@
+"""Groups from text, as the command line gives them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from ..errors import InputError, unknown_name
+from .combining import product
+from .discrete import permutations, time_reversal, trivial
+from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, translations
+from .sample import Group
+from .space import rotations3d, slices3d
+
+CONSTRUCTORS: dict[str, Callable[..., Group]] = {
+    maker.__name__: maker
+    for maker in (
+        trivial,
+        cyclic,
+        dihedral,
+        rotations,
+        flips,
+        translations,
+        scales,
+        rotations3d,
+        slices3d,
+        permutations,
+        euclidean,
+        time_reversal,
+    )
+}
+
+
+def parse(text: str) -> Group:
+    """Read a group from text: `name:number:number`, joined by `*` for products.
+
+    >>> parse("dihedral:4*time_reversal")
+    Group('dihedral:4*time_reversal', 16 elements)
+    """
+    factors = [_parse_one(piece.strip()) for piece in text.split("*")]
+    group = factors[0]
+    for factor in factors[1:]:
+        group = product(group, factor)
+    return group
+
+
+def _parse_one(text: str) -> Group:
+    name, *numbers = text.split(":")
+    if name not in CONSTRUCTORS:
+        raise unknown_name("group", name, CONSTRUCTORS)
+    maker = CONSTRUCTORS[name]
+    usage = ":".join([name, *(p.upper() for p in inspect.signature(maker).parameters)])
+    try:
+        arguments = [float(number) for number in numbers]
+        bound = inspect.signature(maker).bind(*(int(a) if a == int(a) else a for a in arguments))
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"group: {text!r} given, {usage!r} expected") from None
+    return maker(*bound.args)

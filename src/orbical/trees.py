@@ -1,0 +1,58 @@
+"""Batches as trees: a tensor, or a dictionary or tuple of tensors, nested as a user likes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+Tree = Any  # Tensor | dict[str, Tree] | tuple[Tree, ...]
+
+
+def tree_map(function: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
+    """Apply a function to each leaf, or to the leaves of several trees of one shape.
+
+    >>> tree_map(lambda a: a + 1, {"x": 1, "y": (2, 3)})
+    {'x': 2, 'y': (3, 4)}
+    """
+    if isinstance(tree, dict):
+        return {
+            key: tree_map(function, value, *(other[key] for other in others))
+            for key, value in tree.items()
+        }
+    if isinstance(tree, tuple | list):
+        return tuple(tree_map(function, *leaves) for leaves in zip(tree, *others, strict=True))
+    return function(tree, *others)
+
+
+def leaves(tree: Tree) -> Iterator[Any]:
+    """Walk over the leaves of a tree, in a fixed order."""
+    if isinstance(tree, dict):
+        for key in sorted(tree):
+            yield from leaves(tree[key])
+    elif isinstance(tree, tuple | list):
+        for item in tree:
+            yield from leaves(item)
+    else:
+        yield tree
+
+
+def concatenate(trees: list[Tree], dim: int = 0) -> Tree:
+    """Join trees of tensors of one shape along a dimension."""
+    return tree_map(lambda *parts: torch.cat(parts, dim), trees[0], *trees[1:])
+
+
+def flatten_leading(tree: Tree) -> Tree:
+    """Merge the first two dimensions of every tensor."""
+    return tree_map(lambda leaf: leaf.flatten(0, 1), tree)
+
+
+def split_leading(tree: Tree, first: int, second: int) -> Tree:
+    """Undo `flatten_leading`."""
+    return tree_map(lambda leaf: leaf.reshape(first, second, *leaf.shape[1:]), tree)
+
+
+def to_device(tree: Tree, device: torch.device | str) -> Tree:
+    """Move every tensor to a device."""
+    return tree_map(lambda leaf: leaf.to(device, non_blocking=True), tree)
