@@ -1,0 +1,24 @@
+"""Data sets that come inside packages, and readers of public files that a user may have.
+
+Every image is a float32 tensor in 0..1 with its channel axis, and every label an int64 tensor,
+so that the pair can go to `orbical.scan` as it is.
+
+    images, labels = orbical.datasets.mnist()
+
+`BUILT_IN` names the ones that need no file: these names are what `orbical scan --data` knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from .digit_images import digits
+from .folders import data_folder
+from .mnist_images import full_mnist, mnist
+from .particle_images import piv
+
+BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
+
+__all__ = ["BUILT_IN", "data_folder", "digits", "full_mnist", "mnist", "piv"]
