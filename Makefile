@@ -1,0 +1,65 @@
+# `make demo` and `make test` make the environment that they need by themselves.
+# Two stamps, because the demo needs none of the developer's tools; the developer's
+# environment contains the demo's, so it stamps both.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO_READY := $(VENV)/.demo-ready
+DEV_READY := $(VENV)/.dev-ready
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help venv demo test lint types docs bench clean
+
+help: ## say what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+venv: $(DEV_READY) ## make .venv with everything a developer needs
+
+demo: $(DEMO_READY) ## scan two digit networks along the circle (ARGS="--help" lists what it takes)
+	@$(BIN)/orbical demo $(ARGS)
+
+test: lint ## environment, linters, types, tests and documentation
+	@echo "Tests"
+	@OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/pytest -n $(WORKERS) $(ARGS)
+	@$(MAKE) --no-print-directory docs
+
+lint: $(DEV_READY) ## ruff, mypy and the layers
+	@echo "Lint, format, types, layers"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet . || { echo "To format: $(BIN)/ruff format ."; exit 1; }
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo
+
+docs: $(DEV_READY) ## build the documentation into site/, warnings as errors
+	@echo "Documentation"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+bench: $(DEV_READY) ## run every benchmark (minutes; on a machine that does nothing else)
+	@set -e; for file in $(wildcard benchmarks/[!_]*.py); do echo "$$file"; $(BIN)/python $$file; done
+
+clean: ## remove what the other targets made, except .venv
+	@rm -rf build dist site orbical-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(DEV_READY): pyproject.toml constraints.txt
+	$(make-venv)
+	@echo "Installing orbical with the developer's tools into $(VENV) (the first time takes minutes)"
+	@$(INSTALL) -e '.[dev]'
+	@touch $(DEMO_READY) $(DEV_READY)
+
+$(DEMO_READY): pyproject.toml constraints.txt
+	$(make-venv)
+	@echo "Installing orbical into $(VENV) (the first time takes minutes)"
+	@$(INSTALL) -e '.[demo,flow,umap]'
+	@touch $(DEMO_READY)
+
+# An environment whose making was interrupted has no pip; it is made again.
+define make-venv
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "orbical needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+endef
