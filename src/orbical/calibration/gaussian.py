@@ -1,0 +1,203 @@
+"""Gaussian predictions: what regression measures are given, and how a prediction is scored.
+
+Two shapes of input, told apart by the function and never by the values:
+
+* **one target**, `[..., N]`: the last axis is the samples, leading ones are models, orbit
+  positions or coordinates, and a measure answers for each of them;
+* **d targets**, `[..., N, d]`, or `[N]` for d = 1: the last axis is the coordinates. The variance
+  has as many axes as the mean for a diagonal covariance (`[..., N, d]`, or `[..., N, 1]` for one
+  variance that all coordinates share), and one axis more for a full one, `[..., N, d, d]`.
+
+Everything is computed in float64 and keeps its place in the autograd graph.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from .inputs import ArrayLike, as_floating
+
+
+def _finite(name: str, tensor: Tensor) -> Tensor:
+    if tensor.numel() == 0:
+        raise InputError(f"{name}: an axis is empty, got shape {tuple(tensor.shape)}")
+    # A finite sum proves finite terms at a fraction of the cost of looking at each of them.
+    detached = tensor.detach()
+    if not (bool(torch.isfinite(detached.sum())) or bool(torch.isfinite(detached).all())):
+        raise InputError(f"{name}: contains NaN or infinity; expected finite values")
+    return tensor.double()
+
+
+def _positive(name: str, variance: Tensor) -> Tensor:
+    smallest = variance.detach().min().item()
+    if smallest <= 0:
+        raise InputError(
+            f"{name}: the smallest value is {smallest:.6g}; expected variances > 0"
+            " (not standard deviations, not logarithms)"
+        )
+    return variance
+
+
+def _broadcast(*tensors: Tensor) -> tuple[Tensor, ...]:
+    try:
+        return torch.broadcast_tensors(*tensors)
+    except RuntimeError as error:
+        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
+        raise InputError(f"mean, variance, target: shapes {shapes} do not fit together") from error
+
+
+def one_target(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, minimum: int = 1
+) -> tuple[Tensor, Tensor]:
+    """Check predictions of one target; return `error = target - mean` and `variance`, `[..., N]`.
+
+    >>> one_target([0.0, 1.0], [1.0, 4.0], [0.5, 0.0])[0]
+    tensor([ 0.5000, -1.0000], dtype=torch.float64)
+    """
+    given = {"mean": mean, "variance": variance, "target": target}
+    tensors = [as_floating(name, values) for name, values in given.items()]
+    size = tensors[0].shape[-1] if tensors[0].ndim else 0
+    for name, tensor in zip(given, tensors, strict=True):
+        if tensor.ndim == 0 or tensor.shape[-1] != size:
+            raise InputError(
+                f"{name}: expected [..., N] with N = {size} as mean has, got {tuple(tensor.shape)}"
+            )
+    if size < minimum:
+        raise InputError(f"mean: got {size} samples, expected at least {minimum}")
+    mean, variance, target = _broadcast(
+        *(_finite(name, tensor) for name, tensor in zip(given, tensors, strict=True))
+    )
+    return target - mean, _positive("variance", variance)
+
+
+def vector_target(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike
+) -> tuple[Tensor, Tensor, bool]:
+    """Check predictions of d targets; return error, variance, and whether it is a full covariance.
+
+    `error [..., N, d]`; the variance is `[..., N, d]` if diagonal, else `[..., N, d, d]`.
+
+    >>> error, variance, full = vector_target([[0.0, 0.0]], [[2.0]], [[1.0, 3.0]])
+    >>> variance, full
+    (tensor([[2., 2.]], dtype=torch.float64), False)
+    """
+    mean, variance, target = (
+        as_floating(name, values)
+        for name, values in (("mean", mean), ("variance", variance), ("target", target))
+    )
+    scalar = mean.ndim == 1
+    axes, extra = mean.ndim, variance.ndim - mean.ndim
+    if axes == 0 or extra not in (0, 1) or (scalar and extra):
+        raise InputError(
+            f"variance: expected as many axes as mean (diagonal) or one more (full covariance of"
+            f" [..., N, d]), got shapes {tuple(mean.shape)} and {tuple(variance.shape)}"
+        )
+    if (target.ndim == 1) != scalar or target.ndim == 0:
+        raise InputError(
+            f"target: expected the axes of mean {tuple(mean.shape)}, got {tuple(target.shape)}"
+        )
+    if scalar:
+        mean, variance, target = mean[:, None], variance[:, None], target[:, None]
+    size = mean.shape[-2:]
+    if target.shape[-2:] != size:
+        raise InputError(
+            f"target: expected [..., {size[0]}, {size[1]}] as mean has, got {tuple(target.shape)}"
+        )
+    fits = variance.shape[-3:] == (*size, size[1]) if extra else variance.shape[-2] == size[0]
+    if not fits or (not extra and variance.shape[-1] not in (1, size[1])):
+        raise InputError(
+            f"variance: shape {tuple(variance.shape)} does not fit mean {tuple(mean.shape)};"
+            " expected [..., N, d], [..., N, 1] or [..., N, d, d]"
+        )
+    error = _finite("target", target) - _finite("mean", mean)
+    variance = _finite("variance", variance)
+    if extra:
+        return error, variance, True
+    error, variance = _broadcast(error, _positive("variance", variance))
+    return error, variance, False
+
+
+def marginal_variance(variance: Tensor, full: bool) -> Tensor:
+    """Return the variance of each coordinate `[..., N, d]`, in the frame of the coordinates.
+
+    >>> marginal_variance(torch.tensor([[[2.0, 1.0], [1.0, 3.0]]]), full=True)
+    tensor([[2., 3.]])
+    """
+    if not full:
+        return variance
+    return _positive("variance", variance.diagonal(dim1=-2, dim2=-1))
+
+
+def whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tensor, Tensor]:
+    """Return the squared Mahalanobis distance and the log-determinant, both `[..., N]`.
+
+        m^2 = e^T Sigma^-1 e,    log det Sigma
+
+    Both are the same in every orthonormal frame.
+
+    >>> whitened(torch.tensor([[3.0, 4.0]]), torch.tensor([[9.0, 4.0]]), full=False)[0]
+    tensor([5.])
+    """
+    if not full:
+        return (error.square() / variance).sum(-1), variance.log().sum(-1)
+    scale = variance.detach().abs().amax()
+    asymmetry = (variance - variance.mT).detach().abs().amax()
+    if asymmetry > 1e-5 * scale:
+        raise InputError(f"variance: covariances are not symmetric (by {asymmetry.item():.3g})")
+    factor, failed = torch.linalg.cholesky_ex(variance)
+    if bool(failed.any()):
+        first = int(failed.reshape(-1).nonzero()[0])
+        raise InputError(
+            f"variance: {int((failed > 0).sum())} covariances are not positive definite, the first"
+            f" at sample {first % variance.shape[-3]}"
+        )
+    white = torch.linalg.solve_triangular(factor, error[..., None], upper=False)[..., 0]
+    return white.square().sum(-1), 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+def gaussian_nll(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return the mean negative log-likelihood of Gaussian predictions, in nats a sample.
+
+        1/2 (e^T Sigma^-1 e + log det Sigma + d log 2 pi)
+
+    A score of the whole vector: for d targets the joint density, so independent coordinates add.
+
+    Args:
+        mean: `[N]` or `[..., N, d]`.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
+        target: as the mean.
+
+    >>> gaussian_nll([0.0, 0.0], [1.0, 1.0], [1.0, -1.0])
+    tensor(1.4189, dtype=torch.float64)
+    """
+    error, variance, full = vector_target(mean, variance, target)
+    distance, log_determinant = whitened(error, variance, full)
+    constant = error.shape[-1] * math.log(2 * math.pi)
+    return 0.5 * (distance + log_determinant + constant).mean(-1)
+
+
+def gaussian_crps(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return the mean continuous ranked probability score of Gaussian predictions of one target.
+
+        z = (y - mu) / sigma,   CRPS = sigma (z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi))
+
+    In the unit of the target, proper, and equal to the absolute error as the variance goes to 0.
+
+    Args:
+        mean: `[..., N]`.
+        variance: `[..., N]`.
+        target: `[..., N]`.
+
+    >>> gaussian_crps([0.0], [1.0], [0.0])
+    tensor(0.2337, dtype=torch.float64)
+    """
+    error, variance = one_target(mean, variance, target)
+    deviation = variance.sqrt()
+    z = error / deviation
+    density = torch.exp(-0.5 * z.square()) / math.sqrt(2 * math.pi)
+    centred = 2 * torch.special.ndtr(z) - 1
+    return (deviation * (z * centred + 2 * density - 1 / math.sqrt(math.pi))).mean(-1)

@@ -1,0 +1,148 @@
+"""GENCE: normalised calibration error of vectors, with the value that a calibrated model has.
+
+With `a = sqrt(2 s / pi)` element-wise (the mean absolute error that a Gaussian of variance s has)
+and `e = |mean - target|`, Def. 6 of the equivariant calibration paper integrates over fibres of
+equal variance. By the tower property no bins are needed: GENCE is a plain mean. A calibrated
+Gaussian does not score 0 but `gence_floor`, in every dimension; the fibre-mean variants do score 0
+and need bins.
+
+GENCE depends on the frame: the same model in two rotated frames has two values. For full
+covariances its marginal variances are used; `mahalanobis_calibration` is frame-free.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from .gaussian import marginal_variance, vector_target
+from .inputs import ArrayLike
+from .quantiles import bin_means, equal_mass_index
+
+gence_floor: float = math.pi / 2 - 1
+"""GENCE of a calibrated Gaussian, in any dimension: pi/2 - 1."""
+
+gence_sq_floor: float = 2.0
+"""GENCE_sq of a calibrated Gaussian, in any dimension: 2."""
+
+
+def _absolute(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> tuple[Tensor, Tensor]:
+    """Return `(a - e) / ||a||`, `[..., N, d]`, and the variances that order the fibres."""
+    error, variance, full = vector_target(mean, variance, target)
+    variance = marginal_variance(variance, full)
+    expected = (2 * variance / math.pi).sqrt()
+    length = torch.linalg.vector_norm(expected, dim=-1, keepdim=True)
+    return (expected - error.abs()) / length, variance
+
+
+def _squared(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> tuple[Tensor, Tensor]:
+    """Return `(s - e^2) / ||s||`, `[..., N, d]`, and the variances that order the fibres."""
+    error, variance, full = vector_target(mean, variance, target)
+    variance = marginal_variance(variance, full)
+    length = torch.linalg.vector_norm(variance, dim=-1, keepdim=True)
+    return (variance - error.square()) / length, variance
+
+
+def _mean_over_fibres(gap: Tensor, variance: Tensor, bins: int) -> Tensor:
+    """Return `sum_b share_b || mean over bin b of gap ||^2`, with bins of the total variance."""
+    index = equal_mass_index(variance.sum(-1), bins)
+    index = index[..., None, :].expand(*gap.shape[:-2], gap.shape[-1], -1)
+    share, mean = bin_means(gap.mT, index, bins)
+    return (share * mean.square()).sum((-1, -2))
+
+
+def gence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return the generalised expected normalised calibration error, without bins.
+
+        GENCE = E[ ||a - e||^2 / ||a||^2 ],   a = sqrt(2 s / pi),   e = |mean - target|
+
+    Compare it with `gence_floor` = pi/2 - 1, the value of a calibrated Gaussian in any dimension,
+    not with 0 (a model whose error always equals a scores 0 and is no Gaussian). Eq. 8 of the
+    equivariant calibration paper, whose limit over fibres is this mean by the tower property.
+    Differentiable. Not the same in all frames.
+
+    Args:
+        mean: `[N]` or `[..., N, d]`.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`, of which the
+            diagonal is used.
+        target: as the mean.
+
+    >>> gence([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0])
+    tensor(0.5000, dtype=torch.float64)
+    """
+    gap, _ = _absolute(mean, variance, target)
+    return gap.square().sum(-1).mean(-1)
+
+
+def gence_sq(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return the squared form of GENCE, without bins.
+
+        GENCE_sq = E[ ||s - e^2||^2 / ||s||^2 ]
+
+    Compare it with `gence_sq_floor` = 2, the value of a calibrated Gaussian in any dimension.
+    Eq. 9 of the equivariant calibration paper. Differentiable. Not the same in all frames.
+
+    Args:
+        mean: `[N]` or `[..., N, d]`.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`, of which the
+            diagonal is used.
+        target: as the mean.
+
+    >>> gence_sq([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
+    tensor(4.5000, dtype=torch.float64)
+    """
+    gap, _ = _squared(mean, variance, target)
+    return gap.square().sum(-1).mean(-1)
+
+
+def gence_fibre(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15
+) -> Tensor:
+    """Return GENCE with the error averaged over each fibre first: 0 for a calibrated model.
+
+        sum_b share_b || E[ (a - e) / ||a|| in bin b ] ||^2
+
+    with bins of equal mass of the total variance `sum_i s_i`. Where a bin is one fibre this is
+    `||a - E[e | s]||^2 / ||a||^2`; with wider bins it stays 0 for a calibrated model and never
+    exceeds GENCE. A bin of n samples adds about `gence_floor / n` to a calibrated model's value.
+    Differentiable, the bins being held fixed.
+
+    Args:
+        mean: `[N]` or `[..., N, d]`.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`, of which the
+            diagonal is used.
+        target: as the mean.
+        bins: the number of bins.
+
+    >>> value = gence_fibre([0.0, 0.0], [math.pi / 2, math.pi / 2], [0.5, 1.5])
+    >>> round(float(value), 6)
+    0.0
+    """
+    gap, variance = _absolute(mean, variance, target)
+    return _mean_over_fibres(gap, variance, bins)
+
+
+def gence_sq_fibre(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15
+) -> Tensor:
+    """Return GENCE_sq with the squared error averaged over each fibre first: 0 if calibrated.
+
+        sum_b share_b || E[ (s - e^2) / ||s|| in bin b ] ||^2
+
+    with bins of equal mass of the total variance; see `gence_fibre`. A bin of n samples adds about
+    `gence_sq_floor / n` to a calibrated model's value. Differentiable, the bins being held fixed.
+
+    Args:
+        mean: `[N]` or `[..., N, d]`.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`, of which the
+            diagonal is used.
+        target: as the mean.
+        bins: the number of bins.
+
+    >>> gence_sq_fibre([0.0, 0.0], [2.5, 2.5], [1.0, 2.0])
+    tensor(0., dtype=torch.float64)
+    """
+    gap, variance = _squared(mean, variance, target)
+    return _mean_over_fibres(gap, variance, bins)

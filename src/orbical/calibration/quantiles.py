@@ -1,0 +1,76 @@
+"""Bins of equal mass for positive values, without sorting all of them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from . import sorting
+
+_SELECT_FROM = 1 << 15
+"""Number of values from which selection beats the sort."""
+
+_COMPARE_UP_TO = 64
+"""Number of bins up to which one comparison for each edge beats a binary search for each value."""
+
+
+def order_statistics(values: Tensor, places: Tensor) -> Tensor:
+    """Return the values that a sort would put at `places [P]`; values `[R, N]` are positive.
+
+    The leading 16 bits of positive floats order like the floats and split each octave in at least
+    8 parts. Counting them finds the few parts that hold the wanted places; only those are sorted.
+
+    >>> order_statistics(torch.tensor([[4.0, 1.0, 3.0]]), torch.tensor([0, 2]))
+    tensor([[1., 4.]])
+    """
+    if len(values) > 1 or values.device.type != "cpu" or values.shape[-1] < _SELECT_FROM:
+        return sorting.ascending(values)[0].index_select(-1, places)
+    row = values[0]
+    integer, shift = (torch.int64, 48) if row.dtype == torch.float64 else (torch.int32, 16)
+    part = (row.view(integer) >> shift).long()
+    count = torch.bincount(part, minlength=1 << 15)
+    upto = count.cumsum(0)
+    holder = torch.searchsorted(upto, places, right=True)
+    wanted = torch.zeros_like(count, dtype=torch.bool).index_fill_(0, holder, True)
+    candidates = sorting.ascending(row[wanted.index_select(0, part)])[0]
+    kept = torch.where(wanted, count, 0)
+    # A place among the candidates is its place among all, less the values in parts left out.
+    left_out = (upto - count) - (kept.cumsum(0) - kept)
+    return candidates.index_select(0, places - left_out.index_select(0, holder))[None]
+
+
+def equal_mass_index(key: Tensor, bins: int) -> Tensor:
+    """Return the bin of equal mass that holds each value of `key [..., N]`; keys are positive.
+
+    Bins are `(lo, hi]` between values at ranks `ceil(j N / bins)`; equal values share a bin, so the
+    answer does not depend on the order of the samples.
+
+    >>> equal_mass_index(torch.tensor([4.0, 1.0, 3.0, 2.0]), 2)
+    tensor([1, 0, 1, 0])
+    """
+    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
+        raise InputError(f"bins: expected a whole number >= 1, got {bins!r}")
+    rows = key.detach().reshape(-1, key.shape[-1]).contiguous()
+    steps = torch.arange(1, bins, device=rows.device)
+    places = (-(-steps * rows.shape[-1] // bins) - 1).clamp_(min=0)
+    edges = order_statistics(rows, places)
+    if bins > _COMPARE_UP_TO:
+        return torch.searchsorted(edges.contiguous(), rows).reshape(key.shape)
+    index = torch.zeros_like(rows, dtype=torch.uint8)
+    for edge in edges.unbind(-1):
+        index += rows > edge[:, None]
+    return index.long().reshape(key.shape)
+
+
+def bin_means(values: Tensor, index: Tensor, bins: int) -> tuple[Tensor, Tensor]:
+    """Return each bin's share of the samples and its mean, `[..., B]`; 0 in an empty bin.
+
+    >>> bin_means(torch.tensor([1.0, 3.0, 8.0]), torch.tensor([0, 0, 1]), 2)[1]
+    tensor([2., 8.], dtype=torch.float64)
+    """
+    values = values.double()
+    empty = values.new_zeros(*values.shape[:-1], bins)
+    count = empty.scatter_add(-1, index, torch.ones_like(values))
+    total = empty.scatter_add(-1, index, values)
+    return count / values.shape[-1], total / count.clamp(min=1)

@@ -1,0 +1,199 @@
+"""Calibration of regression: does the predicted variance say how large the errors are?
+
+`ence` and `uce` compare variance and error over bins of equal mass, `regression_esd` without bins,
+`quantile_calibration` and `mahalanobis_calibration` compare the whole predicted distribution.
+`gence` and its variants, for vectors, are in their own module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from .binned import bin_index
+from .cumulative import ordered_esd
+from .gaussian import one_target, vector_target, whitened
+from .inputs import ArrayLike
+from .quantiles import bin_means, equal_mass_index
+from .roots import root
+
+
+def ence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15) -> Tensor:
+    """Return the expected normalised calibration error over bins of equal mass.
+
+        ENCE = sum_b share_b |RMV_b - RMSE_b| / RMV_b
+
+    with RMV the root of the mean variance and RMSE that of the mean squared error in a bin of the
+    predicted variance (Levi et al. 2022). Bins whose samples tie are joined, so shares may differ,
+    and the mean over bins is weighted by them. 0 for a calibrated model with infinitely many
+    samples; without unit. Differentiable, the bins being held fixed.
+
+    Args:
+        mean: `[..., N]`.
+        variance: `[..., N]`.
+        target: `[..., N]`.
+        bins: the number of bins.
+
+    >>> ence([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
+    tensor(0.2500, dtype=torch.float64)
+    """
+    error, variance = one_target(mean, variance, target)
+    index = equal_mass_index(variance, bins)
+    share, mean_square = bin_means(error.square(), index, bins)
+    _, mean_variance = bin_means(variance, index, bins)
+    filled = share > 0
+    predicted = torch.where(filled, mean_variance, 1.0).sqrt()
+    gap = torch.where(filled, (predicted - root(mean_square)).abs() / predicted, 0.0)
+    return (share * gap).sum(-1)
+
+
+def uce(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15) -> Tensor:
+    """Return the uncertainty calibration error over bins of equal mass.
+
+        UCE = sum_b share_b |mean squared error_b - mean variance_b|
+
+    (Laves et al. 2020, with bins of equal mass.) In the squared unit of the target.
+    Differentiable, the bins being held fixed.
+
+    Args:
+        mean: `[..., N]`.
+        variance: `[..., N]`.
+        target: `[..., N]`.
+        bins: the number of bins.
+
+    >>> uce([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
+    tensor(1.5000, dtype=torch.float64)
+    """
+    error, variance = one_target(mean, variance, target)
+    index = equal_mass_index(variance, bins)
+    share, mean_gap = bin_means(error.square() - variance, index, bins)
+    return (share * mean_gap.abs()).sum(-1)
+
+
+def regression_esd(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return the expected squared difference of squared error and variance, without bins.
+
+        d_i = e_i^2 - s_i in the order of s,   S_i = sum_{j != i, s_j <= s_i} d_j
+        ESD = sum_i (S_i^2 - sum_{j != i, s_j <= s_i} d_j^2) / (N (N-1) (N-2))
+
+    Unbiased for `E_t[(E[(e^2 - s) 1(s <= t)])^2]`, which is 0 exactly for a model whose variance
+    is the mean squared error on every fibre; therefore sometimes negative. In the fourth power of
+    the target's unit; see `regression_esd_normalised`. O(N log N); differentiable, the order being
+    held fixed. The closed form of classification's ESD, with other differences.
+
+    Args:
+        mean: `[..., N]`, N >= 3.
+        variance: `[..., N]`.
+        target: `[..., N]`.
+
+    >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    tensor(0., dtype=torch.float64)
+    >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [2.0, 2.0, 3.0])
+    tensor(2., dtype=torch.float64)
+    """
+    error, variance = one_target(mean, variance, target, minimum=3)
+    return ordered_esd(error.square() - variance, variance.detach())
+
+
+def regression_esd_normalised(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return the regression ESD of the normalised error, which has no unit.
+
+        one target: d_i = e_i^2 / s_i - 1 in the order of s
+        d targets:  d_i = e_i^T Sigma_i^-1 e_i / d - 1 in the order of det Sigma
+
+    Unbiased, 0 in expectation for a calibrated model. The second form is the same in every
+    orthonormal frame, because the Mahalanobis distance and the determinant are. Differentiable,
+    the order being held fixed.
+
+    Args:
+        mean: `[N]` or `[..., N, d]`, N >= 3.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
+        target: as the mean.
+
+    >>> regression_esd_normalised([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [2.0, 2.0, 2.0])
+    tensor(1., dtype=torch.float64)
+    """
+    error, variance, full = vector_target(mean, variance, target)
+    if error.shape[-2] < 3:
+        raise InputError(f"mean: got {error.shape[-2]} samples, expected at least 3")
+    distance, log_determinant = whitened(error, variance, full)
+    return ordered_esd(distance / error.shape[-1] - 1, log_determinant.detach())
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often the truth lies within a predicted region, for regions of several levels.
+
+    Attributes:
+        levels: `[L]` nominal probabilities, `1 / (L+1)` to `L / (L+1)`.
+        observed: `[..., L]` share of samples whose target lies in the region of that level.
+        error: `[...]` mean of |observed - level| over the levels: 0 for a calibrated model with
+            infinitely many samples, 1/2 for one that is always far too low or far too sure.
+    """
+
+    levels: Tensor
+    observed: Tensor
+    error: Tensor
+
+
+def _coverage(probability: Tensor, levels: int) -> Coverage:
+    if isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
+        raise InputError(f"levels: expected a whole number >= 1, got {levels!r}")
+    index = bin_index(probability.detach().clamp(0, 1), levels + 1)
+    share, _ = bin_means(torch.ones_like(probability), index, levels + 1)
+    nominal = torch.arange(1, levels + 1, device=index.device, dtype=torch.float64) / (levels + 1)
+    observed = share.cumsum(-1)[..., :-1]
+    return Coverage(nominal, observed, (observed - nominal).abs().mean(-1))
+
+
+def quantile_calibration(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, levels: int = 99
+) -> Coverage:
+    """Return how often targets lie below the predicted quantiles, for a grid of levels.
+
+        observed(p) = share of samples with Phi((y - mu) / sigma) <= p
+
+    A calibrated model has `observed(p) = p` (Kuleshov et al. 2018). It sees a shifted mean as well
+    as a wrong variance, and averages over all variances: a model can be too sure of some samples,
+    not sure enough of others, and pass; `ence` and `regression_esd` see that.
+
+    Args:
+        mean: `[..., N]`.
+        variance: `[..., N]`.
+        target: `[..., N]`.
+        levels: the number L of levels, `1 / (L+1)` to `L / (L+1)`.
+
+    >>> quantile_calibration([0.0, 0.0], [1.0, 1.0], [-1.0, 0.5], levels=3).observed
+    tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
+    """
+    error, variance = one_target(mean, variance, target)
+    return _coverage(torch.special.ndtr(error.detach() / variance.detach().sqrt()), levels)
+
+
+def mahalanobis_calibration(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, levels: int = 99
+) -> Coverage:
+    """Return how often targets lie in the predicted ellipsoids, for a grid of levels.
+
+        m^2 = e^T Sigma^-1 e,   observed(p) = share of samples with chi2_d(m^2) <= p
+
+    where chi2_d is the distribution function of chi-squared with d degrees of freedom. The measure
+    for full covariances, because it is the same in every orthonormal frame, which GENCE is not.
+    For d = 1 it is the coverage of central intervals.
+
+    Args:
+        mean: `[N]` or `[..., N, d]`.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
+        target: as the mean.
+        levels: the number L of levels, `1 / (L+1)` to `L / (L+1)`.
+
+    >>> mahalanobis_calibration([[0.0, 0.0]], [[1.0, 1.0]], [[1.0, 1.0]], levels=3).observed
+    tensor([0., 0., 1.], dtype=torch.float64)
+    """
+    error, variance, full = vector_target(mean, variance, target)
+    distance, _ = whitened(error.detach(), variance.detach(), full)
+    half = torch.full_like(distance, error.shape[-1] / 2)
+    return _coverage(torch.special.gammainc(half, distance / 2), levels)
