@@ -1,8 +1,8 @@
 """How a group acts on data: images, pairs, points, vectors, fields, boxes, and trees of these.
 
 Every action moves a batch by all elements at once, element first: `apply(group, x)` turns
-`x[B, ...]` into `[K, B, ...]`, so that one transformation serves the whole batch. Pixels have their own frame
-(columns to the right, rows down); the actions on pixels translate, and their users never do.
+`x[B, ...]` into `[K, B, ...]`, so that one transformation serves the whole batch. Pixels have their
+own frame (columns to the right, rows down); the actions on pixels translate, their users never do.
 """
 
 from .base import Action, Fields, Trivial, as_action, check_group

@@ -1,0 +1,173 @@
+"""Predictors from files: ONNX models and exported torch programs.
+
+Such programs may have been made for one batch size; then the last batch is padded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..errors import InputError, MissingExtra, ModelError
+from ..trees import Tree, leaves, tree_map
+from .base import Predictor, as_tensors, batch_size
+
+
+def _file_hash(path: str) -> str:
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        while block := file.read(1 << 24):
+            digest.update(block)
+    return digest.hexdigest()[:16]
+
+
+def in_fixed_batches(run: Callable[[Tree], Any], batch: Tree, size: int | None) -> Any:
+    """Run a program made for one batch size on any batch, padding the last piece."""
+    count = batch_size(batch)
+    if size is None or count == size:
+        return run(batch)
+    pieces = []
+    for start in range(0, count, size):
+        piece = tree_map(lambda leaf, start=start: leaf[start : start + size], batch)
+        missing = size - batch_size(piece)
+        padded = tree_map(lambda leaf, missing=missing: _padded(leaf, missing), piece)
+        pieces.append(tree_map(lambda leaf, kept=size - missing: leaf[:kept], run(padded)))
+    return tree_map(lambda *parts: torch.cat(parts), pieces[0], *pieces[1:])
+
+
+def _padded(leaf: torch.Tensor, missing: int) -> torch.Tensor:
+    return torch.cat([leaf, leaf[-1:].expand(missing, *leaf.shape[1:])])
+
+
+class OnnxPredictor(Predictor):
+    """An ONNX file, run by onnxruntime. Needs the extra `onnx`.
+
+    A batch with one tensor feeds the only input; a dictionary feeds inputs by name. A model with
+    one output answers with a tensor, with several with a tuple.
+    """
+
+    def __init__(self, path: str) -> None:
+        try:
+            import onnxruntime
+        except ImportError:
+            raise MissingExtra("onnxruntime", "onnx", f"the model {path!r}") from None
+        self.source = path
+        self._path = path
+        self._onnxruntime = onnxruntime
+        self._session = self._open(["CPUExecutionProvider"])
+        self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
+        sizes = {entry.shape[0] for entry in self._inputs.values() if entry.shape}
+        self._size = next((size for size in sizes if isinstance(size, int)), None)
+
+    def _open(self, providers: list[str]) -> Any:
+        try:
+            return self._onnxruntime.InferenceSession(self._path, providers=providers)
+        except Exception as error:
+            raise ModelError(
+                f"model: {self._path!r} is not a readable ONNX file: {error}"
+            ) from error
+
+    @contextmanager
+    def ready(self, device: torch.device) -> Iterator[None]:
+        """Use the accelerator where onnxruntime has one."""
+        known = self._onnxruntime.get_available_providers()
+        if device.type == "cuda" and "CUDAExecutionProvider" in known:
+            self._session = self._open(["CUDAExecutionProvider", "CPUExecutionProvider"])
+        yield
+
+    def __call__(self, batch: Tree) -> Any:
+        """Run the session."""
+        return in_fixed_batches(self._run, batch, self._size)
+
+    def _run(self, batch: Tree) -> Any:
+        outputs = as_tensors(self._session.run(None, self._feed(batch)))
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def _feed(self, batch: Tree) -> dict[str, Any]:
+        if isinstance(batch, dict):
+            missing = sorted({*self._inputs} - {*batch})
+            if missing:
+                raise InputError(f"data: the ONNX model needs a field {missing[0]!r}")
+            named = {name: batch[name] for name in self._inputs}
+        else:
+            named = dict(zip(self._inputs, leaves(batch), strict=False))
+            if len(named) != len(self._inputs):
+                raise InputError(f"data: the ONNX model has the inputs {sorted(self._inputs)}")
+        return {name: _cast(value, self._inputs[name].type) for name, value in named.items()}
+
+    def fingerprint(self) -> str | None:
+        """Hash the file."""
+        return _file_hash(self._path)
+
+
+_ONNX_TYPES = {
+    "tensor(float)": torch.float32,
+    "tensor(double)": torch.float64,
+    "tensor(float16)": torch.float16,
+    "tensor(int64)": torch.int64,
+    "tensor(int32)": torch.int32,
+    "tensor(uint8)": torch.uint8,
+    "tensor(bool)": torch.bool,
+}
+
+
+def _cast(value: torch.Tensor, kind: str) -> Any:
+    return value.to(_ONNX_TYPES.get(kind, value.dtype)).cpu().numpy()
+
+
+class ExportedPredictor(Predictor):
+    """A program saved with `torch.export.save`, or one in memory. Loading a file runs its code."""
+
+    def __init__(self, program: str | torch.export.ExportedProgram) -> None:
+        self._path = program if isinstance(program, str) else None
+        self.source = self._path or "torch.export:ExportedProgram"
+        if isinstance(program, str):
+            try:
+                program = torch.export.load(program)
+            except Exception as error:
+                message = f"model: {self._path!r} is not an exported program: {error}"
+                raise ModelError(message) from error
+        self._program = program
+        self._module = program.module()
+        self._size = _fixed_batch(program)
+
+    @contextmanager
+    def ready(self, device: torch.device) -> Iterator[None]:
+        """Move the program to the device."""
+        self._module.to(device)
+        with torch.inference_mode():
+            yield
+
+    def __call__(self, batch: Tree) -> Any:
+        """Run the program."""
+        return in_fixed_batches(self._run, batch, self._size)
+
+    def _run(self, batch: Tree) -> Any:
+        return as_tensors(self._module(*batch) if isinstance(batch, tuple) else self._module(batch))
+
+    def fingerprint(self) -> str | None:
+        """Hash the file, or the weights of a program in memory."""
+        if self._path is not None:
+            return _file_hash(self._path)
+        digest = hashlib.sha256(str(self._program.graph).encode())
+        for name, value in sorted(self._program.state_dict.items()):
+            digest.update(name.encode())
+            flat = value.detach().cpu().contiguous().reshape(-1)
+            digest.update(flat.view(torch.uint8).numpy().data if len(flat) else b"")
+        return digest.hexdigest()[:16]
+
+
+def _fixed_batch(program: torch.export.ExportedProgram) -> int | None:
+    """Give the batch size a program was exported for, None where it is free."""
+    names = set(program.graph_signature.user_inputs)
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and node.name in names and "val" in node.meta:
+            shape = tuple(getattr(node.meta["val"], "shape", ()))
+            if shape[:1] and isinstance(shape[0], int):
+                return shape[0]
+    return None

@@ -1,0 +1,38 @@
+"""Tasks: what a model is asked, how its answer is read, and how far it is from the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..actions import Action, Images, Points, Vectors, Window
+from ..errors import InputError, unknown_name
+from .base import Task, Variable
+from .classification import Classification
+from .flow import Flow
+from .regression import Regression
+
+TASKS: dict[str, type[Task]] = {task.name: task for task in (Classification, Flow, Regression)}
+INPUTS: dict[str, Callable[..., Action]] = {
+    "images": Images,
+    "points": Points,
+    "vectors": Vectors,
+    "window": Window,
+}
+
+
+def parse_input(text: str) -> Action:
+    """Read an input action from text: `images`, `images:bicubic:reflect`, `points`, `window:128`.
+
+    >>> parse_input("window:128").size
+    128
+    """
+    name, *settings = text.split(":")
+    if name not in INPUTS:
+        raise unknown_name("input", name, INPUTS)
+    try:
+        return INPUTS[name](*(int(word) if word.isdigit() else word for word in settings))
+    except TypeError:
+        raise InputError(f"input: {text!r} given; {name} does not take these settings") from None
+
+
+__all__ = ["Classification", "Flow", "Regression", "Task", "Variable", "parse_input"]

@@ -1,0 +1,168 @@
+"""What every task offers: how an answer is read, how good it is, what an orbit of them says."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..actions import Action, as_action
+from ..groups import Elements, Group
+from ..trees import Tree
+
+Reader = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A result of a scan: its dimensions (after `model`) and what it means.
+
+    An `optional` one is stored only where `keep=` names it.
+    """
+
+    dims: tuple[str, ...]
+    meaning: str
+    optional: bool = False
+
+
+class Task(ABC):
+    """A kind of question put to a model, and what its answers along an orbit mean.
+
+    A task has an input action and an output action (the representation in which answers turn), a
+    score, a mean for the consensus, and a declared schema. `read` overrides how a raw model output
+    becomes what the task expects. The views name what an interactive display shows.
+    """
+
+    name: ClassVar[str]
+    score_meaning: ClassVar[str]
+    higher_is_better: ClassVar[bool]
+    input_view: ClassVar[str] = "image"
+    detail_view: ClassVar[str] = "values"
+
+    def __init__(self, input: Any, output: Any, read: Reader | None = None) -> None:
+        self.input: Action = as_action(input)
+        self.output: Action = as_action(output)
+        self._read = read
+
+    # What a task must say.
+
+    @abstractmethod
+    def read(self, raw: Any, answers: str | None = None) -> Tree:
+        """Turn a model's raw output for N inputs into the task's outputs, or refuse it clearly.
+
+        `answers` is what the predictor says of its own outputs, where it knows.
+        """
+
+    @abstractmethod
+    def check_target(self, target: Any, count: int) -> Tensor:
+        """Check the ground truth of `count` samples and return it as a tensor."""
+
+    @abstractmethod
+    def check_range(self, target: Tensor, outputs: Tree) -> None:
+        """Check the ground truth against what a model answers for the first samples."""
+
+    @abstractmethod
+    def variables(self, labelled: bool) -> dict[str, Variable]:
+        """Declare the results of a scan with or without ground truth."""
+
+    @abstractmethod
+    def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
+        """Score `outputs[K, B, ...]` against a reference that has been moved along, `[K, B]`."""
+
+    @abstractmethod
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+        """Give the task's own variables, element first."""
+
+    # What a task may say.
+
+    def primary(self, outputs: Tree) -> Tensor:
+        """Give the tensor of the outputs that the output action moves."""
+        return outputs
+
+    def reference(self, consensus: Tensor) -> Tensor:
+        """Turn a consensus into the kind of truth that `score` compares with."""
+        return consensus
+
+    def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
+        """Average un-transformed outputs `[K, B, ...]` over the group, to `[B, ...]`."""
+        return torch.einsum("k,k...->...", weights.to(outputs.dtype), outputs)
+
+    def deviation(self, outputs: Tensor, centre: Tensor, valid: Tensor | None) -> Tensor:
+        """Give the squared distance of un-transformed outputs from their mean, `[K, B]`."""
+        return (outputs - centre[None]).double().square().flatten(2).sum(-1)
+
+    def isometric(self, group: Group) -> bool:
+        """Whether the score cannot change when output and truth move together by this group."""
+        return all(
+            np.allclose(part @ part.transpose(0, 2, 1), np.eye(part.shape[-1]), atol=1e-9)
+            for part in (group.linear(name) for name in ("plane", "space") if name in group.parts)
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Give what identifies the task in the record of a scan."""
+        reader = self._read
+        return {
+            "task": self.name,
+            "input": self.input.describe(),
+            "output": self.output.describe(),
+            "read": None if reader is None else f"{reader.__module__}:{reader.__qualname__}",
+        }
+
+    # What follows from it.
+
+    def picked(self, raw: Any) -> Any:
+        """Apply the user's `read`, where one is given."""
+        return raw if self._read is None else self._read(raw)
+
+    def summarise(
+        self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
+    ) -> dict[str, Tensor]:
+        """Turn all answers along the orbits of a batch into the variables of a scan.
+
+        Outputs are element first, `[K, B, ...]`. All K answers of a sample are at hand, so the
+        consensus (the mean of the un-transformed answers) needs no second pass.
+        """
+        answers = self.primary(outputs)
+        backward = elements.inverse()
+        home = self.output.move(backward, answers)
+        home_valid = self.output.valid(backward, answers)
+        consensus = self.average(home, weights, home_valid)
+        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, consensus, home_valid))
+        valid = self.output.valid(elements, answers)
+        judged = self.reference(consensus)
+        summary = {
+            "consensus": consensus,
+            "invariance_gap": gap.sqrt().float(),
+            "score_vs_consensus": self.score(
+                answers, self.output.move(elements, judged[None]), valid
+            ),
+        }
+        if target is not None:
+            summary["score"] = self.score(answers, self.output.move(elements, target[None]), valid)
+            summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
+        summary |= self.extras(outputs, target, elements)
+        declared = self.variables(target is not None)
+        return {
+            name: value.transpose(0, 1) if "element" in declared[name].dims else value
+            for name, value in summary.items()
+        }
+
+
+def common_variables(labelled: bool, answer_dims: tuple[str, ...]) -> dict[str, Variable]:
+    """Declare what every task stores."""
+    variables = {
+        "score_vs_consensus": Variable(("sample", "element"), "score against the consensus"),
+        "consensus": Variable(("sample", *answer_dims), "mean of the un-transformed answers"),
+        "invariance_gap": Variable(
+            ("sample",), "root mean square distance of the un-transformed answers from their mean"
+        ),
+    }
+    if labelled:
+        variables["score"] = Variable(("sample", "element"), "score against the truth")
+        variables["consensus_vs_truth"] = Variable(("sample",), "score of the consensus")
+    return variables

@@ -1,0 +1,131 @@
+"""Classification: one of C classes for each input."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ..actions import Images, Trivial
+from ..errors import InputError, ModelError, unknown_name
+from ..groups import Elements, Group
+from .base import Reader, Task, Variable, common_variables
+
+ANSWERS = ("logits", "probabilities")
+
+
+class Classification(Task):
+    """Which class is it? The class does not move; the input may be images, points or vectors.
+
+    The score is the probability of the true class. `answers` says what the model gives: `logits`
+    (default) or `probabilities`; it is never guessed. `read` picks them from a raw output `[N, C]`.
+
+    >>> import orbical as ob
+    >>> ob.tasks.Classification(input={"pos": ob.actions.Points(), "mask": ob.actions.Trivial()})
+    Classification(answers='logits')
+    """
+
+    name: ClassVar[str] = "classification"
+    score_meaning: ClassVar[str] = "probability of the true class"
+    higher_is_better: ClassVar[bool] = True
+    detail_view: ClassVar[str] = "bars"
+
+    def __init__(
+        self, input: Any = None, answers: str = "logits", read: Reader | None = None
+    ) -> None:
+        if answers not in ANSWERS:
+            raise unknown_name("answers", answers, ANSWERS)
+        super().__init__(Images() if input is None else input, Trivial(), read)
+        self.answers = answers
+
+    def __repr__(self) -> str:
+        return f"Classification(answers={self.answers!r})"
+
+    def read(self, raw: Any, answers: str | None = None) -> Tensor:
+        """Read class probabilities `[N, C]`."""
+        given = self.picked(raw)
+        if not isinstance(given, Tensor) or given.ndim != 2 or given.shape[1] < 2:
+            raise ModelError(
+                f"model output: {_shape(given)} given, [sample, class] with two or more classes "
+                "expected; say with read= how to take them from the raw output"
+            )
+        given = given.float() if given.dtype in (torch.float16, torch.bfloat16) else given
+        if (answers or self.answers) == "logits":
+            return given.softmax(-1)
+        total = given.sum(-1)
+        if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
+            raise ModelError(
+                "model output: probabilities expected (answers='probabilities'), but rows are "
+                f"negative or sum to {float(total.min()):.4g} .. {float(total.max()):.4g}"
+            )
+        return given
+
+    def check_target(self, target: Any, count: int) -> Tensor:
+        """Check class indices `[N]`."""
+        labels = torch.as_tensor(target)
+        if labels.ndim != 1 or labels.is_floating_point() or labels.is_complex():
+            raise InputError(
+                f"labels: {labels.dtype} of shape {tuple(labels.shape)} given, "
+                "whole class indices [sample] expected"
+            )
+        if len(labels) != count:
+            raise InputError(f"labels: {len(labels)} given for {count} samples")
+        if count and int(labels.min()) < 0:
+            raise InputError(f"labels: {int(labels.min())} given, class indices from 0 expected")
+        return labels.long()
+
+    def check_range(self, labels: Tensor, outputs: Tensor) -> None:
+        """Check that every label is a class of the model."""
+        classes = outputs.shape[-1]
+        if len(labels) and int(labels.max()) >= classes:
+            raise InputError(
+                f"labels: {int(labels.max())} given, but the model knows the classes 0 .. "
+                f"{classes - 1}"
+            )
+
+    def variables(self, labelled: bool) -> dict[str, Variable]:
+        """Declare confidence, predicted class and whether it is correct."""
+        orbit = ("sample", "element")
+        variables = common_variables(labelled, ("class",)) | {
+            "confidence": Variable(orbit, "largest class probability"),
+            "predicted": Variable(orbit, "class of the largest probability"),
+            "probabilities": Variable((*orbit, "class"), "class probabilities", optional=True),
+        }
+        if labelled:
+            variables["correct"] = Variable(orbit, "whether the predicted class is the true one")
+        return variables
+
+    def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
+        """Give the probability of the reference class."""
+        return outputs.gather(-1, reference.long()[..., None])[..., 0]
+
+    def reference(self, consensus: Tensor) -> Tensor:
+        """Take the class of the largest mean probability, never a mean of class indices."""
+        return consensus.argmax(-1)
+
+    def isometric(self, group: Group) -> bool:
+        """A class never moves, so its probability is compared alike everywhere."""
+        return True
+
+    def extras(
+        self, outputs: Tensor, target: Tensor | None, elements: Elements
+    ) -> dict[str, Tensor]:
+        """Give confidence, predicted class and correctness."""
+        confidence, predicted = outputs.max(-1)
+        extras = {
+            "confidence": confidence,
+            "predicted": predicted.to(torch.int32),
+            "probabilities": outputs,
+        }
+        if target is not None:
+            extras["correct"] = predicted == target[None]
+        return extras
+
+    def describe(self) -> dict[str, Any]:
+        """Add what the model is said to answer."""
+        return {**super().describe(), "answers": self.answers}
+
+
+def _shape(given: Any) -> str:
+    return f"shape {tuple(given.shape)}" if isinstance(given, Tensor) else type(given).__name__
