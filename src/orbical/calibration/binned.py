@@ -70,7 +70,12 @@ def _blocks(rows: int, columns: int, device: str) -> Iterator[tuple[slice, slice
             yield slice(top, top + height), slice(left, left + width)
 
 
-def _checked_bins(bins: int) -> int:
+def checked_bins(bins: int) -> int:
+    """Return the number of bins if it is one.
+
+    >>> checked_bins(15)
+    15
+    """
     if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
         raise InputError(f"bins: expected a whole number >= 1, got {bins!r}")
     return bins
@@ -116,7 +121,7 @@ def reliability(
     >>> diagram.count, diagram.accuracy
     (tensor([2, 2]), tensor([0.5000, 0.5000], dtype=torch.float64))
     """
-    _checked_bins(bins)
+    checked_bins(bins)
     if binning not in ("width", "mass"):
         raise unknown_name("binning", binning, ("width", "mass"))
     confidence, correct, mass = pair(confidence, correct, weights=weights)

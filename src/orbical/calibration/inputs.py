@@ -1,4 +1,4 @@
-"""What calibration measures are given: checked once, here, and logits become probabilities only here.
+"""What measures are given: checked once, here; and logits become probabilities only here.
 
 A measure takes a pair `(confidence, correct)` and reduces over the last axis. `top_label` makes
 the pair of the predicted class, `classwise` one pair for each class. Nothing is guessed from
@@ -7,6 +7,7 @@ values: an array is `probs` or `logits` because the caller says so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,6 +53,15 @@ def _check_unit_interval(name: str, tensor: Tensor) -> None:
             f"{name}: values span [{low:.6g}, {high:.6g}]; expected values in [0, 1]"
             " (logits must be passed as logits=)"
         )
+
+
+def positive(name: str, value: float) -> None:
+    """Refuse a parameter that is not a finite number above 0, by its name.
+
+    >>> positive("phi", 0.4)
+    """
+    if not 0 < value < float("inf"):
+        raise InputError(f"{name}: expected a finite number > 0, got {value!r}")
 
 
 def pair(
@@ -185,6 +195,24 @@ def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = 
     for block in _row_blocks(rows):
         _check_rows(name, rows[block], working_float(rows[block]).sum(-1))
     return outputs if name == "probs" else _softmax(outputs)
+
+
+def normalised_entropy(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None
+) -> Tensor:
+    """Return the entropy `[..., N]` of each row, divided by log C so that it lies in [0, 1].
+
+        h_i = - sum_k p_ik log p_ik / log C
+
+    >>> normalised_entropy(probs=[[0.5, 0.5], [0.9, 0.1]])
+    tensor([1.0000, 0.4690])
+    """
+    p = probabilities(probs=probs, logits=logits)
+    # torch's xlogy is 0 at p = 0, but its gradient there is not finite: keep p away from 0.
+    p = working_float(p)
+    safe = p.clamp(min=torch.finfo(p.dtype).tiny)
+    entropy = -(p * safe.log()).sum(-1)
+    return (entropy / math.log(p.shape[-1])).clamp(0, 1)
 
 
 def _softmax(logits: Tensor) -> Tensor:

@@ -34,6 +34,15 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
     return (keys ^ ((keys >> shift) & mask)).view(values.dtype), order
 
 
+def ends_of_ties(ordered: Tensor) -> Tensor:
+    """Mark the last place of each run of equal values in a sorted array.
+
+    >>> ends_of_ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
+    tensor([ True, False,  True,  True])
+    """
+    return torch.nn.functional.pad(ordered[..., 1:] != ordered[..., :-1], (0, 1), value=True)
+
+
 def last_of_ties(ordered: Tensor) -> Tensor:
     """For each place of a sorted array, return the last place that holds the same value.
 
@@ -41,11 +50,10 @@ def last_of_ties(ordered: Tensor) -> Tensor:
     tensor([0, 2, 2, 3])
     """
     size = ordered.shape[-1]
-    places = torch.arange(size, device=ordered.device).expand(ordered.shape)
-    differs = ordered[..., 1:] != ordered[..., :-1]
-    ends = torch.nn.functional.pad(differs, (0, 1), value=True)
+    places = torch.arange(size, device=ordered.device)
     # The last place of a run is the nearest end at or after it: a running minimum from the right.
-    return torch.where(ends, places, size).flip(-1).cummin(-1).values.flip(-1)
+    ends = torch.where(ends_of_ties(ordered), places, size)
+    return ends.flip(-1).cummin(-1).values.flip(-1)
 
 
 def first_of_ties(ordered: Tensor) -> Tensor:
@@ -54,7 +62,6 @@ def first_of_ties(ordered: Tensor) -> Tensor:
     >>> first_of_ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
     tensor([0, 1, 1, 3])
     """
-    places = torch.arange(ordered.shape[-1], device=ordered.device).expand(ordered.shape)
-    differs = ordered[..., 1:] != ordered[..., :-1]
-    starts = torch.nn.functional.pad(differs, (1, 0), value=True)
-    return torch.where(starts, places, 0).cummax(-1).values
+    places = torch.arange(ordered.shape[-1], device=ordered.device)
+    starts = torch.where(ends_of_ties(ordered).roll(1, -1), places, 0)
+    return starts.cummax(-1).values

@@ -1,0 +1,145 @@
+"""Calibration error in a kernel's space: MMCE and the unbiased SKCE, with the Laplacian kernel.
+
+With `d = correct - confidence` and `k(a, b) = exp(-|a - b| / phi)`, all are sums of
+`d_i d_j k(z_i, z_j)` over pairs, exact in one sort and a few cumulative sums.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ..errors import InputError
+from . import scans, sorting
+from .inputs import ArrayLike, pair, positive
+from .roots import root
+
+
+class _LaplacianForm(torch.autograd.Function):
+    """`sum_{i != j} e_i e_j exp(-|z_i - z_j| / phi)`; the gradients are found in forward.
+
+    The kernel's derivative at equal places is taken as 0, the middle of its subgradients.
+    """
+
+    @staticmethod
+    def forward(errors: Tensor, places: Tensor, phi: float) -> tuple[Tensor, Tensor, Tensor]:
+        ordered, order = sorting.ascending(places)
+        e, z = errors.gather(-1, order), ordered.double()
+        left, right = scans.before(e, z, phi), scans.after(e, z, phi)
+        value = (e * (left + right)).sum(-1)
+        first, last = sorting.first_of_ties(ordered), sorting.last_of_ties(ordered)
+        slope = e * (right.gather(-1, last) - left.gather(-1, first))
+        by_errors = torch.empty_like(e).scatter_(-1, order, 2 * (left + right))
+        by_places = torch.empty_like(e).scatter_(-1, order, (2 / phi) * slope)
+        return value, by_errors, by_places
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*output[1:])
+        ctx.mark_non_differentiable(*output[1:])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_value: Tensor, *_: Tensor) -> tuple[Tensor, Tensor, None]:
+        by_errors, by_places = ctx.saved_tensors
+        return grad_value[..., None] * by_errors, grad_value[..., None] * by_places, None
+
+
+def _form_off_diagonal(errors: Tensor, places: Tensor, phi: float) -> Tensor:
+    value, _, _ = _LaplacianForm.apply(errors, places.double(), phi)
+    return value
+
+
+def mmce_squared(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
+    """Return the squared maximum mean calibration error: the form to train with.
+
+        MMCE^2 = sum_ij d_i d_j exp(-|z_i - z_j| / phi) / N^2
+
+    Exact in O(N log N) (Kumar et al. 2018 and every peer: O(N^2)), with a finite gradient at zero
+    error, unlike its root.
+
+    Args:
+        confidence: `[..., N]` in [0, 1]; differentiable.
+        correct: `[..., N]` boolean, or values in [0, 1].
+        phi: the width of the kernel.
+
+    >>> mmce_squared([0.8, 0.8], [True, False])
+    tensor(0.0900, dtype=torch.float64)
+    """
+    confidence, correct, _ = pair(confidence, correct)
+    positive("phi", phi)
+    d = correct.double() - confidence.double()
+    total = _form_off_diagonal(d, confidence, phi) + d.square().sum(-1)
+    return total / d.shape[-1] ** 2
+
+
+def mmce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
+    """Return the maximum mean calibration error, the root of `mmce_squared`.
+
+        MMCE = (sum_ij d_i d_j exp(-|z_i - z_j| / phi))^(1/2) / N
+
+    The gradient at zero error, where the root has none, is 0; train with `mmce_squared`.
+
+    Args:
+        confidence: `[..., N]` in [0, 1]; differentiable.
+        correct: `[..., N]` boolean, or values in [0, 1].
+        phi: the width of the kernel.
+
+    >>> mmce([0.8, 0.8], [True, False])
+    tensor(0.3000, dtype=torch.float64)
+    """
+    return root(mmce_squared(confidence, correct, phi=phi))
+
+
+def mmce_weighted(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
+    """Return the weighted squared MMCE of Kumar et al. (2018), their remedy for over-fitting.
+
+        sum_{ij correct} (1-z_i)(1-z_j) k_ij / n^2 + sum_{ij wrong} z_i z_j k_ij / m^2
+          - 2 sum_{i correct, j wrong} (1-z_i) z_j k_ij / (n m)
+
+    with n correct and m wrong samples, so that the few wrong ones of a training set count as much
+    as the many correct ones. Where one kind is absent its sums are 0. The root is the measure.
+
+    Args:
+        confidence: `[..., N]` in [0, 1]; differentiable.
+        correct: `[..., N]` boolean, or 0 and 1.
+        phi: the width of the kernel.
+
+    >>> mmce_weighted([0.8, 0.8, 0.8], [True, True, False])
+    tensor(0.3600, dtype=torch.float64)
+    """
+    confidence, correct, _ = pair(confidence, correct)
+    positive("phi", phi)
+    hit = correct.double()
+    if bool(((hit != 0) & (hit != 1)).any()):
+        raise InputError("correct: expected 0 and 1 only, to count the correct and the wrong")
+    hits = hit.sum(-1, keepdim=True)
+    weight = torch.where(hit == 1, 1 / hits, 1 / (hit.shape[-1] - hits))
+    errors = (hit - confidence.double()) * weight
+    return _form_off_diagonal(errors, confidence, phi) + errors.square().sum(-1)
+
+
+def skce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
+    """Return the unbiased estimate of the squared kernel calibration error of the top label.
+
+        SKCE = sum_{i != j} d_i d_j exp(-|z_i - z_j| / phi) / (N (N-1))
+
+    Unbiased (Widmann et al. 2019), therefore sometimes negative; `mmce_squared` counts each sample
+    with itself and is biased upwards by about `E[d^2] / N`.
+
+    Args:
+        confidence: `[..., N]` in [0, 1], N >= 2; differentiable.
+        correct: `[..., N]` boolean, or values in [0, 1].
+        phi: the width of the kernel.
+
+    >>> skce([0.8, 0.8], [True, False])
+    tensor(-0.1600, dtype=torch.float64)
+    """
+    confidence, correct, _ = pair(confidence, correct, minimum=2)
+    positive("phi", phi)
+    d = correct.double() - confidence.double()
+    size = d.shape[-1]
+    return _form_off_diagonal(d, confidence, phi) / (size * (size - 1))

@@ -1,0 +1,122 @@
+"""Calibration errors made differentiable: soft bins, soft counts, and bins held fixed."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError, unknown_name
+from .binned import bin_index, checked_bins
+from .inputs import ArrayLike, normalised_entropy, pair, positive, top_label
+from .roots import root
+
+
+def sb_ece(
+    confidence: ArrayLike, correct: ArrayLike, *, bins: int = 15, temperature: float = 0.01
+) -> Tensor:
+    """Return the soft-binned ECE of Karandikar et al. (2021), in the l2 norm they train with.
+
+        u_ij = softmax_j(-(z_i - centre_j)^2 / T),   S_j = sum_i u_ij
+        SB-ECE = (sum_j (S_j / N) |A_j - C_j|^2)^(1/2)
+
+    with A_j and C_j the accuracy and confidence of bin j, weighted by membership, and centres in
+    the middle of equal-width bins. The gradient at zero error is 0.
+
+    Args:
+        confidence: `[..., N]` in [0, 1]; differentiable.
+        correct: `[..., N]` boolean, or values in [0, 1].
+        bins: the number of bins.
+        temperature: how soft membership is; bins are hard in the limit 0.
+
+    >>> sb_ece([0.9, 0.9, 0.9], [True, False, False], bins=5, temperature=1e-4)
+    tensor(0.5667, dtype=torch.float64)
+    """
+    confidence, correct, _ = pair(confidence, correct)
+    checked_bins(bins)
+    positive("temperature", temperature)
+    z, hit = confidence.double(), correct.double()
+    centres = (torch.arange(bins, dtype=torch.float64, device=z.device) + 0.5) / bins
+    membership = torch.softmax(-(z[..., None] - centres).square() / temperature, dim=-1)
+    size = membership.sum(-2)
+    # S_j |A_j - C_j|^2 = (sum_i u_ij d_i)^2 / S_j; a bin that nobody is near has size 0 and adds 0.
+    gap = ((hit - z)[..., None] * membership).sum(-2)
+    occupied = size > 0
+    terms = torch.where(occupied, gap.square() / torch.where(occupied, size, 1.0), 0.0)
+    return root(terms.sum(-1) / z.shape[-1])
+
+
+def s_avuc(
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    kappa: float = 0.5,
+    temperature: float = 0.1,
+) -> Tensor:
+    """Return the soft accuracy-versus-uncertainty loss of Karandikar et al. (2021).
+
+        t(h) = sigmoid(log(h (1-kappa) / ((1-h) kappa)) / T)
+        n_AU = sum_{accurate} t tanh h,         n_AC = sum_{accurate} (1-t) (1 - tanh h)
+        n_IU = sum_{inaccurate} t tanh h,       n_IC = sum_{inaccurate} (1-t) (1 - tanh h)
+        S-AvUC = log(1 + (n_AU + n_IC) / (n_AC + n_IU))
+
+    with h the entropy divided by its largest value log C: accurate answers should be certain, and
+    inaccurate ones uncertain.
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`; differentiable. Give one of both.
+        labels: class indices `[N]` or `[..., N]`.
+        kappa: the entropy, in (0, 1), that separates certain from uncertain.
+        temperature: how soft the separation is.
+
+    >>> s_avuc(probs=[[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    tensor(0.0794, dtype=torch.float64)
+    """
+    positive("temperature", temperature)
+    if not 0 < kappa < 1:
+        raise InputError(f"kappa: expected a number in (0, 1), got {kappa!r}")
+    _, correct = top_label(probs=probs, logits=logits, labels=labels)
+    h = normalised_entropy(probs=probs, logits=logits).double()
+    inside = h.clamp(1e-12, 1 - 1e-12)  # the log odds of an entropy of exactly 0 or 1 are infinite
+    odds = torch.logit(inside) - torch.logit(torch.tensor(kappa, dtype=h.dtype, device=h.device))
+    uncertain = torch.sigmoid(odds / temperature)
+    weight_uncertain = uncertain * torch.tanh(h)
+    weight_certain = (1 - uncertain) * (1 - torch.tanh(h))
+    against = torch.where(correct, weight_uncertain, weight_certain).sum(-1)
+    for_it = torch.where(correct, weight_certain, weight_uncertain).sum(-1)
+    tiny = torch.finfo(torch.float64).tiny
+    return torch.log1p(against / for_it.clamp(min=tiny))
+
+
+def ece_loss(
+    confidence: ArrayLike, correct: ArrayLike, *, bins: int = 15, norm: str = "l1"
+) -> Tensor:
+    """Return the binned ECE as a function to differentiate, each sample's bin being held fixed.
+
+        l1: sum_b |sum_{i in b} d_i| / N
+        l2: (sum_b (sum_{i in b} d_i)^2 / (N n_b))^(1/2)
+
+    Equal in value to `ece`. This is the "ECE" that the ESD paper trains with in its table 3; it
+    does not see that a sample may change its bin.
+
+    Args:
+        confidence: `[..., N]` in [0, 1]; differentiable.
+        correct: `[..., N]` boolean, or values in [0, 1].
+        bins: the number of equal-width bins `(lo, hi]`, the first closed at 0.
+        norm: "l1" or "l2".
+
+    >>> ece_loss([0.9, 0.9], [True, False])
+    tensor(0.4000, dtype=torch.float64)
+    """
+    checked_bins(bins)
+    if norm not in ("l1", "l2"):
+        raise unknown_name("norm", norm, ("l1", "l2"))
+    confidence, correct, _ = pair(confidence, correct)
+    d = correct.double() - confidence.double()
+    index = bin_index(confidence.detach(), bins)
+    sums = d.new_zeros(*d.shape[:-1], bins).scatter_add(-1, index, d)
+    if norm == "l1":
+        return sums.abs().sum(-1) / d.shape[-1]
+    count = torch.zeros_like(sums).scatter_add(-1, index, torch.ones_like(d)).clamp(min=1)
+    return root((sums.square() / count).sum(-1) / d.shape[-1])
