@@ -28,9 +28,9 @@ def working_float(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
-def tolerance(tensor: Tensor) -> float:
+def tolerance(dtype: torch.dtype) -> float:
     """Say how far a probability or a row sum may stray from 1 through rounding in this dtype."""
-    return {torch.float64: 1e-6, torch.float32: 1e-4}.get(tensor.dtype, 2e-2)
+    return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 2e-2)
 
 
 def as_floating(name: str, values: ArrayLike) -> Tensor:
@@ -48,7 +48,7 @@ def _check_unit_interval(name: str, tensor: Tensor) -> None:
     low, high = (bound.item() for bound in tensor.detach().aminmax())
     if low != low or high != high:  # NaN is the only value that differs from itself
         raise InputError(f"{name}: contains NaN; expected values in [0, 1]")
-    if low < 0 or high > 1 + tolerance(tensor):
+    if low < 0 or high > 1 + tolerance(tensor.dtype):
         raise InputError(
             f"{name}: values span [{low:.6g}, {high:.6g}]; expected values in [0, 1]"
             " (logits must be passed as logits=)"
@@ -165,21 +165,26 @@ def _row_blocks(rows: Tensor) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
-def _check_rows(name: str, rows: Tensor, sums: Tensor) -> None:
-    """Check one block of `probs`, of which the row sums are known, or of `logits`."""
+def _checked_sums(name: str, rows: Tensor, largest: Tensor, slack: float) -> Tensor:
+    """Check a block of rows; return their sums, for logits those of `exp(row - largest)`."""
+    if name == "logits":
+        sums = (rows - largest[:, None]).exp_().sum(-1)
+        if sums.sum().isnan():
+            raise InputError("logits: contains NaN, or a row without a finite maximum")
+        return sums
     low = rows.min().item()
     if low != low:
-        raise InputError(f"{name}: contains NaN")
-    if name == "logits":
-        return
+        raise InputError("probs: contains NaN")
     if low < 0:
         raise InputError(f"probs: contains the negative value {low:.6g} (are these logits?)")
+    sums = rows.sum(-1)
     farthest = (sums - 1).abs().max().item()
-    if farthest > tolerance(rows):
+    if farthest > slack:
         raise InputError(
-            f"probs: a row sums to 1 only within {farthest:.3g}; expected {tolerance(rows):.0e}"
+            f"probs: a row sums to 1 only within {farthest:.3g}; expected {slack:.0e}"
             " (pass logits= for outputs before the softmax)"
         )
+    return sums
 
 
 def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
@@ -193,7 +198,8 @@ def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = 
     name, outputs = _outputs(probs, logits)
     rows = outputs.detach().reshape(-1, outputs.shape[-1])
     for block in _row_blocks(rows):
-        _check_rows(name, rows[block], working_float(rows[block]).sum(-1))
+        part = working_float(rows[block])
+        _checked_sums(name, part, part.amax(-1), tolerance(rows.dtype))
     return outputs if name == "probs" else _softmax(outputs)
 
 
@@ -257,18 +263,15 @@ def top_label(
 
 
 def _top_of_block(name: str, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    slack = tolerance(rows.dtype)
     rows = working_float(rows)
     largest = rows.amax(-1)
-    if name == "probs":
-        sums, confidence = rows.sum(-1), largest
-    else:
-        sums = (rows - largest[:, None]).exp_().sum(-1)
-        confidence = sums.reciprocal()
-    _check_rows(name, rows, sums)
+    sums = _checked_sums(name, rows, largest, slack)
+    confidence = largest if name == "probs" else sums.reciprocal()
     # amax and one gather are several times faster than max with indices. They agree unless two
     # classes share the maximum, and then neither can hold much more than half of the mass.
     correct = rows.gather(-1, labels[:, None])[:, 0] == largest
-    tied = (correct & (confidence < 0.5 + tolerance(rows))).nonzero()[:, 0]
+    tied = (correct & (confidence < 0.5 + slack)).nonzero()[:, 0]
     if len(tied):
         correct[tied] = rows.index_select(0, tied).argmax(-1) == labels.index_select(0, tied)
     return confidence, correct

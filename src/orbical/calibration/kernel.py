@@ -49,7 +49,7 @@ class _LaplacianForm(torch.autograd.Function):
 
 
 def _form_off_diagonal(errors: Tensor, places: Tensor, phi: float) -> Tensor:
-    value, _, _ = _LaplacianForm.apply(errors, places.double(), phi)
+    value, _, _ = _LaplacianForm.apply(errors, places, phi)
     return value
 
 
@@ -71,8 +71,9 @@ def mmce_squared(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4)
     """
     confidence, correct, _ = pair(confidence, correct)
     positive("phi", phi)
-    d = correct.double() - confidence.double()
-    total = _form_off_diagonal(d, confidence, phi) + d.square().sum(-1)
+    z = confidence.double()
+    d = correct.double() - z
+    total = _form_off_diagonal(d, z, phi) + d.square().sum(-1)
     return total / d.shape[-1] ** 2
 
 
@@ -118,8 +119,9 @@ def mmce_weighted(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4
         raise InputError("correct: expected 0 and 1 only, to count the correct and the wrong")
     hits = hit.sum(-1, keepdim=True)
     weight = torch.where(hit == 1, 1 / hits, 1 / (hit.shape[-1] - hits))
-    errors = (hit - confidence.double()) * weight
-    return _form_off_diagonal(errors, confidence, phi) + errors.square().sum(-1)
+    z = confidence.double()
+    errors = (hit - z) * weight
+    return _form_off_diagonal(errors, z, phi) + errors.square().sum(-1)
 
 
 def skce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
@@ -140,6 +142,7 @@ def skce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tens
     """
     confidence, correct, _ = pair(confidence, correct, minimum=2)
     positive("phi", phi)
-    d = correct.double() - confidence.double()
+    z = confidence.double()
+    d = correct.double() - z
     size = d.shape[-1]
-    return _form_off_diagonal(d, confidence, phi) / (size * (size - 1))
+    return _form_off_diagonal(d, z, phi) / (size * (size - 1))

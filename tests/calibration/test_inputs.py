@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orbical.calibration import classwise, ece, normalised_entropy, probabilities, top_label
+from orbical.errors import InputError
+
+
+@given(
+    size=st.integers(1, 50),
+    classes=st.integers(2, 6),
+    seed=st.integers(0, 10**6),
+    levels=st.sampled_from([None, 2, 4]),
+    dtype=st.sampled_from([torch.float64, torch.float32, torch.float16, torch.bfloat16]),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_first_of_equal_maxima_is_the_prediction(size, classes, seed, levels, dtype):
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(size, classes, generator=generator)
+    if levels:  # rows with many equal entries
+        logits = (logits * levels).round() / levels
+    logits = logits.to(dtype)
+    labels = torch.randint(0, classes, (size,), generator=generator)
+    confidence, correct = top_label(logits=logits, labels=labels)
+    probs = torch.softmax(logits.float() if logits.element_size() == 2 else logits, -1)
+    assert torch.equal(correct, torch.from_numpy(probs.numpy().argmax(-1)) == labels)
+    torch.testing.assert_close(confidence, probs.amax(-1), rtol=1e-6, atol=1e-7)
+    again, correct_again = top_label(probs=probs, labels=labels)
+    assert torch.equal(again, probs.amax(-1))
+    assert torch.equal(correct_again, correct)
+
+
+def test_a_constant_model_is_right_on_class_zero_only():
+    _, correct = top_label(logits=torch.zeros(6, 3), labels=[0, 1, 2, 0, 1, 2])
+    assert correct.tolist() == [True, False, False, True, False, False]
+
+
+def test_the_differentiable_path_gives_the_same_pair():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(200, 5, generator=generator, dtype=torch.float64)
+    labels = torch.randint(0, 5, (200,), generator=generator)
+    plain = top_label(logits=logits, labels=labels)
+    tracked = top_label(logits=logits.clone().requires_grad_(), labels=labels)
+    assert tracked[0].requires_grad
+    torch.testing.assert_close(tracked[0].detach(), plain[0])
+    assert torch.equal(tracked[1], plain[1])
+
+
+def test_blocks_of_rows_change_nothing():
+    generator = torch.Generator().manual_seed(0)
+    probs = torch.softmax(torch.randn(3, 40_000, 7, generator=generator), -1)
+    labels = torch.randint(0, 7, (40_000,), generator=generator)
+    confidence, correct = top_label(probs=probs, labels=labels)
+    assert torch.equal(confidence, probs.amax(-1))
+    assert torch.equal(correct, probs.argmax(-1) == labels)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_probabilities_count_as_normalised(dtype):
+    probs = torch.softmax(torch.randn(500, 100, generator=torch.Generator().manual_seed(0)), -1)
+    labels = torch.arange(500) % 100
+    confidence, correct = top_label(probs=probs.to(dtype), labels=labels)
+    assert confidence.dtype == dtype
+    assert torch.equal(correct, probs.to(dtype).float().argmax(-1) == labels)
+
+
+def test_classwise_gives_one_row_a_class():
+    probs = torch.softmax(torch.randn(2, 9, 4), -1)
+    labels = torch.randint(0, 4, (9,))
+    confidence, correct = classwise(probs=probs, labels=labels)
+    assert confidence.shape == correct.shape == (2, 4, 9)
+    assert torch.equal(confidence, probs.transpose(1, 2))
+    assert torch.equal(correct[0].long().argmax(0), labels)
+    assert ece(confidence, correct).shape == (2, 4)
+
+
+def test_entropy_is_between_zero_and_one_with_a_finite_gradient():
+    logits = torch.tensor([[200.0, 0.0, 0.0], [0.0, 0.0, 0.0]], requires_grad=True)
+    h = normalised_entropy(logits=logits)
+    h.sum().backward()
+    assert h.tolist() == pytest.approx([0, 1], abs=1e-6)
+    assert torch.isfinite(logits.grad).all()
+
+
+def test_numpy_and_lists_are_taken():
+    assert ece(np.array([0.5, 0.7]), np.array([1, 0])).shape == ()
+    assert ece([0.5, 0.7], [1.0, 0.0]).shape == ()
+
+
+PROBS = [[0.7, 0.3], [0.4, 0.6]]
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments"),
+    [
+        ("probs, logits: expected exactly one of the two, got neither", {}),
+        ("probs, logits: .* got both", {"probs": PROBS, "logits": PROBS}),
+        ("probs: contains NaN", {"probs": [[float("nan"), 0.5], [0.5, 0.5]]}),
+        ("logits: contains NaN", {"logits": [[float("nan"), 0.5], [0.5, 0.5]]}),
+        ("probs: contains the negative value -0.5", {"probs": [[1.5, -0.5], [0.5, 0.5]]}),
+        ("probs: a row sums to 1 only within 0.2", {"probs": [[0.7, 0.5], [0.5, 0.5]]}),
+        ("probs: expected floating-point", {"probs": [[1, 0], [0, 1]]}),
+        (r"probs: expected shape \[..., N, C\]", {"probs": [0.7, 0.3]}),
+        (r"probs: expected shape \[..., N, C\]", {"probs": [[1.0], [1.0]]}),
+        ("labels: values span .* expected class indices 0 to 1", {"labels": [0, 2]}),
+        ("labels: values span .* expected class indices 0 to 1", {"labels": [-1, 0]}),
+        ("labels: expected integer class indices", {"labels": [0.0, 1.0]}),
+        ("labels: expected 2 labels along the last axis", {"labels": [0, 1, 1]}),
+        ("labels: shape .* does not fit", {"labels": [[0, 1], [0, 1]]}),
+    ],
+)
+@pytest.mark.parametrize("function", [top_label, classwise])
+def test_bad_outputs_are_named(function, message, arguments):
+    given_ = {"labels": [0, 1], **arguments}
+    if "labels" in arguments:
+        given_["probs"] = PROBS
+    with pytest.raises(InputError, match=message):
+        function(**given_)
+
+
+@pytest.mark.parametrize(
+    ("message", "confidence", "correct", "weights"),
+    [
+        ("confidence: contains NaN", [0.5, float("nan")], [True, False], None),
+        ("confidence: values span", [0.5, 1.2], [True, False], None),
+        ("confidence: values span", [-0.1, 0.2], [True, False], None),
+        ("confidence: got 0 samples", torch.zeros(0), torch.zeros(0), None),
+        ("confidence: an axis is empty", torch.zeros(0, 3), torch.zeros(3), None),
+        ("confidence: expected floating-point", [1, 0], [True, False], None),
+        ("confidence: expected an array", torch.tensor(0.5), True, None),
+        ("confidence: cannot be read as an array", ["high"], [True], None),
+        ("correct: expected 2 values", [0.5, 0.5], [True], None),
+        ("correct: values span", [0.5, 0.5], [0, 3], None),
+        ("correct: shapes do not broadcast", torch.ones(2, 2), torch.ones(3, 2), None),
+        ("weights: expected 2 values", [0.5, 0.5], [1, 0], [1.0]),
+        ("weights: expected finite values >= 0", [0.5, 0.5], [1, 0], [1.0, -1.0]),
+        ("weights: expected a positive sum", [0.5, 0.5], [1, 0], [0.0, 0.0]),
+    ],
+)
+def test_bad_pairs_are_named(message, confidence, correct, weights):
+    with pytest.raises(InputError, match=message):
+        ece(confidence, correct, weights=weights)
+
+
+def test_infinite_logits_of_excluded_classes_are_allowed():
+    confidence, correct = top_label(logits=[[0.0, -float("inf")]], labels=[0])
+    assert confidence.item() == 1
+    assert correct.item()
+
+
+def test_logits_without_any_finite_maximum_are_refused():
+    with pytest.raises(InputError, match="logits"):
+        top_label(logits=[[float("inf"), 0.0]], labels=[0])
+    with pytest.raises(InputError, match="logits"):
+        probabilities(logits=[[-float("inf"), -float("inf")]])
