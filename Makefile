@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_READY := $(VENV)/.demo-ready
 DEV_READY := $(VENV)/.dev-ready
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
@@ -29,7 +29,7 @@ test: lint ## environment, linters, types, tests and documentation
 
 lint: $(DEV_READY) ## ruff, mypy and the layers
 	@echo "Lint, format, types, layers"
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --check --quiet . || { echo "To format: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo
@@ -57,9 +57,9 @@ $(DEMO_READY): pyproject.toml constraints.txt
 	@$(INSTALL) -e '.[demo,flow,umap]'
 	@touch $(DEMO_READY)
 
-# An environment whose making was interrupted has no pip; it is made again.
+# An environment whose making was interrupted has no pip; making it again completes it.
 define make-venv
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	{ echo "orbical needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
-@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 endef
