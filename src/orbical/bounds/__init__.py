@@ -1,0 +1,41 @@
+"""Bounds: what a symmetry makes possible at best and at worst.
+
+    import orbical as ob
+
+    table = ob.bounds.OrbitTable.from_labels(orbit, label, confidence=p, predicted=y)
+    ob.bounds.classification(table, bins=15)
+
+Every bound works on finite orbit masses. Which statements of the papers are true, vacuous or
+false is told in `docs/theory.md`, each with its correction.
+"""
+
+from __future__ import annotations
+
+from .bound import Bound, Bounds
+from .checks import normalise
+from .classification import (
+    classification,
+    forced_overconfidence,
+    hoeffding_deviation,
+    worst_predictions,
+)
+from .fibres import Fibres, fibres_from_errors
+from .matching import Orbits, elements_between, match_orbits, orbits_of_permutations
+from .tables import OrbitTable
+
+__all__ = [
+    "Bound",
+    "Bounds",
+    "Fibres",
+    "OrbitTable",
+    "Orbits",
+    "classification",
+    "elements_between",
+    "fibres_from_errors",
+    "forced_overconfidence",
+    "hoeffding_deviation",
+    "match_orbits",
+    "normalise",
+    "orbits_of_permutations",
+    "worst_predictions",
+]

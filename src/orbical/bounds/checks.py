@@ -1,0 +1,90 @@
+"""What a table accepts: each check names the argument, what was given and what is expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+Array = np.ndarray
+SUM_TOLERANCE = 1e-6
+
+
+def numbers(name: str, value: Any, dims: str) -> Array:
+    """Return a finite float64 array of `len(dims)` axes; `dims` names them, as in `"orbit label"`.
+
+    >>> numbers("mass", [[0.5, 0.5]], "orbit label").shape
+    (1, 2)
+    """
+    array = np.asarray(value, dtype=np.float64)
+    axes = dims.split()
+    if array.ndim != len(axes):
+        raise InputError(
+            f"{name}: expected shape [{', '.join(axes)}], got shape {list(array.shape)}"
+        )
+    if array.size == 0:
+        raise InputError(f"{name}: empty; expected at least one value along each of {axes}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{name}: holds NaN or infinite values; expected finite numbers")
+    return array
+
+
+def whole_numbers(name: str, value: Any, size: int, below: int | None = None) -> Array:
+    """Return an int64 array `[size]` of values in [0, below).
+
+    >>> whole_numbers("predicted", [0, 2], size=2, below=3)
+    array([0, 2])
+    """
+    array = np.asarray(value)
+    if array.shape != (size,):
+        raise InputError(f"{name}: expected shape [{size}], got shape {list(array.shape)}")
+    if array.dtype.kind == "f":
+        if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
+            raise InputError(f"{name}: expected whole numbers, got fractions, NaN or infinity")
+    elif array.dtype.kind not in "iub":
+        raise InputError(f"{name}: expected whole numbers, got dtype {array.dtype}")
+    array = array.astype(np.int64)
+    low, high = int(array.min()), int(array.max())
+    if low < 0 or (below is not None and high >= below):
+        limit = "" if below is None else f" below {below}"
+        raise InputError(
+            f"{name}: expected whole numbers from 0{limit}, got values in [{low}, {high}]"
+        )
+    return array
+
+
+def masses(name: str, value: Array) -> None:
+    """Refuse negative masses, and masses that do not sum to 1."""
+    if value.min() < 0:
+        raise InputError(f"{name}: expected masses >= 0, the smallest given is {value.min():g}")
+    total = float(value.sum())
+    if abs(total - 1) > SUM_TOLERANCE:
+        raise InputError(
+            f"{name}: expected masses that sum to 1, these sum to {total:g}; "
+            "divide them by their sum with orbical.bounds.normalise if that is meant"
+        )
+
+
+def probabilities(name: str, value: Array) -> None:
+    """Refuse values outside [0, 1]."""
+    low, high = float(value.min()), float(value.max())
+    if low < 0 or high > 1:
+        raise InputError(f"{name}: expected values in [0, 1], got values in [{low:g}, {high:g}]")
+
+
+def normalise(mass: Any) -> Array:
+    """Divide masses by their sum: the request a table waits for before it rescales anything.
+
+    >>> normalise([[2, 2], [4, 0]])
+    array([[0.25, 0.25],
+           [0.5 , 0.  ]])
+    """
+    array = np.asarray(mass, dtype=np.float64)
+    if array.size == 0 or not np.isfinite(array).all() or array.min() < 0:
+        raise InputError("mass: expected finite masses >= 0, at least one of them positive")
+    total = array.sum()
+    if total <= 0:
+        raise InputError("mass: all masses are 0, so there is nothing to normalise")
+    return array / total

@@ -1,0 +1,300 @@
+"""What a symmetry makes possible for accuracy and calibration error in classification.
+
+Items are those of Berman et al., "On Uncertainty Calibration for Equivariant Functions" (P1).
+Two of its statements are not offered, because they are false: Proposition 2 (bi-Lipschitz upper
+bound) and Proposition 5 (Lipschitz lower bound). `docs/theory.md` has the counterexamples.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..errors import InputError
+from .bound import Bound, Bounds, not_applicable
+from .fibres import Fibres
+from .tables import OrbitTable
+
+Array = np.ndarray
+_NO_ORBITS = "needs the label masses of orbits; only errors of fibres were given"
+_NO_CONFIDENCE = "needs confidences; the table has none"
+_NO_PREDICTION = "needs the model's predictions; the table has none"
+
+
+def classification(
+    table: OrbitTable | Fibres, *, bins: int | None = None, failure: float = 0.05
+) -> Bounds:
+    """Evaluate every classification bound on a table of orbits, or on given fibres.
+
+    With r, p, M_p, m_p the mass, confidence, best and worst accuracy of a fibre, K_p = 1 - M_p,
+    k and kappa the majority and minority dissent of an orbit, P2 the fibres that are at least half
+    right:
+
+    | key | value |
+    |---|---|
+    | `accuracy_ceiling`, `accuracy_floor` | 1 - sum k, 1 - sum kappa |
+    | `ece` | sum r abs(Acc_p - p) |
+    | `prop1` | sum r max(p, 1 - p) |
+    | `thm4_fibrewise` | prop1 - sum over P2 of r K_p |
+    | `thm4` | prop1 - k* r(P2), k* the least positive dissent; each P2 fibre needs one |
+    | `cor1` | prop1 - min K_p r(P2) |
+    | `cor2` | 1 - min K_p, two labels |
+    | `fibre_free` | prop1 - sum of each orbit's least label mass (for two labels: prop1 - sum k) |
+    | `thm5` | sum over p < m of r (m - p), m = min m_p |
+    | `prop4` | the same with m' = 1 - sum kappa / min q |
+    | `prop6` | eps with P(abs(mean of n oracle errors - ECE) > eps) <= `failure` |
+    | `sharp_lower` | sum r max(0, p - M_p, m_p - p) |
+    | `sharp_upper` | sum r max(M_p - p, p - m_p), attained by `worst_predictions` |
+
+    Args:
+        table: an `OrbitTable`, or `Fibres` from `fibres_from_errors`.
+        bins: the bins of the ECE, which are then the fibres; None makes each distinct confidence a
+            fibre. Ignored for given fibres.
+        failure: the probability that `prop6` may fail.
+
+    >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7], predicted=[0, 0])
+    >>> bounds = classification(table)
+    >>> bounds["accuracy_ceiling"].value, round(bounds["ece"].value, 6)
+    (0.8, 0.3)
+    >>> round(bounds["sharp_lower"].value, 6), round(bounds["sharp_upper"].value, 6)
+    (0.15, 0.6)
+    """
+    if not isinstance(table, OrbitTable | Fibres):
+        raise InputError(f"table: expected an OrbitTable or Fibres, got {type(table).__name__}")
+    if not 0 < failure < 1:
+        raise InputError(f"failure: expected a probability in (0, 1), got {failure!r}")
+    orbits = table if isinstance(table, OrbitTable) else None
+    if orbits is None:
+        fibres: Fibres | None = table  # type: ignore[assignment]
+    else:
+        fibres = None if orbits.confidence is None else orbits.fibres(bins)
+    bounds = {**_accuracy(orbits, fibres), **_ece(orbits, fibres)}
+    bounds["prop6"] = _hoeffding(orbits, failure)
+    about = {
+        "orbits": None if orbits is None else len(orbits.mass),
+        "labels": None if orbits is None else orbits.mass.shape[1],
+        "fibres": None if fibres is None else len(fibres),
+        "bins": bins if orbits is not None else None,
+        "accuracy": None if fibres is None or fibres.accuracy is None else _accuracy_of(fibres),
+        "invariance_gap": None if orbits is None else orbits.invariance_gap,
+        "averaged": orbits is not None and orbits.averaged,
+    }
+    order = [
+        *("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "thm4_fibrewise", "thm4", "cor1"),
+        *("cor2", "fibre_free", "thm5", "prop4", "prop6", "sharp_lower", "sharp_upper"),
+    ]
+    return Bounds({name: bounds[name] for name in order}, about)
+
+
+def _accuracy_of(fibres: Fibres) -> float:
+    assert fibres.accuracy is not None
+    return float(fibres.mass @ fibres.accuracy)
+
+
+def _accuracy(orbits: OrbitTable | None, fibres: Fibres | None) -> dict[str, Bound]:
+    if orbits is not None:
+        ceiling, floor = orbits.accuracy_ceiling, orbits.accuracy_floor
+    else:
+        assert fibres is not None
+        ceiling, floor = float(fibres.mass @ fibres.best), float(fibres.mass @ fibres.worst)
+    return {
+        "accuracy_ceiling": Bound(ceiling, "accuracy", "upper", vacuous=ceiling >= 1),
+        "accuracy_floor": Bound(floor, "accuracy", "lower", vacuous=floor <= 0),
+    }
+
+
+def _upper(value: float, reason: str = "") -> Bound:
+    return Bound(value, "ece", "upper", reason=reason, vacuous=value >= 1)
+
+
+def _lower(value: float, reason: str) -> Bound:
+    value = max(0.0, value)
+    return Bound(value, "ece", "lower", reason=reason if value == 0 else "", vacuous=value == 0)
+
+
+def _ece(orbits: OrbitTable | None, fibres: Fibres | None) -> dict[str, Bound]:
+    uppers = ("prop1", "thm4_fibrewise", "thm4", "cor1", "cor2", "fibre_free", "sharp_upper")
+    if fibres is None:
+        missing = {name: not_applicable("ece", "upper", _NO_CONFIDENCE) for name in uppers}
+        for name in ("thm5", "prop4", "sharp_lower"):
+            missing[name] = not_applicable("ece", "lower", _NO_CONFIDENCE)
+        return {**missing, "ece": not_applicable("ece", "exact", _NO_CONFIDENCE)}
+    r, p, best, worst = fibres.mass, fibres.confidence, fibres.best, fibres.worst
+    prop1 = float(r @ np.maximum(p, 1 - p))
+    forced = np.maximum(fibres.forced_overconfidence, fibres.forced_underconfidence)
+    return {
+        "prop1": _upper(prop1),
+        "sharp_lower": _lower(float(r @ forced), "every fibre can be calibrated on average"),
+        "sharp_upper": _upper(float(r @ np.maximum(best - p, p - worst))),
+        **_with_predictions(orbits, fibres, prop1),
+        "cor2": _corollary2(orbits, fibres),
+        "fibre_free": (
+            not_applicable("ece", "upper", _NO_ORBITS)
+            if orbits is None
+            else _upper(prop1 - float((orbits.orbit_mass - orbits.minority_dissent).sum()))
+        ),
+        "thm5": _theorem5(orbits, fibres),
+        "prop4": _proposition4(orbits, fibres),
+    }
+
+
+def _with_predictions(orbits: OrbitTable | None, fibres: Fibres, prop1: float) -> dict[str, Bound]:
+    """ECE itself, and the bounds that need to know which fibres are at least half right."""
+    if fibres.accuracy is None:
+        return {
+            "ece": not_applicable("ece", "exact", _NO_PREDICTION),
+            **{
+                name: not_applicable("ece", "upper", _NO_PREDICTION)
+                for name in ("thm4_fibrewise", "thm4", "cor1")
+            },
+        }
+    r, p, least_error = fibres.mass, fibres.confidence, fibres.least_error
+    half_right = fibres.accuracy >= 0.5
+    share = float(r[half_right].sum())
+    reason = "" if share > 0 else "no fibre is at least half right, so nothing is gained on prop1"
+    return {
+        "ece": Bound(float(r @ np.abs(fibres.accuracy - p)), "ece", "exact"),
+        "thm4_fibrewise": _upper(prop1 - float(r[half_right] @ least_error[half_right]), reason),
+        "cor1": _upper(prop1 - float(least_error.min()) * share, reason),
+        "thm4": _theorem4_printed(orbits, fibres, half_right, prop1, share, reason),
+    }
+
+
+def _theorem4_printed(
+    orbits: OrbitTable | None,
+    fibres: Fibres,
+    half_right: Array,
+    prop1: float,
+    share: float,
+    reason: str,
+) -> Bound:
+    if orbits is None:
+        return not_applicable("ece", "upper", _NO_ORBITS)
+    incorrect = orbits.dissent[orbits.dissent > 0]
+    if len(incorrect) == 0:
+        return not_applicable("ece", "upper", "no orbit is incorrect: every dissent is 0")
+    if (fibres.least_error[half_right] <= 0).any():
+        return not_applicable(
+            "ece", "upper", "a fibre that is at least half right holds no incorrect orbit"
+        )
+    return _upper(prop1 - float(incorrect.min()) * share, reason)
+
+
+def _corollary2(orbits: OrbitTable | None, fibres: Fibres) -> Bound:
+    if orbits is None:
+        return not_applicable("ece", "upper", _NO_ORBITS)
+    if orbits.mass.shape[1] != 2:
+        reason = f"needs two labels, the table has {orbits.mass.shape[1]}; see fibre_free"
+        return not_applicable("ece", "upper", reason)
+    return _upper(1 - float(fibres.least_error.min()))
+
+
+def _theorem5(orbits: OrbitTable | None, fibres: Fibres) -> Bound:
+    floor = float(fibres.worst.min())
+    value = float(fibres.mass @ np.maximum(0, floor - fibres.confidence))
+    labels = None if orbits is None else orbits.mass.shape[1]
+    if labels is not None and fibres.confidence.min() >= 1 / labels:
+        reason = f"every confidence is at least 1/{labels}, which no accuracy floor exceeds"
+    else:
+        reason = "no confidence lies below the least accuracy floor of a fibre"
+    return _lower(value, reason)
+
+
+def _proposition4(orbits: OrbitTable | None, fibres: Fibres) -> Bound:
+    if orbits is None:
+        return not_applicable("ece", "lower", _NO_ORBITS)
+    held = orbits.orbit_mass > 0
+    floor = 1 - float(orbits.minority_dissent.sum() / orbits.orbit_mass[held].min())
+    value = float(fibres.mass @ np.maximum(0, floor - fibres.confidence))
+    several = int(held.sum()) > 1
+    # With two or more orbits m' <= 1 - 2 (1 - 1/C) <= 0; rounding may leave a trace above it.
+    return _lower(
+        0.0 if several else value,
+        "m' is never positive with two or more orbits" if several else "no confidence below m'",
+    )
+
+
+def _hoeffding(orbits: OrbitTable | None, failure: float) -> Bound:
+    quantity = "ece_deviation"
+    if orbits is None or orbits.samples is None:
+        return not_applicable(quantity, "upper", "the number of samples is not known")
+    return Bound(
+        hoeffding_deviation(orbits.samples, failure),
+        quantity,
+        "upper",
+        reason="for an oracle that knows Acc_p, not for an ECE estimated from data",
+    )
+
+
+def hoeffding_deviation(samples: int, failure: float = 0.05) -> float:
+    """Return eps with P(abs(mean of n oracle errors - ECE) > eps) <= failure (P1 Proposition 6).
+
+    `eps = sqrt(log(2 / failure) / (2 n))`. It holds for an oracle that knows Acc_p at each sample
+    and averages abs(Acc_p - p). An ECE estimated from the same data has a bias that this does not
+    see; use the intervals of `orbical.calibration` for data.
+
+    >>> round(hoeffding_deviation(1000), 4)
+    0.0429
+    """
+    if samples < 1:
+        raise InputError(f"samples: expected a whole number >= 1, got {samples!r}")
+    return math.sqrt(math.log(2 / failure) / (2 * samples))
+
+
+def worst_predictions(table: OrbitTable, *, bins: int | None = None) -> Array:
+    """Return `[O]` predictions of the invariant classifier that attains `sharp_upper`.
+
+    On each fibre every orbit takes its majority label, or every orbit its minority label,
+    whichever accuracy lies farther from the confidence.
+
+    >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7])
+    >>> worst_predictions(table)
+    array([1, 1])
+    """
+    from .fibres import fibre_index
+
+    if table.confidence is None:
+        raise InputError(f"table: {_NO_CONFIDENCE}")
+    index = fibre_index(table.confidence, bins)
+    size = int(index.max()) + 1
+
+    def gathered(values: Array) -> Array:
+        return np.bincount(index, weights=values, minlength=size)
+
+    claimed = gathered(table.orbit_mass * table.confidence)
+    under = gathered(table.orbit_mass - table.dissent) - claimed
+    over = claimed - gathered(table.orbit_mass - table.minority_dissent)
+    return np.where((under > over)[index], table.mass.argmax(1), table.mass.argmin(1))
+
+
+def forced_overconfidence(table: OrbitTable, confidence: Array) -> tuple[Array, Array]:
+    """Return the calibration error a symmetry forces on confident models, as two curves in p.
+
+    The first, `(p - ceiling)_+`, holds for every invariant model whose mean confidence is p. The
+    second, `sum_o q (p - M_o)_+` with M_o the best accuracy on orbit o, is forced when each orbit
+    is a fibre of its own, with a confidence near p: real-valued confidences. The first never
+    exceeds the second.
+
+    Args:
+        table: orbits with label masses; confidences in it are not used.
+        confidence: `[P]`, values p at which to evaluate.
+
+    >>> table = OrbitTable([[0.25, 0.25], [0.5, 0.0]])
+    >>> mean, orbitwise = forced_overconfidence(table, np.array([0.5, 0.8, 1.0]))
+    >>> mean.round(3), orbitwise.round(3)
+    (array([0.  , 0.05, 0.25]), array([0.  , 0.15, 0.25]))
+    """
+    p = np.asarray(confidence, dtype=np.float64)
+    if p.ndim != 1 or p.size == 0 or p.min() < 0 or p.max() > 1:
+        raise InputError("confidence: expected a list of values in [0, 1]")
+    held = table.orbit_mass > 0
+    mass = table.orbit_mass[held]
+    best = 1 - table.dissent[held] / mass
+    order = np.argsort(best)
+    best, mass = best[order], mass[order]
+    below = np.searchsorted(best, p, side="left")
+    cumulative_mass = np.concatenate([[0.0], np.cumsum(mass)])
+    cumulative_right = np.concatenate([[0.0], np.cumsum(mass * best)])
+    orbitwise = np.maximum(0, p * cumulative_mass[below] - cumulative_right[below])
+    return np.maximum(0, p - table.accuracy_ceiling), orbitwise

@@ -1,0 +1,129 @@
+"""Fibres: what one confidence value holds, and how right a constrained model can be on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from . import checks
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Fibres:
+    """Fibres of the confidence, with the accuracies that the constraint allows on each.
+
+    Attributes:
+        mass: `[F]`, r(p), the mass of the fibre; positive, summing to 1.
+        confidence: `[F]`, p, the (mass-weighted mean) confidence on the fibre.
+        best: `[F]`, M_p, the greatest accuracy any admissible model has on the fibre.
+        worst: `[F]`, m_p, the least accuracy any admissible model has on the fibre.
+        accuracy: `[F]`, Acc_p of the model at hand, or None when only confidences are known.
+
+    `fibres_from_errors` makes one from any constraint that bounds errors on fibres (P1 section 8);
+    `OrbitTable.fibres` makes one from a symmetry.
+    """
+
+    mass: Array
+    confidence: Array
+    best: Array
+    worst: Array
+    accuracy: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.mass)
+
+    @property
+    def least_error(self) -> Array:
+        """K_p = 1 - M_p `[F]`, the error no admissible model can avoid on the fibre."""
+        return 1 - self.best
+
+    @property
+    def forced_overconfidence(self) -> Array:
+        """(p - M_p)_+ `[F]`: by how much every admissible model is over-confident on the fibre."""
+        return np.maximum(0, self.confidence - self.best)
+
+    @property
+    def forced_underconfidence(self) -> Array:
+        """(m_p - p)_+ `[F]`: by how much every admissible model is under-confident there."""
+        return np.maximum(0, self.worst - self.confidence)
+
+
+def fibres_from_errors(
+    mass: Any,
+    confidence: Any,
+    least_error: Any,
+    greatest_error: Any,
+    accuracy: Any | None = None,
+) -> Fibres:
+    """Make fibres from given error bounds on each: any constraint, not only a symmetry.
+
+    P1 section 8: "any constraint that can be used to bound fiber-wise errors can be used to then
+    bound calibration error". Pass the result to `orbical.bounds.classification`.
+
+    Args:
+        mass: `[F]`, r(p), summing to 1.
+        confidence: `[F]` in [0, 1].
+        least_error: `[F]`, the least error that the constraint allows on the fibre.
+        greatest_error: `[F]`, the greatest.
+        accuracy: `[F]`, the model's own accuracy on the fibre, if known.
+
+    >>> fibres = fibres_from_errors([0.5, 0.5], [0.9, 0.6], [0.3, 0.0], [1.0, 1.0])
+    >>> fibres.forced_overconfidence.round(3)
+    array([0.2, 0. ])
+    """
+    given = {
+        "mass": mass,
+        "confidence": confidence,
+        "least_error": least_error,
+        "greatest_error": greatest_error,
+    }
+    if accuracy is not None:
+        given["accuracy"] = accuracy
+    arrays = {name: checks.numbers(name, value, "fibre") for name, value in given.items()}
+    sizes = {name: len(array) for name, array in arrays.items()}
+    if len(set(sizes.values())) > 1:
+        raise InputError(f"fibres: every argument needs one value a fibre, got sizes {sizes}")
+    checks.masses("mass", arrays["mass"])
+    for name in sizes.keys() - {"mass"}:
+        checks.probabilities(name, arrays[name])
+    best, worst = 1 - arrays["least_error"], 1 - arrays["greatest_error"]
+    if (best < worst).any():
+        raise InputError("least_error: expected at most greatest_error on every fibre")
+    right = arrays.get("accuracy")
+    if right is not None and ((right > best + 1e-9) | (right < worst - 1e-9)).any():
+        raise InputError(
+            "accuracy: outside what least_error and greatest_error allow on some fibre; "
+            "the model does not obey the constraint"
+        )
+    held = arrays["mass"] > 0
+    return Fibres(
+        mass=arrays["mass"][held],
+        confidence=arrays["confidence"][held],
+        best=best[held],
+        worst=worst[held],
+        accuracy=None if right is None else right[held],
+    )
+
+
+def fibre_index(confidence: Array, bins: int | None) -> Array:
+    """Number the fibre of each confidence: equal values, or the bins of `orbical.calibration.ece`.
+
+    >>> fibre_index(np.array([0.9, 0.2, 0.9]), None)
+    array([1, 0, 1])
+    >>> fibre_index(np.array([0.9, 0.2, 0.91]), 5)
+    array([4, 0, 4])
+    """
+    if bins is None:
+        return np.unique(confidence, return_inverse=True)[1]
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
+        raise InputError(f"bins: expected None or a whole number >= 1, got {bins!r}")
+    import torch
+
+    from ..calibration.binned import bin_index
+
+    return bin_index(torch.from_numpy(confidence), int(bins)).numpy()

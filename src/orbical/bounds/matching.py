@@ -1,0 +1,295 @@
+"""Which samples share an orbit: matching points across a data set, in near-linear time.
+
+Two samples share an orbit when an image of one lies within a tolerance of the other; what is
+linked through others is linked. For a closed group of isometries one canonical image of each point
+is enough, so the cost does not grow with the number of elements beyond making the images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..groups import Group
+
+Array = np.ndarray
+_BLOCK_VALUES = 1 << 22
+_TREE_DIMENSIONS = 3
+_RAGGED_LIMIT = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Orbits:
+    """Which orbit each point lies in.
+
+    Attributes:
+        orbit: `[N]` ids from 0, in the order in which orbits first appear.
+        stabiliser: `[N]`, how many group elements leave the point where it is.
+        tolerance: the distance within which points counted as equal.
+    """
+
+    orbit: Array
+    stabiliser: Array
+    tolerance: float
+
+    @property
+    def count(self) -> int:
+        """The number of orbits."""
+        return int(self.orbit.max()) + 1
+
+    @property
+    def representative(self) -> Array:
+        """`[O]`, the index of the first point of each orbit."""
+        return np.unique(self.orbit, return_index=True)[1]
+
+
+def match_orbits(
+    x: Any, group: Group, *, tolerance: float | None = None, action: Any | None = None
+) -> Orbits:
+    """Find which points lie on one orbit of a group.
+
+    Points i and j are linked when `||g x_i - h x_j|| <= tolerance` for some elements g, h; orbits
+    are what the links connect. This is the coarsest partition that an invariant model can resolve,
+    for a sampled window of translations too.
+
+    Args:
+        x: `[N, d]` points of the plane or of space, `[N, n, d]` sets of points, or whatever
+            `action` moves.
+        group: the symmetry.
+        tolerance: a distance; None means equal up to rounding, 1e-9 of the largest coordinate.
+        action: how the group moves `x`; `orbical.actions.Points()` by default.
+
+    >>> from orbical.groups import cyclic
+    >>> match_orbits([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], cyclic(4)).orbit
+    array([0, 0, 1, 2])
+    """
+    mover = Mover(x, group, action)
+    flat = mover.flat
+    largest = float(np.abs(flat).max())
+    if tolerance is None:
+        tolerance = 1e-9 * max(1.0, largest)
+    if not (np.isfinite(tolerance) and tolerance > 1e-13 * largest):
+        raise InputError(
+            f"tolerance: expected None or a distance above the rounding of coordinates of size "
+            f"{largest:g}, got {tolerance!r}"
+        )
+    small = mover.closed_isometry and len(group) > 1
+    nodes, owners, fixed = [], [], []
+    direction = np.random.default_rng(0).normal(size=flat.shape[1])
+    direction /= np.linalg.norm(direction)
+    for rows, images in mover.blocks():
+        fixed.append((np.square(images - flat[rows]).sum(-1) <= tolerance**2).sum(0))
+        if small:
+            # If ||x_j - g x_i|| <= t, some image of x_j is within t of the highest image of x_i,
+            # and within 2 t of the height of x_j's own highest: only these few need to meet.
+            height = images @ direction
+            keep = height >= height.max(0) - 2 * tolerance
+        else:
+            keep = np.ones(images.shape[:2], dtype=bool)
+        nodes.append(images[keep])
+        owners.append(np.broadcast_to(np.arange(len(flat))[rows], keep.shape)[keep])
+    point = np.concatenate(owners)
+    part = link_within(np.concatenate(nodes), tolerance)
+    orbit = _joined(part, point, len(flat))
+    return Orbits(orbit, np.concatenate(fixed), float(tolerance))
+
+
+def orbits_of_permutations(permutations: Any) -> Array:
+    """Number the orbits `[N]` of a finite group acting on a finite set.
+
+    Args:
+        permutations: `[K, N]`, the index of g x_i for each element g and point i.
+
+    >>> orbits_of_permutations([[0, 1, 2, 3], [2, 1, 0, 3]])
+    array([0, 1, 0, 2])
+    """
+    moves = np.asarray(permutations)
+    if moves.ndim != 2 or moves.size == 0 or moves.dtype.kind not in "iu":
+        raise InputError(
+            "permutations: expected whole numbers of shape [element, point], got shape "
+            f"{list(moves.shape)} and dtype {moves.dtype}"
+        )
+    size = moves.shape[1]
+    if not (np.sort(moves, axis=1) == np.arange(size)).all():
+        raise InputError("permutations: expected each row to hold every point exactly once")
+    return _connected(np.tile(np.arange(size), len(moves)), moves.ravel(), size)
+
+
+def elements_between(
+    x: Any, group: Group, orbits: Orbits, *, action: Any | None = None
+) -> tuple[Array, Array]:
+    """List all pairs (point, element) with point = element * representative of its orbit.
+
+    Points with a stabiliser appear once for each element that reaches them. A point that its
+    representative reaches only through others is paired with the element that comes nearest.
+
+    Returns:
+        point `[R]` and element `[R]`.
+
+    >>> from orbical.groups import cyclic
+    >>> x = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    >>> elements_between(x, cyclic(4), match_orbits(x, cyclic(4)))
+    (array([0, 1, 2, 2, 2, 2]), array([0, 1, 0, 1, 2, 3]))
+    """
+    points = Mover(x, group, action)
+    starts = Mover(np.asarray(x)[orbits.representative[orbits.orbit]], group, action)
+    found_points, found_elements = [], []
+    for rows, images in starts.blocks():
+        distance = np.square(images - points.flat[rows]).sum(-1)
+        hit = distance <= np.maximum(orbits.tolerance**2, distance.min(0))
+        where, element = np.nonzero(hit.T)
+        found_points.append(where + rows.start)
+        found_elements.append(element)
+    return np.concatenate(found_points), np.concatenate(found_elements)
+
+
+class Mover:
+    """A data set under a group: its images in blocks, each flattened to `[K, n, D]`."""
+
+    def __init__(self, x: Any, group: Group, action: Any | None) -> None:
+        import torch
+
+        from ..actions import Points
+
+        array = np.ascontiguousarray(np.asarray(x, dtype=np.float64))
+        if array.ndim < 2 or array.size == 0:
+            raise InputError(
+                f"x: expected points of shape [sample, ...], got shape {list(array.shape)}"
+            )
+        if not np.isfinite(array).all():
+            raise InputError("x: holds NaN or infinite values; expected finite numbers")
+        self.action = Points() if action is None else action
+        # Points act on sets of points; a plain point is a set of one.
+        shaped = array[:, None] if action is None and array.ndim == 2 else array
+        self._x = torch.from_numpy(shaped)
+        self.action.check(group, self._x)
+        self.group = group
+        self.flat = array.reshape(len(array), -1)
+
+    def images(self, rows: slice) -> Array:
+        """Return `[K, n, D]`, the images of some rows under every element."""
+        moved = self.action.apply(self.group, self._x[rows]).numpy()
+        return moved.reshape(len(self.group), -1, self.flat.shape[1])
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Go through all rows in blocks that fit in cache rather than all at once."""
+        count, size = self.flat.shape
+        step = max(1, _BLOCK_VALUES // (len(self.group) * size))
+        for start in range(0, count, step):
+            rows = slice(start, min(start + step, count))
+            yield rows, self.images(rows)
+
+    @property
+    def closed_isometry(self) -> bool:
+        """Whether the sample is a group that keeps distances, as probed on random points."""
+        if not self.group.closed:
+            return False
+        import torch
+
+        noise = np.random.default_rng(0).normal(size=(16, *self._x.shape[1:]))
+        moved = self.action.apply(self.group, torch.from_numpy(noise)).numpy()
+        here = np.linalg.norm(np.diff(noise, axis=0).reshape(15, -1), axis=-1)
+        there = np.diff(moved, axis=1).reshape(len(self.group), 15, -1)
+        return bool(np.allclose(np.linalg.norm(there, axis=-1), here, rtol=1e-9))
+
+
+def link_within(points: Array, tolerance: float) -> Array:
+    """Number the connected parts `[M]` of points, linking those at most `tolerance` apart.
+
+    Near-linear: points are gathered in cells whose diameter is the tolerance, so that a crowd in
+    one place costs no pairs; only neighbouring cells are compared, by a tree in (at most) three
+    dimensions, onto which more dimensions are projected.
+
+    >>> link_within(np.array([[0.0], [1.0], [1.9], [5.0]]), 1.0)
+    array([0, 0, 0, 1])
+    """
+    dimensions = points.shape[1]
+    # A cell's diagonal is just below the tolerance, whatever the rounding.
+    cell = _equal_rows(np.floor(points * (np.sqrt(dimensions) * (1 + 1e-9) / tolerance)))
+    order = np.argsort(cell, kind="stable")
+    size = np.bincount(cell)
+    start = np.concatenate([[0], np.cumsum(size)[:-1]])
+    first = order[start]
+    flat = _projected(points[first])
+    # Any two points of linked cells are within t, and each within t of its cell's first.
+    pairs = cKDTree(flat).query_pairs(3 * tolerance * (1 + 1e-9), output_type="ndarray")
+    gap = np.linalg.norm(points[first[pairs[:, 0]]] - points[first[pairs[:, 1]]], axis=1)
+    near = gap <= tolerance
+    few = ~near & (size[pairs].prod(1) <= _RAGGED_LIMIT)
+    near[few] = _any_within(points, order, start, size, pairs[few], tolerance)
+    part = _connected(pairs[near, 0], pairs[near, 1], len(size))
+    rest = np.flatnonzero(~near & ~few)
+    # Crowded cells, nearest first: most are joined by then, and need no search.
+    for a, b in pairs[rest[np.argsort(gap[rest])]]:
+        if part[a] == part[b]:
+            continue
+        small, large = (order[start[c] : start[c] + size[c]] for c in sorted((a, b), key=size.item))
+        distance, _ = cKDTree(points[large]).query(points[small])
+        if distance.min() <= tolerance:
+            part[part == part[b]] = part[a]
+    return np.unique(part[cell], return_inverse=True)[1]
+
+
+def _any_within(
+    points: Array, order: Array, start: Array, size: Array, pairs: Array, tolerance: float
+) -> Array:
+    """Tell for each pair of cells whether some point of one is near some point of the other."""
+    near = np.zeros(len(pairs), dtype=bool)
+    step = max(1, _BLOCK_VALUES // (_RAGGED_LIMIT * points.shape[1]))
+    for block in range(0, len(pairs), step):
+        left, right = pairs[block : block + step].T
+        products = size[left] * size[right]
+        pair = np.repeat(np.arange(len(left)), products)
+        within = np.arange(len(pair)) - np.repeat(np.cumsum(products) - products, products)
+        i, j = np.divmod(within, size[right][pair])
+        gap = points[order[start[left][pair] + i]] - points[order[start[right][pair] + j]]
+        close = np.einsum("md,md->m", gap, gap) <= tolerance**2
+        near[block + pair[close]] = True
+    return near
+
+
+def _equal_rows(rows: Array) -> Array:
+    """Number equal rows `[M]`, by one 64-bit key each; a collision of keys is found and undone."""
+    multipliers = np.random.default_rng(1).integers(1, 2**62, size=rows.shape[1], dtype=np.int64)
+    key = (rows.astype(np.int64) * (2 * multipliers + 1)).sum(1)
+    _, first, index = np.unique(key, return_index=True, return_inverse=True)
+    if (rows[first[index]] != rows).any():
+        return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    return index
+
+
+def _projected(points: Array) -> Array:
+    """Project onto three orthonormal directions: distances can only shrink, so no pair is lost."""
+    if points.shape[1] <= _TREE_DIMENSIONS:
+        return points
+    random = np.random.default_rng(2).normal(size=(points.shape[1], _TREE_DIMENSIONS))
+    return points @ np.linalg.qr(random)[0]
+
+
+def _joined(part: Array, owner: Array, size: int) -> Array:
+    """Number the orbits of `size` points when their images lie in the given parts."""
+    count = int(part.max()) + 1
+    both = _connected(owner, size + part, size + count)[:size]
+    return _in_order(both)
+
+
+def _connected(left: Array, right: Array, size: int) -> Array:
+    links = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(size, size))
+    return _in_order(connected_components(links, directed=False)[1])
+
+
+def _in_order(ids: Array) -> Array:
+    """Renumber ids from 0 in the order in which they first appear."""
+    _, first, index = np.unique(ids, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[index]

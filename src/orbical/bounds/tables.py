@@ -1,0 +1,314 @@
+"""Orbit tables: the finite world on which every classification bound is computed.
+
+Bounds work on finite orbit masses, never on densities: P1 integrates densities over orbits of
+different dimensions, which mixes units; masses do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from . import checks
+from .fibres import Fibres, fibre_index
+
+if TYPE_CHECKING:
+    from ..groups import Group
+
+Array = np.ndarray
+INVARIANCE_LIMIT = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class OrbitTable:
+    """Orbits with their label masses, and what an invariant classifier answers on each.
+
+    | symbol | attribute | value |
+    |---|---|---|
+    | q(o) | `orbit_mass` | `mass[o].sum()` |
+    | k(o) | `dissent` | `mass[o].sum() - mass[o].max()` |
+    | kappa(o) | `minority_dissent` | `mass[o].sum() - mass[o].min()`, over all labels |
+
+    An orbit that omits a label has kappa = q (P1 Note 1 says 0, which is wrong): predicting the
+    absent label is always an error.
+
+    Args:
+        mass: `[O, C]`, the probability that a point lies in orbit o and has label y; sums to 1.
+        confidence: `[O]` in [0, 1], h_P, constant on an orbit.
+        predicted: `[O]`, h_Y, the label an invariant classifier gives the orbit.
+        samples: how many samples the masses were counted from, if they were counted.
+        invariance_gap: the measured invariance defect of the model the answers come from.
+        averaged: whether the answers are those of the orbit-averaged model.
+
+    >>> table = OrbitTable(mass=[[0.5, 0.0], [0.2, 0.3]], confidence=[0.9, 0.6], predicted=[0, 1])
+    >>> table.dissent
+    array([0. , 0.2])
+    >>> table.accuracy_ceiling, round(table.accuracy_floor, 6)
+    (0.8, 0.2)
+    """
+
+    mass: Array
+    confidence: Array | None = None
+    predicted: Array | None = None
+    samples: int | None = None
+    invariance_gap: float | None = None
+    averaged: bool = False
+    orbit_mass: Array = field(init=False, repr=False)
+    dissent: Array = field(init=False, repr=False)
+    minority_dissent: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        mass = checks.numbers("mass", self.mass, "orbit label")
+        orbits, labels = mass.shape
+        if labels < 2:
+            raise InputError(f"mass: expected at least 2 labels (columns), got {labels}")
+        largest, smallest, total = _row_extremes(mass)
+        checks.masses("mass", mass)
+        keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
+        keep(self, "mass", mass)
+        keep(self, "orbit_mass", total)
+        keep(self, "dissent", np.maximum(0, total - largest))
+        keep(self, "minority_dissent", total - smallest)
+        if self.confidence is not None:
+            confidence = checks.numbers("confidence", self.confidence, "orbit")
+            if len(confidence) != orbits:
+                raise InputError(
+                    f"confidence: expected one for each of {orbits} orbits, got {len(confidence)}"
+                )
+            checks.probabilities("confidence", confidence)
+            keep(self, "confidence", confidence)
+        if self.predicted is not None:
+            keep(
+                self,
+                "predicted",
+                checks.whole_numbers("predicted", self.predicted, orbits, below=labels),
+            )
+
+    @property
+    def accuracy_ceiling(self) -> float:
+        """1 - sum k: no invariant classifier is more accurate (P1 Theorem 1)."""
+        return float(min(1.0, max(0.0, 1 - self.dissent.sum())))
+
+    @property
+    def accuracy_floor(self) -> float:
+        """1 - sum kappa: no invariant classifier is less accurate (P1 Proposition 3)."""
+        return float(min(1.0, max(0.0, 1 - self.minority_dissent.sum())))
+
+    @property
+    def accuracy(self) -> float:
+        """The accuracy of the classifier in the table."""
+        return float(self._right().sum())
+
+    def _right(self) -> Array:
+        if self.predicted is None:
+            raise InputError("predicted: the table has no predictions, so no accuracy either")
+        return self.mass[np.arange(len(self.mass)), self.predicted]
+
+    def with_answers(self, confidence: Any, predicted: Any | None = None) -> OrbitTable:
+        """Give the same orbits another classifier's answers: `[O]` confidences and predictions."""
+        return OrbitTable(self.mass, confidence, predicted, samples=self.samples)
+
+    def fibres(self, bins: int | None = None) -> Fibres:
+        """Gather orbits into fibres: equal confidences, or the bins that the ECE uses.
+
+        For real-valued confidences the fibre is a bin and its p the mass-weighted mean. The ECE
+        and its interval must use the same fibres: an interval from single values does not hold an
+        ECE over bins.
+
+        >>> table = OrbitTable([[0.3, 0.1], [0.1, 0.1], [0.4, 0.0]], [0.8, 0.8, 0.5], [0, 0, 0])
+        >>> table.fibres().best.round(3)
+        array([1.   , 0.667])
+        """
+        if self.confidence is None:
+            raise InputError("confidence: the table has no confidences, so it has no fibres")
+        index = fibre_index(self.confidence, bins)
+        size = int(index.max()) + 1
+
+        def gathered(values: Array) -> Array:
+            return np.bincount(index, weights=values, minlength=size)
+
+        mass = gathered(self.orbit_mass)
+        held = mass > 0
+        mass = mass[held]
+
+        def share(values: Array) -> Array:
+            return np.clip(gathered(values)[held] / mass, 0, 1)
+
+        if bins is None:  # the value itself, free of the rounding a mean would add
+            confidence = np.zeros(size)
+            confidence[index] = self.confidence
+            confidence = confidence[held]
+        else:
+            confidence = share(self.orbit_mass * self.confidence)
+        return Fibres(
+            mass=mass,
+            confidence=confidence,
+            best=1 - share(self.dissent),
+            worst=1 - share(self.minority_dissent),
+            accuracy=None if self.predicted is None else share(self._right()),
+        )
+
+    @classmethod
+    def from_labels(
+        cls,
+        orbit: Any,
+        label: Any,
+        *,
+        mass: Any | None = None,
+        labels: int | None = None,
+        confidence: Any | None = None,
+        predicted: Any | None = None,
+    ) -> OrbitTable:
+        """Make a table from samples with orbit ids.
+
+        Args:
+            orbit: `[N]` whole numbers, the orbit of each sample. Ids need not be consecutive;
+                orbits of the table are in ascending order of id.
+            label: `[N]` whole numbers from 0.
+            mass: `[N]`, each sample's probability; equal by default.
+            labels: the number of labels C; one more than the largest by default. State it: a label
+                that never occurs still counts for the accuracy floor.
+            confidence: `[N]`, of an invariant classifier, so constant on each orbit.
+            predicted: `[N]`, likewise.
+
+        >>> OrbitTable.from_labels(orbit=[7, 7, 3], label=[0, 1, 1]).mass.round(3)
+        array([[0.   , 0.333],
+               [0.333, 0.333]])
+        """
+        ids = np.asarray(orbit)
+        if ids.ndim != 1 or len(ids) == 0:
+            raise InputError(f"orbit: expected shape [sample], got shape {list(ids.shape)}")
+        ids = checks.whole_numbers("orbit", _partition(ids), len(ids))
+        label = checks.whole_numbers("label", label, len(ids), below=labels)
+        count = max(2, int(label.max()) + 1) if labels is None else int(labels)
+        first, index = np.unique(ids, return_index=True, return_inverse=True)[1:]
+        weight = _sample_mass(mass, len(ids))
+        cells = np.bincount(index * count + label, weights=weight, minlength=len(first) * count)
+        return cls(
+            mass=cells.reshape(len(first), count),
+            confidence=None
+            if confidence is None
+            else _constant("confidence", confidence, index, first),
+            predicted=None
+            if predicted is None
+            else _constant("predicted", predicted, index, first),
+            samples=len(ids) if mass is None else None,
+        )
+
+    @classmethod
+    def from_orbits(cls, orbits: Sequence[Sequence[int]], label: Any, **answers: Any) -> OrbitTable:
+        """Make a table from orbits given as lists of sample indices, which must partition the data.
+
+        >>> OrbitTable.from_orbits([[0, 2], [1]], label=[0, 1, 1]).accuracy_ceiling
+        0.666...
+        """
+        size = len(np.asarray(label))
+        if len(orbits) == 0:
+            raise InputError("orbits: none given; expected lists of sample indices")
+        members = np.concatenate([np.asarray(members, dtype=np.int64) for members in orbits])
+        if len(members) and (members.min() < 0 or members.max() >= size):
+            raise InputError(f"orbits: expected sample indices in [0, {size}), got others")
+        times = np.bincount(members, minlength=size)
+        if (times != 1).any():
+            missing, twice = int((times == 0).sum()), int((times > 1).sum())
+            raise InputError(
+                "orbits: expected a partition of the samples, each in exactly one orbit; "
+                f"{missing} samples lie in none and {twice} in more than one"
+            )
+        ids = np.empty(size, dtype=np.int64)
+        for number, some in enumerate(orbits):
+            ids[np.asarray(some, dtype=np.int64)] = number
+        return cls.from_labels(ids, label, **answers)
+
+    @classmethod
+    def from_permutations(cls, permutations: Any, label: Any, **answers: Any) -> OrbitTable:
+        """Make a table from a finite group that acts on a finite set.
+
+        Args:
+            permutations: `[K, N]`, the index of g x_i for each element g and point i.
+            label: `[N]`.
+            answers: as in `from_labels`.
+
+        >>> swap = [[0, 1, 2], [1, 0, 2]]
+        >>> OrbitTable.from_permutations(swap, label=[0, 1, 1]).dissent.round(3)
+        array([0.333, 0.   ])
+        """
+        from .matching import orbits_of_permutations
+
+        return cls.from_labels(orbits_of_permutations(permutations), label, **answers)
+
+    @classmethod
+    def from_data(
+        cls,
+        x: Any,
+        label: Any,
+        group: Group,
+        *,
+        tolerance: float | None = None,
+        action: Any | None = None,
+        **answers: Any,
+    ) -> OrbitTable:
+        """Make a table from labelled data and a group, by matching points across the data.
+
+        Args:
+            x: `[N, ...]` points (or whatever `action` moves).
+            label: `[N]`.
+            group: the group whose orbits are wanted.
+            tolerance: two points match when an image of one lies within this distance of the
+                other; None means equal up to rounding.
+            action: how the group moves `x`; `orbical.actions.Points()` by default.
+            answers: as in `from_labels`.
+        """
+        from .matching import match_orbits
+
+        orbits = match_orbits(x, group, tolerance=tolerance, action=action)
+        return cls.from_labels(orbits.orbit, label, **answers)
+
+
+def _row_extremes(mass: Array) -> tuple[Array, Array, Array]:
+    """Return the largest, smallest and sum of each row; torch is fastest on short rows."""
+    import torch
+
+    rows = torch.from_numpy(np.ascontiguousarray(mass))
+    return rows.amax(1).numpy(), rows.amin(1).numpy(), rows.sum(1).numpy()
+
+
+def _partition(ids: Array) -> Array:
+    unassigned = ~np.isfinite(ids) if ids.dtype.kind == "f" else ids < 0
+    if ids.dtype.kind in "iuf" and unassigned.any():
+        raise InputError(
+            "orbit: expected a partition of the samples, each in exactly one orbit; "
+            f"{int(unassigned.sum())} samples have no orbit (negative or NaN id)"
+        )
+    return ids
+
+
+def _sample_mass(mass: Any | None, size: int) -> Array:
+    if mass is None:
+        return np.full(size, 1 / size)
+    weight = checks.numbers("mass", mass, "sample")
+    if len(weight) != size:
+        raise InputError(f"mass: expected one for each of {size} samples, got {len(weight)}")
+    checks.masses("mass", weight)
+    return weight
+
+
+def _constant(name: str, values: Any, index: Array, first: Array) -> Array:
+    """Return one value an orbit, refusing answers that vary along an orbit."""
+    array = np.asarray(values)
+    if array.shape != index.shape:
+        raise InputError(
+            f"{name}: expected one for each of {len(index)} samples, got shape {list(array.shape)}"
+        )
+    chosen = array[first]
+    spread = np.abs(array.astype(np.float64) - chosen[index].astype(np.float64))
+    if spread.max() > 1e-6:
+        raise InputError(
+            f"{name}: varies along an orbit (by up to {spread.max():.3g}), so it is not the answer "
+            "of an invariant classifier; average it over each orbit first"
+        )
+    return chosen

@@ -1,0 +1,319 @@
+"""No true bound is ever violated, the sharp end is attained, and what is false is refuted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from finite_worlds import brute_ece, brute_fibres, tables
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from orbical.bounds import (
+    OrbitTable,
+    classification,
+    fibres_from_errors,
+    forced_overconfidence,
+    hoeffding_deviation,
+    worst_predictions,
+)
+from orbical.errors import InputError
+
+ROUNDING = 1e-9
+KEYS = (
+    *("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "thm4_fibrewise", "thm4", "cor1"),
+    *("cor2", "fibre_free", "thm5", "prop4", "prop6", "sharp_lower", "sharp_upper"),
+)
+BINS = st.sampled_from([None, 1, 4, 15])
+
+
+def check_no_bound_is_violated(table: OrbitTable, bins: int | None) -> None:
+    bounds = classification(table, bins=bins)
+    assert tuple(bounds) == KEYS
+    truth = {"accuracy": table.accuracy, "ece": brute_ece(table, bins)}
+    for name, bound in bounds.items():
+        assert bound.applies == (bound.value is not None), name
+        assert bound.applies or bound.reason, name
+        if not bound.applies or bound.quantity not in truth:
+            continue
+        actual = truth[bound.quantity]
+        if bound.kind == "upper":
+            assert actual <= bound.value + ROUNDING, name
+        elif bound.kind == "lower":
+            assert actual >= bound.value - ROUNDING, name
+        else:
+            assert actual == pytest.approx(bound.value, abs=ROUNDING), name
+
+
+def check_order_of_strength(table: OrbitTable, bins: int | None) -> None:
+    """The sharp interval is the tightest, and each weakening is weaker than what it weakens."""
+    bounds = classification(table, bins=bins)
+
+    def value(name: str) -> float:
+        return float(bounds[name])
+
+    for name, bound in bounds.items():
+        if bound.quantity == "ece" and bound.kind == "lower" and bound.applies:
+            assert bound.value <= value("sharp_lower") + ROUNDING, name
+    assert value("sharp_upper") <= value("fibre_free") + ROUNDING
+    assert value("thm4_fibrewise") <= value("cor1") + ROUNDING
+    assert value("cor1") <= value("prop1") + ROUNDING
+    if bounds["thm4"].applies:
+        assert value("thm4_fibrewise") <= value("thm4") + ROUNDING
+    if bounds["cor2"].applies:
+        assert value("fibre_free") <= value("cor2") + ROUNDING
+        assert value("fibre_free") == pytest.approx(value("prop1") - table.dissent.sum())
+
+
+def check_sharp_upper_is_attained(table: OrbitTable, bins: int | None) -> None:
+    worst = table.with_answers(table.confidence, worst_predictions(table, bins=bins))
+    upper = float(classification(table, bins=bins)["sharp_upper"])
+    assert brute_ece(worst, bins) == pytest.approx(upper, abs=ROUNDING)
+
+
+def check_interval_against_every_classifier(table: OrbitTable, bins: int | None) -> None:
+    """The interval is the range of every invariant labelling, by brute force."""
+    fibres = brute_fibres(table, bins)
+    gaps = [[abs(a - f.confidence) for a in f.accuracies] for f in fibres]
+    greatest = sum(f.mass * max(gap) for f, gap in zip(fibres, gaps, strict=True))
+    least = sum(f.mass * min(gap) for f, gap in zip(fibres, gaps, strict=True))
+    bounds = classification(table, bins=bins)
+    assert float(bounds["sharp_upper"]) == pytest.approx(greatest, abs=ROUNDING)
+    assert float(bounds["sharp_lower"]) <= least + ROUNDING
+
+
+CHECKS = (
+    check_no_bound_is_violated,
+    check_order_of_strength,
+    check_sharp_upper_is_attained,
+)
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(table=tables(), bins=BINS)
+def test_bounds_hold_on_random_finite_worlds(table: OrbitTable, bins: int | None) -> None:
+    for check in CHECKS:
+        check(table, bins)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(table=tables(), bins=BINS)
+def test_bounds_hold_on_ten_thousand_random_worlds(table: OrbitTable, bins: int | None) -> None:
+    for check in CHECKS:
+        check(table, bins)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(table=tables(labels=st.integers(2, 3)), bins=BINS)
+def test_the_interval_is_the_range_over_every_invariant_classifier(
+    table: OrbitTable, bins: int | None
+) -> None:
+    check_interval_against_every_classifier(table, bins)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(table=tables(), bins=BINS)
+def test_given_fibre_errors_give_the_same_bounds_as_the_orbits_they_come_from(
+    table: OrbitTable, bins: int | None
+) -> None:
+    fibres = brute_fibres(table, bins)
+    given_errors = fibres_from_errors(
+        mass=[f.mass for f in fibres],
+        confidence=np.clip([f.confidence for f in fibres], 0, 1),
+        least_error=[1 - max(f.accuracies) for f in fibres],
+        greatest_error=[1 - min(f.accuracies) for f in fibres],
+        accuracy=[f.accuracy for f in fibres],
+    )
+    ours, theirs = classification(table, bins=bins), classification(given_errors)
+    same = ("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "cor1", "thm5")
+    for name in (*same, "sharp_lower", "sharp_upper"):
+        assert float(ours[name]) == pytest.approx(float(theirs[name]), abs=ROUNDING), name
+    for name in ("thm4", "cor2", "fibre_free", "prop4"):
+        assert not theirs[name].applies
+        assert "orbits" in theirs[name].reason
+
+
+def test_ece_of_the_table_is_the_ece_of_the_samples_it_counts() -> None:
+    from orbical.calibration import ece
+
+    rng = np.random.default_rng(0)
+    orbit, label = rng.integers(0, 40, 500), rng.integers(0, 3, 500)
+    confidence, predicted = rng.random(40)[orbit], rng.integers(0, 3, 40)[orbit]
+    table = OrbitTable.from_labels(orbit, label, confidence=confidence, predicted=predicted)
+    for bins in (5, 15, 100):
+        expected = float(ece(confidence, predicted == label, bins=bins))
+        assert float(classification(table, bins=bins)["ece"]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_printed_theorem_4_is_withheld_where_it_is_false() -> None:
+    table = OrbitTable([[0.5, 0, 0], [0.25, 0.25, 0]], confidence=[0, 1], predicted=[0, 2])
+    bounds = classification(table)
+    assert float(bounds["ece"]) == 1
+    half_right = 0.5  # the fibre at confidence 0 is right, the other one wrong
+    printed = float(bounds["prop1"]) - 0.25 * half_right
+    assert printed == 0.875 < float(bounds["ece"])
+    assert bounds["thm4"].value is None
+    assert "no incorrect orbit" in bounds["thm4"].reason
+    assert float(bounds["thm4_fibrewise"]) == 1
+
+
+def test_printed_theorem_4_applies_with_an_incorrect_orbit_on_each_fibre() -> None:
+    table = OrbitTable([[0.3, 0.2], [0.4, 0.1]], confidence=[0.6, 0.7], predicted=[0, 0])
+    bounds = classification(table)
+    assert float(bounds["thm4"]) == pytest.approx(0.65 - 0.1)
+    assert float(bounds["thm4_fibrewise"]) == pytest.approx(0.65 - 0.3)
+    assert float(bounds["cor1"]) == pytest.approx(0.65 - 0.2)
+
+
+def test_theorem_4_without_an_incorrect_orbit_or_a_half_right_fibre_says_so() -> None:
+    clean = OrbitTable([[0.5, 0], [0.5, 0]], confidence=[0.5, 0.7], predicted=[0, 0])
+    assert "no orbit is incorrect" in classification(clean)["thm4"].reason
+    wrong = OrbitTable([[0.3, 0.7]], confidence=[0.5], predicted=[0])
+    bound = classification(wrong)["thm4_fibrewise"]
+    assert float(bound) == 0.5
+    assert "half right" in bound.reason
+
+
+def test_corollary_1_ignores_fibres_without_mass() -> None:
+    table = OrbitTable([[0.6, 0.4], [0, 0]], confidence=[0.5, 0.9], predicted=[0, 0])
+    assert float(classification(table)["cor1"]) == pytest.approx(0.1)
+
+
+def test_corollary_2_needs_no_accuracy_of_one_half() -> None:
+    table = OrbitTable([[0.3, 0.2], [0.3, 0.2]], confidence=[1, 1], predicted=[1, 1])
+    assert table.accuracy < 0.5
+    bounds = classification(table)
+    assert float(bounds["cor2"]) == pytest.approx(0.6)
+    assert float(bounds["ece"]) == pytest.approx(0.6)
+
+
+def test_theorem_5_is_vacuous_for_softmax_confidences_and_not_below() -> None:
+    mass = np.array([[0.2, 0.3], [0.25, 0.25]])
+    softmax = classification(OrbitTable(mass, confidence=[0.5, 0.9]))["thm5"]
+    assert softmax.value == 0
+    assert softmax.vacuous
+    assert "1/2" in softmax.reason
+    shy = classification(OrbitTable(mass, confidence=[0.1, 0.9]))["thm5"]
+    assert float(shy) == pytest.approx(0.5 * (0.4 - 0.1))
+    assert not shy.vacuous
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(table=tables())
+def test_proposition_4_is_vacuous_with_two_or_more_orbits(table: OrbitTable) -> None:
+    bound = classification(table)["prop4"]
+    held = table.orbit_mass > 0
+    floor = 1 - table.minority_dissent.sum() / table.orbit_mass[held].min()
+    if held.sum() > 1:
+        assert floor <= ROUNDING
+        assert bound.value == 0
+        assert bound.vacuous
+    else:
+        p = float(table.confidence[held][0])
+        assert float(bound) == pytest.approx(max(0, floor - p), abs=ROUNDING)
+
+
+def test_an_orbit_that_omits_a_label_has_an_accuracy_floor_of_zero() -> None:
+    table = OrbitTable([[0.5, 0.5, 0.0]])
+    assert table.minority_dissent[0] == 1
+    assert table.accuracy_floor == 0
+
+
+def test_proposition_2_is_false_so_it_is_not_offered() -> None:
+    """X = [.98, 1], h_P(x) = x is (1, 1)-bi-Lipschitz, always wrong: ECE .99 > 1/2 + K2/4 = .75."""
+    x = np.linspace(0.98, 1, 2001)
+    mass = np.zeros((len(x), 2))
+    mass[:, 0] = 1 / len(x)
+    bounds = classification(OrbitTable(mass, confidence=x, predicted=np.ones(len(x), int)))
+    proposition_2 = 1 / 2 + 1 / 4
+    assert float(bounds["ece"]) == pytest.approx(0.99)
+    assert float(bounds["ece"]) > proposition_2
+    assert "prop2" not in bounds
+
+
+def test_proposition_5_is_false_so_it_is_not_offered() -> None:
+    """Example 5's world: h_Y = 1 with h_P = 3/4 is perfectly calibrated, so 0.001 is no bound."""
+    table = OrbitTable([[0.25, 0.75]], confidence=[0.75], predicted=[1])
+    bounds = classification(table)
+    assert float(bounds["ece"]) == 0
+    assert float(bounds["sharp_lower"]) == 0
+    m, lipschitz = 0.25, 10
+    assert m**2 / (2 * lipschitz) > float(bounds["ece"])
+    assert "prop5" not in bounds
+
+
+def test_singleton_fibres_do_not_bound_a_binned_ece() -> None:
+    """Why the ECE and the interval must use the same bins."""
+    table = OrbitTable([[0.5, 0.0], [0.0, 0.5]], confidence=[0.02, 0.98], predicted=[1, 1])
+    binned = float(classification(table, bins=1)["ece"])
+    assert binned == 0
+    mixed = OrbitTable([[0.25, 0.25], [0.5, 0.0]], confidence=[0.9, 0.6], predicted=[0, 0])
+    assert float(classification(mixed, bins=1)["ece"]) < float(classification(mixed)["sharp_lower"])
+
+
+def test_without_confidences_only_the_accuracy_is_bounded() -> None:
+    bounds = classification(OrbitTable([[0.4, 0.1], [0.5, 0.0]]))
+    assert float(bounds["accuracy_ceiling"]) == pytest.approx(0.9)
+    for name, bound in bounds.items():
+        if bound.quantity == "ece":
+            assert not bound.applies, name
+            assert "confidence" in bound.reason
+
+
+def test_without_predictions_the_interval_still_stands() -> None:
+    bounds = classification(OrbitTable([[0.4, 0.1], [0.5, 0.0]], confidence=[0.9, 0.9]))
+    assert not bounds["ece"].applies
+    assert not bounds["thm4_fibrewise"].applies
+    assert bounds["sharp_upper"].applies
+    assert bounds["fibre_free"].applies
+
+
+def test_proposition_6_is_the_hoeffding_deviation_of_an_oracle() -> None:
+    rng = np.random.default_rng(1)
+    mass = rng.dirichlet(np.ones(12)).reshape(4, 3)
+    table = OrbitTable(mass, rng.random(4), rng.integers(0, 3, 4), samples=200)
+    deviation = float(classification(table, failure=0.1)["prop6"])
+    assert deviation == hoeffding_deviation(200, 0.1)
+    fibres = table.fibres()
+    error = np.abs(fibres.accuracy - fibres.confidence)
+    draws = rng.choice(len(fibres), p=fibres.mass / fibres.mass.sum(), size=(4000, 200))
+    ece = float(classification(table)["ece"])
+    assert (np.abs(error[draws].mean(1) - ece) > deviation).mean() <= 0.1
+
+
+def test_proposition_6_needs_the_number_of_samples() -> None:
+    bound = classification(OrbitTable([[0.5, 0.5]], [0.5], [0]))["prop6"]
+    assert not bound.applies
+    assert "samples" in bound.reason
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(table=tables(), level=st.floats(0, 1))
+def test_forced_overconfidence_is_forced(table: OrbitTable, level: float) -> None:
+    mean, orbitwise = (float(curve[0]) for curve in forced_overconfidence(table, np.array([level])))
+    best = table.mass.max(1) / np.where(table.orbit_mass > 0, table.orbit_mass, 1)
+    assert orbitwise == pytest.approx(
+        float((table.orbit_mass * np.maximum(0, level - best)).sum()), abs=ROUNDING
+    )
+    assert mean <= orbitwise + ROUNDING
+    shift = level - float(table.orbit_mass @ table.confidence)
+    confidence = np.clip(table.confidence + shift, 0, 1)
+    model = table.with_answers(confidence, table.predicted)
+    achieved = float(forced_overconfidence(table, np.array([table.orbit_mass @ confidence]))[0][0])
+    assert brute_ece(model) >= achieved - ROUNDING
+
+
+def test_wrong_arguments_are_named() -> None:
+    with pytest.raises(InputError, match=r"table: expected an OrbitTable or Fibres, got list"):
+        classification([[0.5, 0.5]])
+    table = OrbitTable([[0.5, 0.5]], [0.5])
+    with pytest.raises(InputError, match="failure: expected a probability"):
+        classification(table, failure=0)
+    with pytest.raises(InputError, match="bins: expected None or a whole number"):
+        classification(table, bins=0)
+    with pytest.raises(InputError, match="needs confidences"):
+        worst_predictions(OrbitTable([[0.5, 0.5]]))
+    with pytest.raises(InputError, match=r"confidence: expected a list of values in \[0, 1\]"):
+        forced_overconfidence(table, np.array([1.2]))
+    with pytest.raises(InputError, match="samples: expected"):
+        hoeffding_deviation(0)

@@ -1,0 +1,331 @@
+"""Tables from ids, permutations and matched points agree with brute force; bad input is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orbical import groups
+from orbical.bounds import (
+    OrbitTable,
+    classification,
+    elements_between,
+    fibres_from_errors,
+    match_orbits,
+    normalise,
+    orbits_of_permutations,
+)
+from orbical.bounds.matching import link_within
+from orbical.errors import InputError
+
+
+def closure(linked: np.ndarray) -> np.ndarray:
+    """Number connected parts of a symmetric boolean matrix by repeated spreading."""
+    ids = np.arange(len(linked))
+    while True:
+        spread = np.array([ids[row].min() for row in linked | np.eye(len(linked), dtype=bool)])
+        if (spread == ids).all():
+            return np.unique(ids, return_inverse=True)[1]
+        ids = spread
+
+
+def brute_orbits(x: np.ndarray, matrices: np.ndarray, tolerance: float) -> np.ndarray:
+    """Compare every image of every point with every image of every other point."""
+    images = np.einsum("kij,nj->nki", matrices, x)
+    gap = np.linalg.norm(images[:, None, :, None] - images[None, :, None, :], axis=-1)
+    return closure(gap.min((2, 3)) <= tolerance)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    cells=st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=30),
+    name=st.sampled_from(["trivial", "cyclic:2", "cyclic:4", "dihedral:4", "flips"]),
+)
+def test_matching_equals_brute_force_on_a_lattice(cells: list, name: str) -> None:
+    group = groups.parse(name)
+    x = np.array(cells, float)
+    matrices = group.linear("plane") if "plane" in group.parts else np.eye(2)[None]
+    assert (match_orbits(x, group).orbit == brute_orbits(x, matrices, 1e-6)).all()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    tolerance=st.sampled_from([0.003, 0.03, 0.1, 0.4]),
+    name=st.sampled_from(["cyclic:3", "cyclic:8", "dihedral:4", "rotations:12"]),
+)
+def test_matching_equals_brute_force_within_a_tolerance(
+    seed: int, tolerance: float, name: str
+) -> None:
+    group = groups.parse(name)
+    x = np.random.default_rng(seed).normal(size=(40, 2))
+    assert (
+        match_orbits(x, group, tolerance=tolerance).orbit
+        == brute_orbits(x, group.linear("plane"), tolerance)
+    ).all()
+
+
+def test_matching_a_window_of_translations_equals_brute_force() -> None:
+    group = groups.translations(2, 1)
+    x = np.random.default_rng(0).integers(0, 12, (30, 2)).astype(float)
+    shifts = group.parts["plane"][:, :2, 2]
+    images = x[:, None] + shifts
+    gap = np.linalg.norm(images[:, None, :, None] - images[None, :, None, :], axis=-1)
+    assert (match_orbits(x, group).orbit == closure(gap.min((2, 3)) < 1e-6)).all()
+
+
+def test_matching_sets_of_points_under_permutations() -> None:
+    group = groups.permutations(3)
+    rng = np.random.default_rng(0)
+    clouds = rng.normal(size=(4, 3, 2))
+    order = rng.permuted(np.tile(np.arange(3), (20, 1)), axis=1)
+    which = rng.integers(0, 4, 20)
+    x = np.take_along_axis(clouds[which], order[..., None], axis=1)
+    orbit = match_orbits(x, group).orbit
+    assert ((orbit[:, None] == orbit) == (which[:, None] == which)).all()
+
+
+def test_matching_images_that_exact_turns_move() -> None:
+    from orbical.actions import Images
+
+    rng = np.random.default_rng(0)
+    pictures = rng.integers(0, 3, (5, 1, 8, 8)).astype(float)
+    which, turns = rng.integers(0, 5, 40), rng.integers(0, 4, 40)
+    x = np.stack([np.rot90(pictures[w], t, (1, 2)) for w, t in zip(which, turns, strict=True)])
+    orbit = match_orbits(x, groups.cyclic(4), action=Images()).orbit
+    assert ((orbit[:, None] == orbit) == (which[:, None] == which)).all()
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    dimensions=st.integers(1, 6),
+    spread=st.sampled_from([0.1, 1.0, 4.0]),
+    count=st.integers(1, 120),
+)
+def test_linking_equals_brute_force_in_crowds_and_in_the_open(
+    seed: int, dimensions: int, spread: float, count: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(5, dimensions)) * 3
+    points = centres[rng.integers(0, 5, count)] + rng.normal(size=(count, dimensions)) * spread
+    gap = np.linalg.norm(points[:, None] - points, axis=-1)
+    ours, theirs = link_within(points, 0.7), closure(gap <= 0.7)
+    assert ((ours[:, None] == ours) == (theirs[:, None] == theirs)).all()
+
+
+def test_crowded_cells_are_linked_by_their_nearest_points() -> None:
+    rng = np.random.default_rng(3)
+    left = rng.uniform([0, 0], [1, 1], (400, 2))
+    right = rng.uniform([1.6, 0], [2.6, 1], (400, 2))
+    points = np.concatenate([left, right])
+    for tolerance in (0.3, 0.55, 0.6, 0.65, 0.9):
+        parts = link_within(points, tolerance)
+        gap = np.linalg.norm(left[:, None] - right, axis=-1).min()
+        assert (parts.max() + 1) == (1 if gap <= tolerance else 2)
+
+
+def test_stabilisers_are_counted() -> None:
+    x = [[0.0, 0.0], [1.0, 0.0], [1.0, 2.0]]
+    assert match_orbits(x, groups.dihedral(4)).stabiliser.tolist() == [8, 2, 1]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(cells=st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=1, max_size=20))
+def test_elements_between_list_every_way_from_the_representative(cells: list) -> None:
+    x, group = np.array(cells, float), groups.dihedral(4)
+    orbits = match_orbits(x, group)
+    point, element = elements_between(x, group, orbits)
+    start = x[orbits.representative[orbits.orbit]]
+    expected = {
+        (i, k)
+        for i in range(len(x))
+        for k in range(len(group))
+        if np.allclose(group.linear("plane")[k] @ start[i], x[i])
+    }
+    assert set(zip(point.tolist(), element.tolist(), strict=True)) == expected
+    assert (np.bincount(point) == orbits.stabiliser).all()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 12), generators=st.integers(1, 3))
+def test_orbits_of_a_finite_action_equal_brute_force(seed: int, size: int, generators: int) -> None:
+    rng = np.random.default_rng(seed)
+    moves = np.stack([rng.permutation(size) for _ in range(generators)])
+    linked = np.zeros((size, size), dtype=bool)
+    for move in moves:
+        linked[np.arange(size), move] = linked[move, np.arange(size)] = True
+    assert (orbits_of_permutations(moves) == closure(linked)).all()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 30), labels=st.integers(2, 6))
+def test_table_from_ids_equals_a_count_by_loops(seed: int, size: int, labels: int) -> None:
+    rng = np.random.default_rng(seed)
+    orbit, label = rng.integers(0, 6, size) * 5, rng.integers(0, labels, size)
+    mass = rng.dirichlet(np.ones(size))
+    answer = rng.random(30)
+    table = OrbitTable.from_labels(orbit, label, mass=mass, labels=labels, confidence=answer[orbit])
+    for row, name in enumerate(sorted(set(orbit.tolist()))):
+        for y in range(labels):
+            expected = sum(mass[i] for i in range(size) if orbit[i] == name and label[i] == y)
+            assert table.mass[row, y] == pytest.approx(expected)
+        assert table.confidence[row] == answer[name]
+
+
+def test_builders_agree_on_one_world() -> None:
+    rng = np.random.default_rng(0)
+    group = groups.cyclic(4)
+    seeds = rng.normal(size=(6, 2))
+    x = np.einsum("kij,nj->nki", group.linear("plane"), seeds).reshape(-1, 2)
+    label = rng.integers(0, 3, len(x))
+    index = np.arange(len(x)).reshape(6, 4)
+    moves = np.stack([np.roll(index, -k, axis=1).ravel() for k in range(4)])
+    tables = [
+        OrbitTable.from_labels(np.repeat(np.arange(6), 4), label),
+        OrbitTable.from_orbits(index.tolist(), label),
+        OrbitTable.from_permutations(moves, label),
+        OrbitTable.from_data(x, label, group),
+    ]
+    for table in tables:
+        assert np.allclose(table.mass, tables[0].mass)
+        assert table.samples == 24
+
+
+def test_a_label_that_never_occurs_lowers_the_floor() -> None:
+    orbit, label = [0, 0], [0, 1]
+    assert OrbitTable.from_labels(orbit, label).accuracy_floor == 0.5
+    assert OrbitTable.from_labels(orbit, label, labels=3).accuracy_floor == 0
+
+
+@pytest.mark.parametrize("merged", [0.2, 0.4, 0.6, 1.0])
+@pytest.mark.parametrize("level", [0.0, 0.25, 0.5])
+def test_unit_square_world_has_the_ceiling_of_wang_et_al(merged: float, level: float) -> None:
+    assert unit_square(merged, level).accuracy_ceiling == pytest.approx(
+        1 - (1 - merged) * (1 - level)
+    )
+
+
+@pytest.mark.parametrize("merged", [0.0, 0.04, 0.12, 0.16])
+def test_unit_square_world_below_one_fifth_is_ruled_by_the_other_stripes(merged: float) -> None:
+    level = 0.25
+    expected = level + (1 - level) * (1 - merged) / 4
+    assert unit_square(merged, level).accuracy_ceiling == pytest.approx(expected)
+    assert expected > 1 - (1 - merged) * (1 - level)
+
+
+def unit_square(merged: float, level: float) -> OrbitTable:
+    """100 x 8 points; label 0 below y = level, above it stripes, of which one takes `merged`."""
+    columns, rows = 100, 8
+    x, y = np.meshgrid((np.arange(columns) + 0.5) / columns, (np.arange(rows) + 0.5) / rows)
+    others = np.clip((x - merged) / max(1e-9, 1 - merged) * 4, 0, 3.999).astype(int)
+    stripe = np.where(x < merged, 1, 2 + others)
+    label = np.where(y < level, 0, stripe).ravel()
+    index = np.arange(rows * columns).reshape(rows, columns)
+    shifts = np.stack([np.roll(index, -k, axis=1).ravel() for k in range(columns)])
+    return OrbitTable.from_permutations(shifts, label, labels=6)
+
+
+def test_normalising_happens_on_request_only() -> None:
+    with pytest.raises(InputError, match=r"mass: expected masses that sum to 1, these sum to 4"):
+        OrbitTable([[1, 1], [2, 0]])
+    assert OrbitTable(normalise([[1, 1], [2, 0]])).accuracy_ceiling == 0.75
+    with pytest.raises(InputError, match="all masses are 0"):
+        normalise([[0, 0]])
+    with pytest.raises(InputError, match="finite masses >= 0"):
+        normalise([[-1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("given_arguments", "message"),
+    [
+        ({"mass": [[-0.5, 1.5]]}, r"mass: expected masses >= 0, the smallest given is -0.5"),
+        ({"mass": [[0.5, 0.6]]}, r"mass: expected masses that sum to 1"),
+        ({"mass": [0.5, 0.5]}, r"mass: expected shape \[orbit, label\], got shape \[2\]"),
+        ({"mass": [[1.0]]}, r"mass: expected at least 2 labels"),
+        ({"mass": [[np.nan, 1.0]]}, r"mass: holds NaN"),
+        ({"mass": np.zeros((0, 2))}, r"mass: empty"),
+        ({"confidence": [1.5]}, r"confidence: expected values in \[0, 1\], got .*1.5"),
+        ({"confidence": [-0.1]}, r"confidence: expected values in \[0, 1\]"),
+        ({"confidence": [0.5, 0.5]}, r"confidence: expected one for each of 1 orbits, got 2"),
+        ({"predicted": [2]}, r"predicted: expected whole numbers from 0 below 2"),
+        ({"predicted": [0.5]}, r"predicted: expected whole numbers"),
+        ({"predicted": ["a"]}, r"predicted: expected whole numbers, got dtype"),
+        ({"predicted": [0, 1]}, r"predicted: expected shape \[1\]"),
+    ],
+)
+def test_a_table_refuses_what_is_no_table(given_arguments: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        OrbitTable(**{"mass": [[0.5, 0.5]], **given_arguments})
+
+
+def test_orbits_that_do_not_partition_the_data_are_refused() -> None:
+    with pytest.raises(InputError, match="1 samples lie in none and 1 in more than one"):
+        OrbitTable.from_orbits([[0, 1], [1]], label=[0, 1, 1])
+    with pytest.raises(InputError, match=r"sample indices in \[0, 2\)"):
+        OrbitTable.from_orbits([[0, 5]], label=[0, 1])
+    with pytest.raises(InputError, match="orbits: none given"):
+        OrbitTable.from_orbits([], label=[0, 1])
+    with pytest.raises(InputError, match="2 samples have no orbit"):
+        OrbitTable.from_labels([0, -1, -1], [0, 1, 0])
+    with pytest.raises(InputError, match="1 samples have no orbit"):
+        OrbitTable.from_labels([0, np.nan], [0, 1])
+    with pytest.raises(InputError, match=r"label: expected shape \[2\]"):
+        OrbitTable.from_labels([0, 0], [0])
+    with pytest.raises(InputError, match=r"orbit: expected shape \[sample\]"):
+        OrbitTable.from_labels([[0, 0]], [0])
+    with pytest.raises(InputError, match="mass: expected one for each of 2 samples"):
+        OrbitTable.from_labels([0, 0], [0, 1], mass=[1.0])
+    with pytest.raises(InputError, match="each row to hold every point exactly once"):
+        OrbitTable.from_permutations([[0, 0]], [0, 1])
+    with pytest.raises(InputError, match=r"permutations: expected whole numbers of shape"):
+        orbits_of_permutations([0, 1])
+
+
+def test_answers_that_vary_along_an_orbit_are_refused() -> None:
+    with pytest.raises(InputError, match=r"confidence: varies along an orbit \(by up to 0.2\)"):
+        OrbitTable.from_labels([0, 0], [0, 1], confidence=[0.5, 0.7])
+    with pytest.raises(InputError, match="predicted: varies along an orbit"):
+        OrbitTable.from_labels([0, 0], [0, 1], predicted=[0, 1])
+    with pytest.raises(InputError, match="confidence: expected one for each of 2 samples"):
+        OrbitTable.from_labels([0, 0], [0, 1], confidence=[0.5])
+
+
+def test_matching_refuses_what_it_cannot_match() -> None:
+    with pytest.raises(InputError, match="tolerance: expected None or a distance"):
+        match_orbits([[1.0, 0.0]], groups.cyclic(4), tolerance=0)
+    with pytest.raises(InputError, match="x: holds NaN"):
+        match_orbits([[np.nan, 0.0]], groups.cyclic(4))
+    with pytest.raises(InputError, match=r"x: expected points of shape"):
+        match_orbits([1.0, 2.0], groups.cyclic(4))
+
+
+def test_given_fibre_errors_are_checked() -> None:
+    good = {
+        "mass": [1.0],
+        "confidence": [0.5],
+        "least_error": [0.1],
+        "greatest_error": [0.9],
+        "accuracy": [0.5],
+    }
+    assert classification(fibres_from_errors(**good))["sharp_upper"].applies
+    wrong = {
+        "every argument needs one value a fibre": {"confidence": [0.5, 0.6]},
+        "least_error: expected values in": {"least_error": [-0.1]},
+        "at most greatest_error": {"least_error": [0.95]},
+        "accuracy: outside what": {"accuracy": [0.95]},
+        "mass: expected masses that sum to 1": {"mass": [0.5]},
+    }
+    for message, change in wrong.items():
+        with pytest.raises(InputError, match=message):
+            fibres_from_errors(**{**good, **change})
+
+
+def test_a_table_without_answers_says_what_is_missing() -> None:
+    table = OrbitTable([[0.5, 0.5]])
+    with pytest.raises(InputError, match="confidence: the table has no confidences"):
+        table.fibres()
+    with pytest.raises(InputError, match="predicted: the table has no predictions"):
+        _ = table.accuracy
