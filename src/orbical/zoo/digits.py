@@ -50,7 +50,8 @@ class DigitCNN(nn.Module):
         for i, (before, after) in enumerate(zip((1, *CHANNELS), CHANNELS, strict=False)):
             layers += [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after)]
             # The maximum commutes with ReLU, which then has four times fewer pixels to do.
-            layers += [nn.MaxPool2d(2), nn.ReLU()] if i in POOLED else [nn.ReLU()]
+            layers += [nn.MaxPool2d(2)] if i in POOLED else []
+            layers += [nn.ReLU(inplace=True)]
         self.features = nn.Sequential(*layers)
         self.classify = nn.Linear(CHANNELS[-1], 10)
         # Twice as fast on a CPU, where the passes over memory cost more than the sums.
