@@ -26,13 +26,15 @@ class StoreError(OrbicalError, RuntimeError):
     """A result store cannot be read, written or continued."""
 
 
+class Interrupted(OrbicalError, KeyboardInterrupt):
+    """The user stopped a long work; the message says how to go on."""
+
+
 class MissingExtra(OrbicalError, ImportError):
     """An optional package is needed; the message says which extra brings it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package!r}: pip install 'orbical[{extra}]'"
-        )
+        super().__init__(f"{purpose} needs the package {package!r}: pip install 'orbical[{extra}]'")
 
 
 def unknown_name(argument: str, given: object, known: Iterable[str]) -> InputError:

@@ -41,6 +41,7 @@ class Task(ABC):
     name: ClassVar[str]
     score_meaning: ClassVar[str]
     higher_is_better: ClassVar[bool]
+    truth_name: ClassVar[str] = "target"
     input_view: ClassVar[str] = "image"
     detail_view: ClassVar[str] = "values"
 
@@ -69,6 +70,11 @@ class Task(ABC):
     @abstractmethod
     def variables(self, labelled: bool) -> dict[str, Variable]:
         """Declare the results of a scan with or without ground truth."""
+
+    @property
+    @abstractmethod
+    def truth_dims(self) -> tuple[str, ...]:
+        """Name the dimensions of the truth after `sample`."""
 
     @abstractmethod
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:

@@ -29,6 +29,7 @@ class Classification(Task):
     name: ClassVar[str] = "classification"
     score_meaning: ClassVar[str] = "probability of the true class"
     higher_is_better: ClassVar[bool] = True
+    truth_name: ClassVar[str] = "label"
     detail_view: ClassVar[str] = "bars"
 
     def __init__(
@@ -41,6 +42,11 @@ class Classification(Task):
 
     def __repr__(self) -> str:
         return f"Classification(answers={self.answers!r})"
+
+    @property
+    def truth_dims(self) -> tuple[str, ...]:
+        """A label is one number."""
+        return ()
 
     def read(self, raw: Any, answers: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""

@@ -41,6 +41,11 @@ class Flow(Task):
     def __repr__(self) -> str:
         return "Flow()"
 
+    @property
+    def truth_dims(self) -> tuple[str, ...]:
+        """A field of displacements."""
+        return ("axis", "row", "column")
+
     def read(self, raw: Any, answers: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""
         given = self.picked(raw)
@@ -74,9 +79,9 @@ class Flow(Task):
 
     def variables(self, labelled: bool) -> dict[str, Variable]:
         """Declare the reduced error map."""
-        variables = common_variables(labelled, ("axis", "row", "column"))
+        variables = common_variables(labelled, self.truth_dims)
         variables["flow"] = Variable(
-            ("sample", "element", "axis", "row", "column"), "flow field", optional=True
+            ("sample", "element", *self.truth_dims), "flow field", optional=True
         )
         if labelled:
             variables["error_map"] = Variable(

@@ -42,7 +42,8 @@ class Regression(Task):
         self.per_point = per_point
 
     @property
-    def _dims(self) -> tuple[str, ...]:
+    def truth_dims(self) -> tuple[str, ...]:
+        """Components, for each point where there are points."""
         return ("point", "component") if self.per_point else ("component",)
 
     def __repr__(self) -> str:
@@ -70,10 +71,10 @@ class Regression(Task):
         return values[:, None] if values.ndim == 1 else values
 
     def _check_shape(self, mean: Tensor) -> None:
-        if mean.ndim != len(self._dims) + 1:
+        if mean.ndim != len(self.truth_dims) + 1:
             raise ModelError(
                 f"model output: a mean of shape {tuple(mean.shape)} given, "
-                f"[sample, {', '.join(self._dims)}] expected"
+                f"[sample, {', '.join(self.truth_dims)}] expected"
             )
         if isinstance(self.output, Vectors) and mean.shape[-1] not in (2, 3):
             raise ModelError(
@@ -88,10 +89,10 @@ class Regression(Task):
         if len(values) != count:
             raise InputError(f"labels: {len(values)} given for {count} samples")
         values = self._as_rows(values)
-        if values.ndim != len(self._dims) + 1:
+        if values.ndim != len(self.truth_dims) + 1:
             raise InputError(
-                f"labels: shape {tuple(values.shape)} given, [sample, {', '.join(self._dims)}] "
-                "expected"
+                f"labels: shape {tuple(values.shape)} given, "
+                f"[sample, {', '.join(self.truth_dims)}] expected"
             )
         return values
 
@@ -105,10 +106,10 @@ class Regression(Task):
 
     def variables(self, labelled: bool) -> dict[str, Variable]:
         """Declare mean and variance."""
-        return common_variables(labelled, self._dims) | {
-            "mean": Variable(("sample", "element", *self._dims), "predicted mean"),
+        return common_variables(labelled, self.truth_dims) | {
+            "mean": Variable(("sample", "element", *self.truth_dims), "predicted mean"),
             "variance": Variable(
-                ("sample", "element", *(f"variance_{name}" for name in self._dims)),
+                ("sample", "element", *(f"variance_{name}" for name in self.truth_dims)),
                 "predicted variance",
             ),
         }

@@ -1,0 +1,216 @@
+"""The scan: every model on every sample at every element of a group, safely onto disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .actions import check_group
+from .errors import InputError, Interrupted, StoreError, unknown_name
+from .groups import Group, parse
+from .predictors import Predictor, as_predictor
+from .probing import PROBE_SAMPLES, array_specs, input_fields, probe_model
+from .progress import progress_bar
+from .record import adopt, describe_scan
+from .samples import Samples
+from .sweep import Sweep
+from .tasks import TASKS, Task
+from .trees import Tree, leaves
+
+if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
+    from .store import Scan, Store
+
+
+def scan(
+    models: Any,
+    data: Any,
+    *,
+    group: Group | str,
+    task: Task | str,
+    out: str | Path | None = None,
+    resume: bool = True,
+    overwrite: bool = False,
+    keep: str | Iterable[str] = (),
+    batch_size: int | str = "auto",
+    device: str = "auto",
+    preprocess: Callable[[Tree], Tree] | None = None,
+    progress: bool = True,
+) -> Scan:
+    """Evaluate models along the orbits of data, and return what they answer and how good it is.
+
+    Arguments:
+        models: a model, or a dictionary of names and models: torch modules, exported programs, ONNX
+            files, sklearn estimators, functions (see `orbical.predictors`).
+        data: inputs, or `(inputs, truth)`, with a leading sample dimension.
+        group: the sampled group, or its text such as `"rotations:72"`.
+        task: the task, or its name.
+        out: the folder of the store (Zarr); None keeps the result in memory.
+        resume: continue a store that holds a part of this very scan; a scan of other data, models
+            or group is refused. Models that are new to the store are added.
+        overwrite: delete what the store holds first.
+        keep: what else to store: `"probabilities"`, `"flow"` (as the task offers), `"outputs"` (raw
+            model outputs), `"inputs"`.
+        batch_size: transformed inputs in one forward pass; `"auto"` chooses by their size.
+        device: `"auto"`, or a torch device.
+        preprocess: a function on transformed batches, before the models.
+        progress: show a progress bar.
+
+    >>> import orbical as ob, torch
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    >>> images, labels = ob.datasets.digits()
+    >>> ob.scan(net, (images[:20], labels[:20]), group="rotations:8", task="classification",
+    ...         progress=False)
+    Scan(classification, rotations:8: 1 models x 20 samples x 8 elements, complete)
+    """
+    from . import store as stores
+
+    predictors = _named_predictors(models)
+    group = parse(group) if isinstance(group, str) else group
+    task = _as_task(task)
+    samples = Samples(data)
+    kept = _checked_keep(keep, task)
+    target = None if samples.y is None else task.check_target(samples.y, len(samples))
+    first = samples.inputs(0, PROBE_SAMPLES)
+    check_group(task.input, group)
+    task.input.check(group, first)
+    path = None if out is None else Path(out)
+    if path is not None and overwrite:
+        stores.remove(path)
+    where = _choose_device(device)
+    with ExitStack() as stack:
+        for predictor in predictors.values():
+            stack.enter_context(predictor.ready(where))
+        size = _choose_batch_size(batch_size, first, where)
+        sweep = Sweep(predictors, group, task, where, size, preprocess, kept)
+        probes = {name: probe_model(sweep, name, first, target) for name in predictors}
+        header = describe_scan(sweep, samples, target, probes)
+        exists = path is not None and path.exists()
+        if exists and not resume:
+            raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
+        if exists:
+            store = stores.open_store(path)  # type: ignore[arg-type]
+            stack.enter_context(stores.locked(store))
+            adopt(store, header, sweep)
+        else:
+            specs = array_specs(sweep, samples, target, probes)
+            store = stores.create(path, header, specs, group)
+            stack.enter_context(stores.locked(store))
+            _write_truth(store, samples, target, task)
+        _fill(store, sweep, samples, target, progress)
+    return stores.Scan(store)
+
+
+def _fill(
+    store: Store, sweep: Sweep, samples: Samples, target: Tensor | None, progress: bool
+) -> None:
+    """Do all units that are not done, each chunk of samples for all its models at once."""
+    names = [entry["name"] for entry in store.header["models"]]
+    done = store.done
+    asked = [names.index(name) for name in sweep.predictors]
+    pending = [
+        (chunk, [m for m in asked if not done[m, chunk]])
+        for chunk in range(done.shape[1])
+        if not done[asked, chunk].all()
+    ]
+    elements = len(sweep.group)
+    total = len(samples) * elements * len(asked)
+    skipped = total - sum(
+        (store.rows(chunk).stop - store.rows(chunk).start) * elements * len(left)
+        for chunk, left in pending
+    )
+    try:
+        with progress_bar(total, skipped, elements * len(asked), progress) as advance:
+            for chunk, left in pending:
+                rows = store.rows(chunk)
+                batch = samples.inputs(rows.start, rows.stop)
+                truth = None if target is None else target[rows]
+                summaries, defect = sweep.run(
+                    batch, truth, [names[m] for m in left], advance, rows.start
+                )
+                store.write("action_defect", chunk, _to_numpy(defect))
+                _write_inputs(store, chunk, batch, sweep)
+                for model in left:
+                    for name, values in summaries[names[model]].items():
+                        store.write(name, chunk, _to_numpy(values), model)
+                    store.mark_done(model, chunk)
+    except KeyboardInterrupt:
+        share = store.done[asked].mean()
+        again = (
+            "the result was in memory and is lost"
+            if store.path is None
+            else ("run the same scan again to go on")
+        )
+        raise Interrupted(f"stopped at {share:.0%} of {store.name}; {again}") from None
+
+
+def _to_numpy(values: Tensor) -> np.ndarray:
+    return values.detach().cpu().numpy()
+
+
+def _named_predictors(models: Any) -> dict[str, Predictor]:
+    named = dict(models) if isinstance(models, Mapping) else {"model": models}
+    if not named:
+        raise InputError("models: none given, at least one expected")
+    wrong = [name for name in named if not isinstance(name, str) or not name]
+    if wrong:
+        raise InputError(f"models: the name {wrong[0]!r} given, a non-empty text expected")
+    return {name: as_predictor(model) for name, model in named.items()}
+
+
+def _as_task(task: Task | str) -> Task:
+    if isinstance(task, Task):
+        return task
+    if task not in TASKS:
+        raise unknown_name("task", task, TASKS)
+    return TASKS[task]()  # type: ignore[call-arg]
+
+
+def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
+    chosen = frozenset([keep] if isinstance(keep, str) else keep)
+    optional = [name for name, variable in task.variables(True).items() if variable.optional]
+    known = {*optional, "outputs", "inputs"}
+    for name in sorted(chosen - known):
+        raise unknown_name("keep", name, known)
+    return chosen
+
+
+def _choose_device(device: str) -> torch.device:
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device: {device!r} cannot be used here: {error}") from None
+    return chosen
+
+
+def _choose_batch_size(batch_size: int | str, first: Tree, device: torch.device) -> int:
+    if batch_size == "auto":
+        numbers = sum(leaf[0].numel() for leaf in leaves(first))
+        budget, most = (2**28, 2**16) if device.type == "cuda" else (2**20, 2**10)
+        return max(1, min(budget // max(numbers, 1), most))
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise InputError(
+            f"batch_size: {batch_size!r} given, 'auto' or a whole number >= 1 expected"
+        )
+    return batch_size
+
+
+def _write_inputs(store: Store, chunk: int, batch: Tree, sweep: Sweep) -> None:
+    if "inputs" in sweep.keep:
+        for name, leaf in input_fields(batch):
+            store.write(name, chunk, _to_numpy(leaf))
+
+
+def _write_truth(store: Store, samples: Samples, target: Tensor | None, task: Task) -> None:
+    if target is None:
+        return
+    for chunk in range(store.done.shape[1]):
+        store.write(task.truth_name, chunk, _to_numpy(target[store.rows(chunk)]))

@@ -1,0 +1,130 @@
+"""A first look at a model: a few answers tell the shape of a scan's arrays and a model's habits."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from .errors import ModelError
+from .samples import Samples
+from .sweep import Sweep
+from .trees import Tree, leaves, tree_map
+
+if TYPE_CHECKING:
+    from .store import ArraySpec
+
+PROBE_SAMPLES = 2
+PROBE_ELEMENTS = 4
+
+
+def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> dict[str, Any]:
+    """Ask a model about a few inputs, twice: finds out the shape of its answers and its habits."""
+    elements = sweep.group[:PROBE_ELEMENTS]
+    first = tree_map(lambda leaf: leaf.to(sweep.device), first)
+    moved = sweep.task.input.apply(elements, first)
+    inputs = tree_map(lambda leaf: leaf.flatten(0, 1), moved)
+    inputs = inputs if sweep.preprocess is None else sweep.preprocess(inputs)
+    count = len(next(leaves(first)))
+    raw = sweep.answer(name, inputs)
+    outputs = sweep.read(name, raw, (len(elements), count))
+    again = sweep.read(name, sweep.answer(name, inputs), (len(elements), count))
+    for leaf in leaves(outputs):
+        if not bool(torch.isfinite(leaf).all()):
+            raise ModelError(f"model {name!r}: NaN or infinite output for the first samples")
+    if target is not None:
+        sweep.task.check_range(target, outputs)
+    pairs = list(zip(leaves(outputs), leaves(again), strict=True))
+    steady = all(torch.allclose(a, b, rtol=1e-4, atol=1e-6) for a, b in pairs)
+    if not steady:
+        warnings.warn(
+            f"model {name!r} answers the same batch differently each time (dropout, sampling?); "
+            "its orbit plots show that too",
+            stacklevel=4,
+        )
+    _warn_of_probabilities(sweep, name, raw)
+    return {
+        "outputs": outputs,
+        "raw": raw,
+        "deterministic": steady,
+        "values": [float(v) for a, _ in pairs for v in a.flatten()[:16].double()],
+    }
+
+
+def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
+    """Say so where what is read as logits sums to one: a softmax is then taken twice."""
+    said = sweep.predictors[name].answers or getattr(sweep.task, "answers", None)
+    given = sweep.task.picked(raw) if said == "logits" else None
+    if not isinstance(given, Tensor) or given.ndim != 2:
+        return
+    if bool((given >= 0).all()) and bool(((given.sum(-1) - 1).abs() < 1e-4).all()):
+        warnings.warn(
+            f"model {name!r}: outputs are read as logits but every row is >= 0 and sums to 1; "
+            "if they are probabilities, say answers='probabilities'",
+            stacklevel=5,
+        )
+
+
+def array_specs(
+    sweep: Sweep, samples: Samples, target: Tensor | None, probes: dict[str, Any]
+) -> dict[str, ArraySpec]:
+    """Find out every array's shape and type from a summary of the probe."""
+    from .store import ArraySpec
+
+    elements = sweep.group[:PROBE_ELEMENTS]
+    probe = next(iter(probes.values()))
+    count = len(next(leaves(samples.inputs(0, PROBE_SAMPLES))))
+    outputs = tree_map(
+        lambda leaf: leaf.reshape(len(elements), count, *leaf.shape[1:]), probe["outputs"]
+    )
+    truth = None if target is None else target[:count].to(sweep.device)
+    weights = torch.full((len(elements),), 1 / len(elements), device=sweep.device)
+    summary = sweep.task.summarise(outputs, truth, elements, weights.double())
+    declared = sweep.task.variables(target is not None)
+    models, number, size = len(sweep.predictors), len(samples), len(sweep.group)
+    specs = {}
+    for name, values in summary.items():
+        variable = declared[name]
+        if variable.optional and name not in sweep.keep:
+            continue
+        lead = 2 if "element" in variable.dims else 1
+        shape = (models, number, *((size,) if lead == 2 else ()), *values.shape[lead:])
+        dims = ("model", *variable.dims)
+        specs[name] = ArraySpec(dims, shape, _dtype(values), variable.meaning)
+    if "outputs" in sweep.keep:
+        tail = tuple(probe["raw"].shape[1:])
+        dims = ("model", "sample", "element", *(f"output_{i}" for i in range(len(tail))))
+        specs["outputs"] = ArraySpec(
+            dims, (models, number, size, *tail), _dtype(probe["raw"]), "raw model outputs"
+        )
+    specs["action_defect"] = ArraySpec(
+        ("sample", "element"),
+        (number, size),
+        "float32",
+        "relative loss of the transformation itself, there and back",
+    )
+    if target is not None:
+        dims = ("sample", *sweep.task.truth_dims)
+        specs[sweep.task.truth_name] = ArraySpec(dims, tuple(target.shape), _dtype(target), "truth")
+    if "inputs" in sweep.keep:
+        for name, leaf in input_fields(samples.inputs(0, 1)):
+            dims = ("sample", *(f"{name}_{i}" for i in range(leaf.ndim - 1)))
+            specs[name] = ArraySpec(dims, (number, *leaf.shape[1:]), _dtype(leaf), "input")
+    return specs
+
+
+def _dtype(values: Tensor) -> str:
+    return str(values.dtype).removeprefix("torch.").replace("bfloat16", "float32")
+
+
+def input_fields(batch: Tree) -> Iterator[tuple[str, Tensor]]:
+    """Name the tensors of an input batch as the store does."""
+    if isinstance(batch, dict):
+        for key in sorted(batch):
+            yield f"input_{key}", batch[key]
+    else:
+        for number, leaf in enumerate(leaves(batch)):
+            yield (f"input_{number}" if isinstance(batch, tuple) else "input"), leaf

@@ -1,0 +1,46 @@
+"""Progress bars for long work, on the error stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def progress_bar(
+    total: int, done: int, per_sample: int, shown: bool
+) -> Iterator[Callable[[int], None]]:
+    """Show samples, evaluations per second and the time left, on the error stream."""
+    if not shown:
+        yield lambda inputs: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("scan"),
+        BarColumn(),
+        TextColumn("{task.fields[samples]}/{task.fields[all]} samples"),
+        TextColumn("{task.fields[rate]} elements/s"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        number = bar.add_task(
+            "",
+            total=total,
+            completed=done,
+            samples=done // per_sample,
+            all=total // per_sample,
+            rate="-",
+        )
+
+        def advance(inputs: int) -> None:
+            bar.advance(number, inputs)
+            entry = bar.tasks[0]
+            bar.update(
+                number,
+                samples=int(entry.completed) // per_sample,
+                rate=f"{entry.speed:,.0f}" if entry.speed else "-",
+            )
+
+        yield advance

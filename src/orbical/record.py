@@ -1,0 +1,137 @@
+"""The record of a scan: what was scanned, by what and how, and whether a store may be continued."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from . import __version__
+from .errors import StoreError
+from .samples import Samples
+from .sweep import Sweep
+from .trees import Tree, leaves
+
+if TYPE_CHECKING:
+    from .store import Store
+
+_PROBE_TOLERANCE = 1e-3
+
+
+def describe_scan(
+    sweep: Sweep, samples: Samples, target: Tensor | None, probes: dict[str, Any]
+) -> dict[str, Any]:
+    """Write down models, data, group, task, versions and how the scan is run."""
+    packages = ("torch", "numpy", "xarray", "zarr")
+    function = sweep.preprocess
+    any_outputs = next(iter(probes.values()))["outputs"]
+    return {
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "versions": {"orbical": __version__}
+        | {name: importlib.metadata.version(name) for name in packages},
+        "task": sweep.task.describe(),
+        "score": {
+            "meaning": sweep.task.score_meaning,
+            "higher_is_better": sweep.task.higher_is_better,
+            "invariant": sweep.task.isometric(sweep.group),
+        },
+        "views": {"input": sweep.task.input_view, "detail": sweep.task.detail_view},
+        "group": {"spec": sweep.group.spec, "fingerprint": sweep.group.fingerprint()},
+        "data": {
+            "samples": len(samples),
+            "labelled": target is not None,
+            "fingerprint": samples.fingerprint(),
+        },
+        "models": [
+            {
+                "name": name,
+                "source": predictor.source,
+                "fingerprint": predictor.fingerprint(),
+                "deterministic": probes[name]["deterministic"],
+                "probe": probes[name]["values"],
+            }
+            for name, predictor in sweep.predictors.items()
+        ],
+        "keep": sorted(sweep.keep),
+        "preprocess": function and f"{function.__module__}:{function.__qualname__}",
+        "run": {
+            "device": str(sweep.device),
+            "threads": torch.get_num_threads(),
+            "batch_size": sweep.batch_size,
+            "chunk": min(
+                _choose_chunk(any_outputs, len(sweep.group), sweep.batch_size, sweep.device),
+                len(samples),
+            ),
+        },
+    }
+
+
+def _choose_chunk(outputs: Tree, elements: int, batch_size: int, device: torch.device) -> int:
+    """Choose the samples of a unit: few enough for memory, enough to make writing cheap."""
+    numbers = max(1, sum(leaf[0].numel() for leaf in leaves(outputs))) * elements
+    most = 4096 if device.type == "cuda" else 256
+    return max(1, min(2**24 // numbers, max(batch_size, 1), most))
+
+
+def adopt(store: Store, header: dict[str, Any], sweep: Sweep) -> None:
+    """Continue a store: refuse another scan, add new models, redo damaged units."""
+    stored = store.header
+    for key, what in (("group", "group"), ("data", "data")):
+        if stored[key]["fingerprint"] != header[key]["fingerprint"]:
+            raise StoreError(
+                f"{store.name} was made from another {what}: it holds {_short(stored[key])}, "
+                f"given is {_short(header[key])}; choose another store or overwrite this one"
+            )
+    for key in ("task", "keep", "preprocess"):
+        if stored[key] != header[key]:
+            raise StoreError(
+                f"{store.name} was made with another {key}: it holds {stored[key]}, given is "
+                f"{header[key]}; choose another store or overwrite this one"
+            )
+    known = {entry["name"]: entry for entry in stored["models"]}
+    for entry in header["models"]:
+        if entry["name"] in known and not _same_model(known[entry["name"]], entry):
+            raise StoreError(
+                f"{store.name} holds another model under the name {entry['name']!r}: "
+                f"{_short(known[entry['name']])}, given is {_short(entry)}; give it another name"
+            )
+    sweep.batch_size = int(stored["run"]["batch_size"])
+    for key in ("device", "threads"):
+        if stored["run"][key] != header["run"][key]:
+            warnings.warn(
+                f"{store.name} was begun with {key} {stored['run'][key]}, now it is "
+                f"{header['run'][key]}: the last bits of the new values may differ",
+                stacklevel=3,
+            )
+    new = [entry for entry in header["models"] if entry["name"] not in known]
+    if new:
+        store.add_models(new)
+    damaged = store.verify()
+    if damaged:
+        warnings.warn(
+            f"{store.name}: {len(damaged)} units were damaged and are computed again", stacklevel=3
+        )
+
+
+def _same_model(stored: dict[str, Any], given: dict[str, Any]) -> bool:
+    if stored["fingerprint"] or given["fingerprint"]:
+        return bool(stored["fingerprint"] == given["fingerprint"])
+    if not (stored["deterministic"] and given["deterministic"]):
+        return True
+    old, new = np.asarray(stored["probe"]), np.asarray(given["probe"])
+    return old.shape == new.shape and np.allclose(
+        old, new, rtol=_PROBE_TOLERANCE, atol=_PROBE_TOLERANCE
+    )
+
+
+def _short(entry: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{key} {entry[key]}"
+        for key in ("spec", "source", "samples", "fingerprint")
+        if entry.get(key) is not None
+    )

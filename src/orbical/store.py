@@ -1,0 +1,374 @@
+"""Results of a scan: labelled arrays on disk, filled unit by unit, and what reads them again.
+
+A store is a Zarr v3 folder. Its unit of work and of resumption is (model, chunk of samples, all
+elements): the arrays of a unit are written first, then its done-flag, each file by an atomic rename
+and with a checksum. A run that was killed therefore loses at most the unit it was in.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+import zarr
+from zarr.codecs import BloscCodec, BloscShuffle, Crc32cCodec
+from zarr.core.sync import sync
+from zarr.storage import LocalStore, MemoryStore
+
+from .errors import StoreError
+from .groups import Elements, Group, Layout
+
+FORMAT = 1
+_HEADER = "orbical"
+_MISSING = {"f": np.nan, "i": -1, "u": 0, "b": False}
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """An array of a store: its dimensions, shape, type and meaning."""
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    meaning: str
+
+
+class Store:
+    """The arrays of a scan while it is being made."""
+
+    def __init__(self, root: zarr.Group, path: Path | None) -> None:
+        self.root = root
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        """Name the store in messages."""
+        return "the scan in memory" if self.path is None else repr(str(self.path))
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The record of what was scanned, by what, and how."""
+        record: Any = self.root.attrs[_HEADER]
+        return dict(record)
+
+    def write_header(self, header: Mapping[str, Any]) -> None:
+        """Replace the record."""
+        with self.explained():
+            self.root.attrs[_HEADER] = dict(header)
+
+    @property
+    def done(self) -> np.ndarray:
+        """Which units are done, `[model, chunk]`."""
+        return np.asarray(self.root["done"][:], bool)  # type: ignore[index]
+
+    @property
+    def chunk(self) -> int:
+        """How many samples a unit holds."""
+        return int(self.header["run"]["chunk"])
+
+    def rows(self, chunk: int) -> slice:
+        """Give the samples of a chunk."""
+        count = int(self.header["data"]["samples"])
+        return slice(chunk * self.chunk, min((chunk + 1) * self.chunk, count))
+
+    def write(self, name: str, chunk: int, values: np.ndarray, model: int | None = None) -> None:
+        """Write one array of a unit."""
+        rows = self.rows(chunk)
+        with self.explained():
+            self.root[name][rows if model is None else (model, rows)] = values  # type: ignore[index]
+
+    def mark_done(self, model: int, chunk: int, done: bool = True) -> None:
+        """Set a unit's flag, after all its arrays are written."""
+        with self.explained():
+            self.root["done"][model, chunk] = done  # type: ignore[index]
+
+    def add_models(self, entries: list[dict[str, Any]]) -> None:
+        """Make room for more models, then name them in the record."""
+        header = self.header
+        count = len(header["models"]) + len(entries)
+        with self.explained():
+            for name, array in self.root.arrays():
+                if name == "done" or self._by_model(array):
+                    array.resize((count, *array.shape[1:]))
+        self.write_header({**header, "models": [*header["models"], *entries]})
+
+    def verify(self) -> list[tuple[int, int]]:
+        """Read every finished unit; unset and return those whose files are damaged or gone."""
+        damaged = []
+        for model, chunk in np.argwhere(self.done):
+            if not self._unit_is_sound(int(model), int(chunk)):
+                self.mark_done(int(model), int(chunk), False)
+                damaged.append((int(model), int(chunk)))
+        return damaged
+
+    def _unit_is_sound(self, model: int, chunk: int) -> bool:
+        for name, array in self.root.arrays():
+            if name == "done" or "sample" not in _dims(array):
+                continue
+            lead = [model, chunk] if self._by_model(array) else [chunk]
+            cell = (*lead, *[0] * (array.ndim - len(lead)))
+            key = f"{array.path}/{array.metadata.encode_chunk_key(cell)}"
+            if not sync(array.store.exists(key)):
+                return False
+            try:
+                array.get_block_selection(cell)
+            except Exception:  # a checksum, a codec or the file system: the unit is recomputed
+                return False
+        return True
+
+    @staticmethod
+    def _by_model(array: zarr.Array) -> bool:
+        return _dims(array)[:1] == ("model",)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn the file system's troubles into words."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise StoreError(
+                    f"no space left on the device for {self.name}; all finished units are kept: "
+                    "free some space and run the same scan again to go on"
+                ) from error
+            raise StoreError(f"{self.name} cannot be written: {error}") from error
+
+
+def _dims(array: zarr.Array) -> tuple[str | None, ...]:
+    return getattr(array.metadata, "dimension_names", None) or ()
+
+
+def create(
+    path: Path | None, header: Mapping[str, Any], specs: Mapping[str, ArraySpec], group: Group
+) -> Store:
+    """Make an empty store, complete in a temporary folder and then renamed, or in memory."""
+    if path is None:
+        return _fill(Store(zarr.open_group(MemoryStore(), mode="w"), None), header, specs, group)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise StoreError(f"{str(path)!r} cannot be made: {error}") from error
+    try:
+        store = Store(zarr.open_group(LocalStore(building), mode="w"), path)
+        _fill(store, header, specs, group)
+        building.chmod(0o755)
+        building.rename(path)
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+    return open_store(path)
+
+
+def _fill(
+    store: Store, header: Mapping[str, Any], specs: Mapping[str, ArraySpec], group: Group
+) -> Store:
+    chunk = int(header["run"]["chunk"])
+    chunks_in_all = -(-int(header["data"]["samples"]) // chunk)
+    with store.explained():
+        for name, spec in specs.items():
+            sizes = {"model": 1, "sample": chunk}
+            shape = tuple(
+                min(sizes.get(dim, size), max(size, 1))
+                for dim, size in zip(spec.dims, spec.shape, strict=True)
+            )
+            _create_array(store.root, name, spec, shape)
+        done = ArraySpec(("model", "chunk"), (len(header["models"]), chunks_in_all), "bool", "")
+        _create_array(store.root, "done", done, (1, chunks_in_all))
+        folder = store.root.create_group("group")
+        for name, part in group.parts.items():
+            folder.create_array(name, data=np.ascontiguousarray(part), chunks=part.shape)
+        folder.create_array("weights", data=group.weights, chunks=group.weights.shape)
+        folder.create_array("index", data=group.layout.index, chunks=group.layout.index.shape)
+        folder.attrs["group"] = _describe_group(group)
+    store.write_header({**header, "format": FORMAT})
+    return store
+
+
+def _create_array(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[int, ...]) -> None:
+    array = root.create_array(
+        name,
+        shape=spec.shape,
+        dtype=spec.dtype,
+        chunks=chunks,
+        dimension_names=spec.dims,
+        fill_value=_MISSING[np.dtype(spec.dtype).kind],
+        compressors=[
+            BloscCodec(cname="zstd", clevel=1, shuffle=BloscShuffle.bitshuffle),
+            Crc32cCodec(),
+        ],
+        config={"write_empty_chunks": True},  # so that a missing file always means a loss
+    )
+    array.attrs["meaning"] = spec.meaning
+
+
+def open_store(path: Path) -> Store:
+    """Open a store for reading and writing, or say why it is none."""
+    if not path.exists():
+        raise StoreError(f"there is no store {str(path)!r}")
+    try:
+        root = zarr.open_group(LocalStore(path), mode="r+")
+        header: Any = root.attrs[_HEADER]
+    except Exception as error:
+        raise StoreError(
+            f"{str(path)!r} is not a store of orbical, or is damaged beyond reading "
+            f"({type(error).__name__}); it is left as it is"
+        ) from error
+    if header.get("format") != FORMAT:
+        raise StoreError(
+            f"{str(path)!r} has format {header.get('format')!r}, this version reads {FORMAT}"
+        )
+    return Store(root, path)
+
+
+def remove(path: Path) -> None:
+    """Delete a store, and nothing that is not one."""
+    if path.exists():
+        open_store(path)
+        shutil.rmtree(path)
+
+
+@contextmanager
+def locked(store: Store) -> Iterator[None]:
+    """Keep a second scan from writing into the same store at the same time."""
+    if store.path is None:
+        yield
+        return
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - no such locks on this system
+        yield
+        return
+    with (store.path / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StoreError(f"{store.name} is being written by another scan") from None
+        yield
+
+
+def _describe_group(group: Group) -> dict[str, Any]:
+    return {
+        "spec": group.spec,
+        "measure": group.measure,
+        "identity": group.identity,
+        "closed": group.closed,
+        "exact_on_grid": group.exact_on_grid,
+        "parts": sorted(group.parts),
+        "coords": {name: values.tolist() for name, values in group.coords.items()},
+        "layout": group.layout.kind,
+        "axes": {name: values.tolist() for name, values in group.layout.axes.items()},
+    }
+
+
+def _read_group(root: zarr.Group) -> Group:
+    folder: Any = root["group"]
+    about: Any = folder.attrs["group"]
+    weights = np.asarray(folder["weights"][:])
+    return Group(
+        parts={name: np.asarray(folder[name][:]) for name in about["parts"]},
+        count=len(weights),
+        exact_on_grid=about["exact_on_grid"],
+        spec=about["spec"],
+        weights=weights,
+        measure=about["measure"],
+        coords={name: np.asarray(values) for name, values in about["coords"].items()},
+        layout=Layout(
+            about["layout"],
+            np.asarray(folder["index"][:]),
+            {name: np.asarray(values) for name, values in about["axes"].items()},
+        ),
+        identity=about["identity"],
+        closed=about["closed"],
+    )
+
+
+class Scan:
+    """What models answer along orbits: a thin face on `data`, an `xarray.Dataset`.
+
+    `data` has the dimensions `model`, `sample`, `element`, the names of the elements and their
+    weights as coordinates, and is read from disk as it is used. `group` is the sampled group,
+    `header` the record of models, data, task and versions.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.header = store.header
+        self.group = _read_group(store.root)
+        self.path = store.path
+        self.data = _dataset(store, self.header, self.group)
+
+    @property
+    def models(self) -> list[str]:
+        """The names of the models."""
+        return [entry["name"] for entry in self.header["models"]]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the truth is known."""
+        return "score" in self.data
+
+    @property
+    def share_done(self) -> float:
+        """How much of the scan is done, 0 to 1."""
+        return float(self._store.done.mean())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every unit is done."""
+        return bool(self._store.done.all())
+
+    def elements(self) -> Elements:
+        """Give the transformations of the orbit."""
+        return self.group
+
+    def verify(self) -> list[tuple[int, int]]:
+        """Check every finished unit's files; return the (model, chunk) units found damaged."""
+        return self._store.verify()
+
+    def __repr__(self) -> str:
+        sizes = self.data.sizes
+        state = "complete" if self.complete else f"{self.share_done:.0%} done"
+        return (
+            f"Scan({self.header['task']['task']}, {self.group.spec}: {sizes['model']} models x "
+            f"{sizes['sample']} samples x {sizes['element']} elements, {state})"
+        )
+
+
+def _dataset(store: Store, header: dict[str, Any], group: Group) -> xr.Dataset:
+    data = xr.open_zarr(
+        store.root.store, chunks={}, consolidated=False, zarr_format=3, mask_and_scale=False
+    ).drop_vars("done")
+    coords: dict[str, Any] = {"model": [entry["name"] for entry in header["models"]]}
+    coords |= {name: ("element", values) for name, values in group.coords.items()}
+    coords["weight"] = ("element", group.weights)
+    data = data.assign_coords(coords)
+    if "label" in data:
+        data = data.assign_coords(label=("sample", np.asarray(data["label"])))
+    data.attrs = {
+        "group": group.spec,
+        "layout": group.layout.kind,
+        "task": header["task"]["task"],
+        "score": header["score"]["meaning"],
+        "higher_is_better": header["score"]["higher_is_better"],
+    }
+    return data
+
+
+def load(path: str | Path) -> Scan:
+    """Open a stored scan, complete or not; unfinished units read as missing.
+
+    >>> import orbical as ob
+    >>> ob.load("no-such-scan.zarr")
+    Traceback (most recent call last):
+    orbical.errors.StoreError: there is no store 'no-such-scan.zarr'
+    """
+    return Scan(open_store(Path(path)))

@@ -1,0 +1,165 @@
+"""The hot path of a scan: a batch moved along its orbits, through the models, into summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .errors import ModelError
+from .groups import Elements, Group
+from .predictors import Predictor
+from .predictors.base import batch_size as count_inputs
+from .tasks import Task
+from .trees import Tree, concatenate, flatten_leading, leaves, split_leading, to_device, tree_map
+
+
+@dataclass
+class Sweep:
+    """Models, a group and a task, ready to answer whole orbits.
+
+    `batch_size` is the number of transformed inputs in one forward pass; running out of memory on
+    the device halves it. Each transformed batch passes through all models, so it is made once.
+    """
+
+    predictors: Mapping[str, Predictor]
+    group: Group
+    task: Task
+    device: torch.device
+    batch_size: int
+    preprocess: Callable[[Tree], Tree] | None = None
+    keep: frozenset[str] = frozenset()
+    _blocks: dict[int, list[Elements]] = field(default_factory=dict)
+
+    def run(
+        self,
+        batch: Tree,
+        target: Tensor | None,
+        names: list[str],
+        advance: Callable[[int], None] = lambda inputs: None,
+        first_sample: int = 0,
+    ) -> tuple[dict[str, dict[str, Tensor]], Tensor]:
+        """Answer the orbits of a batch: `{model: variables}`, and the action defect `[B, K]`."""
+        batch = to_device(batch, self.device)
+        target = None if target is None else target.to(self.device)
+        while True:
+            try:
+                outputs, raw, defect = self._outputs(batch, names, advance)
+                weights = torch.as_tensor(self.group.weights, device=self.device)
+                summaries = {}
+                for name in names:
+                    answers = outputs.pop(name)
+                    self._check_finite(name, answers, first_sample)
+                    summaries[name] = self._summary(answers, raw[name], target, weights)
+                return summaries, defect.transpose(0, 1)
+            except torch.OutOfMemoryError:
+                if self.batch_size == 1:
+                    raise
+                self.batch_size //= 2
+                torch.cuda.empty_cache()
+
+    def _summary(
+        self, outputs: Tree, raw: Tensor | None, target: Tensor | None, weights: Tensor
+    ) -> dict[str, Tensor]:
+        declared = self.task.variables(target is not None)
+        summary = {
+            key: value
+            for key, value in self.task.summarise(outputs, target, self.group, weights).items()
+            if not declared[key].optional or key in self.keep
+        }
+        if raw is not None:
+            summary["outputs"] = raw.transpose(0, 1)
+        return summary
+
+    def _outputs(
+        self, batch: Tree, names: list[str], advance: Callable[[int], None]
+    ) -> tuple[dict[str, Tree], dict[str, Tensor | None], Tensor]:
+        """Collect all answers, element first: `{model: [K, B, ...]}`."""
+        samples = count_inputs(batch)
+        collected: dict[str, list[Tree]] = {name: [] for name in names}
+        raws: dict[str, list[Tensor]] = {name: [] for name in names}
+        defects = []
+        for rows in _slices(samples, self.batch_size):
+            some = tree_map(lambda leaf, rows=rows: leaf[rows], batch)
+            blocks = self._element_blocks(count_inputs(some))
+            answers: dict[str, list[Tree]] = {name: [] for name in names}
+            kept: dict[str, list[Tensor]] = {name: [] for name in names}
+            lost = []
+            for elements in blocks:
+                moved = self.task.input.apply(elements, some)
+                lost.append(self.task.input.defect(elements, some, moved))
+                shape = (len(elements), count_inputs(some))
+                inputs = flatten_leading(moved)
+                inputs = inputs if self.preprocess is None else self.preprocess(inputs)
+                for name in names:
+                    raw = self.answer(name, inputs)
+                    answers[name].append(split_leading(self.read(name, raw, shape), *shape))
+                    if "outputs" in self.keep:
+                        kept[name].append(split_leading(_only_tensor(name, raw), *shape))
+                    advance(shape[0] * shape[1])
+            for name in names:
+                collected[name].append(concatenate(answers[name]))
+                raws[name] += [torch.cat(kept[name])] if kept[name] else []
+            defects.append(torch.cat(lost))
+        outputs = {name: concatenate(parts, 1) for name, parts in collected.items()}
+        whole = {name: torch.cat(parts, 1) if parts else None for name, parts in raws.items()}
+        return outputs, whole, torch.cat(defects, 1)
+
+    def answer(self, name: str, inputs: Tree) -> Any:
+        """Ask one model, and name it where it fails."""
+        try:
+            return self.predictors[name](inputs)
+        except (ModelError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            shapes = [tuple(leaf.shape) for leaf in leaves(inputs)]
+            raise ModelError(
+                f"model {name!r} raised {type(error).__name__} for inputs {shapes}: {error}"
+            ) from error
+
+    def read(self, name: str, raw: Any, shape: tuple[int, int]) -> Tree:
+        """Read one model's raw output for K x B inputs."""
+        try:
+            outputs = self.task.read(raw, self.predictors[name].answers)
+        except ModelError as error:
+            raise ModelError(f"model {name!r}: {error}") from error
+        given = count_inputs(outputs)
+        if given != shape[0] * shape[1]:
+            raise ModelError(
+                f"model {name!r}: {given} answers given for {shape[0] * shape[1]} inputs"
+            )
+        return outputs
+
+    def _element_blocks(self, samples: int) -> list[Elements]:
+        """Cut the group into blocks that fill a batch; kept, because actions cache by block."""
+        size = max(1, self.batch_size // samples)
+        if size not in self._blocks:
+            self._blocks[size] = [self.group[rows] for rows in _slices(len(self.group), size)]
+        return self._blocks[size]
+
+    def _check_finite(self, name: str, outputs: Tree, first_sample: int) -> None:
+        for leaf in leaves(outputs):
+            finite = torch.isfinite(leaf)
+            if not bool(finite.all()):
+                element, sample = (int(i) for i in (~finite).nonzero()[0][:2])
+                raise ModelError(
+                    f"model {name!r}: NaN or infinite output for sample {first_sample + sample} "
+                    f"at {self.group.name(element)}"
+                )
+
+
+def _slices(count: int, size: int) -> Iterator[slice]:
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))
+
+
+def _only_tensor(name: str, raw: Any) -> Tensor:
+    if not isinstance(raw, Tensor):
+        raise ModelError(
+            f"model {name!r}: keep='outputs' needs one tensor as raw output, "
+            f"{type(raw).__name__} given"
+        )
+    return raw
