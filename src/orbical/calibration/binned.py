@@ -81,6 +81,17 @@ def checked_bins(bins: int) -> int:
     return bins
 
 
+def named_norm(norm: str) -> str:
+    """Return the name of a norm if it is one.
+
+    >>> named_norm("l1")
+    'l1'
+    """
+    if norm not in ("l1", "l2", "max"):
+        raise unknown_name("norm", norm, ("l1", "l2", "max"))
+    return norm
+
+
 def _equal_mass_edges(confidence: Tensor, weights: Tensor | None, bins: int) -> Tensor:
     """Return `[R, B+1]` edges of which the inner ones are quantiles among the values themselves."""
     ordered, order = sorting.ascending(confidence)
@@ -134,20 +145,28 @@ def reliability(
     else:
         edges = torch.arange(bins + 1, device=values.device, dtype=torch.float64) / bins
         edges = edges.expand(len(values), -1)
-    count, total, sum_confidence, sum_correct = _bin_sums(
+    count, total, sum_confidence, sum_correct = bin_sums(
         values, hits, mass, bins, edges if binning == "mass" else None
     )
     leading = (*shape[:-1], -1)
+    numbers = (edges.double(), count, total, sum_confidence, sum_correct)
+    return diagram_of(*(part.reshape(leading) for part in numbers))
+
+
+def diagram_of(
+    edges: Tensor, count: Tensor, total: Tensor, sum_confidence: Tensor, sum_correct: Tensor
+) -> Reliability:
+    """Return the diagram of bins with these counts, weights, and weighted sums, all `[..., B]`."""
     return Reliability(
-        edges=edges.to(torch.float64).reshape(leading),
-        count=count.reshape(leading),
-        share=(total / total.sum(-1, keepdim=True)).reshape(leading),
-        confidence=(sum_confidence / total).reshape(leading),
-        accuracy=(sum_correct / total).reshape(leading),
+        edges=edges,
+        count=count,
+        share=total / total.sum(-1, keepdim=True),
+        confidence=sum_confidence / total,
+        accuracy=sum_correct / total,
     )
 
 
-def _bin_sums(
+def bin_sums(
     confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, edges: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return `[R, B]` counts (int64), weights, sums of confidence and of correct (float64)."""
@@ -216,8 +235,7 @@ def ece(
     >>> ece([0.9, 0.9], [True, False])
     tensor(0.4000, dtype=torch.float64)
     """
-    if norm not in ("l1", "l2", "max"):
-        raise unknown_name("norm", norm, ("l1", "l2", "max"))
+    named_norm(norm)
     diagram = reliability(confidence, correct, bins=bins, binning=binning, weights=weights)
     return error_of(diagram, norm)
 

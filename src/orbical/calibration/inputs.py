@@ -136,7 +136,12 @@ def _outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Te
     return name, outputs
 
 
-def _labels(labels: ArrayLike, outputs: Tensor) -> Tensor:
+def true_labels(labels: ArrayLike, outputs: Tensor) -> Tensor:
+    """Check class indices against outputs `[..., N, C]`; return them as int64 of shape `[..., N]`.
+
+    >>> true_labels([0, 1], torch.zeros(3, 2, 5)).shape
+    torch.Size([3, 2])
+    """
     labels = torch.as_tensor(labels, device=outputs.device)
     classes = outputs.shape[-1]
     if labels.dtype == torch.bool or labels.dtype.is_floating_point or labels.dtype.is_complex:
@@ -187,6 +192,15 @@ def _checked_sums(name: str, rows: Tensor, largest: Tensor, slack: float) -> Ten
     return sums
 
 
+def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+    name, outputs = _outputs(probs, logits)
+    rows = outputs.detach().reshape(-1, outputs.shape[-1])
+    for block in _row_blocks(rows):
+        part = working_float(rows[block])
+        _checked_sums(name, part, part.amax(-1), tolerance(rows.dtype))
+    return name, outputs
+
+
 def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
     """Return checked probabilities `[..., N, C]`: `probs` as they are, or the softmax of `logits`.
 
@@ -195,12 +209,25 @@ def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = 
     >>> probabilities(logits=[[0.0, 0.0]])
     tensor([[0.5000, 0.5000]])
     """
-    name, outputs = _outputs(probs, logits)
-    rows = outputs.detach().reshape(-1, outputs.shape[-1])
-    for block in _row_blocks(rows):
-        part = working_float(rows[block])
-        _checked_sums(name, part, part.amax(-1), tolerance(rows.dtype))
-    return outputs if name == "probs" else _softmax(outputs)
+    name, outputs = _checked_outputs(probs, logits)
+    if name == "probs":
+        return outputs
+    # Autocast would send the softmax's input through half precision again on some devices.
+    with torch.autocast(outputs.device.type, enabled=False):
+        return torch.softmax(working_float(outputs), dim=-1)
+
+
+def log_probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
+    """Return checked log-probabilities `[..., N, C]`; from logits without a detour over underflow.
+
+    >>> log_probabilities(logits=[[1000.0, 0.0]])
+    tensor([[    0., -1000.]])
+    """
+    name, outputs = _checked_outputs(probs, logits)
+    if name == "probs":
+        return working_float(outputs).log()
+    with torch.autocast(outputs.device.type, enabled=False):
+        return torch.log_softmax(working_float(outputs), dim=-1)
 
 
 def normalised_entropy(
@@ -219,12 +246,6 @@ def normalised_entropy(
     safe = p.clamp(min=torch.finfo(p.dtype).tiny)
     entropy = -(p * safe.log()).sum(-1)
     return (entropy / math.log(p.shape[-1])).clamp(0, 1)
-
-
-def _softmax(logits: Tensor) -> Tensor:
-    # Autocast would send the softmax's input through half precision again on some devices.
-    with torch.autocast(logits.device.type, enabled=False):
-        return torch.softmax(working_float(logits), dim=-1)
 
 
 def top_label(
@@ -249,7 +270,7 @@ def top_label(
     (tensor([0.7000, 0.6000]), tensor([ True, False]))
     """
     name, outputs = _outputs(probs, logits)
-    labels = _labels(labels, outputs)
+    labels = true_labels(labels, outputs)
     if outputs.requires_grad and torch.is_grad_enabled():
         confidence, predicted = probabilities(**{name: outputs}).max(dim=-1)
         return confidence, predicted == labels
@@ -295,7 +316,7 @@ def classwise(
             [False, False]])
     """
     _, outputs = _outputs(probs, logits)
-    labels = _labels(labels, outputs)
+    labels = true_labels(labels, outputs)
     confidence = probabilities(probs=probs, logits=logits).transpose(-1, -2).contiguous()
     classes = torch.arange(outputs.shape[-1], device=outputs.device)
     return confidence, labels[..., None, :] == classes[:, None]

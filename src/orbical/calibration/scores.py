@@ -1,0 +1,154 @@
+"""Scores of probabilistic classification: NLL, Brier with its parts, accuracy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from .inputs import ArrayLike, log_probabilities, probabilities, top_label, true_labels
+
+
+def accuracy(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+) -> Tensor:
+    """Return the share of samples whose most probable class is the label.
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Give one of both.
+        labels: class indices `[N]` or `[..., N]`.
+
+    >>> accuracy(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+    tensor(0.5000, dtype=torch.float64)
+    """
+    _, correct = top_label(probs=probs, logits=logits, labels=labels)
+    return correct.double().mean(-1)
+
+
+def nll(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+) -> Tensor:
+    """Return the mean negative log-likelihood, in nats.
+
+        NLL = - sum_i log p_i,label(i) / N
+
+    Infinite where a label was given probability 0: nothing is clipped.
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`; differentiable. Give one of both.
+        labels: class indices `[N]` or `[..., N]`.
+
+    >>> nll(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])
+    tensor(0.4904, dtype=torch.float64)
+    """
+    log_p = log_probabilities(probs=probs, logits=logits)
+    truth = true_labels(labels, log_p)
+    return -log_p.gather(-1, truth[..., None])[..., 0].double().mean(-1)
+
+
+def brier_terms(p: Tensor, truth: Tensor) -> Tensor:
+    """Return each sample's squared distance `sum_k (p_k - 1(label = k))^2`, in float64.
+
+    >>> brier_terms(torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
+    tensor([0.5000], dtype=torch.float64)
+    """
+    p = p.double()
+    hit = p.gather(-1, truth[..., None])[..., 0]
+    return p.square().sum(-1) - 2 * hit + 1
+
+
+def brier(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+) -> Tensor:
+    """Return the Brier score, over all classes (from 0 to 2).
+
+        Brier = sum_i sum_k (p_ik - 1(label_i = k))^2 / N
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`; differentiable. Give one of both.
+        labels: class indices `[N]` or `[..., N]`.
+
+    >>> brier(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])
+    tensor(0.3125, dtype=torch.float64)
+    """
+    p = probabilities(probs=probs, logits=logits)
+    return brier_terms(p, true_labels(labels, p)).mean(-1)
+
+
+@dataclass(frozen=True)
+class BrierParts:
+    """A Brier score and its parts: `score = calibration + refinement`.
+
+    Attributes:
+        score: the Brier score.
+        calibration: what recalibration (isotonic, class by class) would gain; never negative.
+        refinement: what would remain.
+        uncertainty: the score of always predicting the class frequencies; the refinement never
+            exceeds it, and `uncertainty - refinement` is the resolution.
+    """
+
+    score: Tensor
+    calibration: Tensor
+    refinement: Tensor
+    uncertainty: Tensor
+
+    @property
+    def resolution(self) -> Tensor:
+        """How much better than the class frequencies the model orders its samples."""
+        return self.uncertainty - self.refinement
+
+
+def brier_parts(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+) -> BrierParts:
+    """Split the Brier score into calibration and refinement, exactly and without bins.
+
+        refinement = sum_k mean_i (iso_k(p_ik) - 1(label_i = k))^2
+        calibration = Brier - refinement
+
+    where iso_k is the isotonic regression of `label = k` on p_k, the optimal monotone
+    recalibration of class k (Dimitriadis, Gneiting and Jordan 2021). Runs class by class, on one
+    set of samples: no leading axes.
+
+    Args:
+        probs: probabilities `[N, C]`; or
+        logits: scores `[N, C]`. Give one of both.
+        labels: class indices `[N]`.
+
+    >>> parts = brier_parts(probs=[[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]], labels=[0, 1, 1])
+    >>> parts.score, parts.refinement
+    (tensor(0.5733, dtype=torch.float64), tensor(0.3333, dtype=torch.float64))
+    """
+    p = probabilities(probs=probs, logits=logits).detach()
+    truth = true_labels(labels, p)
+    if p.ndim != 2:
+        raise InputError(f"probs, logits: expected shape [N, C], got {tuple(p.shape)}")
+    score = brier_terms(p, truth).mean()
+    refinement, uncertainty = 0.0, 0.0
+    for k in range(p.shape[-1]):
+        hit = (truth == k).double()
+        refinement += _isotonic_error(p[:, k].double(), hit)
+        uncertainty += (hit.mean() * (1 - hit.mean())).item()
+    left = torch.tensor(refinement, dtype=torch.float64, device=p.device)
+    return BrierParts(
+        score=score,
+        calibration=score - left,
+        refinement=left,
+        uncertainty=torch.tensor(uncertainty, dtype=torch.float64, device=p.device),
+    )
+
+
+def _isotonic_error(confidence: Tensor, hit: Tensor) -> float:
+    """Return the mean squared error of the isotonic regression of `hit` on `confidence`."""
+    from scipy.optimize import isotonic_regression
+
+    _, place, count = torch.unique(confidence, return_inverse=True, return_counts=True)
+    # Equal confidences get one value: their means are fitted, weighted by their number.
+    mean = torch.zeros_like(count, dtype=torch.float64).scatter_add_(0, place, hit) / count
+    fitted = isotonic_regression(mean.cpu().numpy(), weights=count.double().cpu().numpy()).x
+    return (torch.as_tensor(fitted, device=hit.device)[place] - hit).square().mean().item()
