@@ -66,18 +66,39 @@ def test_leading_axes_are_answered_row_by_row():
     torch.testing.assert_close(smooth_ece(z, correct), expected)
 
 
-def test_relplot_agrees_to_its_own_resolution(shared_data):
-    relplot = pytest.importorskip("relplot", reason="relplot is not installed")
-    relplot.config.use_logit_scaling = False
-    for name in ("lenet-5-cifar-10", "wideresnet-16-4-cifar-100"):
-        archive = np.load(shared_data / "logits" / f"{name}.npz")
-        confidence, correct = top_label(probs=archive["probs"], labels=archive["labels"])
-        f, y = confidence.double().numpy(), correct.numpy().astype(float)
-        fixed = smooth_ece(confidence, correct, bandwidth=0.05).item()
-        assert fixed == pytest.approx(relplot.smECE_sigma(f, y, sigma=0.05), abs=1e-3)
-        assert smooth_ece(confidence, correct).item() == pytest.approx(
-            relplot.smECE(f, y), abs=2e-3
-        )
+@pytest.fixture
+def relplot():
+    package = pytest.importorskip("relplot", reason="relplot is not installed")
+    package.config.use_logit_scaling = False
+    package.config.smECE_mesh_pts = 5000
+    return package
+
+
+def real_pair(folder, name: str) -> tuple[torch.Tensor, torch.Tensor]:
+    archive = np.load(folder / "logits" / f"{name}.npz")
+    return top_label(probs=archive["probs"], labels=archive["labels"])
+
+
+def test_relplot_agrees_on_outputs_that_do_not_saturate(relplot, shared_data):
+    confidence, correct = real_pair(shared_data, "lenet-5-cifar-10")
+    inside = confidence < 0.99
+    confidence, correct = confidence[inside], correct[inside]
+    f, y = confidence.double().numpy(), correct.numpy().astype(float)
+    for sigma in (0.02, 0.1):
+        ours = smooth_ece(confidence, correct, bandwidth=sigma).item()
+        assert ours == pytest.approx(relplot.smECE_sigma(f, y, sigma=sigma), abs=2e-4)
+    assert smooth_ece(confidence, correct).item() == pytest.approx(relplot.smECE(f, y), abs=2e-3)
+
+
+def test_relplot_loses_half_of_the_samples_that_have_confidence_one(relplot, shared_data):
+    # Its reflection counts the end points of the grid once instead of twice, so that saturated
+    # samples weigh half. This network is over-confident nearly everywhere, and any calibration
+    # error is then the mean difference, whatever the bandwidth.
+    confidence, correct = real_pair(shared_data, "wideresnet-16-4-cifar-10")
+    f, y = confidence.double().numpy(), correct.numpy().astype(float)
+    mean_difference = abs(np.mean(y - f))
+    assert smooth_ece(confidence, correct).item() == pytest.approx(mean_difference, abs=1e-3)
+    assert relplot.smECE(f, y) > 1.3 * mean_difference
 
 
 def test_smooth_ece_lies_near_the_other_measures_on_an_overconfident_model():
