@@ -1,0 +1,11 @@
+"""Figures, each drawn from finished arrays: nothing here looks at a model or a scan.
+
+Every function returns a `matplotlib.figure.Figure` of its own, apart from pyplot, and shows
+nothing; `save` writes it. Models keep their colours, by their order, in every figure.
+"""
+
+from __future__ import annotations
+
+from .style import model_colours, save
+
+__all__ = ["model_colours", "save"]

@@ -1,0 +1,160 @@
+"""How orbical's figures look: colours, type and sizes, in one place.
+
+Every figure is made inside `styled()`, on a `Figure` of its own: the user's matplotlib settings and
+the list of open pyplot figures are left as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MODELS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
+"""Colours of models in their order: Okabe and Ito's, told apart with any colour vision."""
+
+CLASSES = (
+    "#332288",
+    "#CC6677",
+    "#117733",
+    "#88CCEE",
+    "#DDCC77",
+    "#882255",
+    "#44AA99",
+    "#999933",
+    "#AA4499",
+    "#9A9A9A",
+)
+"""Colours of classes: Paul Tol's muted scheme. Figures also write the class beside its points."""
+
+LINES = ("-", "--", ":", "-.")
+"""Line styles; a model beyond the last colour takes the first colour again, with the next style."""
+
+SEQUENTIAL = "viridis"
+"""The map from numbers to colours: even in lightness, so it also survives a grey printer."""
+
+INK, SOFT, FAINT = "#222222", "#6E6E6E", "#D9D9D9"
+"""Text and axes; secondary text; grid lines."""
+
+COLUMN, PAGE = 3.4, 7.0
+"""Widths in inches: one column of a journal page, and the page."""
+
+_SETTINGS: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.labelsize": 8,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.facecolor": "white",
+    "figure.facecolor": "white",
+    "figure.titlesize": 10,
+    "figure.titleweight": "bold",
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
+    "image.cmap": SEQUENTIAL,
+    "image.interpolation": "nearest",
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "lines.solid_joinstyle": "round",
+    "patch.linewidth": 0.6,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "orbical",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw with orbical's settings, and give the user's back afterwards.
+
+    >>> import matplotlib
+    >>> with styled():
+    ...     matplotlib.rcParams["legend.frameon"]
+    False
+    """
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", _SETTINGS]):
+        yield
+
+
+def model_colours(names: Iterable[Any]) -> dict[str, str]:
+    """Give each model its colour, by its place in the order of the scan.
+
+    Pass all the models of a scan, even where a figure shows some of them: a model then has one
+    colour in every figure.
+
+    >>> model_colours(["plain", "augmented"])
+    {'plain': '#0072B2', 'augmented': '#D55E00'}
+    """
+    return {str(name): MODELS[i % len(MODELS)] for i, name in enumerate(names)}
+
+
+def model_lines(names: Iterable[Any]) -> dict[str, str]:
+    """Give each model its line style: solid while the colours last, then the next style."""
+    return {str(name): LINES[i // len(MODELS) % len(LINES)] for i, name in enumerate(names)}
+
+
+def class_colours(names: Iterable[Any]) -> dict[str, str]:
+    """Give each class its colour, by its place in the given order."""
+    return {str(name): CLASSES[i % len(CLASSES)] for i, name in enumerate(names)}
+
+
+def figure(width: float = PAGE, height: float = 4.0, **settings: Any) -> Figure:
+    """Make an empty figure of a size in inches, apart from pyplot, arranged by constraints.
+
+    Call it inside `styled()`. `settings` go to `matplotlib.figure.Figure`.
+
+    >>> figure(COLUMN, 2.5).get_size_inches().tolist()
+    [3.4, 2.5]
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(width, height), **{"layout": "constrained", **settings})
+    FigureCanvasAgg(made)
+    return made
+
+
+def save(fig: Figure, path: str | Path) -> Path:
+    """Write a figure to a file; the ending says the format: `.png`, `.pdf`, `.svg`.
+
+    Folders are made where absent. The same figure gives the same bytes: no date is written.
+    """
+    path = Path(path)
+    known = sorted(fig.canvas.get_supported_filetypes())
+    ending = path.suffix.lower().removeprefix(".")
+    if ending not in known:
+        raise InputError(
+            f"path: {path.name!r} given, a name that ends in one of {', '.join(known)} expected"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    undated: dict[str, dict[str, Any]] = {
+        "svg": {"Date": None},
+        "pdf": {"CreationDate": None, "ModDate": None},
+    }
+    with styled():
+        fig.savefig(path, bbox_inches="tight", pad_inches=0.06, metadata=undated.get(ending))
+    return path
