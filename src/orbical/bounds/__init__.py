@@ -11,9 +11,10 @@ false is told in `docs/theory.md`, each with its correction.
 
 from __future__ import annotations
 
+from .bleed import nll_optimal_variance
 from .bound import Bound, Bounds
 from .checks import normalise
-from .classification import (
+from .classification_bounds import (
     classification,
     forced_overconfidence,
     hoeffding_deviation,
@@ -21,7 +22,9 @@ from .classification import (
 )
 from .fibres import Fibres, fibres_from_errors
 from .matching import Orbits, elements_between, match_orbits, orbits_of_permutations
+from .regression_bounds import best_equivariant, gence_of, regression
 from .tables import OrbitTable
+from .values import ValueTable
 
 __all__ = [
     "Bound",
@@ -29,13 +32,18 @@ __all__ = [
     "Fibres",
     "OrbitTable",
     "Orbits",
+    "ValueTable",
+    "best_equivariant",
     "classification",
     "elements_between",
     "fibres_from_errors",
     "forced_overconfidence",
+    "gence_of",
     "hoeffding_deviation",
     "match_orbits",
+    "nll_optimal_variance",
     "normalise",
     "orbits_of_permutations",
+    "regression",
     "worst_predictions",
 ]

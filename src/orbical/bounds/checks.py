@@ -67,6 +67,30 @@ def masses(name: str, value: Array) -> None:
         )
 
 
+def partition(name: str, ids: Any) -> Array:
+    """Refuse ids that leave samples without an orbit."""
+    array = np.asarray(ids)
+    if array.dtype.kind in "iuf":
+        unassigned = ~np.isfinite(array) | (array < 0)
+        if unassigned.any():
+            raise InputError(
+                f"{name}: expected a partition of the samples, each in exactly one orbit; "
+                f"{int(unassigned.sum())} samples have no orbit (negative or NaN id)"
+            )
+    return array
+
+
+def sample_mass(mass: Any | None, size: int) -> Array:
+    """Return the mass of each sample `[size]`: the given ones, or equal ones."""
+    if mass is None:
+        return np.full(size, 1 / size)
+    weight = numbers("mass", mass, "sample")
+    if len(weight) != size:
+        raise InputError(f"mass: expected one for each of {size} samples, got {len(weight)}")
+    masses("mass", weight)
+    return weight
+
+
 def probabilities(name: str, value: Array) -> None:
     """Refuse values outside [0, 1]."""
     low, high = float(value.min()), float(value.max())

@@ -182,11 +182,11 @@ class OrbitTable:
         ids = np.asarray(orbit)
         if ids.ndim != 1 or len(ids) == 0:
             raise InputError(f"orbit: expected shape [sample], got shape {list(ids.shape)}")
-        ids = checks.whole_numbers("orbit", _partition(ids), len(ids))
+        ids = checks.whole_numbers("orbit", checks.partition("orbit", ids), len(ids))
         label = checks.whole_numbers("label", label, len(ids), below=labels)
         count = max(2, int(label.max()) + 1) if labels is None else int(labels)
         first, index = np.unique(ids, return_index=True, return_inverse=True)[1:]
-        weight = _sample_mass(mass, len(ids))
+        weight = checks.sample_mass(mass, len(ids))
         cells = np.bincount(index * count + label, weights=weight, minlength=len(first) * count)
         return cls(
             mass=cells.reshape(len(first), count),
@@ -275,26 +275,6 @@ def _row_extremes(mass: Array) -> tuple[Array, Array, Array]:
 
     rows = torch.from_numpy(np.ascontiguousarray(mass))
     return rows.amax(1).numpy(), rows.amin(1).numpy(), rows.sum(1).numpy()
-
-
-def _partition(ids: Array) -> Array:
-    unassigned = ~np.isfinite(ids) if ids.dtype.kind == "f" else ids < 0
-    if ids.dtype.kind in "iuf" and unassigned.any():
-        raise InputError(
-            "orbit: expected a partition of the samples, each in exactly one orbit; "
-            f"{int(unassigned.sum())} samples have no orbit (negative or NaN id)"
-        )
-    return ids
-
-
-def _sample_mass(mass: Any | None, size: int) -> Array:
-    if mass is None:
-        return np.full(size, 1 / size)
-    weight = checks.numbers("mass", mass, "sample")
-    if len(weight) != size:
-        raise InputError(f"mass: expected one for each of {size} samples, got {len(weight)}")
-    checks.masses("mass", weight)
-    return weight
 
 
 def _constant(name: str, values: Any, index: Array, first: Array) -> Array:

@@ -1,0 +1,175 @@
+"""The best equivariant fit to a table of values: weighted least squares on each orbit.
+
+An equivariant h is free at the representative of each orbit, h(g x) = rho(g) h(x). With masses m,
+
+    Q = sum_g m(gx) rho(g)^T rho(g),      v = Q^-1 sum_g m(gx) rho(g)^T f(gx)
+
+minimises the error over h; P1 calls v "E_G[f, x]" (Theorem 3). It is the plain mean of
+rho(g)^-1 f(gx) only for uniform masses and orthogonal representations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .values import ValueTable
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """How the points of a table are reached from the representatives of their orbits.
+
+    Attributes:
+        point: `[R]`, the point of each pair.
+        matrix: `[R, D, D]`, rho(g) of each pair.
+        share: `[R]`, one over the number of ways to reach the point.
+        trivial: whether every matrix of the representation is the identity.
+        orthogonal: whether every one keeps lengths.
+        monomial: whether every one only permutes, flips and scales coordinates.
+    """
+
+    point: Array
+    matrix: Array
+    share: Array
+    trivial: bool
+    orthogonal: bool
+    monomial: bool
+
+    def with_matrices(self, matrix: Array) -> Frames:
+        """Give the same pairs other matrices `[R, E, E]`: another representation."""
+        return replace(self, matrix=matrix)
+
+
+def frames(table: ValueTable, representation: Any) -> Frames:
+    """Bind a representation to a table: one matrix for each pair of point and element.
+
+    Args:
+        table: the values.
+        representation: `"invariant"`, or matrices `[K, D, D]`, one for each group element.
+    """
+    size, dimension = table.value.shape
+    if isinstance(representation, str):
+        if representation != "invariant":
+            raise InputError(
+                f"representation: expected 'invariant' or matrices [K, {dimension}, {dimension}], "
+                f"got {representation!r}"
+            )
+        matrix = np.broadcast_to(np.eye(dimension), (size, dimension, dimension))
+        return Frames(np.arange(size), matrix, np.ones(size), True, True, True)
+    matrices = np.asarray(representation, dtype=np.float64)
+    if matrices.ndim != 3 or matrices.shape[1:] != (dimension, dimension):
+        raise InputError(
+            f"representation: expected matrices of shape [K, {dimension}, {dimension}], got "
+            f"{list(matrices.shape)}"
+        )
+    if not np.isfinite(matrices).all() or np.abs(np.linalg.det(matrices)).min() < 1e-12:
+        raise InputError("representation: expected finite and invertible matrices")
+    if table.point is None or table.element is None:
+        raise InputError(
+            "table: has no group elements; an equivariant bound needs point= and element=, or a "
+            "table made by from_data or from_permutations"
+        )
+    if table.element.max() >= len(matrices):
+        raise InputError(
+            f"representation: {len(matrices)} matrices given, the table names element "
+            f"{int(table.element.max())}"
+        )
+    ways = np.bincount(table.point, minlength=size)
+    identity, entries = np.eye(dimension), np.abs(matrices) > 1e-9
+    return Frames(
+        point=table.point,
+        matrix=matrices[table.element],
+        share=1 / ways[table.point],
+        trivial=bool(np.allclose(matrices, identity)),
+        orthogonal=bool(np.allclose(matrices.transpose(0, 2, 1) @ matrices, identity, atol=1e-9)),
+        monomial=bool((entries.sum(1) == 1).all() and (entries.sum(2) == 1).all()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The best equivariant fit, and what it cannot reach.
+
+    Attributes:
+        key: `[N]`, the orbit (or part of an orbit) each point was fitted with.
+        at_representative: `[O, D]`, the minimiser v of each.
+        fitted: `[N, D]`, the minimiser at each point.
+        residual: `[N]`, the squared error left at each point.
+    """
+
+    key: Array
+    at_representative: Array
+    fitted: Array
+    residual: Array
+
+
+def best_fit(value: Array, weight: Array, key: Array, frame: Frames) -> Fit:
+    """Minimise `sum_i weight_i ||value_i - h_i||^2` over functions equivariant on each key.
+
+    Args:
+        value: `[N, D]`.
+        weight: `[N]`, at least 0; a key whose weights are all 0 is fitted with equal ones.
+        key: `[N]` whole numbers, orbits or parts of orbits.
+        frame: how points are reached.
+    """
+    size = len(value)
+    count = int(key.max()) + 1
+    empty = np.bincount(key, weights=weight, minlength=count) <= 0
+    weight = np.where(empty[key], 1.0, weight)
+    row_key, row_weight = key[frame.point], weight[frame.point] * frame.share
+    gram = np.einsum("r,rji,rjk->rik", row_weight, frame.matrix, frame.matrix)
+    moment = np.einsum("r,rji,rj->ri", row_weight, frame.matrix, value[frame.point])
+    start = np.linalg.solve(
+        sum_by(row_key, gram, count), sum_by(row_key, moment, count)[..., None]
+    )[..., 0]
+    reached = np.einsum("rij,rj->ri", frame.matrix, start[row_key])
+    error = np.square(value[frame.point] - reached).sum(1)
+    return Fit(
+        key=key,
+        at_representative=start,
+        fitted=sum_by(frame.point, frame.share[:, None] * reached, size),
+        residual=sum_by(frame.point, frame.share * error, size),
+    )
+
+
+def pulled_back(frame: Frames, vectors: Array) -> Array:
+    """Bring vectors `[N, D]` at the points back to the representatives: rho^-1 v, `[R, D]`."""
+    return np.linalg.solve(frame.matrix, vectors[frame.point][..., None])[..., 0]
+
+
+def covariances_pulled_back(frame: Frames, covariances: Array) -> Array:
+    """Bring covariances `[N, D, D]` back to the representatives: rho^-1 S rho^-T, `[R, D, D]`."""
+    inverse = np.linalg.inv(frame.matrix)
+    return inverse @ covariances[frame.point] @ inverse.transpose(0, 2, 1)
+
+
+def check_equivariant(
+    name: str, table: ValueTable, frame: Frames, tensors: Array, kind: str
+) -> None:
+    """Refuse predictions `[R, ...]`, pulled back to the representatives, that differ there."""
+    key = table.orbit[frame.point]
+    first = np.unique(key, return_index=True)[1]
+    spread = np.abs(tensors - tensors[first][key])
+    scale = max(1.0, float(np.abs(tensors).max()))
+    if spread.max() > 1e-6 * scale:
+        raise InputError(
+            f"{name}: is not {kind} along the orbits (differs by up to {spread.max():.3g}), so no "
+            "equivariant model predicts it"
+        )
+
+
+def sum_by(key: Array, values: Array, count: int) -> Array:
+    """Sum rows `[R, ...]` that share a key: `[count, ...]`.
+
+    >>> sum_by(np.array([0, 1, 0]), np.array([1.0, 2.0, 3.0]), 2)
+    array([4., 2.])
+    """
+    flat = values.reshape(len(values), -1)
+    columns = [np.bincount(key, weights=column, minlength=count) for column in flat.T]
+    return np.stack(columns, axis=1).reshape(count, *values.shape[1:])

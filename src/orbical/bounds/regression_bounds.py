@@ -1,0 +1,259 @@
+"""What a symmetry makes possible for error, calibration and aleatoric bleed in regression.
+
+Items are those of Berman et al., "On Uncertainty Calibration for Equivariant Functions" (P1).
+With `a = sqrt(2 s / pi)` and `e = |h_mu - f|` by coordinate,
+
+    GENCE = E[||a - e||^2 / ||a||^2],      GENCE_sq = E[||s - e^2||^2 / ||s||^2],
+
+plain means over points: by the tower property no bins are needed. A perfectly calibrated Gaussian
+scores pi/2 - 1 and 2, not 0. Neither is invariant under rotations; the Mahalanobis distance is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .bleed import bleed_bounds
+from .bound import Bound, Bounds, not_applicable
+from .equivariant_fit import (
+    Frames,
+    best_fit,
+    check_equivariant,
+    covariances_pulled_back,
+    frames,
+    pulled_back,
+)
+from .values import ValueTable
+
+Array = np.ndarray
+GENCE_OF_A_CALIBRATED_GAUSSIAN = math.pi / 2 - 1
+GENCE_SQ_OF_A_CALIBRATED_GAUSSIAN = 2.0
+_NO_MEAN = "needs the model's mean predictions; the table has none"
+_NO_VARIANCE = "needs predicted variances; the table has none"
+_FULL = "a full covariance has no variance vector; see mahalanobis"
+_NOT_INVARIANT = "the representation is not the trivial one; see thm3 and thm7"
+
+
+def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
+    """Evaluate every regression bound on a table of values.
+
+    V_s is the least mean error an equivariant model can have on a fibre of the variance, per unit
+    of the fibre's mass r, E_G the best equivariant fit on whole orbits, W the least
+    `E[||f - h||^2 / ||a||^2]`:
+
+    | key | value |
+    |---|---|
+    | `error` | E[||h - f||^2] |
+    | `thm2`, `thm3` | least error of an invariant, of an equivariant model |
+    | `gence`, `gence_sq` | as above |
+    | `thm6`, `thm7` | GENCE <= 1 + E[e^2 / ||a||^2], for the model at hand |
+    | `thm6_minimised`, `thm7_minimised` | the same for the error-minimising model E_G |
+    | `vector_lower` | GENCE >= sum_s r (sqrt(V_s) / ||a_s|| - 1)_+^2 |
+    | `vector_lower_whole` | GENCE >= (sqrt(W) - 1)_+^2, which sees orbits that cross fibres |
+    | `thm8` | GENCE_sq >= sum over s < m of r (m - s)^2 / s^2, m = min V_s; one coordinate |
+    | `thm8_fibrewise` | GENCE_sq >= sum_s r (V_s - sum s)_+^2 / (D ||s||^2) |
+    | `mahalanobis`, `mahalanobis_floor` | E[e^T S^-1 e] and its least value; D if calibrated |
+    | `bleed`, `bleed_floor`, `nll_bleed_*` | see `orbical.bounds.bleed` |
+
+    Args:
+        table: the values, with whatever predictions are known.
+        representation: `"invariant"`, or matrices `[K, D, D]` for the elements of the table.
+
+    Raises:
+        InputError: if the predictions are not equivariant, or if the representation cannot act on
+            a diagonal variance: a positive variance vector cannot turn.
+
+    >>> table = ValueTable(orbit=[0, 0], value=[1.0, 3.0], variance=[0.25, 0.25])
+    >>> bounds = regression(table)
+    >>> bounds["thm2"].value, bounds["thm8"].value
+    (1.0, 9.0)
+    """
+    if not isinstance(table, ValueTable):
+        raise InputError(f"table: expected a ValueTable, got {type(table).__name__}")
+    frame = frames(table, representation)
+    _check_predictions(table, frame)
+    bounds = {**_error(table, frame), **_gence(table, frame), **_mahalanobis(table, frame)}
+    bounds.update(bleed_bounds(table, frame))
+    about = {
+        "points": len(table.value),
+        "orbits": int(table.orbit.max()) + 1,
+        "coordinates": table.value.shape[1],
+        "variance": table.form,
+        "gence_if_calibrated": GENCE_OF_A_CALIBRATED_GAUSSIAN,
+        "gence_sq_if_calibrated": GENCE_SQ_OF_A_CALIBRATED_GAUSSIAN,
+        "mahalanobis_if_calibrated": table.value.shape[1],
+    }
+    return Bounds(bounds, about)
+
+
+def best_equivariant(table: ValueTable, representation: Any = "invariant") -> Array:
+    """Return `[N, D]`, the best equivariant fit to the values at each point (P1 Theorems 2 and 3).
+
+    >>> best_equivariant(ValueTable(orbit=[0, 0, 1], value=[1.0, 3.0, 5.0]))[:, 0]
+    array([2., 2., 5.])
+    """
+    frame = frames(table, representation)
+    assert table.mass is not None
+    return best_fit(table.value, table.mass, table.orbit, frame).fitted
+
+
+def _check_predictions(table: ValueTable, frame: Frames) -> None:
+    if table.mean is not None:
+        check_equivariant("mean", table, frame, pulled_back(frame, table.mean), "equivariant")
+    for name, variance in (("variance", table.variance), ("aleatoric", table.aleatoric)):
+        if variance is not None and variance.ndim == 2 and not frame.monomial:
+            raise InputError(
+                f"{name}: a diagonal variance given, but the representation mixes coordinates, and "
+                "a positive vector cannot turn; give an invariant scalar [N] or a full covariance "
+                "[N, D, D]"
+            )
+    if table.variance is None:
+        return
+    if table.variance.ndim == 1:
+        check_equivariant("variance", table, frame, table.variance[frame.point], "invariant")
+    else:
+        full = covariances_pulled_back(frame, table.covariances(table.variance))
+        check_equivariant("variance", table, frame, full, "equivariant")
+
+
+def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+    assert table.mass is not None
+    floor = float(table.mass @ best_fit(table.value, table.mass, table.orbit, frame).residual)
+    found = Bound(floor, "error", "lower", vacuous=floor <= 0)
+    error = not_applicable("error", "exact", _NO_MEAN)
+    if table.mean is not None:
+        squared = np.square(table.mean - table.value).sum(1)
+        error = Bound(float(table.mass @ squared), "error", "exact")
+    return {
+        "error": error,
+        "thm2": found if frame.trivial else not_applicable("error", "lower", _NOT_INVARIANT),
+        "thm3": found,
+    }
+
+
+def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+    uppers = ("thm6", "thm7")
+    if table.variance is None or table.form == "full":
+        reason = _NO_VARIANCE if table.variance is None else _FULL
+        return {
+            "gence": not_applicable("gence", "exact", reason),
+            "gence_sq": not_applicable("gence_sq", "exact", reason),
+            **{name: not_applicable("gence", "upper", reason) for name in uppers},
+            **{
+                f"{name}_minimised": not_applicable("gence_of_minimiser", "upper", reason)
+                for name in uppers
+            },
+            "vector_lower": not_applicable("gence", "lower", reason),
+            "vector_lower_whole": not_applicable("gence", "lower", reason),
+            "thm8": not_applicable("gence_sq", "lower", reason),
+            "thm8_fibrewise": not_applicable("gence_sq", "lower", reason),
+        }
+    assert table.mass is not None
+    mass = table.mass
+    s = np.diagonal(table.covariances(table.variance), axis1=1, axis2=2)
+    a_squared = 2 / math.pi * s.sum(1)
+    fit = best_fit(table.value, mass, table.orbit, frame)
+    at_minimiser = Bound(
+        1 + float(mass @ (fit.residual / a_squared)),
+        "gence_of_minimiser",
+        "upper",
+        reason="for the error-minimising model with the variances given",
+    )
+    bounds = {
+        "gence": not_applicable("gence", "exact", _NO_MEAN),
+        "gence_sq": not_applicable("gence_sq", "exact", _NO_MEAN),
+        "thm7": not_applicable("gence", "upper", _NO_MEAN),
+        "thm7_minimised": at_minimiser,
+    }
+    if table.mean is not None:
+        gence, gence_sq = gence_of(table.value, table.mean, s, mass)
+        error = np.square(table.mean - table.value).sum(1)
+        bounds["gence"] = Bound(gence, "gence", "exact")
+        bounds["gence_sq"] = Bound(gence_sq, "gence_sq", "exact")
+        bounds["thm7"] = Bound(1 + float(mass @ (error / a_squared)), "gence", "upper")
+    for invariant, general in (("thm6", "thm7"), ("thm6_minimised", "thm7_minimised")):
+        bounds[invariant] = (
+            bounds[general]
+            if frame.trivial
+            else not_applicable(bounds[general].quantity, "upper", _NOT_INVARIANT)
+        )
+    bounds.update(_gence_lower(table, frame, s, a_squared))
+    order = ("gence", "gence_sq", "thm6", "thm6_minimised", "thm7", "thm7_minimised")
+    lower = ("vector_lower", "vector_lower_whole", "thm8", "thm8_fibrewise")
+    return {name: bounds[name] for name in (*order, *lower)}
+
+
+def gence_of(value: Array, mean: Array, variance: Array, mass: Array) -> tuple[float, float]:
+    """Return GENCE and GENCE_sq of predictions `[N, D]` with variance vectors `[N, D]`.
+
+    >>> gence_of(np.array([[1.0]]), np.array([[0.0]]), np.array([[math.pi / 2]]), np.ones(1))
+    (0.0, 0.132...)
+    """
+    a, e = np.sqrt(2 * variance / math.pi), np.abs(mean - value)
+    plain = np.square(a - e).sum(1) / np.square(a).sum(1)
+    squared = np.square(variance - e**2).sum(1) / np.square(variance).sum(1)
+    return float(mass @ plain), float(mass @ squared)
+
+
+def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -> dict[str, Bound]:
+    assert table.mass is not None
+    mass, dimension = table.mass, table.value.shape[1]
+    _, first, fibre = np.unique(s, axis=0, return_index=True, return_inverse=True)
+    fibre = fibre.reshape(-1)
+    # An orbit may cross fibres; on a fibre only its part there can be fitted, whatever the rest is.
+    part = np.unique(np.stack([table.orbit, fibre]), axis=1, return_inverse=True)[1].reshape(-1)
+    fit = best_fit(table.value, mass, part, frame)
+    r = np.bincount(fibre, weights=mass)
+    held = r > 0
+    r, s_fibre, a_fibre = r[held], s[first][held], a_squared[first][held]
+    least = np.bincount(fibre, weights=mass * fit.residual)[held] / r
+    excess = np.maximum(0, np.sqrt(least / a_fibre) - 1)
+    # A weight that is constant along an orbit leaves its best fit as it is; a general one does not.
+    whole = best_fit(table.value, mass / a_squared, table.orbit, frame)
+    total = float((mass / a_squared) @ whole.residual)
+    trace = s_fibre.sum(1)
+    beyond = np.maximum(0, least - trace)
+    if dimension == 1:
+        m = float(least.min())
+        value = float(r @ np.square(np.maximum(0, m - trace) / trace))
+        theorem8 = Bound(value, "gence_sq", "lower", vacuous=value <= 0)
+    else:
+        reason = f"needs one coordinate, the table has {dimension}; see thm8_fibrewise"
+        theorem8 = not_applicable("gence_sq", "lower", reason)
+
+    def lower(value: float, quantity: str) -> Bound:
+        return Bound(value, quantity, "lower", vacuous=value <= 0)
+
+    return {
+        "vector_lower": lower(float(r @ excess**2), "gence"),
+        "vector_lower_whole": lower(max(0.0, math.sqrt(total) - 1) ** 2, "gence"),
+        "thm8": theorem8,
+        "thm8_fibrewise": lower(
+            float(r @ (beyond**2 / (dimension * np.square(s_fibre).sum(1)))), "gence_sq"
+        ),
+    }
+
+
+def _mahalanobis(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+    if table.variance is None:
+        return {
+            "mahalanobis": not_applicable("mahalanobis", "exact", _NO_VARIANCE),
+            "mahalanobis_floor": not_applicable("mahalanobis", "lower", _NO_VARIANCE),
+        }
+    assert table.mass is not None
+    whiten = np.linalg.inv(np.linalg.cholesky(table.covariances(table.variance)))
+    white = np.einsum("nij,nj->ni", whiten, table.value)
+    turned = frame.with_matrices(whiten[frame.point] @ frame.matrix)
+    floor = float(table.mass @ best_fit(white, table.mass, table.orbit, turned).residual)
+    exact = not_applicable("mahalanobis", "exact", _NO_MEAN)
+    if table.mean is not None:
+        off = np.einsum("nij,nj->ni", whiten, table.mean - table.value)
+        exact = Bound(float(table.mass @ np.square(off).sum(1)), "mahalanobis", "exact")
+    return {
+        "mahalanobis": exact,
+        "mahalanobis_floor": Bound(floor, "mahalanobis", "lower", vacuous=floor <= 0),
+    }

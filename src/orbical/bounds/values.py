@@ -1,0 +1,177 @@
+"""Value tables: the finite world on which every regression bound is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from . import checks
+from .matching import elements_between, match_orbits, orbits_of_permutations
+
+if TYPE_CHECKING:
+    from ..groups import Group
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ValueTable:
+    """Points with their values, orbits, and what an equivariant regressor predicts there.
+
+    Each point is a group element times the representative of its orbit. A point with a stabiliser
+    is so in several ways, and all of them are listed: `point[r] = element[r] * representative`.
+    Summing over them keeps the best fit inside what an equivariant function can be.
+
+    Variances have one of three forms: an invariant scalar `[N]` (that is s times the identity), a
+    diagonal `[N, D]`, which only signed permutations (times scales) can move, or a full covariance
+    `[N, D, D]`, which turns as R Sigma R^T.
+
+    Args:
+        orbit: `[N]` whole numbers, the orbit of each point.
+        value: `[N, D]` (or `[N]`), the truth f.
+        mass: `[N]`, each point's probability; equal by default.
+        mean: `[N, D]`, the prediction h_mu of a model.
+        variance: its predicted variance, in one of the three forms.
+        aleatoric: the true variance, in one of the three forms; 0 by default.
+        point: `[R]`, with `element`: the pairs described above.
+        element: `[R]`, indices into the representation that `regression` is given.
+
+    >>> table = ValueTable(orbit=[0, 0, 1], value=[1.0, 3.0, 5.0], variance=[2.0, 2.0, 1.0])
+    >>> table.value.shape
+    (3, 1)
+    """
+
+    orbit: Array
+    value: Array
+    mass: Array | None = None
+    mean: Array | None = None
+    variance: Array | None = None
+    aleatoric: Array | None = None
+    point: Array | None = None
+    element: Array | None = None
+
+    def __post_init__(self) -> None:
+        keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
+        value = _columns("value", self.value)
+        size, dimension = value.shape
+        keep(self, "value", value)
+        ids = checks.whole_numbers("orbit", checks.partition("orbit", self.orbit), size)
+        keep(self, "orbit", np.unique(ids, return_inverse=True)[1])
+        keep(self, "mass", checks.sample_mass(self.mass, size))
+        if self.mean is not None:
+            mean = _columns("mean", self.mean)
+            if mean.shape != value.shape:
+                raise InputError(
+                    f"mean: expected shape {list(value.shape)}, as the values have, got shape "
+                    f"{list(mean.shape)}"
+                )
+            keep(self, "mean", mean)
+        if self.variance is not None:
+            variance = _variance("variance", self.variance, size, dimension)
+            if _least(variance) <= 0:
+                raise InputError(
+                    "variance: expected positive variances (positive definite covariances), "
+                    f"the smallest given is {_least(variance):g}"
+                )
+            keep(self, "variance", variance)
+        if self.aleatoric is not None:
+            aleatoric = _variance("aleatoric", self.aleatoric, size, dimension)
+            if _least(aleatoric) < -1e-12:
+                raise InputError("aleatoric: expected variances >= 0, got a negative one")
+            keep(self, "aleatoric", aleatoric)
+        if (self.point is None) != (self.element is None):
+            raise InputError("point, element: expected both or neither")
+        if self.point is not None and self.element is not None:
+            pairs = len(np.asarray(self.point))
+            point = checks.whole_numbers("point", self.point, pairs, below=size)
+            keep(self, "point", point)
+            keep(self, "element", checks.whole_numbers("element", self.element, pairs))
+            if len(np.unique(point)) != size:
+                raise InputError("point: expected at least one element for every point")
+
+    @property
+    def form(self) -> str | None:
+        """The form of the predicted variance: `scalar`, `diagonal`, `full`, or None."""
+        return None if self.variance is None else _FORMS[self.variance.ndim]
+
+    def covariances(self, variance: Array | None) -> Array:
+        """Write a variance of any form as full covariances `[N, D, D]`; None is no variance."""
+        size, dimension = self.value.shape
+        if variance is None:
+            return np.zeros((size, dimension, dimension))
+        if variance.ndim == 3:
+            return variance
+        wide = variance[:, None] if variance.ndim == 1 else variance
+        return np.eye(dimension) * wide[:, None, :]
+
+    @classmethod
+    def from_data(
+        cls,
+        x: Any,
+        value: Any,
+        group: Group,
+        *,
+        tolerance: float | None = None,
+        action: Any | None = None,
+        **predictions: Any,
+    ) -> ValueTable:
+        """Make a table by matching points under a group; see `match_orbits` for the arguments.
+
+        The element indices are those of `group`, so that `group.linear("plane")` is the
+        representation of vectors.
+        """
+        orbits = match_orbits(x, group, tolerance=tolerance, action=action)
+        point, element = elements_between(x, group, orbits, action=action)
+        return cls(orbits.orbit, value, point=point, element=element, **predictions)
+
+    @classmethod
+    def from_permutations(cls, permutations: Any, value: Any, **predictions: Any) -> ValueTable:
+        """Make a table from a finite group `[K, N]` that acts on a finite set.
+
+        >>> table = ValueTable.from_permutations([[0, 1, 2], [1, 0, 2]], [1.0, 3.0, 5.0])
+        >>> table.point, table.element
+        (array([0, 1, 2, 2]), array([0, 1, 0, 1]))
+        """
+        moves = np.asarray(permutations)
+        orbit = orbits_of_permutations(moves)
+        representative = np.unique(orbit, return_index=True)[1]
+        reached = moves[:, representative]
+        element, _ = np.indices(reached.shape)
+        order = np.lexsort((element.ravel(), reached.ravel()))
+        return cls(
+            orbit,
+            value,
+            point=reached.ravel()[order],
+            element=element.ravel()[order],
+            **predictions,
+        )
+
+
+_FORMS = {1: "scalar", 2: "diagonal", 3: "full"}
+
+
+def _columns(name: str, value: Any) -> Array:
+    array = np.asarray(value, dtype=np.float64)
+    return checks.numbers(name, array[:, None] if array.ndim == 1 else array, "point coordinate")
+
+
+def _variance(name: str, value: Any, size: int, dimension: int) -> Array:
+    array = np.asarray(value, dtype=np.float64)
+    shapes = {1: (size,), 2: (size, dimension), 3: (size, dimension, dimension)}
+    if array.shape != shapes.get(array.ndim):
+        raise InputError(
+            f"{name}: expected shape [{size}] (scalar), [{size}, {dimension}] (diagonal) or "
+            f"[{size}, {dimension}, {dimension}] (full), got {list(array.shape)}"
+        )
+    if not np.isfinite(array).all():
+        raise InputError(f"{name}: holds NaN or infinite values; expected finite numbers")
+    if array.ndim == 3 and not np.allclose(array, array.transpose(0, 2, 1)):
+        raise InputError(f"{name}: expected symmetric covariances")
+    return array
+
+
+def _least(variance: Array) -> float:
+    return float(np.linalg.eigvalsh(variance).min() if variance.ndim == 3 else variance.min())

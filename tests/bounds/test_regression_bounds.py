@@ -1,0 +1,489 @@
+"""Regression bounds on random worlds under C2, C4, S3 and samples of SO(2), with any density."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from orbical import groups
+from orbical.actions import Rows
+from orbical.bounds import (
+    ValueTable,
+    best_equivariant,
+    nll_optimal_variance,
+    regression,
+)
+from orbical.errors import InputError
+
+ROUNDING = 1e-7
+
+
+def permutation_matrices(rows: np.ndarray) -> np.ndarray:
+    """The matrices of x -> x[rows]."""
+    return np.eye(rows.shape[1])[rows]
+
+
+def world(name: str, seed: int) -> tuple[ValueTable, np.ndarray]:
+    """A random world: points (some with stabilisers), values, density, representation."""
+    rng = np.random.default_rng(seed)
+    if name == "S3":
+        group, action = groups.permutations(3), Rows()
+        matrices = permutation_matrices(group.parts["rows"])
+        starts = rng.integers(0, 3, (rng.integers(1, 4), 3)).astype(float)
+    else:
+        group = {"C2": groups.cyclic(2), "C4": groups.cyclic(4), "SO(2)": groups.rotations(12)}[
+            name
+        ]
+        action, matrices = None, group.linear("plane")
+        starts = rng.normal(size=(rng.integers(1, 4), 2)) * rng.integers(0, 2, (1, 1))
+        starts = np.concatenate([starts, rng.normal(size=(1, 2))])
+    images = np.einsum("kij,nj->nki", matrices, starts).reshape(-1, starts.shape[1])
+    x = np.unique(images.round(9), axis=0)
+    x = x[rng.random(len(x)) < 0.8] if rng.random() < 0.5 else x
+    x = x if len(x) else images[:1]
+    mass = rng.dirichlet(np.full(len(x), 0.7))
+    value = rng.normal(size=x.shape) * 3
+    table = ValueTable.from_data(x, value, group, tolerance=1e-6, action=action, mass=mass)
+    return table, matrices
+
+
+def random_equivariant(
+    table: ValueTable, matrices: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """A random equivariant function: any vector at the representative that its stabiliser fixes."""
+    size, dimension = table.value.shape
+    mean = np.zeros((size, dimension))
+    free = rng.normal(size=(table.orbit.max() + 1, dimension)) * 3
+    for o in range(len(free)):
+        rows = np.flatnonzero(table.orbit[table.point] == o)
+        first = table.point[rows[0]]
+        same = [matrices[table.element[r]] for r in rows if table.point[r] == first]
+        start = np.mean([np.linalg.inv(m) for m in same], axis=0) @ matrices[table.element[rows[0]]]
+        fixed = start @ free[o]
+        for r in rows:
+            mean[table.point[r]] = matrices[table.element[r]] @ fixed
+    return mean
+
+
+def with_predictions(table: ValueTable, **predictions: np.ndarray) -> ValueTable:
+    return ValueTable(
+        table.orbit,
+        table.value,
+        table.mass,
+        point=table.point,
+        element=table.element,
+        **predictions,
+    )
+
+
+def variances(table: ValueTable, matrices: np.ndarray, form: str, rng: np.random.Generator):
+    """Random variances of a form that transform along the orbits as they must."""
+    size, dimension = table.value.shape
+    few = rng.choice([0.05, 0.3, 1.0, 4.0], table.orbit.max() + 1)
+    if form == "scalar":
+        return few[table.orbit]
+    start = np.zeros((len(few), dimension, dimension))
+    result = np.zeros((size, dimension, dimension))
+    for o in range(len(few)):
+        rows = np.flatnonzero(table.orbit[table.point] == o)
+        root = rng.normal(size=(dimension, dimension))
+        free = few[o] * (np.eye(dimension) + (0 if form == "diagonal" else root @ root.T))
+        if form == "diagonal":
+            free = np.diag(rng.choice([0.5, 2.0], dimension) * few[o])
+        first = table.point[rows[0]]
+        same = [
+            np.linalg.inv(matrices[table.element[r]]) @ matrices[table.element[rows[0]]]
+            for r in rows
+            if table.point[r] == first
+        ]
+        start[o] = np.mean([m @ free @ m.T for m in same], axis=0)
+        for r in rows:
+            m = matrices[table.element[r]]
+            result[table.point[r]] = m @ start[o] @ m.T
+    return result if form == "full" else np.diagonal(result, axis1=1, axis2=2)
+
+
+WORLDS = st.tuples(st.sampled_from(["C2", "C4", "S3", "SO(2)"]), st.integers(0, 2**32 - 1))
+
+
+def check_world(name: str, seed: int) -> None:
+    table, matrices = world(name, seed)
+    rng = np.random.default_rng(seed + 1)
+    forms = ["scalar", "full"] if name == "SO(2)" else ["scalar", "full", "diagonal"]
+    form = forms[rng.integers(len(forms))]
+    trivial = rng.random() < 0.3
+    representation = "invariant" if trivial else matrices
+    acting = np.broadcast_to(np.eye(table.value.shape[1]), matrices.shape) if trivial else matrices
+    variance = variances(table, acting, form, rng)
+    mean = random_equivariant(table, acting, rng)
+    model = with_predictions(table, mean=mean, variance=variance)
+    check_bounds(regression(model, representation), at_minimiser=False)
+    best = with_predictions(table, mean=best_equivariant(table, representation), variance=variance)
+    check_bounds(regression(best, representation), at_minimiser=True)
+
+
+def check_bounds(bounds, *, at_minimiser: bool) -> None:
+    truth = {b.quantity: b.value for b in bounds.values() if b.kind == "exact" and b.applies}
+    if at_minimiser:
+        assert truth["error"] == pytest.approx(float(bounds["thm3"]), abs=ROUNDING)
+        if "gence" in truth:
+            truth["gence_of_minimiser"] = truth["gence"]
+    for name, bound in bounds.items():
+        assert bound.applies == (bound.value is not None), name
+        if not bound.applies or bound.quantity not in truth or bound.kind == "exact":
+            continue
+        slack = ROUNDING * max(1, abs(bound.value))
+        if bound.kind == "upper":
+            assert truth[bound.quantity] <= bound.value + slack, name
+        else:
+            assert truth[bound.quantity] >= bound.value - slack, name
+    if bounds["thm8"].applies:
+        assert bounds["thm8"].value <= bounds["thm8_fibrewise"].value + ROUNDING
+    assert bounds["thm2"].applies <= bounds["thm3"].applies
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(where=WORLDS)
+def test_bounds_hold_on_random_worlds(where: tuple[str, int]) -> None:
+    check_world(*where)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(where=WORLDS)
+def test_bounds_hold_on_ten_thousand_random_worlds(where: tuple[str, int]) -> None:
+    check_world(*where)
+
+
+def check_scalar_world(seed: int) -> None:
+    """Theorem 8 lives where mean and variance have one coordinate."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 15))
+    orbit = rng.integers(0, 5, size)
+    few = rng.choice([0.1, 0.5, 2.0, 8.0], 5)[orbit]
+    mean = rng.normal(size=5)[orbit] * 2
+    value = rng.normal(size=size) * rng.choice([0.1, 3.0])
+    mass = rng.dirichlet(np.ones(size))
+    bounds = regression(ValueTable(orbit, value, mass, mean=mean, variance=few))
+    check_bounds(bounds, at_minimiser=False)
+    assert bounds["thm8"].applies
+    fibres = {}
+    for s, o in zip(few, orbit, strict=True):
+        fibres.setdefault(s, set()).add(o)
+    least, share = {}, {}
+    for s, members in fibres.items():
+        inside = np.isin(orbit, list(members))
+        share[s] = mass[inside].sum()
+        total = 0.0
+        for o in members:
+            at = orbit == o
+            centre = (mass[at] @ value[at]) / mass[at].sum()
+            total += mass[at] @ (value[at] - centre) ** 2
+        least[s] = total / share[s]
+    m = min(least.values())
+    theorem8 = sum(share[s] * (max(0, m - s) / s) ** 2 for s in fibres)
+    fibrewise = sum(share[s] * (max(0, least[s] - s) / s) ** 2 for s in fibres)
+    assert bounds["thm8"].value == pytest.approx(theorem8, abs=ROUNDING)
+    assert bounds["thm8_fibrewise"].value == pytest.approx(fibrewise, abs=ROUNDING)
+    vector = sum(
+        share[s] * max(0, math.sqrt(least[s] / (2 * s / math.pi)) - 1) ** 2 for s in fibres
+    )
+    assert bounds["vector_lower"].value == pytest.approx(vector, abs=ROUNDING)
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_scalar_bounds_hold_and_equal_their_formulas(seed: int) -> None:
+    check_scalar_world(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32 - 1))
+def test_scalar_bounds_hold_on_ten_thousand_worlds(seed: int) -> None:
+    check_scalar_world(seed)
+
+
+@pytest.mark.parametrize("name", ["C2", "C4", "S3", "SO(2)"])
+def test_best_fit_is_the_least_squares_solution_of_the_stacked_system(name: str) -> None:
+    for seed in range(10):
+        table, matrices = world(name, seed)
+        fitted = best_equivariant(table, matrices)
+        for o in range(table.orbit.max() + 1):
+            rows = np.flatnonzero(table.orbit[table.point] == o)
+            ways = np.bincount(table.point)[table.point[rows]]
+            weight = np.sqrt(table.mass[table.point[rows]] / ways)
+            system = (weight[:, None, None] * matrices[table.element[rows]]).reshape(
+                -1, 2 + (name == "S3")
+            )
+            target = (weight[:, None] * table.value[table.point[rows]]).ravel()
+            start = np.linalg.lstsq(system, target, rcond=None)[0]
+            for r in rows:
+                expected = matrices[table.element[r]] @ start
+                assert np.allclose(fitted[table.point[r]], expected, atol=1e-6)
+
+
+def test_the_best_fit_is_a_plain_mean_only_for_uniform_masses_and_orthogonal_matrices() -> None:
+    moves = [[0, 1], [1, 0]]
+    value = np.array([[1.0, 2.0], [5.0, 3.0]])
+    swap = np.array([np.eye(2), [[0, 1], [1, 0]]])
+    shear = np.array([np.eye(2), [[1, 3], [0, -1]]])  # of order two, not orthogonal
+    for matrices, mass, plain in (
+        (swap, [0.5, 0.5], True),
+        (swap, [0.2, 0.8], False),
+        (shear, [0.5, 0.5], False),
+    ):
+        table = ValueTable.from_permutations(moves, value, mass=mass)
+        mean = (value[0] + np.linalg.inv(matrices[1]) @ value[1]) / 2
+        start = best_equivariant(table, matrices)[0]
+        assert np.allclose(start, mean) == plain
+        best = minimize(
+            lambda v, m=matrices, w=mass: sum(
+                w[i] * np.square(value[i] - m[i] @ v).sum() for i in range(2)
+            ),
+            np.zeros(2),
+        )
+        assert np.allclose(start, best.x, atol=1e-4)
+
+
+def test_a_stabiliser_confines_the_fit_to_what_it_fixes() -> None:
+    """At the origin an equivariant vector field is 0, so all of f's square is unavoidable there."""
+    group = groups.cyclic(4)
+    table = ValueTable.from_data([[0.0, 0.0]], [[3.0, 4.0]], group)
+    assert len(table.point) == 4
+    assert np.allclose(best_equivariant(table, group.linear("plane")), 0)
+    assert regression(table, group.linear("plane"))["thm3"].value == pytest.approx(25)
+    once = ValueTable([0], [[3.0, 4.0]], point=[0], element=[0])
+    assert regression(once, group.linear("plane"))["thm3"].value == pytest.approx(0)
+
+
+def test_minimised_theorem_7_as_printed_is_false_and_ours_is_not() -> None:
+    """Two coordinates swapped; f = (10, 0) at both points of an orbit that crosses two fibres."""
+    swap = np.array([np.eye(2), [[0, 1], [1, 0]]])
+    value = np.array([[10.0, 0.0], [10.0, 0.0]])
+    variance = np.array([[1.0, 2.0], [2.0, 1.0]])
+
+    def bounds_of(start: np.ndarray):
+        mean = np.stack([start, start[::-1]])
+        table = ValueTable.from_permutations([[0, 1], [1, 0]], value, mean=mean, variance=variance)
+        return regression(table, swap)
+
+    # Each fibre holds one point, which alone could be fitted exactly: the printed bound is 1.
+    printed = 1 + 0.0
+    best = min(
+        (minimize(lambda v: bounds_of(v)["gence"].value, start, method="Nelder-Mead").fun)
+        for start in ([5.0, 5.0], [10.0, 0.0], [0.0, 10.0])
+    )
+    assert best == pytest.approx(17.09, abs=0.01)
+    assert best > printed
+    ours = bounds_of(np.array([5.0, 5.0]))
+    assert (
+        ours["gence"].value <= ours["thm7_minimised"].value == pytest.approx(1 + 50 * math.pi / 6)
+    )
+    assert ours["vector_lower"].value == 0
+    assert 16.9 < ours["vector_lower_whole"].value <= best
+
+
+def test_theorem_6_needs_the_signs_not_the_triangle_inequality() -> None:
+    """||a - e||^2 <= ||a||^2 + ||e||^2 fails for vectors of mixed sign; a and e have none."""
+    a, e = np.array([1.0]), np.array([-1.0])
+    assert np.square(a - e).sum() > np.square(a).sum() + np.square(e).sum()
+    rng = np.random.default_rng(0)
+    a, e = rng.random((1000, 3)), rng.random((1000, 3))
+    assert (np.square(a - e).sum(1) <= np.square(a).sum(1) + np.square(e).sum(1)).all()
+
+
+def test_calibrated_gaussian_scores_its_floor_in_any_dimension() -> None:
+    rng = np.random.default_rng(0)
+    for dimension in (1, 3):
+        size = 40_000
+        s = rng.uniform(0.5, 2, (size, dimension))
+        mean = np.zeros((size, dimension))
+        value = rng.normal(size=(size, dimension)) * np.sqrt(s)
+        table = ValueTable(np.arange(size), value, mean=mean, variance=s)
+        bounds = regression(table)
+        assert bounds["gence"].value == pytest.approx(math.pi / 2 - 1, abs=0.02)
+        assert bounds["gence_sq"].value == pytest.approx(2, abs=0.12)
+        assert bounds["mahalanobis"].value == pytest.approx(dimension, abs=0.05)
+        assert bounds.about["gence_if_calibrated"] == math.pi / 2 - 1
+
+
+def test_gence_depends_on_the_frame_and_the_mahalanobis_distance_does_not() -> None:
+    rng = np.random.default_rng(0)
+    value, root = rng.normal(size=(50, 2)), rng.normal(size=(50, 2, 2))
+    covariance = root @ root.transpose(0, 2, 1) + 0.1 * np.eye(2)
+    turn = groups.cyclic(8).linear("plane")[1]
+
+    def measured(matrix: np.ndarray):
+        turned = np.einsum("ij,njk,lk->nil", matrix, covariance, matrix)
+        full = ValueTable(np.arange(50), value @ matrix.T, mean=np.zeros((50, 2)), variance=turned)
+        diagonal = np.diagonal(turned, axis1=1, axis2=2)
+        vector = ValueTable(
+            np.arange(50), value @ matrix.T, mean=np.zeros((50, 2)), variance=diagonal
+        )
+        return regression(full)["mahalanobis"].value, regression(vector)["gence"].value
+
+    here, there = measured(np.eye(2)), measured(turn)
+    assert here[0] == pytest.approx(there[0])
+    assert abs(here[1] - there[1]) > 0.01
+
+
+def test_bleed_bound_of_the_paper_is_zero_for_a_deterministic_truth_and_ours_is_not() -> None:
+    """The spiral: f turns x by 90 degrees, which no model that also respects flips can do."""
+    group = groups.dihedral(12)
+    angle = np.deg2rad(np.arange(0, 360, 30) + 15.0)  # off every axis of reflection
+    x = np.concatenate([r * np.stack([np.cos(angle), np.sin(angle)], 1) for r in (1.0, 2.0)])
+    spiral = x @ np.array([[0.0, -1.0], [1.0, 0.0]]).T
+    table = ValueTable.from_data(x, spiral, group, variance=np.ones(len(x)))
+    bounds = regression(table, group.linear("plane"))
+    assert bounds["bleed_floor"].value == 0
+    assert bounds["bleed_floor"].vacuous
+    assert bounds["thm3"].value == pytest.approx((1 + 4) / 2)
+    assert np.allclose(best_equivariant(table, group.linear("plane")), 0)
+    # The residual is f itself, perpendicular to x: r^2 along one axis, so r^2 / 2 as a scalar.
+    assert bounds["nll_bleed_full"].value == pytest.approx((1 + 16) / 2)
+    assert bounds["nll_bleed_scalar"].value == pytest.approx((1 + 16) / 4)
+    assert not bounds["nll_bleed_diagonal"].applies
+    turns = groups.rotations(12)
+    allowed = ValueTable.from_data(x, spiral, turns)
+    assert regression(allowed, turns.linear("plane"))["nll_bleed_full"].value == pytest.approx(0)
+
+
+def test_invariant_likelihood_bleed_is_the_mean_squared_orbit_variance() -> None:
+    rng = np.random.default_rng(0)
+    orbit, value = rng.integers(0, 4, 40), rng.normal(size=(40, 3))
+    mass = rng.dirichlet(np.ones(40))
+    bounds = regression(ValueTable(orbit, value, mass))
+    expected = 0.0
+    for o in range(4):
+        at = orbit == o
+        q = mass[at].sum()
+        centre = mass[at] @ value[at] / q
+        spread = mass[at] @ np.square(value[at] - centre) / q
+        expected += q * np.square(spread).sum()
+        optimal = nll_optimal_variance(ValueTable(orbit, value, mass))[o]
+        assert np.allclose(np.diagonal(optimal), spread)
+    assert bounds["nll_bleed_diagonal"].value == pytest.approx(expected)
+
+
+def test_likelihood_bleed_is_that_of_the_likelihood_optimum() -> None:
+    """Minimise the Gaussian likelihood over one orbit directly."""
+    swap = np.array([np.eye(2), [[0, 1], [1, 0]]])
+    value, mass = np.array([[3.0, 0.0], [1.0, 1.0]]), np.array([0.3, 0.7])
+    table = ValueTable.from_permutations([[0, 1], [1, 0]], value, mass=mass)
+
+    def loss(parameters: np.ndarray) -> float:
+        mean, log_variance = parameters[:2], parameters[2:]
+        total = 0.0
+        for i in range(2):
+            m, s = swap[i] @ mean, swap[i] @ np.exp(log_variance)
+            total += mass[i] * float((np.log(s) + (value[i] - m) ** 2 / s).sum())
+        return total
+
+    best = minimize(loss, np.zeros(4), method="BFGS").x
+    optimal = nll_optimal_variance(table, swap)[0]
+    assert np.allclose(np.diagonal(optimal), np.exp(best[2:]), rtol=1e-3)
+    assert regression(table, swap)["nll_bleed_diagonal"].value == pytest.approx(
+        np.square(np.diagonal(optimal)).sum()
+    )
+
+
+def test_bleed_floor_is_what_no_invariant_variance_can_avoid() -> None:
+    truth = np.array([0.5, 1.5, 2.0])
+    table = ValueTable([0, 0, 1], [0.0, 0.0, 0.0], variance=[1.0, 1.0, 2.0], aleatoric=truth)
+    bounds = regression(table)
+    assert bounds["bleed_floor"].value == pytest.approx(2 / 3 * 0.25)
+    assert bounds["bleed"].value == pytest.approx(bounds["bleed_floor"].value)
+    swap = np.array([np.eye(2), [[0, 1], [1, 0]]])
+    turning = ValueTable.from_permutations(
+        [[0, 1], [1, 0]], np.zeros((2, 2)), aleatoric=[[1.0, 2.0], [2.0, 1.0]]
+    )
+    assert regression(turning, swap)["bleed_floor"].value == pytest.approx(0)
+    fixed = ValueTable.from_permutations(
+        [[0, 1], [1, 0]], np.zeros((2, 2)), aleatoric=[[1.0, 2.0], [1.0, 2.0]]
+    )
+    assert regression(fixed, swap)["bleed_floor"].value == pytest.approx(0.5)
+
+
+def test_a_diagonal_variance_cannot_turn() -> None:
+    group = groups.rotations(8)
+    x = [[1.0, 0.0], [0.0, 1.0]]
+    for name in ("variance", "aleatoric"):
+        table = ValueTable.from_data(x, x, group, **{name: [[1.0, 1.0], [1.0, 1.0]]})
+        with pytest.raises(InputError, match=f"{name}: a diagonal variance given, but the repr"):
+            regression(table, group.linear("plane"))
+
+
+def test_predictions_that_are_not_equivariant_are_refused() -> None:
+    with pytest.raises(InputError, match="mean: is not equivariant along the orbits"):
+        regression(ValueTable([0, 0], [1.0, 2.0], mean=[1.0, 2.0]))
+    with pytest.raises(InputError, match="variance: is not invariant along the orbits"):
+        regression(ValueTable([0, 0], [1.0, 2.0], variance=[1.0, 2.0]))
+    with pytest.raises(InputError, match="variance: is not equivariant along the orbits"):
+        regression(ValueTable([0, 0], [1.0, 2.0], variance=[[1.0], [2.0]]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"variance": [1.0, 0.0]}, "variance: expected positive variances"),
+        ({"variance": [1.0, -2.0]}, "the smallest given is -2"),
+        ({"variance": [[[1.0]], [[-1.0]]]}, "positive definite"),
+        ({"variance": [[1.0, 2.0], [1.0, 2.0]]}, r"variance: expected shape \[2\] \(scalar\)"),
+        ({"variance": [np.nan, 1.0]}, "variance: holds NaN"),
+        ({"aleatoric": [-1.0, 1.0]}, "aleatoric: expected variances >= 0"),
+        ({"mean": [1.0]}, r"mean: expected shape \[2, 1\]"),
+        ({"mass": [0.5, 0.6]}, "mass: expected masses that sum to 1"),
+        ({"mass": [-0.5, 1.5]}, "mass: expected masses >= 0"),
+        ({"orbit": [0, -1]}, "1 samples have no orbit"),
+        ({"orbit": [0]}, r"orbit: expected shape \[2\]"),
+        ({"point": [0, 1]}, "point, element: expected both or neither"),
+        ({"point": [0], "element": [0]}, "point: expected at least one element for every"),
+        ({"point": [0, 2], "element": [0, 0]}, "point: expected whole numbers from 0 below 2"),
+    ],
+)
+def test_a_value_table_refuses_what_is_none(arguments: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ValueTable(**{"orbit": [0, 0], "value": [1.0, 2.0], **arguments})
+
+
+def test_covariances_must_be_symmetric() -> None:
+    with pytest.raises(InputError, match="variance: expected symmetric covariances"):
+        ValueTable([0], [[1.0, 2.0]], variance=[[[1.0, 0.5], [0.0, 1.0]]])
+
+
+def test_a_representation_that_does_not_fit_is_refused() -> None:
+    table = ValueTable.from_permutations([[0, 1], [1, 0]], [1.0, 2.0])
+    wrong = {
+        r"expected 'invariant' or matrices \[K, 1, 1\], got 'vector'": "vector",
+        r"expected matrices of shape \[K, 1, 1\]": np.eye(2)[None],
+        "finite and invertible": np.zeros((2, 1, 1)),
+        "1 matrices given, the table names element 1": np.ones((1, 1, 1)),
+    }
+    for message, representation in wrong.items():
+        with pytest.raises(InputError, match=message):
+            regression(table, representation)
+    with pytest.raises(InputError, match="table: has no group elements"):
+        regression(ValueTable([0, 0], [1.0, 2.0]), np.ones((2, 1, 1)))
+    with pytest.raises(InputError, match="table: expected a ValueTable"):
+        regression([1.0])
+
+
+def test_bounds_that_miss_something_say_what() -> None:
+    bounds = regression(ValueTable([0, 0], [1.0, 2.0]))
+    assert "variances" in bounds["gence"].reason
+    assert "mean predictions" in bounds["error"].reason
+    assert (
+        "mean predictions"
+        in regression(ValueTable([0, 0], [1.0, 2.0], variance=[1.0, 1.0]))["thm6"].reason
+    )
+    full = regression(ValueTable([0], [[1.0, 2.0]], variance=[np.eye(2)]))
+    assert "mahalanobis" in full["gence"].reason
+    assert (
+        "one coordinate" in regression(ValueTable([0], [[1.0, 2.0]], variance=[1.0]))["thm8"].reason
+    )
