@@ -72,7 +72,7 @@ def scan(
 
     predictors = _named_predictors(models)
     group = parse(group) if isinstance(group, str) else group
-    task = _as_task(task)
+    task = as_task(task)
     samples = Samples(data)
     kept = _checked_keep(keep, task)
     target = None if samples.y is None else task.check_target(samples.y, len(samples))
@@ -163,7 +163,8 @@ def _named_predictors(models: Any) -> dict[str, Predictor]:
     return {name: as_predictor(model) for name, model in named.items()}
 
 
-def _as_task(task: Task | str) -> Task:
+def as_task(task: Task | str) -> Task:
+    """Accept a task or its name."""
     if isinstance(task, Task):
         return task
     if task not in TASKS:

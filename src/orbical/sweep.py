@@ -61,6 +61,11 @@ class Sweep:
                 self.batch_size //= 2
                 torch.cuda.empty_cache()
 
+    def answers(self, batch: Tree, name: str) -> Tree:
+        """Collect one model's answers along the orbits of a batch, `[K, B, ...]`."""
+        outputs, _, _ = self._outputs(batch, [name], lambda inputs: None)
+        return outputs[name]
+
     def _summary(
         self, outputs: Tree, raw: Tensor | None, target: Tensor | None, weights: Tensor
     ) -> dict[str, Tensor]:

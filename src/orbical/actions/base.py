@@ -43,10 +43,8 @@ class Action(ABC):
         """
         moved = self.apply(elements, x) if moved is None else moved
         back = self.move(elements.inverse(), moved)
-        difference = tree_map(lambda a, b: (a - b[None]).double(), back, x)
-        size = sum(_squares(leaf, 1) for leaf in leaves(x))
-        lost = sum(_squares(leaf, 2) for leaf in leaves(difference))
-        return (lost / torch.as_tensor(size).clamp_min(1e-30)).sqrt().float()
+        lost = tree_map(lambda a, b: relative_loss(a, b[None]), back, x)
+        return torch.stack(list(leaves(lost))).amax(0)
 
     def check(self, group: Group, x: Tree) -> None:
         """Refuse data that this action cannot move by this group, before any work."""
@@ -60,8 +58,11 @@ class Action(ABC):
         return {"action": type(self).__name__, **settings}
 
 
-def _squares(leaf: Tensor, leading: int) -> Tensor:
-    return leaf.double().square().reshape(*leaf.shape[:leading], -1).sum(-1)
+def relative_loss(back: Tensor, x: Tensor) -> Tensor:
+    """Give `||back - x|| / ||x||` of each element and sample, `[K, B]`."""
+    lost = torch.linalg.vector_norm((back - x).flatten(2), dim=-1)
+    size = torch.linalg.vector_norm(x.to(back.dtype).flatten(2), dim=-1)
+    return (lost / size.clamp_min(torch.finfo(lost.dtype).tiny)).float()
 
 
 class Trivial(Action):

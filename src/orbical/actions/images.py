@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
-from .base import Action, matrices
+from .base import Action, matrices, relative_loss
 
 INTERPOLATIONS = ("bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
@@ -159,8 +159,7 @@ class Window(Images):
         there = whole._resample(elements, x[None], tuple(x.shape[-2:]))
         back = self._resample(elements.inverse(), there, (self.size, self.size))
         still = self._resample(_identity_like(elements), x[None], (self.size, self.size))
-        lost = (back - still).double().square().flatten(2).sum(-1)
-        return (lost / still.double().square().flatten(2).sum(-1).clamp_min(1e-30)).sqrt().float()
+        return relative_loss(back, still)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element moves the view out of the image."""

@@ -97,10 +97,8 @@ class Irreps(Action):
         moved = x.expand(len(elements), *x.shape[1:])
         if "space" not in elements.parts:
             return moved
-        # e3nn works on the CPU in double precision here, so that its rounding is not the model's.
         turns = torch.as_tensor(np.ascontiguousarray(elements.linear("space")))
-        representation = _load_irreps(self.irreps).D_from_matrix(turns)
-        return _multiply(representation.to(x), moved)
+        return _multiply(_representation(self.irreps, turns).to(x), moved)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the number of features."""
@@ -124,6 +122,32 @@ def _load_irreps(text: str) -> Any:
             f"representation: {text!r} given, 'trivial', 'vector' or e3nn irreps such as "
             "'0e + 1o' expected"
         ) from None
+
+
+def _representation(irreps: str, turns: Tensor) -> Tensor:
+    """Give the matrices `[K, D, D]` of a representation in e3nn's basis, in double precision.
+
+    They are found from `Y(R x) = D(R) Y(x)` for spherical harmonics Y at fixed points x, because
+    e3nn's own matrices pass through Euler angles in single precision and are off by up to 1e-5.
+    """
+    from e3nn import o3
+
+    sign = torch.linalg.det(turns).sign()
+    proper = turns * sign[:, None, None]
+    points = torch.as_tensor(np.random.default_rng(0).normal(size=(64, 3)))
+    whole = _load_irreps(irreps)
+    matrix = turns.new_zeros(len(turns), whole.dim, whole.dim)
+    start = 0
+    for copies, irrep in whole:
+        still = o3.spherical_harmonics(irrep.l, points, False)
+        moved = o3.spherical_harmonics(irrep.l, points @ proper.transpose(1, 2), False)
+        block = (torch.linalg.pinv(still) @ moved).transpose(1, 2)
+        parity = torch.where(sign < 0, float(irrep.p), 1.0)
+        for _ in range(copies):
+            stop = start + irrep.dim
+            matrix[:, start:stop, start:stop] = block * parity[:, None, None]
+            start = stop
+    return matrix
 
 
 def _multiply(turns: Tensor, x: Tensor) -> Tensor:

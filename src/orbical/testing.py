@@ -1,0 +1,120 @@
+"""Unit tests for networks: is it equivariant, and where is it not?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .actions import check_group
+from .engine import as_task
+from .errors import InputError
+from .groups import Group, parse
+from .predictors import as_predictor
+from .sweep import Sweep
+from .tasks import Task
+from .trees import Tree, leaves, tree_map
+
+TOLERANCE = {
+    torch.float16: 1e-2,
+    torch.bfloat16: 5e-2,
+    torch.float32: 1e-4,
+    torch.float64: 1e-9,
+}
+
+
+@dataclass(frozen=True)
+class EquivarianceError:
+    """How far a model is from equivariance at each element, and where it is worst.
+
+    The error at `g`, in `per_element [K]`, is the largest entry of `h(g x) - g h(x)` over the
+    batch, relative to the largest entry of `h(x)`.
+    """
+
+    per_element: np.ndarray
+    group: Group
+    dtype: torch.dtype
+
+    @property
+    def worst(self) -> int:
+        """The index of the worst element."""
+        return int(self.per_element.argmax())
+
+    @property
+    def largest(self) -> float:
+        """The error at the worst element."""
+        return float(self.per_element[self.worst])
+
+
+def equivariance_error(
+    model: Any, x: Tree, *, group: Group | str, task: Task | str, batch_size: int = 512
+) -> EquivarianceError:
+    """Measure `||h(g x) - g h(x)|| / ||h(x)||` for each element of a group.
+
+    >>> import orbical as ob, torch
+    >>> error = ob.testing.equivariance_error(
+    ...     lambda v: 2 * v, torch.randn(5, 3), group="rotations3d:32",
+    ...     task=ob.tasks.Regression(input=ob.actions.Vectors(), representation="vector"))
+    >>> error.largest < 1e-5
+    True
+    """
+    group = parse(group) if isinstance(group, str) else group
+    task = as_task(task)
+    x = tree_map(torch.as_tensor, x)
+    check_group(task.input, group)
+    task.input.check(group, x)
+    first = next(leaves(x))
+    predictor = as_predictor(model)
+    with predictor.ready(first.device):
+        sweep = Sweep({"model": predictor}, group, task, first.device, batch_size)
+        answers = task.primary(sweep.answers(x, "model"))
+    still = answers[group.identity]
+    expected = task.output.apply(group, still)
+    valid = task.output.valid(group, answers)
+    difference = (answers - expected).abs()
+    if valid is not None:
+        difference = difference * valid[:, None, None]  # fields are [K, B, component, row, column]
+    scale = still.abs().max().clamp_min(torch.finfo(still.dtype).tiny)
+    per_element = (difference.flatten(1).amax(1) / scale).double().cpu().numpy()
+    return EquivarianceError(per_element, group, _precision(x, answers))
+
+
+def assert_equivariant(
+    model: Any,
+    x: Tree,
+    *,
+    group: Group | str,
+    task: Task | str,
+    tolerance: float | None = None,
+) -> None:
+    """Raise AssertionError, naming the worst element, unless a model is equivariant.
+
+    The tolerance, relative to the largest answer, follows the precision of the data unless given:
+    1e-9 for double, 1e-4 for single, 1e-2 and 5e-2 for half precision.
+
+    >>> import orbical as ob, torch
+    >>> pool = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    >>> ob.testing.assert_equivariant(pool, torch.rand(4, 3, 8, 8), group="dihedral:4",
+    ...                               task="classification")
+    """
+    error = equivariance_error(model, x, group=group, task=task)
+    limit = TOLERANCE[error.dtype] if tolerance is None else tolerance
+    if not error.largest <= limit:
+        beyond = int((error.per_element > limit).sum())
+        raise AssertionError(
+            f"not equivariant under {error.group.spec}: relative error {error.largest:.3g} at "
+            f"{error.group.name(error.worst)} (element {error.worst}), {beyond} of "
+            f"{len(error.group)} elements beyond the tolerance {limit:.3g} for {error.dtype}"
+        )
+
+
+def _precision(x: Tree, answers: Tensor) -> torch.dtype:
+    """Give the coarser of the precisions of data and answers."""
+    kinds = [leaf.dtype for leaf in leaves(x) if leaf.is_floating_point()] + [answers.dtype]
+    known = [kind for kind in kinds if kind in TOLERANCE]
+    if not known:
+        raise InputError("x: floating-point data expected")
+    return max(known, key=lambda kind: TOLERANCE[kind])

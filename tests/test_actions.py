@@ -1,0 +1,269 @@
+"""Actions: group laws where they are exact, measured defects where they are not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.ndimage import rotate, shift
+
+from orbical import actions, groups
+from orbical.errors import InputError
+
+
+def smooth_images(count=3, size=33, seed=0):
+    """Images with no detail near the pixel scale, zero outside a disc."""
+    generator = torch.Generator().manual_seed(seed)
+    rows, columns = torch.meshgrid(*[torch.linspace(-1, 1, size)] * 2, indexing="ij")
+    waves = torch.randn(count, 4, 2, generator=generator) * 2
+    phase = waves[..., 0, None, None] * columns + waves[..., 1, None, None] * rows
+    window = (1 - (rows**2 + columns**2)).clamp_min(0) ** 2
+    return (phase.sin().sum(1) * window)[:, None]
+
+
+def homomorphism_error(action, group, x):
+    """The largest `|(gh) x - g (h x)|`, over all pairs of elements."""
+    first, second = np.divmod(np.arange(len(group) ** 2), len(group))
+    together = action.apply(group[first].compose(group[second]), x)
+    stepwise = action.move(group[first], action.move(group[second], x[None]))
+    return float((together - stepwise).abs().max())
+
+
+EXACT = [
+    (actions.Images(), "dihedral:4", torch.rand(2, 3, 6, 6)),
+    (actions.Images(), "flips", torch.rand(2, 3, 6, 9)),
+    (actions.Images(), "dihedral:4", torch.rand(2, 1, 7, 7)),
+    (actions.ImagePair(), "dihedral:4*time_reversal", torch.rand(2, 2, 1, 6, 6)),
+    (actions.VectorField(), "dihedral:4*time_reversal", torch.rand(2, 2, 6, 6)),
+    (actions.Rows(), "permutations:4", torch.rand(2, 4)),
+    (actions.Points(), "permutations:4", torch.rand(2, 4, 3)),
+    (actions.Vectors(per_point=True), "permutations:4", torch.rand(2, 4, 3)),
+    (actions.Points(), "dihedral:4", torch.rand(2, 5, 2)),
+    (actions.Boxes(8, 8), "dihedral:4", torch.tensor([[[1.0, 2, 3, 5]]])),
+    (actions.Trivial(), "dihedral:4", torch.rand(2, 5)),
+]
+ROUNDED = [
+    (actions.Points(), "rotations3d:12", torch.rand(2, 5, 3, dtype=torch.float64)),
+    (actions.Points(), "euclidean:5:1:1", torch.rand(2, 5, 2, dtype=torch.float64)),
+    (actions.Vectors(), "rotations3d:12", torch.rand(2, 3, dtype=torch.float64)),
+    (actions.Points(), "rotations3d:5*permutations:3", torch.rand(2, 3, 3, dtype=torch.float64)),
+    (actions.Boxes(8, 9), "translations:2:1", torch.rand(2, 3, 4, dtype=torch.float64).cumsum(-1)),
+    (actions.Irreps("2x0e + 1o + 2e"), "rotations3d:8", torch.rand(2, 10, dtype=torch.float64)),
+]
+
+
+@pytest.mark.parametrize(("action", "spec", "x"), EXACT)
+def test_exact_actions_obey_the_group_law_to_the_bit(action, spec, x):
+    group = groups.parse(spec)
+    assert homomorphism_error(action, group, x) == 0
+    assert torch.equal(action.apply(group, x)[group.identity], x)
+    assert float(action.defect(group, x).max()) == 0
+
+
+@pytest.mark.parametrize(("action", "spec", "x"), ROUNDED)
+def test_linear_actions_obey_the_group_law_to_rounding(action, spec, x):
+    group = groups.parse(spec)
+    assert homomorphism_error(action, group, x) < 1e-12
+    assert float(action.defect(group, x).max()) < 1e-12
+
+
+def test_resampled_rotation_obeys_the_group_law_up_to_its_defect():
+    group, images = groups.rotations(12), smooth_images()
+    error = homomorphism_error(actions.Images(), group, images)
+    assert 0 < error < 0.03 * float(images.abs().max())
+
+
+def test_the_defect_measures_blur():
+    group, smooth = groups.rotations(8), smooth_images()
+    rough = torch.rand(3, 1, 33, 33, generator=torch.Generator().manual_seed(0))
+    action = actions.Images()
+    assert float(action.defect(group, smooth).max()) < 0.02
+    assert float(action.defect(group, rough)[1].min()) > 0.2
+    assert action.defect(group, smooth).shape == (8, 3)
+
+
+def test_the_identity_is_resampled_like_every_other_element():
+    """At a quarter turn nothing is interpolated, so identity and quarter turn lose alike."""
+    group = groups.rotations(8)
+    rough = torch.rand(3, 1, 33, 33, generator=torch.Generator().manual_seed(0))
+    moved = actions.Images().apply(group, rough)
+    np.testing.assert_allclose(moved[0], rough, atol=1e-5)
+    np.testing.assert_allclose(moved[2], torch.rot90(rough, 1, (-2, -1)), atol=1e-5)
+
+
+@pytest.mark.parametrize("angle", [10, 45, 110, 200])
+def test_rotation_agrees_with_scipy_and_turns_counter_clockwise(angle):
+    images = smooth_images(2, 32)
+    group = groups.rotations(72)
+    ours = actions.Images().apply(group, images)[angle // 5, 0, 0].numpy()
+    theirs = rotate(images[0, 0].numpy(), angle, reshape=False, order=1)
+    np.testing.assert_allclose(ours, theirs, atol=0.01 * float(images.abs().max()))
+
+
+def test_shifts_move_right_and_up():
+    images = smooth_images(1, 21)
+    group = groups.translations(2, 1)
+    index = int(np.flatnonzero((group.coords["dx"] == 2) & (group.coords["dy"] == 1))[0])
+    ours = actions.Images().apply(group, images)[index, 0, 0].numpy()
+    np.testing.assert_allclose(ours, shift(images[0, 0].numpy(), (-1, 2), order=1), atol=1e-5)
+
+
+def test_scaling_enlarges():
+    images = smooth_images(1, 33)
+    moved = actions.Images().apply(groups.scales(0.5, 2, 3), images)
+    assert moved[2].abs().sum() > 2 * moved[0].abs().sum()
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflect"])
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
+def test_padding_and_interpolation_are_chosen_by_name(padding, interpolation):
+    moved = actions.Images(interpolation, padding).apply(
+        groups.rotations(8), torch.ones(1, 1, 9, 9)
+    )
+    corner = float(moved[1, 0, 0, 0, 0])
+    assert corner == pytest.approx(0 if padding == "zeros" else 1, abs=0.1)
+
+
+def test_valid_marks_what_comes_from_inside():
+    group = groups.rotations(8)
+    x = torch.ones(1, 1, 9, 9)
+    valid = actions.Images().valid(group, x)
+    assert valid.shape == (8, 9, 9)
+    assert not valid[1, 0, 0]
+    assert valid[1, 4, 4]
+    moved = actions.Images().apply(group, x)[:, 0, 0]
+    np.testing.assert_allclose(moved[valid], 1, atol=1e-5)
+    assert actions.Images().valid(groups.dihedral(4), x) is None
+
+
+def test_a_window_sees_only_real_pixels_and_crops_exactly():
+    image = torch.rand(2, 3, 20, 24)
+    group = groups.translations(4, 2)
+    moved = actions.Window(12).apply(group, image)
+    assert moved.shape == (25, 2, 3, 12, 12)
+    for k in range(len(group)):
+        top = 4 + int(group.coords["dy"][k])
+        left = 6 - int(group.coords["dx"][k])
+        assert torch.equal(moved[k], image[:, :, top : top + 12, left : left + 12])
+    assert float(actions.Window(12).defect(group, image).max()) == 0
+    assert actions.Window(12).valid(group, image) is None
+
+
+def test_a_turning_window_resamples_the_larger_image():
+    images = smooth_images(2, 41)
+    group = groups.rotations(12)
+    window = actions.Window(21)
+    window.check(group, images)
+    whole = actions.Images().apply(group, images)[..., 10:31, 10:31]
+    np.testing.assert_allclose(window.apply(group, images), whole, atol=1e-5)
+    assert 0 < float(window.defect(group, images)[1].max()) < 0.1
+
+
+def test_reversed_time_swaps_frames_and_the_sign_of_the_flow():
+    group = groups.time_reversal()
+    pair, flow = torch.rand(1, 2, 1, 4, 4), torch.rand(1, 2, 4, 4)
+    assert torch.equal(actions.ImagePair().apply(group, pair)[1], pair.flip(1))
+    assert torch.equal(actions.VectorField().apply(group, flow)[1], -flow)
+
+
+def test_a_turned_vector_field_is_the_flow_of_the_turned_frames():
+    """A uniform flow to the right becomes a flow upwards (dy < 0 in rows) after a quarter turn."""
+    flow = torch.zeros(1, 2, 8, 8)
+    flow[:, 0] = 1
+    moved = actions.VectorField().apply(groups.cyclic(4), flow)[1, 0]
+    assert torch.equal(moved[0], torch.zeros(8, 8))
+    assert torch.equal(moved[1], -torch.ones(8, 8))
+
+
+def test_boxes_follow_the_image():
+    """The box of a bright rectangle, moved, is the box of the moved rectangle."""
+    image = torch.zeros(1, 1, 12, 12)
+    image[..., 2:5, 3:9] = 1
+    box = torch.tensor([[[3.0, 2, 9, 5]]])
+    group = groups.dihedral(4)
+    moved, boxes = actions.Images().apply(group, image), actions.Boxes(12, 12).apply(group, box)
+    for k in range(len(group)):
+        rows, columns = torch.where(moved[k, 0, 0] > 0.5)
+        found = [columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]
+        assert boxes[k, 0, 0].tolist() == [int(side) for side in found]
+
+
+def test_boxes_are_carried_into_a_window():
+    box = torch.tensor([[[8.0, 6, 14, 12], [math.nan] * 4]])
+    group = groups.translations(2, 2)
+    moved = actions.Boxes(20, 24, view=12).apply(group, box)
+    still = moved[group.identity, 0]
+    assert still[0].tolist() == [2, 2, 8, 8]
+    assert still[1].isnan().all()
+
+
+def test_irreps_of_vectors_and_pseudo_vectors():
+    group = groups.from_matrices(space=[np.eye(3), -np.eye(3), np.diag([1.0, -1, -1])])
+    x = torch.rand(2, 3)
+    np.testing.assert_allclose(
+        actions.Irreps("1o").apply(group, x), actions.Vectors().apply(group, x), atol=1e-6
+    )
+    np.testing.assert_allclose(actions.Irreps("1e").apply(group, x)[1], x, atol=1e-6)
+
+
+def test_fields_move_each_by_its_own_action():
+    molecule = {"pos": torch.rand(2, 4, 3), "numbers": torch.ones(2, 4, dtype=torch.long)}
+    action = actions.as_action({"pos": actions.Points(), "numbers": actions.Trivial()})
+    group = groups.rotations3d(6)
+    action.check(group, molecule)
+    moved = action.apply(group, molecule)
+    assert torch.equal(moved["numbers"][3], molecule["numbers"])
+    assert torch.equal(moved["pos"], actions.Points().apply(group, molecule["pos"]))
+    assert action.defect(group, molecule).shape == (6, 2)
+
+
+@pytest.mark.parametrize(
+    ("action", "spec", "x", "words"),
+    [
+        (actions.Images(), "cyclic:4", torch.rand(2, 1, 6, 8), "square ones expected"),
+        (actions.Images(), "cyclic:4", torch.rand(2, 6, 6), "[sample, channel, row, column]"),
+        (actions.Window(9), "translations:1:1", torch.rand(1, 1, 8, 8), "at least 9 x 9"),
+        (actions.Window(8), "translations:4:1", torch.rand(1, 1, 12, 14), "radius is 2"),
+        (actions.ImagePair(), "cyclic:4", torch.rand(2, 3, 1, 6, 6), "[sample, 2, channel"),
+        (actions.VectorField(), "cyclic:4", torch.rand(2, 3, 6, 6), "[sample, 2, row, column]"),
+        (actions.Points(), "rotations3d:4", torch.rand(2, 5, 2), "moves space"),
+        (actions.Points(), "cyclic:4", torch.rand(2, 5), "[sample, point, coordinate]"),
+        (actions.Points(), "permutations:4", torch.rand(2, 5, 3), "orders 4 rows"),
+        (actions.Vectors(), "cyclic:4", torch.rand(2, 3), "moves plane"),
+        (actions.Irreps("1o"), "rotations3d:4", torch.rand(2, 4), "the 3 of irreps"),
+        (actions.Boxes(8, 8), "cyclic:4", torch.rand(2, 4), "[sample, box, 4]"),
+        (actions.Boxes(8, 8), "cyclic:4", torch.tensor([[[5.0, 0, 1, 1]]]), "ordered sides"),
+        (
+            actions.as_action({"a": actions.Trivial()}),
+            "cyclic:4",
+            {"b": torch.rand(1)},
+            "['a'] expected",
+        ),
+    ],
+)
+def test_data_that_cannot_be_moved_are_refused(action, spec, x, words):
+    with pytest.raises(InputError) as caught:
+        action.check(groups.parse(spec), x)
+    assert words in str(caught.value)
+
+
+def test_a_group_that_moves_nothing_is_refused():
+    with pytest.raises(InputError, match=r"rotations3d:8 moves space.*can be moved by plane"):
+        actions.check_group(actions.Images(), groups.rotations3d(8))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: actions.Images("linear"), "did you mean 'bilinear'"),
+        (lambda: actions.Images(padding="zero"), "did you mean 'zeros'"),
+        (lambda: actions.Irreps("nonsense"), "e3nn irreps such as"),
+        (lambda: actions.as_action("images"), "an orbical.actions.Action"),
+    ],
+)
+def test_unknown_settings_are_named(make, words):
+    with pytest.raises(InputError) as caught:
+        make()
+    assert words in str(caught.value)

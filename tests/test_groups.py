@@ -1,0 +1,240 @@
+"""Groups: axioms, measures, names, drawings, text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from orbical import groups
+from orbical.errors import InputError
+
+SPECS = [
+    "trivial",
+    "cyclic:1",
+    "cyclic:4",
+    "cyclic:12",
+    "dihedral:1",
+    "dihedral:4",
+    "dihedral:5",
+    "rotations:72",
+    "rotations:7",
+    "flips",
+    "translations:4:2",
+    "translations:1.5:0.5",
+    "scales:0.5:2:9",
+    "rotations3d:64",
+    "slices3d:24:7",
+    "permutations:4",
+    "permutations:20:30:1",
+    "euclidean:4:1:1",
+    "time_reversal",
+    "dihedral:4*time_reversal",
+    "rotations3d:8*permutations:3",
+]
+CLOSED = [
+    "trivial",
+    "cyclic:4",
+    "cyclic:12",
+    "dihedral:4",
+    "dihedral:5",
+    "rotations:7",
+    "flips",
+    "permutations:4",
+    "time_reversal",
+    "dihedral:4*time_reversal",
+    "cyclic:4*permutations:3",
+]
+
+
+@pytest.fixture(params=SPECS)
+def group(request):
+    return groups.parse(request.param)
+
+
+def test_a_group_prints_what_it_was_parsed_from(group):
+    again = groups.parse(str(group))
+    assert again.spec == group.spec
+    assert again.fingerprint() == group.fingerprint()
+
+
+def test_weights_are_a_probability_measure(group):
+    assert group.weights.shape == (len(group),)
+    assert (group.weights >= 0).all()
+    assert group.weights.sum() == pytest.approx(1, abs=1e-12)
+    assert group.measure
+
+
+def test_every_coordinate_names_every_element(group):
+    for values in group.coords.values():
+        assert len(values) == len(group)
+    assert isinstance(group.name(len(group) - 1), str)
+
+
+def test_the_drawing_shows_every_element_and_nothing_else(group):
+    assert group.layout.kind in {"circle", "plane", "slices", "ball", "line", "tiles"}
+    assert set(group.layout.index.ravel()) == set(range(len(group)))
+    for size, values in zip(group.layout.index.shape, group.layout.axes.values(), strict=False):
+        assert len(values) == size
+
+
+def test_the_identity_is_neutral(group):
+    neutral = group[[group.identity] * len(group)]
+    assert (group.index_of(neutral.compose(group)) == _first_equal(group)).all()
+    assert (group.index_of(group.compose(neutral)) == _first_equal(group)).all()
+
+
+def _first_equal(group):
+    """Each element's index as the lookup sees it (a product may hold an element twice)."""
+    return group.index_of(group)
+
+
+def test_an_element_times_its_inverse_is_the_identity(group):
+    for result in (group.compose(group.inverse()), group.inverse().compose(group)):
+        assert (group.index_of(result) == group.index_of(group[[group.identity]])).all()
+
+
+def test_composition_is_associative(group):
+    generator = np.random.default_rng(0)
+    f, g, h = (group[generator.integers(len(group), size=50)] for _ in range(3))
+    left, right = f.compose(g).compose(h), f.compose(g.compose(h))
+    for name in group.parts:
+        np.testing.assert_allclose(left.parts[name], right.parts[name], atol=1e-12)
+
+
+@pytest.mark.parametrize("spec", CLOSED)
+def test_a_closed_sample_holds_every_product_once_per_row(spec):
+    group = groups.parse(spec)
+    assert group.closed
+    assert group.contains_inverses
+    first, second = np.divmod(np.arange(len(group) ** 2), len(group))
+    table = group.index_of(group[first].compose(group[second])).reshape(len(group), len(group))
+    assert (np.sort(table, axis=1) == np.arange(len(group))).all()
+
+
+@pytest.mark.parametrize("spec", ["translations:4:2", "rotations3d:64", "permutations:20:30:1"])
+def test_a_sample_that_is_not_a_group_says_so(spec):
+    assert not groups.parse(spec).closed
+
+
+def test_symmetric_windows_contain_inverses():
+    assert groups.translations(4, 2).contains_inverses
+    assert not groups.rotations3d(64).contains_inverses
+
+
+def test_quarter_turns_are_exact_and_counter_clockwise():
+    quarter = groups.cyclic(4).parts["plane"][1]
+    assert quarter[:2, :2].tolist() == [[0, -1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "exact"),
+    [
+        ("cyclic:4", True),
+        ("dihedral:4", True),
+        ("flips", True),
+        ("time_reversal", True),
+        ("dihedral:4*time_reversal", True),
+        ("rotations:4", True),
+        ("rotations:8", False),
+        ("dihedral:5", False),
+        ("translations:2:1", False),
+        ("scales:0.5:2:3", False),
+    ],
+)
+def test_only_groups_within_d4_move_pixels_exactly(spec, exact):
+    group = groups.parse(spec)
+    assert group.exact_on_grid is exact
+    assert group[:1].exact_on_grid is exact, "a slice is treated as the group it comes from"
+
+
+def test_so3_grid_covers_all_rotations_and_starts_at_the_identity():
+    group = groups.rotations3d(512)
+    grid = Rotation.from_matrix(group.linear("space"))
+    assert group.identity == 0
+    assert grid[0].magnitude() == pytest.approx(0, abs=1e-7)
+    quaternions, everywhere = grid.as_quat(), Rotation.random(4000, rng=1).as_quat()
+    nearest = np.abs(everywhere @ quaternions.T).max(1).clip(max=1)
+    covering = np.rad2deg(2 * np.arccos(nearest)).max()
+    # A ball of angle a holds the share (a - sin a) / pi of SO(3), so no 512 rotations cover it
+    # within less than 19 degrees.
+    assert covering < 31
+    at_random = np.abs(everywhere @ Rotation.random(512, rng=2).as_quat().T).max(1).clip(max=1)
+    assert covering < np.rad2deg(2 * np.arccos(at_random)).max()
+
+
+def test_so3_grid_gets_finer_with_the_cube_root():
+    def covering(n):
+        quaternions = Rotation.from_matrix(groups.rotations3d(n).linear("space")).as_quat()
+        everywhere = Rotation.random(2000, rng=1).as_quat()
+        return np.arccos(np.abs(everywhere @ quaternions.T).max(1).clip(max=1)).max()
+
+    assert covering(4096) < 0.62 * covering(512)
+
+
+def test_slices_hold_each_rotation_once_and_the_drawing_repeats_it():
+    group = groups.slices3d(72, 13)
+    assert len(group) == 2416
+    assert group.layout.index.shape == (3, 72, 13)
+    assert len(np.unique(np.round(group.parts["space"], 6).reshape(len(group), -1), axis=0)) == 2416
+    turns = Rotation.from_matrix(group.linear("space")[group.layout.index[2, 18, 6]])
+    np.testing.assert_allclose(np.rad2deg(turns.as_rotvec()), [0, 0, 90], atol=1e-9)
+    assert (group.layout.index[:, :, 0] == group.identity).all()
+
+
+def test_translations_are_drawn_as_on_the_page():
+    group = groups.translations(2, 1)
+    top_right = group.layout.index[0, -1]
+    assert (group.coords["dx"][top_right], group.coords["dy"][top_right]) == (2, 2)
+    assert len(groups.translations(32, 2)) == 33 * 33
+
+
+def test_scales_are_log_uniform_with_the_identity_among_them():
+    group = groups.scales(0.5, 4, 10)
+    assert group.coords["scale"][group.identity] == 1
+    assert group.weights[0] < group.weights[1]
+
+
+def test_permutation_samples_are_distinct_and_seeded():
+    group = groups.permutations(20, 50, seed=3)
+    assert len(np.unique(group.parts["rows"], axis=0)) == 50
+    assert group.fingerprint() == groups.permutations(20, 50, seed=3).fingerprint()
+    assert group.fingerprint() != groups.permutations(20, 50, seed=4).fingerprint()
+
+
+def test_given_matrices_make_a_group():
+    group = groups.from_matrices(plane=[np.eye(2), -np.eye(2)], coords={"turn": [0, 180]})
+    assert group.closed
+    assert group.name(1) == "turn 180"
+    half = groups.from_matrices(space=[np.eye(3), 0.5 * np.eye(3)], weights=[3, 1])
+    assert not half.closed
+    assert half.weights.tolist() == [0.75, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: groups.parse("rotation:72"), "did you mean 'rotations'"),
+        (lambda: groups.parse("rotations:many"), "'rotations:N' expected"),
+        (lambda: groups.parse("rotations:4:4"), "'rotations:N' expected"),
+        (lambda: groups.parse("rotations:2.5"), "n: 2.5 given, a whole number >= 1"),
+        (lambda: groups.parse("rotations:nan"), "expected"),
+        (lambda: groups.parse(""), "unknown name"),
+        (lambda: groups.rotations(0), "n: 0 given"),
+        (lambda: groups.translations(5, 2), "a multiple of the step"),
+        (lambda: groups.translations(-1, 1), "a radius >= 0"),
+        (lambda: groups.scales(2, 4), "0 < low <= 1 <= high"),
+        (lambda: groups.permutations(12), "say how many"),
+        (lambda: groups.permutations(3, 7), "only 6 elements"),
+        (lambda: groups.from_matrices(plane=[[[0, 1], [1, 0]]]), "identity is not among"),
+        (lambda: groups.from_matrices(plane=np.zeros((1, 2, 2))), "not invertible"),
+        (lambda: groups.from_matrices(plane=np.eye(4)[None]), "[K, 2, 2] or [K, 3, 3]"),
+        (lambda: groups.from_matrices(), "exactly one of plane= and space="),
+        (lambda: groups.from_matrices(plane=np.eye(2)[None], weights=[-1]), "weights"),
+        (lambda: groups.product(groups.cyclic(2), groups.rotations(3)), "name a coordinate"),
+    ],
+)
+def test_bad_arguments_are_named(make, words):
+    with pytest.raises(InputError) as caught:
+        make()
+    assert words in str(caught.value)
