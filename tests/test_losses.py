@@ -1,0 +1,276 @@
+"""Losses on logits and labels: values, gradients, precision, compilation, many processes."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+from scipy import stats
+from torch import Tensor, nn
+
+from orbical import losses
+from orbical.errors import InputError
+
+CLASSIFICATION = {
+    "esd": losses.esd,
+    "esd_softened": losses.esd_softened,
+    "mmce": losses.mmce,
+    "sb_ece": losses.sb_ece,
+    "s_avuc": losses.s_avuc,
+    "ece": losses.ece,
+}
+
+
+def batch(size: int = 40, classes: int = 4, seed: int = 0) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    logits = 2 * torch.randn(size, classes, generator=generator, dtype=torch.float64)
+    return logits, torch.randint(classes, (size,), generator=generator)
+
+
+def pseudo_code_of_the_paper(confidence: Tensor, correct: Tensor) -> Tensor:
+    n = len(confidence)
+    diff = correct.double() - confidence
+    split = torch.ones(n, n, dtype=torch.float64) - torch.eye(n, dtype=torch.float64)
+    table = confidence.expand(n, n)
+    inequality = torch.le(table, table.T).double()
+    x = diff.view(1, n).expand(n, n) * inequality * split
+    mean = x.sum(1) / (n - 1)
+    variance = (x * x).sum(1) / (n - 2) - (n - 1) / (n - 2) * mean * mean
+    return (mean * mean - variance / (n - 1)).sum() / n
+
+
+def test_esd_and_its_gradient_equal_the_papers_pseudo_code() -> None:
+    logits, labels = batch()
+    ours, theirs = logits.clone().requires_grad_(), logits.clone().requires_grad_()
+    value = losses.esd(ours, labels)
+    confidence, predicted = theirs.softmax(-1).max(-1)
+    reference = pseudo_code_of_the_paper(confidence, predicted == labels)
+    assert value.item() == pytest.approx(reference.item(), abs=1e-15)
+    value.backward()
+    reference.backward()
+    torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-10, atol=1e-14)
+
+
+def test_mmce_equals_the_double_sum() -> None:
+    logits, labels = batch()
+    confidence, predicted = logits.softmax(-1).max(-1)
+    d = (predicted == labels).double() - confidence
+    kernel = torch.exp(-(confidence[:, None] - confidence).abs() / 0.4)
+    assert losses.mmce(logits, labels).item() == pytest.approx(
+        float(d @ kernel @ d) / len(d) ** 2, rel=1e-12
+    )
+
+
+def test_ece_equals_a_loop_over_bins() -> None:
+    logits, labels = batch(200)
+    confidence, predicted = logits.softmax(-1).max(-1)
+    d = (predicted == labels).double() - confidence
+    total = 0.0
+    for i in range(20):
+        inside = (confidence > i / 20) & (confidence <= (i + 1) / 20)
+        total += abs(float(d[inside].sum())) / len(d)
+    assert losses.ece(logits, labels).item() == pytest.approx(total, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["esd_softened", "sb_ece", "s_avuc"])
+def test_smooth_losses_pass_gradcheck(name: str) -> None:
+    logits, labels = batch(6, 3)
+    assert torch.autograd.gradcheck(
+        lambda x: CLASSIFICATION[name](x, labels), logits.requires_grad_(), eps=1e-7, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_a_descent_step_lowers_the_loss_of_overconfident_logits(name: str) -> None:
+    logits, labels = batch(300)
+    logits = (4 * logits).requires_grad_()
+    before = CLASSIFICATION[name](logits, labels)
+    (gradient,) = torch.autograd.grad(before, logits)
+    assert torch.isfinite(gradient).all()
+    after = CLASSIFICATION[name](logits - 1e-3 * gradient / gradient.norm(), labels)
+    assert after < before
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_bfloat16_logits_under_autocast_lose_only_their_own_rounding(name: str) -> None:
+    logits, labels = batch(64)
+    rounded = logits.bfloat16().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        value = CLASSIFICATION[name](rounded, labels)
+    assert value.dtype == torch.float64
+    expected = CLASSIFICATION[name](logits.bfloat16().float(), labels)
+    assert value.item() == pytest.approx(expected.item(), rel=1e-12, abs=1e-15)
+    value.backward()
+    assert rounded.grad is not None
+    assert torch.isfinite(rounded.grad).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_every_loss_compiles_inside_a_training_step(name: str) -> None:
+    _equal_when_compiled(name)
+
+
+def test_esd_compiles_inside_a_training_step() -> None:
+    _equal_when_compiled("esd")
+
+
+def _equal_when_compiled(name: str) -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(5, 3)
+    inputs, labels = torch.randn(32, 5), torch.randint(3, (32,))
+
+    def step(x: Tensor) -> Tensor:
+        logits = model(x)
+        return nn.functional.cross_entropy(logits, labels) + CLASSIFICATION[name](logits, labels)
+
+    # The eager backend runs what dynamo captured; it needs no C++ compiler.
+    compiled = torch.compile(step, backend="eager")
+    plain, captured = step(inputs), compiled(inputs)
+    assert captured.item() == pytest.approx(plain.item(), rel=1e-6)
+    (expected,) = torch.autograd.grad(plain, model.weight)
+    (gradient,) = torch.autograd.grad(captured, model.weight)
+    torch.testing.assert_close(gradient, expected)
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "word"),
+    [
+        (torch.zeros(4), torch.zeros(4, dtype=torch.long), "logits"),
+        (torch.zeros(4, 1), torch.zeros(4, dtype=torch.long), "logits"),
+        (torch.zeros(4, 2, dtype=torch.long), torch.zeros(4, dtype=torch.long), "logits"),
+        (torch.zeros(4, 2), torch.zeros(3, dtype=torch.long), "labels"),
+        (torch.zeros(4, 2), torch.zeros(4), "labels"),
+        (torch.zeros(4, 2), torch.tensor([0, 1, 2, 0]), "labels"),
+        (torch.zeros(4, 2), torch.tensor([0, 1, -1, 0]), "labels"),
+    ],
+)
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_wrong_inputs_are_refused_by_name(
+    name: str, logits: Tensor, labels: Tensor, word: str
+) -> None:
+    with pytest.raises(InputError, match=f"^{word}"):
+        CLASSIFICATION[name](logits, labels)
+
+
+def test_esd_needs_three_samples() -> None:
+    with pytest.raises(InputError, match="at least 3"):
+        losses.esd(torch.zeros(2, 2), torch.tensor([0, 1]))
+
+
+positive = st.floats(0.05, 20)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    gamma=st.floats(-5, 5),
+    nu=positive,
+    alpha=st.floats(1.01, 20),
+    beta=positive,
+    y=st.floats(-9, 9),
+)
+def test_nig_nll_is_scipys_student_t(
+    gamma: float, nu: float, alpha: float, beta: float, y: float
+) -> None:
+    values = [torch.tensor([v], dtype=torch.float64) for v in (gamma, nu, alpha, beta, y)]
+    scale = math.sqrt(beta * (1 + nu) / (alpha * nu))
+    expected = -stats.t.logpdf(y, df=2 * alpha, loc=gamma, scale=scale)
+    assert losses.nig_nll(*values).item() == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_nig_nll_of_vectors_is_the_sum_over_coordinates() -> None:
+    generator = torch.Generator().manual_seed(0)
+    gamma, y = torch.randn(2, 7, 3, generator=generator, dtype=torch.float64)
+    nu, alpha, beta = 1.5 + torch.rand(3, 7, 3, generator=generator, dtype=torch.float64)
+    scale = torch.sqrt(beta * (1 + nu) / (alpha * nu))
+    expected = -stats.t.logpdf(y, df=2 * alpha, loc=gamma, scale=scale).sum(1).mean()
+    assert losses.nig_nll(gamma, nu, alpha, beta, y).item() == pytest.approx(expected, abs=1e-12)
+    penalty = ((y - gamma).abs() * (2 * nu + alpha)).sum(1).mean()
+    assert losses.nig_regulariser(gamma, nu, alpha, y).item() == pytest.approx(penalty.item())
+
+
+def test_the_density_printed_in_the_equivariance_paper_does_not_integrate_to_one() -> None:
+    sigma, freedom = 4.0, 5.0
+    t = torch.linspace(-4000, 4000, 2_000_001, dtype=torch.float64)
+    constant = math.gamma((freedom + 1) / 2) / (
+        math.sqrt(math.pi * freedom * sigma) * math.gamma(freedom / 2)
+    )
+    printed = constant * (1 + (t / sigma) ** 2 / freedom) ** (-(freedom + 1) / 2)
+    assert torch.trapezoid(printed, t).item() == pytest.approx(2.0, rel=1e-3)  # sqrt(sigma)
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 3)])
+def test_gaussian_nll_is_scipys_normal(shape: tuple[int, ...]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    mean, y = torch.randn(2, *shape, generator=generator, dtype=torch.float64)
+    variance = 0.1 + torch.rand(*shape, generator=generator, dtype=torch.float64)
+    expected = -stats.norm.logpdf(y, loc=mean, scale=variance.sqrt()).reshape(6, -1).sum(1).mean()
+    assert losses.gaussian_nll(mean, variance, y).item() == pytest.approx(expected, abs=1e-12)
+    assert losses.beta_nll(mean, variance, y, beta=0.0).item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_one_variance_can_serve_a_whole_vector() -> None:
+    mean, y = torch.zeros(4, 2), torch.ones(4, 2)
+    one, both = torch.full((4, 1), 2.0), torch.full((4, 2), 2.0)
+    assert losses.gaussian_nll(mean, one, y) == losses.gaussian_nll(mean, both, y)
+
+
+def test_beta_one_gives_the_mean_the_gradient_of_the_squared_error() -> None:
+    mean = torch.zeros(5, requires_grad=True)
+    variance = torch.tensor([0.1, 1.0, 2.0, 5.0, 9.0], requires_grad=True)
+    y = torch.arange(5.0)
+    loss = losses.beta_nll(mean, variance, y, beta=1.0)
+    (gradient,) = torch.autograd.grad(loss, mean, retain_graph=True)
+    torch.testing.assert_close(gradient, -y / 5)
+    (by_variance,) = torch.autograd.grad(loss, variance)
+    torch.testing.assert_close(by_variance, (1 - y**2 / variance.detach()) / 2 / 5)
+
+
+def test_regression_losses_refuse_what_does_not_fit() -> None:
+    y = torch.zeros(4)
+    with pytest.raises(InputError, match=r"^variance"):
+        losses.gaussian_nll(y, torch.ones(3), y)
+    with pytest.raises(InputError, match=r"^mean"):
+        losses.gaussian_nll(torch.zeros(4, 2), torch.ones(4), y)
+    with pytest.raises(InputError, match=r"^variance.*positive"):
+        losses.beta_nll(y, y, y)
+    with pytest.raises(InputError, match=r"^beta"):
+        losses.beta_nll(y, y + 1, y, beta=2.0)
+    with pytest.raises(InputError, match=r"^nu.*positive"):
+        losses.nig_nll(y, y - 1, y + 2, y + 1, y)
+    with pytest.raises(InputError, match=r"^target"):
+        losses.gaussian_nll(torch.tensor(0.0), torch.tensor(1.0), torch.tensor(0.0))
+
+
+def test_without_a_process_group_gathering_changes_nothing() -> None:
+    logits, labels = batch()
+    gathered = losses.gather_across_ranks(logits, labels)
+    assert gathered[0] is logits
+    assert gathered[1] is labels
+    with pytest.raises(InputError, match=r"^labels"):
+        losses.gather_across_ranks(logits, labels[:3])
+
+
+def test_loss_and_gradient_under_ddp_are_those_of_the_whole_batch(tmp_path: Path) -> None:
+    script = Path(__file__).with_name("losses_by_rank.py")
+    subprocess.run([sys.executable, script, tmp_path], check=True, timeout=120)
+    shared = load_file(tmp_path / "shared.safetensors")
+    inputs, labels = shared.pop("inputs"), shared.pop("labels")
+    compared = 0
+    for rank in range(2):
+        for key, found in load_file(tmp_path / f"{rank}.safetensors").items():
+            model = nn.Linear(6, 4).double()
+            model.load_state_dict(shared)
+            loss = CLASSIFICATION[key.split("/")[0]](model(inputs), labels)
+            loss.backward()
+            expected = loss.detach() if key.endswith("loss") else model.weight.grad
+            torch.testing.assert_close(found.squeeze(), expected, rtol=1e-11, atol=1e-15)
+            compared += 1
+    assert compared == 2 * 2 * 3 * 2
