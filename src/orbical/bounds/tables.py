@@ -7,7 +7,7 @@ different dimensions, which mixes units; masses do not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -223,6 +223,39 @@ class OrbitTable:
         for number, some in enumerate(orbits):
             ids[np.asarray(some, dtype=np.int64)] = number
         return cls.from_labels(ids, label, **answers)
+
+    @classmethod
+    def from_scan(
+        cls,
+        scan: Any,
+        model: str | None = None,
+        *,
+        orbit: Any | None = None,
+        limit: float = INVARIANCE_LIMIT,
+    ) -> OrbitTable:
+        """Make a table from a scan: confidences, predictions and the invariance defect of a model.
+
+        A scan does not know which samples share an orbit; that comes from matching, or from ids.
+        A model that is not invariant has no bounds of invariant models: what is bounded then is its
+        orbit average, and the table is marked `averaged`.
+
+        Args:
+            scan: an `orbical.Scan` of a classification task, or its dataset.
+            model: which model, if the scan holds several.
+            orbit: `[N]` ids, one for each sample; by default the scan's coordinate `orbit`.
+            limit: the invariance gap up to which the model counts as invariant.
+        """
+        from .scans import answers
+
+        found = answers(scan, model, orbit, limit)
+        table = cls.from_labels(
+            found.orbit,
+            found.label,
+            labels=found.labels,
+            confidence=found.confidence,
+            predicted=found.predicted,
+        )
+        return replace(table, invariance_gap=found.invariance_gap, averaged=found.averaged)
 
     @classmethod
     def from_permutations(cls, permutations: Any, label: Any, **answers: Any) -> OrbitTable:

@@ -1,0 +1,148 @@
+"""A scan gives answers, never orbits; a model that is not invariant is bounded by its average."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.bounds import OrbitTable, classification, match_orbits
+from orbical.errors import InputError
+
+
+class Flat(torch.nn.Module):
+    """A classifier that is not invariant."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(36, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 3 * self.layer(x.flatten(1))
+
+
+class Mean(torch.nn.Module):
+    """A classifier of the mean brightness: invariant under any move of pixels."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        brightness = x.double().mean((1, 2, 3))
+        return torch.stack([brightness * 4, brightness * 0 + 2, 3 - 4 * brightness], 1)
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+    """Pictures, some of them turned copies of others, with labels that disagree at times."""
+    rng = np.random.default_rng(0)
+    pictures = rng.random((10, 1, 6, 6))
+    which = rng.integers(0, 10, 40)
+    turned = [
+        np.rot90(pictures[w], k, (1, 2)) for w, k in zip(which, rng.integers(0, 4, 40), strict=True)
+    ]
+    x = torch.from_numpy(np.stack(turned).astype(np.float32))
+    return x, torch.from_numpy(rng.integers(0, 3, 40)), which
+
+
+def scan_of(model: torch.nn.Module, world: tuple, **options: object) -> object:
+    torch.manual_seed(0)
+    x, y, _ = world
+    return ob.scan(
+        {"only": model},
+        (x, y),
+        group=ob.groups.cyclic(4),
+        task=ob.tasks.Classification(),
+        progress=False,
+        **options,
+    )
+
+
+def test_a_scan_alone_is_refused_with_the_reason(world: tuple) -> None:
+    with pytest.raises(InputError, match="every ceiling would be 1"):
+        OrbitTable.from_scan(scan_of(Mean(), world))
+
+
+def test_an_invariant_model_is_bounded_as_it_is(world: tuple) -> None:
+    x, _, which = world
+    scan = scan_of(Mean(), world)
+    orbit = match_orbits(x.numpy(), scan.group, action=ob.actions.Images()).orbit
+    assert ((orbit[:, None] == orbit) == (which[:, None] == which)).all()
+    table = OrbitTable.from_scan(scan, orbit=orbit)
+    assert not table.averaged
+    assert table.invariance_gap < 1e-5
+    assert table.mass.shape[1] == 3
+    confidence, correct = (scan.data[name].values[0, :, 0] for name in ("confidence", "correct"))
+    bounds = classification(table, bins=15)
+    ece = float(ob.calibration.ece(confidence, correct, bins=15))
+    assert float(bounds["ece"]) == pytest.approx(ece, abs=1e-4)
+    assert bounds.about["invariance_gap"] == table.invariance_gap
+    assert float(bounds["sharp_lower"]) <= ece + 1e-4 <= float(bounds["sharp_upper"]) + 2e-4
+    assert table.accuracy <= table.accuracy_ceiling < 1
+
+
+@pytest.mark.parametrize("options", [{"keep": "probabilities"}, {}])
+def test_a_model_that_is_not_invariant_is_bounded_by_its_orbit_average(
+    world: tuple, options: dict
+) -> None:
+    which = world[2]
+    scan = scan_of(Flat(), world, keep="probabilities")
+    kept = scan.data if options else scan.data.drop_vars("probabilities")
+    table = OrbitTable.from_scan(kept, orbit=which)
+    assert table.averaged
+    assert table.invariance_gap > 0.01
+    assert classification(table).about["averaged"]
+    mean = scan.data["probabilities"].values[0].mean(1)
+    for row, picture in enumerate(np.unique(which)):
+        expected = mean[which == picture].mean(0)
+        assert table.confidence[row] == pytest.approx(expected.max(), abs=1e-5)
+        assert table.predicted[row] == expected.argmax()
+
+
+def test_without_probabilities_a_model_that_is_not_invariant_is_refused(world: tuple) -> None:
+    scan = scan_of(Flat(), world)
+    bare = scan.data.drop_vars("consensus")
+    with pytest.raises(
+        InputError, match=r"the model is not invariant \(gap .*keep='probabilities'"
+    ):
+        OrbitTable.from_scan(bare, orbit=world[2])
+    with pytest.raises(InputError, match="whether the model is invariant is not known"):
+        OrbitTable.from_scan(bare.drop_vars("invariance_gap"), orbit=world[2])
+
+
+def test_the_gap_is_measured_from_probabilities_where_it_is_not_stored(world: tuple) -> None:
+    scan = scan_of(Flat(), world, keep="probabilities")
+    stored = OrbitTable.from_scan(scan, orbit=world[2]).invariance_gap
+    bare = scan.data.drop_vars("invariance_gap")
+    assert OrbitTable.from_scan(bare, orbit=world[2]).invariance_gap == pytest.approx(stored, 1e-4)
+
+
+def test_orbits_may_be_stored_with_the_scan(world: tuple) -> None:
+    data = scan_of(Mean(), world).data.assign_coords(orbit=("sample", world[2]))
+    assert len(OrbitTable.from_scan(data).mass) == len(np.unique(world[2]))
+
+
+def test_scans_that_cannot_serve_are_refused(world: tuple) -> None:
+    data = scan_of(Mean(), world).data
+    with pytest.raises(InputError, match="model: unknown name 'onli'; did you mean 'only'"):
+        OrbitTable.from_scan(data, "onli", orbit=world[2])
+    with pytest.raises(InputError, match="orbit: expected one id for each of 40 samples"):
+        OrbitTable.from_scan(data, orbit=[0, 1])
+    with pytest.raises(InputError, match="scan: has no labels"):
+        OrbitTable.from_scan(data.drop_vars("label"), orbit=world[2])
+    with pytest.raises(InputError, match="scan: has no 'confidence'"):
+        OrbitTable.from_scan(data.drop_vars("confidence"), orbit=world[2])
+    with pytest.raises(InputError, match="scan: is not complete"):
+        OrbitTable.from_scan(data.assign(confidence=data["confidence"] * np.nan), orbit=world[2])
+
+
+def test_one_of_several_models_must_be_named(world: tuple) -> None:
+    x, y, which = world
+    scan = ob.scan(
+        {"a": Mean(), "b": Mean()},
+        (x, y),
+        group=ob.groups.cyclic(4),
+        task=ob.tasks.Classification(),
+        progress=False,
+    )
+    with pytest.raises(InputError, match=r"model: the scan holds \['a', 'b'\]; name one"):
+        OrbitTable.from_scan(scan, orbit=which)
+    assert OrbitTable.from_scan(scan, "b", orbit=which).predicted is not None
