@@ -20,8 +20,10 @@ from .classification_bounds import (
     hoeffding_deviation,
     worst_predictions,
 )
+from .comparison import Candidate, Comparison, compare_groups
 from .fibres import Fibres, fibres_from_errors
 from .matching import Orbits, elements_between, match_orbits, orbits_of_permutations
+from .pointwise import Density, Taxonomy, confidence_density, taxonomy
 from .regression_bounds import best_equivariant, gence_of, regression
 from .tables import OrbitTable
 from .values import ValueTable
@@ -29,12 +31,18 @@ from .values import ValueTable
 __all__ = [
     "Bound",
     "Bounds",
+    "Candidate",
+    "Comparison",
+    "Density",
     "Fibres",
     "OrbitTable",
     "Orbits",
+    "Taxonomy",
     "ValueTable",
     "best_equivariant",
     "classification",
+    "compare_groups",
+    "confidence_density",
     "elements_between",
     "fibres_from_errors",
     "forced_overconfidence",
@@ -45,5 +53,6 @@ __all__ = [
     "normalise",
     "orbits_of_permutations",
     "regression",
+    "taxonomy",
     "worst_predictions",
 ]

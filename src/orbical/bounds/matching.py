@@ -174,6 +174,7 @@ class Mover:
         self.action.check(group, self._x)
         self.group = group
         self.flat = array.reshape(len(array), -1)
+        self.shape = array.shape[1:]
 
     def images(self, rows: slice) -> Array:
         """Return `[K, n, D]`, the images of some rows under every element."""

@@ -1,0 +1,238 @@
+"""Where a symmetry is correct, incorrect or extrinsic, point by point and element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..errors import InputError
+from . import checks
+from .matching import Mover
+
+if TYPE_CHECKING:
+    from ..groups import Group
+
+Array = np.ndarray
+KINDS = ("correct", "incorrect", "extrinsic")
+
+
+@dataclass(frozen=True)
+class Density:
+    """A support: where the density of the data, counted in balls, reaches a threshold.
+
+    The density at x is the share of samples within `bandwidth` of x, over the ball's volume.
+
+    >>> Density(threshold=0.1, bandwidth=0.5)
+    Density(threshold=0.1, bandwidth=0.5)
+    """
+
+    threshold: float
+    bandwidth: float
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "bandwidth"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise InputError(f"support: expected a {name} > 0, got {value!r}")
+
+
+Support = float | Density | Callable[[Array], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Taxonomy:
+    """The kind of equivariance at each (element, sample): 0 correct, 1 incorrect, 2 extrinsic.
+
+    Attributes:
+        kind: `[K, N]`.
+        weights: `[K]`, of the group's elements.
+        mass: `[N]`, of the samples.
+    """
+
+    kind: Array
+    weights: Array
+    mass: Array
+
+    def totals(self) -> dict[str, float]:
+        """The share of each kind over samples and elements; they sum to 1."""
+        return dict(zip(KINDS, (self.mass @ self.by_sample()).tolist(), strict=True))
+
+    def by_sample(self) -> Array:
+        """`[N, 3]`, the share of each kind along the orbit of a sample: a map of the data."""
+        return np.stack([self.weights @ (self.kind == k) for k in range(3)], axis=1)
+
+    def by_element(self) -> Array:
+        """`[K, 3]`, the share of each kind over the samples, for each element."""
+        return np.stack([(self.kind == k) @ self.mass for k in range(3)], axis=1)
+
+
+def taxonomy(
+    x: Any,
+    truth: Any,
+    group: Group,
+    *,
+    support: Support,
+    action: Any | None = None,
+    function: Callable[[Array], Array] | None = None,
+    representation: Any | None = None,
+    tolerance: float = 1e-6,
+    mass: Any | None = None,
+) -> Taxonomy:
+    """Tell at each sample x and element g whether equivariance is correct, incorrect or extrinsic.
+
+    With f the truth (P1 Definition 2, after Wang et al.): extrinsic where g x is outside the
+    support; otherwise correct where f(g x) = g f(x), incorrect where not. What counts as support
+    must be said, since a finite sample has none of its own.
+
+    Args:
+        x: `[N, d]` points (or whatever `action` moves).
+        truth: `[N]` labels, or `[N, D]` values.
+        group: the symmetry.
+        support: a distance (g x is inside when a sample is that near), a `Density`, or a function
+            from points `[M, ...]`, shaped as x is, to booleans `[M]`.
+        action: how the group moves `x`; `orbical.actions.Points()` by default.
+        function: f itself, from points `[M, ...]` to `[M]` or `[M, D]`; by default f(g x) is that
+            of the sample nearest to g x.
+        representation: `[K, D, D]`, how the elements move values; labels stay as they are.
+        tolerance: how far f(g x) may be from g f(x) for values; labels must be equal.
+        mass: `[N]`, the probability of each sample; equal by default.
+
+    >>> from orbical.groups import cyclic
+    >>> x = [[1.0, 0.0], [-1.0, 0.0], [3.0, 0.0]]
+    >>> taxonomy(x, [0, 1, 0], cyclic(2), support=0.1).kind
+    array([[0, 0, 0],
+           [1, 1, 2]], dtype=int8)
+    """
+    mover = Mover(x, group, action)
+    size = len(mover.flat)
+    values, moved = _truth(truth, representation, size, len(group))
+    inside = _support(support, mover)
+    tree = cKDTree(mover.flat) if function is None else None
+    kind = np.empty((len(group), size), dtype=np.int8)
+    for rows, images in mover.blocks():
+        flat = images.reshape(-1, images.shape[-1])
+        if function is not None:
+            there = np.asarray(function(flat.reshape(-1, *mover.shape)), dtype=np.float64)
+            there = there.reshape(len(group), images.shape[1], -1)
+        else:
+            assert tree is not None
+            distance, nearest = (a.reshape(images.shape[:2]) for a in tree.query(flat))
+            # A point that stays in place keeps its own label, not that of a twin in the same place.
+            own = np.linalg.norm(images - mover.flat[rows], axis=-1) <= distance + 1e-12
+            nearest = np.where(own, np.arange(size)[rows], nearest)
+            there = values[nearest]
+        expected = moved(rows)
+        agrees = np.abs(there - expected).max(-1) <= tolerance
+        present = inside(flat).reshape(images.shape[:2])
+        kind[:, rows] = np.where(present, np.where(agrees, 0, 1), 2)
+    return Taxonomy(kind, np.asarray(group.weights), checks.sample_mass(mass, size))
+
+
+def _truth(
+    truth: Any, representation: Any | None, size: int, elements: int
+) -> tuple[Array, Callable[[slice], Array]]:
+    values = np.asarray(truth, dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or len(values) != size:
+        raise InputError(
+            f"truth: expected [sample] labels or [sample, D] values for {size} samples, got shape "
+            f"{list(np.asarray(truth).shape)}"
+        )
+    if representation is None:
+        return values, lambda rows: values[rows][None]
+    matrices = np.asarray(representation, dtype=np.float64)
+    if matrices.shape != (elements, values.shape[1], values.shape[1]):
+        raise InputError(
+            f"representation: expected shape [{elements}, {values.shape[1]}, {values.shape[1]}], "
+            f"got {list(matrices.shape)}"
+        )
+    return values, lambda rows: np.einsum("kij,nj->kni", matrices, values[rows])
+
+
+def _support(support: Support, mover: Mover) -> Callable[[Array], Array]:
+    """Turn a support of any kind into a function from flat points `[M, D]` to booleans `[M]`."""
+    if callable(support):
+        shape = mover.shape
+
+        def given(flat: Array) -> Array:
+            answer = np.asarray(support(flat.reshape(-1, *shape)))
+            if answer.shape != (len(flat),) or answer.dtype != bool:
+                raise InputError(
+                    "support: expected the function to answer booleans, one for each point; got "
+                    f"shape {list(answer.shape)} and dtype {answer.dtype}"
+                )
+            return answer
+
+        return given
+    tree = cKDTree(mover.flat)
+    if isinstance(support, Density):
+        size, dimensions = mover.flat.shape
+        ball = math.pi ** (dimensions / 2) / math.gamma(dimensions / 2 + 1)
+        least = support.threshold * size * ball * support.bandwidth**dimensions
+
+        def dense(flat: Array) -> Array:
+            count = tree.query_ball_point(flat, support.bandwidth, return_length=True)
+            return np.asarray(count) >= least
+
+        return dense
+    if isinstance(support, bool) or not isinstance(support, int | float) or not support > 0:
+        raise InputError(
+            f"support: expected a distance > 0, a Density or a function of points, got {support!r}"
+        )
+
+    def near(flat: Array) -> Array:
+        return tree.query(flat, distance_upper_bound=support * (1 + 1e-12))[0] < np.inf
+
+    return near
+
+
+def confidence_density(
+    confidence: Any, at: Any, *, window: float, mass: Any | None = None, correct: Any | None = None
+) -> tuple[Array, Array | None]:
+    """Return the windowed density r(p) of the confidence, and Acc_p in the same window.
+
+    P1 Eq. 2 with a finite epsilon: the mass with `|h_P - p| < window`, over the length of that
+    window inside [0, 1]; Acc_p is the share of it that is correct, NaN where there is none.
+
+    Args:
+        confidence: `[N]` in [0, 1].
+        at: `[P]` values p.
+        window: epsilon, in (0, 1].
+        mass: `[N]`; equal by default.
+        correct: `[N]`, if the accuracy is wanted.
+
+    >>> density, accuracy = confidence_density([0.1, 0.9], [0.1, 0.5], window=0.2, correct=[1, 0])
+    >>> density.round(3), accuracy
+    (array([1.667, 0.   ]), array([ 1., nan]))
+    """
+    values = checks.numbers("confidence", confidence, "sample")
+    checks.probabilities("confidence", values)
+    p = checks.numbers("at", at, "value")
+    checks.probabilities("at", p)
+    if not 0 < window <= 1:
+        raise InputError(f"window: expected a half-width in (0, 1], got {window!r}")
+    weight = checks.sample_mass(mass, len(values))
+    order = np.argsort(values, kind="stable")
+    low = np.searchsorted(values[order], p - window, side="right")
+    high = np.searchsorted(values[order], p + window, side="left")
+
+    def within(weights: Array) -> Array:
+        total = np.concatenate([[0.0], np.cumsum(weights[order])])
+        return total[high] - total[low]
+
+    length = np.minimum(1, p + window) - np.maximum(0, p - window)
+    inside = within(weight)
+    if correct is None:
+        return inside / length, None
+    right = checks.numbers("correct", correct, "sample")
+    if len(right) != len(values):
+        raise InputError(f"correct: expected one for each of {len(values)} samples")
+    filled = inside > 0
+    accuracy = np.full(len(p), np.nan)
+    accuracy[filled] = within(weight * right)[filled] / inside[filled]
+    return inside / length, accuracy
