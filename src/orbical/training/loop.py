@@ -1,0 +1,260 @@
+"""A plain training loop: epochs, progress, early stopping, checkpoints, resume."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from orbical.errors import InputError
+from orbical.trees import tree_map
+
+from . import checkpoints
+from .objectives import Objective, likelihood
+
+Scores = dict[str, float]
+
+
+@dataclass
+class History:
+    """What each epoch gave: `rows` of scores, the best epoch, and whether patience ran out."""
+
+    rows: list[Scores] = field(default_factory=list)
+    best_epoch: int | None = None
+    stopped_early: bool = False
+
+    def column(self, name: str) -> list[float]:
+        """One score over the epochs in which it was measured."""
+        return [row[name] for row in self.rows if name in row]
+
+
+def fit(
+    model: nn.Module,
+    batches: Iterable[Any],
+    *,
+    optimiser: Optimizer,
+    epochs: int,
+    objective: Objective = likelihood,
+    scheduler: LRScheduler | None = None,
+    validate: Callable[[nn.Module, int], Scores] | None = None,
+    monitor: str = "loss",
+    patience: int | None = None,
+    checkpoint: str | Path | None = None,
+    generators: Sequence[torch.Generator] = (),
+    autocast: torch.dtype | None = None,
+    progress: bool = False,
+) -> History:
+    """Train a model, epoch by epoch, and continue a killed run where it stopped.
+
+    With `checkpoint` the state after each epoch (weights, optimiser, scheduler, random states,
+    history) goes to `last.safetensors` in that folder, and the run resumes from it if it is
+    there. On a CPU the resumed run equals the uninterrupted one bit for bit, provided that the
+    loaders draw from the global random states or from `generators`.
+
+    Args:
+        model: on the device where it is to be trained; batches are moved there.
+        batches: a loader that gives what `objective` takes: `(inputs, labels)`, or pairs of those
+            from `interleave`.
+        optimiser: of the model's parameters.
+        epochs: passes over `batches`, in all (a resumed run does the remaining ones).
+        objective: the loss of the model on a batch.
+        scheduler: stepped after each epoch.
+        validate: called after each epoch, in evaluation mode and without gradients, with the
+            model and the epoch's number (from 1); gives scores for the history, `{}` for none.
+        monitor: the score that is to fall: `"loss"` (mean training loss) or one of `validate`'s.
+        patience: epochs without a new lowest `monitor` after which to stop; the model then has
+            the weights of its best epoch, also when all epochs were done. None trains to the end.
+        checkpoint: a folder, or None.
+        generators: the loaders' own random generators, saved with the checkpoint.
+        autocast: dtype of mixed precision, for example `torch.bfloat16`, or None.
+        progress: show a progress bar (rich).
+
+    Returns:
+        The history: for each epoch `epoch`, `loss`, and what `validate` gave.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> inputs = torch.randn(64, 2)
+        >>> batches = [(inputs, (inputs[:, 0] > 0).long())]
+        >>> model = nn.Linear(2, 2)
+        >>> history = fit(model, batches, optimiser=torch.optim.Adam(model.parameters()), epochs=3)
+        >>> history.rows[2]["loss"] < history.rows[0]["loss"]
+        True
+    """
+    _check(model, batches, epochs, monitor, validate, patience)
+    device = next(model.parameters()).device
+    last = None if checkpoint is None else Path(checkpoint) / "last.safetensors"
+    best: dict[str, Tensor] | None = None
+    history = History()
+    if last is not None and last.is_file():
+        history, best = _resume(last, model, optimiser, scheduler, generators, device)
+    with _bar(progress, epochs, batches) as advance:
+        for epoch in range(len(history.rows) + 1, epochs + 1):
+            if history.stopped_early:
+                break
+            scores: Scores = {"epoch": epoch}
+            scores["loss"] = _one_epoch(
+                model, batches, objective, optimiser, device, autocast, advance
+            )
+            if scheduler is not None:
+                scheduler.step()
+            if validate is not None:
+                scores |= _validated(model, epoch, validate)
+            history.rows.append(scores)
+            if patience is not None:
+                best = _keep_best(model, history, monitor, patience, best)
+            if last is not None:
+                _save(last, model, optimiser, scheduler, generators, history, best)
+    if best is not None:
+        model.load_state_dict(best)
+    return history
+
+
+def _check(
+    model: nn.Module,
+    batches: Iterable[Any],
+    epochs: int,
+    monitor: str,
+    validate: Callable[[nn.Module, int], Scores] | None,
+    patience: int | None,
+) -> None:
+    if next(model.parameters(), None) is None:
+        raise InputError("model: it has no parameters; expected a model to train")
+    if isinstance(batches, Sized) and len(batches) == 0:
+        raise InputError("batches: the loader is empty; expected at least one batch")
+    if epochs < 1:
+        raise InputError(f"epochs: got {epochs}, expected at least 1")
+    if patience is not None and patience < 1:
+        raise InputError(f"patience: got {patience}, expected at least 1, or None")
+    if monitor != "loss" and validate is None:
+        raise InputError(f"monitor: got {monitor!r} without validate; expected 'loss'")
+
+
+def _one_epoch(
+    model: nn.Module,
+    batches: Iterable[Any],
+    objective: Objective,
+    optimiser: Optimizer,
+    device: torch.device,
+    autocast: torch.dtype | None,
+    advance: Callable[[], None],
+) -> float:
+    model.train()
+    # Summed on the device: reading each loss would make the host wait for every step.
+    total, count = torch.zeros((), dtype=torch.float64, device=device), 0
+    for batch in batches:
+        moved = tree_map(
+            lambda leaf: leaf.to(device, non_blocking=True) if isinstance(leaf, Tensor) else leaf,
+            batch,
+        )
+        precision = nullcontext() if autocast is None else torch.autocast(device.type, autocast)
+        with precision:
+            loss = objective(model, moved)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+        total += loss.detach()
+        count += 1
+        advance()
+    if count == 0:
+        raise InputError("batches: the loader gave no batch; expected one that can be read again")
+    return float(total) / count
+
+
+def _validated(
+    model: nn.Module, epoch: int, validate: Callable[[nn.Module, int], Scores]
+) -> Scores:
+    model.eval()
+    with torch.no_grad():
+        scores = validate(model, epoch)
+    model.train()
+    return scores
+
+
+def _keep_best(
+    model: nn.Module,
+    history: History,
+    monitor: str,
+    patience: int,
+    best: dict[str, Tensor] | None,
+) -> dict[str, Tensor] | None:
+    row = history.rows[-1]
+    if monitor not in row:
+        raise InputError(f"monitor: validate gave no {monitor!r}; it gave {sorted(row)}")
+    lowest = (
+        math.inf if history.best_epoch is None else history.rows[history.best_epoch - 1][monitor]
+    )
+    if row[monitor] < lowest:
+        history.best_epoch = len(history.rows)
+        return {name: value.detach().clone() for name, value in model.state_dict().items()}
+    history.stopped_early = len(history.rows) - (history.best_epoch or 0) >= patience
+    return best
+
+
+def _save(
+    path: Path,
+    model: nn.Module,
+    optimiser: Optimizer,
+    scheduler: LRScheduler | None,
+    generators: Sequence[torch.Generator],
+    history: History,
+    best: dict[str, Tensor] | None,
+) -> None:
+    checkpoints.save(
+        path,
+        {
+            "model": model.state_dict(),
+            "optimiser": optimiser.state_dict(),
+            "scheduler": None if scheduler is None else scheduler.state_dict(),
+            "random": checkpoints.random_state(generators),
+            "rows": history.rows,
+            "best_epoch": history.best_epoch,
+            "stopped_early": history.stopped_early,
+            "best": best,
+        },
+    )
+
+
+def _resume(
+    path: Path,
+    model: nn.Module,
+    optimiser: Optimizer,
+    scheduler: LRScheduler | None,
+    generators: Sequence[torch.Generator],
+    device: torch.device,
+) -> tuple[History, dict[str, Tensor] | None]:
+    state = checkpoints.load(path)
+    try:
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+    except (RuntimeError, ValueError) as other:
+        raise InputError(
+            f"checkpoint: {str(path)!r} is of another model or optimiser ({other}); "
+            "expected the same, or an empty folder"
+        ) from other
+    if scheduler is not None and state["scheduler"] is not None:
+        scheduler.load_state_dict(state["scheduler"])
+    checkpoints.set_random_state(state["random"], generators)
+    best = state["best"] and {name: value.to(device) for name, value in state["best"].items()}
+    return History(state["rows"], state["best_epoch"], state["stopped_early"]), best
+
+
+@contextmanager
+def _bar(show: bool, epochs: int, batches: Iterable[Any]) -> Iterator[Callable[[], None]]:
+    if not show:
+        yield lambda: None
+        return
+    from rich.progress import Progress  # here: machines that only train may not have it
+
+    total = epochs * len(batches) if isinstance(batches, Sized) else None
+    with Progress() as bar:
+        task = bar.add_task("training", total=total)
+        yield lambda: bar.advance(task)

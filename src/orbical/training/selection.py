@@ -1,0 +1,67 @@
+"""Choosing lambda: the lowest calibration error that costs little accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from orbical.errors import InputError
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Selection(Generic[Key]):
+    """The chosen setting, its validation scores, and which settings were admissible."""
+
+    choice: Key
+    accuracy: float
+    ece: float
+    admissible: tuple[Key, ...]
+
+
+def select(
+    scores: Mapping[Key, tuple[float, float]],
+    *,
+    baseline_accuracy: float,
+    tolerance: float = 0.015,
+) -> Selection[Key]:
+    """Choose the setting of lowest ECE that gives up at most `tolerance` of accuracy.
+
+    Args:
+        scores: for each setting (a lambda, or any key) its accuracy and ECE on VALIDATION data,
+            both in 0..1.
+        baseline_accuracy: validation accuracy of the model trained with the likelihood alone.
+        tolerance: the largest loss of accuracy, 0.015 in the paper.
+
+    Returns:
+        The choice. Where no setting is admissible it is the most accurate one, and `admissible`
+        is empty: say so when you report it.
+
+    Example:
+        >>> scores = {0.6: (0.92, 0.040), 2.0: (0.91, 0.031), 6.0: (0.88, 0.012)}
+        >>> select(scores, baseline_accuracy=0.92).choice
+        2.0
+
+    Paper: ESD, section 5.2.
+    """
+    if not scores:
+        raise InputError("scores: got none, expected at least one setting")
+    if not 0 <= baseline_accuracy <= 1:
+        raise InputError(f"baseline_accuracy: got {baseline_accuracy}, expected a share in 0..1")
+    if not tolerance >= 0:
+        raise InputError(f"tolerance: got {tolerance}, expected a share that is not negative")
+    for key, (accuracy, ece) in scores.items():
+        if not (0 <= accuracy <= 1 and 0 <= ece <= 1):
+            raise InputError(
+                f"scores: {key!r} has accuracy {accuracy} and ECE {ece}; expected shares in 0..1"
+            )
+    # 1e-12: a loss of accuracy of exactly the tolerance is admissible whatever its rounding.
+    floor = baseline_accuracy - tolerance - 1e-12
+    admissible = tuple(key for key, (accuracy, _) in scores.items() if accuracy >= floor)
+    if admissible:
+        choice = min(admissible, key=lambda key: scores[key][1])
+    else:
+        choice = max(scores, key=lambda key: scores[key][0])
+    return Selection(choice, *scores[choice], admissible)
