@@ -1,0 +1,129 @@
+"""Classifiers of 32 x 32 images that train in seconds to minutes: LeNet-5 and a compact ResNet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from orbical.errors import InputError
+
+
+class LeNet5(nn.Module):
+    """LeNet-5 with ReLU and maximum pooling: two convolutions and three linear layers.
+
+    Args:
+        classes: number of classes.
+        channels: channels of the images, which are 32 x 32.
+
+    Example:
+        >>> import torch
+        >>> LeNet5()(torch.zeros(2, 1, 32, 32)).shape
+        torch.Size([2, 10])
+
+    Paper: LeCun et al. 1998; used for MNIST in the ESD paper, section 5.1.
+    """
+
+    def __init__(self, classes: int = 10, channels: int = 1) -> None:
+        super().__init__()
+        self.features = nn.Sequential(
+            *(nn.Conv2d(channels, 6, 5), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2)),
+        )
+        self.classify = nn.Sequential(
+            *(nn.Linear(16 * 5 * 5, 120), nn.ReLU()),
+            *(nn.Linear(120, 84), nn.ReLU()),
+            nn.Linear(84, classes),
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits `[n, classes]` of images `[n, channels, 32, 32]`."""
+        if images.shape[-2:] != (32, 32):
+            raise InputError(f"images: got {tuple(images.shape)}, expected [n, channels, 32, 32]")
+        return self.classify(self.features(images).flatten(1))
+
+
+class ResidualBlock(nn.Module):
+    """Two 3 x 3 convolutions with batch norm, added to the input (projected where shapes differ).
+
+    Args:
+        before: channels of the input.
+        after: channels of the output.
+        stride: of the first convolution.
+
+    Example:
+        >>> import torch
+        >>> ResidualBlock(8, 16, stride=2)(torch.zeros(1, 8, 4, 4)).shape
+        torch.Size([1, 16, 2, 2])
+
+    Paper: He et al. 2016, the basic block.
+    """
+
+    def __init__(self, before: int, after: int, stride: int) -> None:
+        super().__init__()
+        self.branch = nn.Sequential(
+            nn.Conv2d(before, after, 3, stride=stride, padding=1, bias=False),
+            *(nn.BatchNorm2d(after), nn.ReLU()),
+            nn.Conv2d(after, after, 3, padding=1, bias=False),
+            nn.BatchNorm2d(after),
+        )
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or before != after:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(before, after, 1, stride=stride, bias=False), nn.BatchNorm2d(after)
+            )
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Output `[n, after, h / stride, w / stride]` of input `[n, before, h, w]`."""
+        return functional.relu(self.branch(images) + self.shortcut(images))
+
+
+class CompactResNet(nn.Module):
+    """A residual network that halves the image early, so that its time goes into wide layers.
+
+    A 3 x 3 stem, then one group of basic blocks a width, each group halving the image, a global
+    average and a linear layer. With the default widths and one block a group it has 1.2 million
+    parameters and 45 million multiplications an image, a thirtieth of ResNet-50's on 32 x 32.
+
+    Args:
+        classes: number of classes.
+        channels: channels of the images.
+        widths: channels of the stem, then of each group.
+        blocks: basic blocks in each group.
+
+    Example:
+        >>> import torch
+        >>> CompactResNet(widths=(4, 8))(torch.zeros(2, 3, 32, 32)).shape
+        torch.Size([2, 10])
+
+    Paper: He et al. 2016; stands where the ESD paper has ResNet-50 for CIFAR-10.
+    """
+
+    def __init__(
+        self,
+        classes: int = 10,
+        channels: int = 3,
+        widths: Sequence[int] = (32, 64, 128, 256),
+        blocks: int = 1,
+    ) -> None:
+        super().__init__()
+        if len(widths) < 2 or blocks < 1:
+            raise InputError(
+                f"widths, blocks: got {tuple(widths)} and {blocks}; expected at least two widths "
+                "(the stem's and one group's) and at least one block"
+            )
+        layers: list[nn.Module] = [
+            nn.Conv2d(channels, widths[0], 3, padding=1, bias=False),
+            *(nn.BatchNorm2d(widths[0]), nn.ReLU()),
+        ]
+        for before, after in pairwise(widths):
+            layers.append(ResidualBlock(before, after, stride=2))
+            layers += [ResidualBlock(after, after, stride=1) for _ in range(blocks - 1)]
+        self.features = nn.Sequential(*layers)
+        self.classify = nn.Linear(widths[-1], classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits `[n, classes]` of images `[n, channels, h, w]`."""
+        return self.classify(self.features(images).mean(dim=(2, 3)))
