@@ -1,0 +1,108 @@
+"""Images on the device as bytes: splits, shuffled batches, crops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+PADDING = 4
+HELD_OUT = 0.1  # of the images for validation; of the rest for the calibration loss
+
+
+def as_images(pixels: Tensor) -> Tensor:
+    """Turn bytes `[n, h, w, c]` into images `[n, c, h, w]`, mean and standard deviation 0.5.
+
+    The memory stays channels-last, which is what fast convolutions want.
+
+    Example:
+        >>> as_images(torch.full((1, 1, 1, 1), 255, dtype=torch.uint8)).item()
+        1.0
+    """
+    return (pixels.float() / 127.5 - 1).permute(0, 3, 1, 2)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Pixels `[n, h, w, c]` as bytes and labels `[n]`, on one device."""
+
+    pixels: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+class Batches:
+    """A loader over a split that lives on the device: shuffled each time, optionally cropped.
+
+    A crop takes a random window of the image framed by 4 black pixels. The last, incomplete batch
+    is left out, so that every step has the batch size under study; a split smaller than a batch is
+    one batch.
+
+    Args:
+        split: the images.
+        batch: images in a batch.
+        generator: on the split's device; shuffles and crops.
+        crop: whether to crop.
+
+    Example:
+        >>> split = Split(torch.zeros(10, 8, 8, 3, dtype=torch.uint8), torch.arange(10))
+        >>> batches = Batches(split, 4, torch.Generator().manual_seed(0), crop=True)
+        >>> [images.shape for images, labels in batches]
+        [torch.Size([4, 3, 8, 8]), torch.Size([4, 3, 8, 8])]
+    """
+
+    def __init__(self, split: Split, batch: int, generator: torch.Generator, crop: bool) -> None:
+        self.split = split
+        self.batch = min(batch, len(split))
+        self.generator = generator
+        self.crop = crop
+        frame = (0, 0, PADDING, PADDING, PADDING, PADDING)
+        self.framed = functional.pad(split.pixels, frame) if crop else split.pixels
+
+    def __len__(self) -> int:
+        return len(self.split) // self.batch
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        device = self.split.labels.device
+        order = torch.randperm(len(self.split), generator=self.generator, device=device)
+        for start in range(0, len(self) * self.batch, self.batch):
+            chosen = order[start : start + self.batch]
+            yield as_images(self._pixels(chosen)), self.split.labels[chosen]
+
+    def _pixels(self, chosen: Tensor) -> Tensor:
+        if not self.crop:
+            return self.framed[chosen]
+        height, width = self.split.pixels.shape[1:3]
+        corner = torch.randint(
+            2 * PADDING + 1, (2, len(chosen), 1), generator=self.generator, device=chosen.device
+        )
+        rows = corner[0] + torch.arange(height, device=chosen.device)
+        columns = corner[1] + torch.arange(width, device=chosen.device)
+        return self.framed[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
+
+
+def partition(split: Split) -> dict[str, Split]:
+    """Cut the training images into `fit`, `calibration` and `validation`, the same for all seeds.
+
+    After one fixed shuffle, a tenth is for validation, and a tenth of the rest for the
+    calibration loss, as in the paper.
+
+    Example:
+        >>> parts = partition(Split(torch.zeros(100, 1, 1, 1, dtype=torch.uint8), torch.zeros(100)))
+        >>> {name: len(part) for name, part in parts.items()}
+        {'fit': 81, 'calibration': 9, 'validation': 10}
+    """
+    validation = round(HELD_OUT * len(split))
+    calibration = round(HELD_OUT * (len(split) - validation))
+    sizes = [len(split) - validation - calibration, calibration, validation]
+    order = torch.randperm(len(split), generator=torch.Generator().manual_seed(0))
+    parts = order.to(split.labels.device).split(sizes)
+    return {
+        name: Split(split.pixels[part], split.labels[part])
+        for name, part in zip(("fit", "calibration", "validation"), parts, strict=True)
+    }

@@ -1,0 +1,80 @@
+"""The results file: one line of JSON a finished configuration, and logits of one seed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from orbical.errors import InputError
+
+Row = dict[str, Any]
+
+
+class Results:
+    """Rows of a results file, and what was in it before; every new row is written at once.
+
+    Args:
+        path: the file, `.jsonl`; made if absent. Logits go to `outputs.npz` beside it.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as there:
+        ...     Results(Path(there) / "results.jsonl").add({"key": "a", "value": 1})
+        ...     len(Results(Path(there) / "results.jsonl").rows)
+        1
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: list[Row] = read(path) if path.is_file() else []
+        self.outputs = path.with_name("outputs.npz")
+
+    @property
+    def keys(self) -> set[str]:
+        """Keys of all rows."""
+        return {row["key"] for row in self.rows}
+
+    def add(self, row: Row) -> None:
+        """Append one row."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        self.rows.append(row)
+
+    def keep_logits(self, key: str, logits: Tensor) -> None:
+        """Add the logits of one run, in half precision, for figures."""
+        kept: dict[str, Any] = {}
+        if self.outputs.is_file():
+            with np.load(self.outputs) as arrays:
+                kept = dict(arrays)
+        kept[key] = logits.half().numpy()
+        np.savez(self.outputs, **kept)
+
+
+def read(path: Path) -> list[Row]:
+    """Read a results file; a last line cut off by a kill is left out.
+
+    Args:
+        path: the file.
+
+    Returns:
+        Its rows.
+    """
+    if not path.is_file():
+        raise InputError(f"results: there is no file {str(path)!r}")
+    rows: list[Row] = []
+    lines = path.read_text().splitlines()
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError as broken:
+            if number == len(lines):
+                break
+            raise InputError(
+                f"results: line {number} of {str(path)!r} is no JSON ({broken})"
+            ) from broken
+    return rows
