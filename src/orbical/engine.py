@@ -101,7 +101,8 @@ def scan(
             specs = array_specs(sweep, samples, target, probes)
             store = stores.create(path, header, specs, group)
             stack.enter_context(stores.locked(store))
-            _write_truth(store, samples, target, task)
+            for chunk in range(store.done.shape[1]):  # at once, so that a part can be judged too
+                _write_truth(store, chunk, target, task)
         _fill(store, sweep, samples, target, progress)
     return stores.Scan(store)
 
@@ -134,6 +135,7 @@ def _fill(
                     batch, truth, [names[m] for m in left], advance, rows.start
                 )
                 store.write("action_defect", chunk, _to_numpy(defect))
+                _write_truth(store, chunk, target, sweep.task)
                 _write_inputs(store, chunk, batch, sweep)
                 for model in left:
                     for name, values in summaries[names[model]].items():
@@ -210,8 +212,6 @@ def _write_inputs(store: Store, chunk: int, batch: Tree, sweep: Sweep) -> None:
             store.write(name, chunk, _to_numpy(leaf))
 
 
-def _write_truth(store: Store, samples: Samples, target: Tensor | None, task: Task) -> None:
-    if target is None:
-        return
-    for chunk in range(store.done.shape[1]):
+def _write_truth(store: Store, chunk: int, target: Tensor | None, task: Task) -> None:
+    if target is not None:
         store.write(task.truth_name, chunk, _to_numpy(target[store.rows(chunk)]))

@@ -8,6 +8,7 @@ and with a checksum. A run that was killed therefore loses at most the unit it w
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -247,12 +248,15 @@ def locked(store: Store) -> Iterator[None]:
     except ImportError:  # pragma: no cover - no such locks on this system
         yield
         return
-    with (store.path / ".lock").open("w") as file:
+    folder = os.open(store.path, os.O_RDONLY)
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise StoreError(f"{store.name} is being written by another scan") from None
         yield
+    finally:
+        os.close(folder)
 
 
 def _describe_group(group: Group) -> dict[str, Any]:

@@ -1,0 +1,168 @@
+"""Predictors: every kind of model behind one face, and left as it was found."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from orbical.errors import InputError, ModelError
+from orbical.predictors import FunctionPredictor, as_predictor, numpy_function
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.BatchNorm1d(16), torch.nn.Dropout(), torch.nn.Linear(16, 3)
+    )
+
+
+@pytest.fixture
+def images():
+    return torch.rand(5, 1, 4, 4, generator=torch.Generator().manual_seed(1))
+
+
+def answer(predictor, batch):
+    with predictor.ready(CPU):
+        return predictor(batch)
+
+
+def test_a_torch_module_runs_in_eval_mode_and_gets_its_modes_back(net, images):
+    net.train()
+    net[2].eval()  # a mixture of modes, as in fine-tuning
+    before = net[1].running_mean.clone()
+    predictor = as_predictor(net)
+    first, second = answer(predictor, images), answer(predictor, images)
+    assert torch.equal(first, second), "no dropout"
+    assert not first.requires_grad
+    assert torch.equal(net[1].running_mean, before), "batch statistics are not updated"
+    assert [module.training for module in net] == [True, True, False, True]
+    assert net.training
+
+
+def test_a_torch_module_is_restored_when_it_raises(net):
+    net.train()
+    predictor = as_predictor(net)
+    with pytest.raises(RuntimeError), predictor.ready(CPU):
+        predictor(torch.zeros(2, 3))
+    assert net.training
+
+
+def test_a_weight_changes_the_fingerprint(net):
+    predictor = as_predictor(net)
+    before = predictor.fingerprint()
+    assert before == as_predictor(net).fingerprint()
+    with torch.no_grad():
+        net[3].weight[0, 0] += 1e-3
+    assert predictor.fingerprint() != before
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_an_exported_program_answers_as_the_module(net, images, tmp_path, dynamic):
+    net.eval()
+    shapes = ({0: torch.export.Dim("batch")},) if dynamic else None
+    program = torch.export.export(net, (images[:2],), dynamic_shapes=shapes)
+    path = tmp_path / "net.pt2"
+    torch.export.save(program, path)
+    for source in (str(path), program):
+        predictor = as_predictor(source)
+        np.testing.assert_allclose(answer(predictor, images), net(images).detach(), atol=1e-6)
+        assert predictor.fingerprint() == as_predictor(source).fingerprint()
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_an_onnx_file_answers_as_the_module(net, images, tmp_path, dynamic):
+    net.eval()
+    path = tmp_path / "net.onnx"
+    shapes = ({0: torch.export.Dim("batch")},) if dynamic else None
+    torch.onnx.export(net, (images[:2],), path, dynamo=True, dynamic_shapes=shapes, verbose=False)
+    predictor = as_predictor(str(path))
+    np.testing.assert_allclose(answer(predictor, images), net(images).detach(), atol=1e-5)
+    assert predictor.fingerprint() == as_predictor(str(path)).fingerprint()
+
+
+def test_sklearn_classifiers_say_that_they_answer_probabilities(images):
+    flat = images.flatten(1).numpy()
+    classifier = LogisticRegression().fit(flat, [0, 1, 0, 1, 1])
+    predictor = as_predictor(classifier)
+    assert predictor.answers == "probabilities"
+    np.testing.assert_allclose(answer(predictor, images), classifier.predict_proba(flat))
+    regression = as_predictor(LinearRegression().fit(flat, np.arange(5.0)))
+    assert regression.answers is None
+    assert answer(regression, images).shape == (5,)
+
+
+def test_functions_on_torch_and_on_numpy_both_work(images):
+    def needs_torch(x):
+        return x.flatten(1).softmax(-1)
+
+    def needs_numpy(x):
+        assert isinstance(x, np.ndarray)
+        return x.reshape(len(x), -1)[:, :3]
+
+    assert answer(as_predictor(needs_torch), images).shape == (5, 16)
+    assert isinstance(answer(as_predictor(needs_numpy), images), torch.Tensor)
+    assert answer(numpy_function(needs_numpy), images).shape == (5, 3)
+    assert isinstance(as_predictor(needs_torch), FunctionPredictor)
+
+
+def test_jax_functions_work(images):
+    jnp = pytest.importorskip("jax.numpy", reason="jax is not installed")
+    predictor = as_predictor(lambda x: jnp.tanh(jnp.reshape(x, (len(x), -1))))
+    np.testing.assert_allclose(answer(predictor, images), images.flatten(1).tanh(), atol=1e-6)
+
+
+def test_a_function_that_fails_both_ways_shows_both_reasons(images):
+    def broken(x):
+        raise ZeroDivisionError("no")
+
+    with pytest.raises(ModelError, match=r"on torch arrays: ZeroDivisionError: no; on numpy"):
+        answer(as_predictor(broken), images)
+
+
+def test_import_paths_name_the_users_own_code(tmp_path, monkeypatch, images):
+    (tmp_path / "my_nets.py").write_text(
+        "import torch\nnet = torch.nn.Flatten()\nclass Box:\n    inner = net\n"
+        "def make():\n    return torch.nn.Flatten()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for text in ("my_nets:net", "my_nets:Box.inner", "my_nets:make()"):
+        predictor = as_predictor(text)
+        assert predictor.source == text
+        assert answer(predictor, images).shape == (5, 16)
+    with pytest.raises(InputError, match="did you mean 'net'"):
+        as_predictor("my_nets:nte")
+    with pytest.raises(InputError, match="an instance of it expected"):
+        as_predictor("my_nets:Box")
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "words"),
+    [
+        ("no_such_package.at_all:net", InputError, "cannot be imported"),
+        ("net.onnx", InputError, "there is no file"),
+        ("net", InputError, "package.module:attribute or a file"),
+        (":net", InputError, "package.module:attribute expected"),
+        (3, InputError, "a int given"),
+        (LogisticRegression(), InputError, "has not been fitted"),
+    ],
+)
+def test_models_that_are_none_are_refused(source, error, words):
+    with pytest.raises(error) as caught:
+        as_predictor(source)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["broken.onnx", "broken.pt2"])
+def test_files_that_are_no_models_are_refused(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"not a model")
+    with pytest.raises(ModelError, match="broken"):
+        as_predictor(str(path))

@@ -1,0 +1,216 @@
+"""The scan: what it stores equals what a plain loop computes; bad input is refused before work."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import InputError, ModelError
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
+
+
+@pytest.fixture(scope="module")
+def digits():
+    images, labels = ob.datasets.digits()
+    return images[:30], labels[:30]
+
+
+def scan(models, data, group="rotations:12", task="classification", **settings):
+    return ob.scan(models, data, group=group, task=task, progress=False, **settings)
+
+
+def test_a_scan_equals_a_plain_loop_over_samples_and_elements(net, digits):
+    images, labels = (torch.as_tensor(part) for part in digits)
+    result = scan(net, digits, keep=("probabilities", "outputs", "inputs"), batch_size=7)
+    group = ob.groups.rotations(12)
+    for sample in (0, 13, 29):
+        for element in (0, 5, 11):
+            moved = ob.actions.Images().apply(group, images[sample][None])[element]
+            logits = net(moved)[0].detach()
+            probabilities = logits.softmax(-1)
+            at = dict(model=0, sample=sample, element=element)
+            data = result.data.isel(at)
+            np.testing.assert_allclose(data["outputs"], logits, atol=1e-5)
+            np.testing.assert_allclose(data["probabilities"], probabilities, atol=1e-6)
+            np.testing.assert_allclose(data["score"], probabilities[labels[sample]], atol=1e-6)
+            np.testing.assert_allclose(data["confidence"], probabilities.max(), atol=1e-6)
+            assert int(data["predicted"]) == int(probabilities.argmax())
+            assert bool(data["correct"]) == (int(probabilities.argmax()) == int(labels[sample]))
+    np.testing.assert_array_equal(result.data["input"], images)
+    np.testing.assert_array_equal(result.data["label"], labels)
+    defect = ob.actions.Images().defect(group, images).T
+    np.testing.assert_allclose(result.data["action_defect"], defect, atol=1e-6)
+
+
+def test_the_batch_size_does_not_change_the_answers(net, digits):
+    whole = scan(net, digits, batch_size=10_000)
+    for size in (1, 5, 64):
+        other = scan(net, digits, batch_size=size)
+        np.testing.assert_allclose(other.data["score"], whole.data["score"], atol=1e-6)
+        np.testing.assert_allclose(
+            other.data["action_defect"], whole.data["action_defect"], atol=1e-6
+        )
+
+
+def test_several_models_share_one_pass_and_are_a_dimension(net, digits):
+    other = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    result = scan({"one": net, "two": other}, digits)
+    assert result.models == ["one", "two"]
+    alone = scan({"two": other}, digits)
+    np.testing.assert_array_equal(
+        result.data["score"].sel(model="two"), alone.data["score"].sel(model="two")
+    )
+
+
+def test_a_scan_without_labels_has_scores_against_the_consensus(net, digits):
+    result = scan(net, digits[0])
+    assert not result.labelled
+    assert "score" not in result.data
+    assert result.data["score_vs_consensus"].shape == (1, 30, 12)
+
+
+def test_running_out_of_memory_halves_the_batch_and_goes_on(digits):
+    sizes = []
+
+    def hungry(x):
+        sizes.append(len(x))
+        if len(x) > 20:
+            raise torch.OutOfMemoryError("too much")
+        return x.flatten(1)[:, :10]
+
+    model = ob.predictors.FunctionPredictor(hungry, on="torch")
+    result = scan(model, digits, batch_size=100)
+    reference = scan(lambda x: x.flatten(1)[:, :10], digits)
+    assert result.complete
+    assert max(sizes) == 90, "three elements of 30 samples"
+    assert sizes[-1] <= 20
+    np.testing.assert_allclose(result.data["score"], reference.data["score"], atol=1e-6)
+
+
+def test_memory_that_cannot_be_had_at_all_is_an_error(digits):
+    def hungry(x):
+        raise torch.OutOfMemoryError("too much")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        scan(ob.predictors.FunctionPredictor(hungry, on="torch"), digits)
+
+
+def test_preprocessing_comes_after_the_transformation(net, digits):
+    seen = []
+
+    def double(batch):
+        seen.append(batch.shape)
+        return 2 * batch
+
+    result = scan(net, digits, preprocess=double)
+    doubled = scan(net, (2 * torch.as_tensor(digits[0]), digits[1]))
+    np.testing.assert_allclose(result.data["score"], doubled.data["score"], atol=1e-6)
+    assert result.header["preprocess"].endswith("double")
+
+
+def test_a_model_that_answers_differently_each_time_is_reported(digits):
+    with pytest.warns(UserWarning, match="'noisy' answers the same batch differently"):
+        result = scan({"noisy": lambda x: torch.randn(len(x), 10)}, digits)
+    assert result.header["models"][0]["deterministic"] is False
+
+
+def test_probabilities_read_as_logits_are_reported(digits):
+    def softmax(x):
+        return x.flatten(1)[:, :10].softmax(-1)
+
+    with pytest.warns(UserWarning, match="if they are probabilities"):
+        scan(softmax, digits)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scan(softmax, digits, task=ob.tasks.Classification(answers="probabilities"))
+
+
+def test_sklearn_models_are_read_as_probabilities(digits):
+    from sklearn.linear_model import LogisticRegression
+
+    images, labels = (np.asarray(part) for part in digits)
+    model = LogisticRegression(max_iter=200).fit(images.reshape(30, -1), labels)
+    result = scan(model, (images, labels), group="cyclic:4")
+    upright = model.predict_proba(images.reshape(30, -1)).max(1)
+    np.testing.assert_allclose(result.data["confidence"][0, :, 0], upright, atol=1e-6)
+
+
+def test_dictionaries_of_fields_are_scanned():
+    def energy(batch):
+        return torch.cdist(batch["pos"], batch["pos"]).sum((1, 2)) * batch["charge"].sum(1)
+
+    data = {"pos": torch.randn(6, 4, 3), "charge": torch.ones(6, 4)}
+    task = ob.tasks.Regression(input={"pos": ob.actions.Points(), "charge": ob.actions.Trivial()})
+    result = scan(energy, (data, torch.zeros(6)), group="rotations3d:16", task=task)
+    assert float(result.data["invariance_gap"].max()) < 1e-3
+    assert result.data["mean"].shape == (1, 6, 16, 1)
+
+
+def test_torch_data_sets_and_memory_maps_are_data(net, digits, tmp_path):
+    reference = scan(net, digits)
+    dataset = torch.utils.data.TensorDataset(*(torch.as_tensor(part) for part in digits))
+    np.testing.assert_array_equal(scan(net, dataset).data["score"], reference.data["score"])
+    np.save(tmp_path / "x.npy", np.asarray(digits[0]))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    np.testing.assert_array_equal(
+        scan(net, (mapped, digits[1])).data["score"], reference.data["score"]
+    )
+
+
+def linear(x):
+    return x.flatten(1)[:, :10]
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        (dict(models=lambda x: x.flatten(1)[:, :1]), ModelError, "two or more classes"),
+        (dict(models=lambda x: x.flatten(1)[:3, :10]), ModelError, "3 answers given for 8 inputs"),
+        (dict(models=lambda x: linear(x) / 0), ModelError, "NaN or infinite output"),
+        (dict(models=lambda x: x @ x.new_zeros(3, 3)), ModelError, "raised for a batch"),
+        (dict(models={}), InputError, "models: none given"),
+        (dict(models={"": linear}), InputError, "a non-empty text"),
+        (dict(labels=torch.full((30,), 12)), InputError, "the model knows the classes 0 .. 9"),
+        (dict(labels=torch.zeros(29, dtype=torch.long)), InputError, "29 given for 30 samples"),
+        (dict(labels=torch.zeros(30)), InputError, "whole class indices"),
+        (dict(images=torch.zeros(0, 1, 8, 8), labels=[]), InputError, "no samples"),
+        (dict(images=torch.zeros(30, 1, 8, 9), group="cyclic:4"), InputError, "square"),
+        (dict(group="rotations3d:8"), InputError, "can be moved by plane"),
+        (dict(group="rotation:8"), InputError, "did you mean 'rotations'"),
+        (dict(task="clasification"), InputError, "did you mean 'classification'"),
+        (dict(keep="probability"), InputError, "did you mean 'probabilities'"),
+        (dict(batch_size=0), InputError, "batch_size: 0 given"),
+        (dict(device="tpu9"), InputError, "device: 'tpu9'"),
+    ],
+)
+def test_bad_input_is_refused_before_any_work(tmp_path, digits, settings, error, words):
+    images, labels = settings.pop("images", digits[0]), settings.pop("labels", digits[1])
+    out = tmp_path / "run.zarr"
+    with pytest.raises(error) as caught:
+        scan(settings.pop("models", linear), (images, labels), out=out, **settings)
+    assert words in str(caught.value)
+    assert not out.exists()
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+def test_a_nan_in_the_middle_names_model_sample_and_element(digits, tmp_path):
+    images = torch.as_tensor(digits[0]).clone()
+    images[17, 0, 0, 0] = 77
+
+    def fragile(x):
+        bad = (x.amax((1, 2, 3)) > 70)[:, None]
+        return torch.where(bad, torch.nan, linear(x))
+
+    with pytest.raises(
+        ModelError, match="'fragile': NaN or infinite output for sample 17 at angle"
+    ):
+        scan({"fragile": fragile}, (images, digits[1]), group="cyclic:12", out=tmp_path / "a.zarr")

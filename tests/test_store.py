@@ -1,0 +1,314 @@
+"""The store: nothing is lost on a kill, damage is found, another scan is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import Interrupted, StoreError
+
+
+@pytest.fixture(scope="module")
+def digits():
+    images, labels = ob.datasets.digits()
+    return images[:40], labels[:40]
+
+
+def linear(seed=0):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+
+
+def scan(models, data, out, **settings):
+    settings = {"group": "rotations:9", "task": "classification", "batch_size": 8} | settings
+    return ob.scan(models, data, out=out, progress=False, **settings)
+
+
+def content(path):
+    """All files of a store with their hashes, but for the record's time stamp."""
+    return {
+        str(file.relative_to(path)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and file.name != "zarr.json"
+    }
+
+
+SLOW = """
+import sys, time, torch, orbical as ob
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
+class Slow(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = net
+    def forward(self, x):
+        time.sleep(float(sys.argv[2]))
+        return self.net(x)
+torch.set_num_threads(1)
+images, labels = ob.datasets.digits()
+ob.scan({"slow": Slow()}, (images[:40], labels[:40]), group="rotations:9", task="classification",
+        batch_size=8, out=sys.argv[1], progress=False)
+print("finished", flush=True)
+"""
+
+
+def run_slow(path, pause):
+    return subprocess.Popen(
+        [sys.executable, "-c", SLOW, str(path), str(pause)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_until_some_units_are_done(path, process):
+    for _ in range(600):
+        time.sleep(0.05)
+        assert process.poll() is None, process.communicate()
+        if path.exists():
+            try:
+                if ob.load(path).share_done > 0.15:
+                    return
+            except StoreError:
+                pass
+    raise AssertionError("the scan did not start")
+
+
+def test_a_scan_killed_in_the_middle_continues_to_the_same_bits(tmp_path):
+    whole, broken = tmp_path / "whole.zarr", tmp_path / "broken.zarr"
+    first = run_slow(broken, 0.03)
+    wait_until_some_units_are_done(broken, first)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    before = ob.load(broken)
+    assert 0 < before.share_done < 1
+    assert not before.complete
+    finished = np.isfinite(before.data["score"].values).all((0, 2))
+    assert 0 < finished.sum() < 40, "unfinished samples read as missing"
+    again = run_slow(broken, 0)
+    assert "finished" in again.communicate(timeout=120)[0]
+    undisturbed = run_slow(whole, 0)
+    assert "finished" in undisturbed.communicate(timeout=120)[0]
+    assert ob.load(broken).complete
+    assert content(broken) == content(whole)
+
+
+def test_ctrl_c_says_how_to_go_on_and_loses_nothing(tmp_path):
+    path = tmp_path / "run.zarr"
+    process = run_slow(path, 0.03)
+    wait_until_some_units_are_done(path, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert "run the same scan again to go on" in errors
+    assert process.returncode != 0
+    assert ob.load(path).share_done > 0
+
+
+def test_interruption_in_memory_says_that_it_is_lost(digits):
+    calls = []
+
+    def interrupt(x):
+        calls.append(1)
+        if len(calls) > 10:
+            raise KeyboardInterrupt
+        return x.flatten(1)[:, :10]
+
+    with pytest.raises(Interrupted, match="in memory and is lost"):
+        scan(interrupt, digits, None)
+
+
+def test_a_finished_scan_is_not_computed_again(tmp_path, digits):
+    calls = []
+
+    class Counting(torch.nn.Module):
+        def forward(self, x):
+            calls.append(len(x))
+            return x.flatten(1)[:, :10]
+
+    scan(Counting(), digits, tmp_path / "run.zarr")
+    first = sum(calls)
+    scan(Counting(), digits, tmp_path / "run.zarr")
+    assert sum(calls) - first == 2 * 2 * 4, "only the probe asks again"
+
+
+def test_a_model_can_be_added_later(tmp_path, digits):
+    path = tmp_path / "run.zarr"
+    scan({"one": linear(1)}, digits, path)
+    both = scan({"two": linear(2)}, digits, path)
+    assert both.models == ["one", "two"]
+    assert both.complete
+    together = scan({"one": linear(1), "two": linear(2)}, digits, tmp_path / "other.zarr")
+    np.testing.assert_array_equal(both.data["score"], together.data["score"])
+    np.testing.assert_array_equal(both.data["consensus"], together.data["consensus"])
+
+
+def damage(path, variable, how):
+    files = [file for file in (path / variable / "c").rglob("*") if file.is_file()]
+    how(files[len(files) // 2])
+
+
+def flip_a_bit(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(bytes(content))
+
+
+def truncate(file):
+    file.write_bytes(file.read_bytes()[:-7])
+
+
+@pytest.mark.parametrize("variable", ["score", "correct", "consensus", "action_defect", "label"])
+@pytest.mark.parametrize("how", [flip_a_bit, truncate, Path.unlink])
+def test_damaged_units_are_found_and_computed_again(tmp_path, digits, variable, how):
+    path = tmp_path / "run.zarr"
+    reference = scan(linear(), digits, path)
+    expected = content(path)
+    values = reference.data[variable].values
+    damage(path, variable, how)
+    with pytest.warns(UserWarning, match="1 units were damaged and are computed again"):
+        again = scan(linear(), digits, path)
+    assert again.complete
+    assert content(path) == expected
+    np.testing.assert_array_equal(again.data[variable], values)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dict(group="rotations:10"), "another group: it holds spec rotations:9"),
+        (dict(data="other"), "another data"),
+        (dict(models={"model": linear(5)}), "another model under the name 'model'"),
+        (dict(models={"model": lambda x: x.flatten(1)[:, :10]}), "another model"),
+        (dict(keep="probabilities"), "another keep"),
+        (dict(task=ob.tasks.Classification(ob.actions.Images("bicubic"))), "another task"),
+        (dict(resume=False), "resume it or overwrite it"),
+    ],
+)
+def test_another_scan_is_refused_and_the_store_is_left_alone(tmp_path, digits, change, words):
+    path = tmp_path / "run.zarr"
+    scan(linear(), digits, path)
+    before = content(path)
+    data = (1 - digits[0], digits[1]) if change.pop("data", None) else digits
+    with pytest.raises(StoreError) as caught:
+        scan(change.pop("models", linear()), data, path, **change)
+    assert words in str(caught.value)
+    assert content(path) == before
+
+
+def test_functions_are_known_by_their_answers(tmp_path, digits):
+    path = tmp_path / "run.zarr"
+    scan(lambda x: x.flatten(1)[:, :10], digits, path)
+    scan(lambda x: x.flatten(1)[:, 0:10], digits, path)
+    with pytest.raises(StoreError, match="another model"):
+        scan(lambda x: x.flatten(1)[:, 10:20], digits, path)
+
+
+def test_overwrite_starts_anew(tmp_path, digits):
+    path = tmp_path / "run.zarr"
+    scan(linear(), digits, path)
+    assert scan(linear(3), digits, path, group="cyclic:4", overwrite=True).group.spec == "cyclic:4"
+
+
+def test_foreign_folders_are_neither_read_nor_deleted(tmp_path, digits):
+    foreign = tmp_path / "thesis"
+    foreign.mkdir()
+    (foreign / "chapter.tex").write_text("years of work")
+    for settings in (dict(), dict(overwrite=True)):
+        with pytest.raises(StoreError, match="not a store of orbical"):
+            scan(linear(), digits, foreign, **settings)
+    assert (foreign / "chapter.tex").read_text() == "years of work"
+    with pytest.raises(StoreError, match="not a store of orbical"):
+        ob.load(foreign)
+
+
+def test_half_written_and_unreadable_stores_are_explained(tmp_path, digits):
+    path = tmp_path / "run.zarr"
+    scan(linear(), digits, path)
+    shutil.copytree(path, tmp_path / "cut.zarr")
+    record = tmp_path / "cut.zarr" / "zarr.json"
+    record.write_text(record.read_text()[:100])
+    with pytest.raises(StoreError, match="damaged beyond reading"):
+        ob.load(tmp_path / "cut.zarr")
+    with pytest.raises(StoreError, match="there is no store"):
+        ob.load(tmp_path / "absent.zarr")
+
+
+def test_a_store_is_never_seen_half_made(tmp_path, digits, monkeypatch):
+    from orbical import store as stores
+
+    def fail(*arguments):
+        raise RuntimeError("pulled the plug")
+
+    monkeypatch.setattr(stores, "_describe_group", fail)
+    with pytest.raises(RuntimeError, match="pulled the plug"):
+        scan(linear(), digits, tmp_path / "run.zarr")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_scans_cannot_write_one_store(tmp_path, digits):
+    from orbical import store as stores
+
+    path = tmp_path / "run.zarr"
+    scan(linear(), digits, path)
+    with (
+        stores.locked(stores.open_store(path)),
+        pytest.raises(StoreError, match="being written by another scan"),
+    ):
+        scan(linear(), digits, path)
+
+
+def test_a_full_disk_keeps_what_is_done_and_says_so(tmp_path, digits):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = (
+        shutil.which("mount")
+        and os.geteuid() == 0
+        and (
+            subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)], capture_output=True
+            ).returncode
+            == 0
+        )
+    )
+    if not mounted:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        with pytest.raises(StoreError, match="no space left on the device"):
+            scan(linear(), digits, disk / "run.zarr", keep=("probabilities", "outputs"))
+        path = disk / "run.zarr"
+        done = ob.load(path).share_done if path.exists() else 0.0
+        subprocess.run(["mount", "-o", "remount,size=16M", str(disk)], check=True)
+        result = scan(linear(), digits, path, keep=("probabilities", "outputs"))
+        assert result.complete
+        assert done < 1
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
+
+
+def test_a_path_that_cannot_be_made_is_named(tmp_path, digits):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be made"):
+        scan(linear(), digits, tmp_path / "file" / "run.zarr")
+
+
+def test_a_scan_in_memory_and_on_disk_hold_the_same(tmp_path, digits):
+    on_disk = scan(linear(), digits, tmp_path / "run.zarr")
+    in_memory = scan(linear(), digits, None)
+    loaded = ob.load(tmp_path / "run.zarr")
+    for name in on_disk.data.data_vars:
+        np.testing.assert_array_equal(on_disk.data[name], in_memory.data[name])
+        np.testing.assert_array_equal(on_disk.data[name], loaded.data[name])
+    assert loaded.group.fingerprint() == ob.groups.rotations(9).fingerprint()
+    assert loaded.group.coords["angle"][1] == 40
+    assert loaded.group.layout.kind == "circle"
