@@ -1,0 +1,315 @@
+"""Maps of samples by how models respond along their orbits.
+
+A sample's response at K elements is a point in K dimensions; an embedding shows these points in
+two. Samples that lie near each other fail, or hold, in the same way. The distance that every method
+starts from is `sqrt(sum_g w_g (r_g - s_g)^2)`, the root mean square difference of two responses by
+the weights of the group.
+
+Paper: Zhao et al., Evaluating Machine Learning Models with NERO, section 2.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.sparse.linalg import eigsh
+
+from .errors import InputError, MissingExtra, unknown_name
+from .groups.sample import whole_number
+from .nero import responses
+from .store import Scan
+
+Array = np.ndarray
+
+EXACT_SAMPLES = 5_000
+"""ISOMAP measures all pairs up to this many points, and from landmarks beyond."""
+LANDMARKS = 500
+NEIGHBOURS = 15
+_TINY = 1e-9
+
+
+def embed(
+    scan: Scan | xr.Dataset,
+    method: str = "pca",
+    metric: str = "score",
+    model: str | None = None,
+    dims: int = 2,
+    seed: int = 0,
+) -> xr.DataArray:
+    """Embed the responses of all samples in a few dimensions.
+
+    With `model=None` every response of every model is a point in one common map, so that positions
+    can be compared: where a sample lies for one model, and where for another. With a model's name
+    the map is made of that model's responses alone.
+
+    No method needs memory quadratic in the samples: PCA and ICA work on moments, t-SNE on nearest
+    neighbours (Barnes-Hut), UMAP likewise, ISOMAP on the distances from 500 landmarks where there
+    are more than 5,000 points.
+
+    Arguments:
+        scan: a scan, or its `data`.
+        method: `"pca"`, `"ica"`, `"isomap"`, `"tsne"` or `"umap"` (extra `umap`).
+        metric: as in `orbical.nero.responses`.
+        model: one model's name, or None for all in one map.
+        dims: the number of components; at most 3 for t-SNE.
+        seed: of everything random; the same seed gives the same map.
+
+    Returns:
+        `[model, sample, component]`, or `[sample, component]` for one model, with the coordinates
+        `label` (where there are labels), and `mean` and `variance` of each response over the orbit.
+        Unfinished samples keep their place, with missing coordinates; `attrs["missing"]` counts
+        them.
+
+    >>> import orbical as ob, torch
+    >>> images, labels = ob.datasets.digits()
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    >>> scan = ob.scan({"untrained": net}, (images[:50], labels[:50]), group="rotations:8",
+    ...                task="classification", progress=False)
+    >>> found = ob.reduce.embed(scan, "pca")
+    >>> found.dims, sorted(found.coords)
+    (('model', 'sample', 'component'), ['label', 'mean', 'model', 'sample', 'variance'])
+    """
+    if method not in METHODS:
+        raise unknown_name("method", method, METHODS)
+    dims, seed = whole_number("dims", dims, 1), whole_number("seed", seed, 0)
+    if method == "tsne" and dims > 3:
+        raise InputError(f"dims: {dims} given, at most 3 expected for t-SNE")
+    values = responses(scan, metric)
+    if "model" not in values.dims:
+        raise InputError(f"metric: {metric!r} given, which is no response of a model")
+    if model is not None:
+        if model not in values["model"].values:
+            raise unknown_name("model", model, values["model"].values.tolist())
+        values = values.sel(model=[model])
+    values = values.compute()
+    weights = values["weight"].values
+    points = values.values.reshape(-1, len(weights)).astype(np.float64)
+    finished = np.isfinite(points).all(1)
+    least = max(4, dims + 1)
+    if finished.sum() < least:
+        raise InputError(
+            f"scan: {finished.sum()} finished samples given, {least} or more expected to embed"
+        )
+    placed = np.full((len(points), dims), np.nan)
+    placed[finished] = _embed_points(points[finished] * np.sqrt(weights), method, dims, seed)
+    mean = values.weighted(values["weight"]).mean("element", skipna=False)
+    variance = ((values - mean) ** 2).weighted(values["weight"]).mean("element", skipna=False)
+    lead = values.shape[:2]
+    kept = {name: entry for name, entry in values.coords.items() if "element" not in entry.dims}
+    kept.setdefault("sample", xr.DataArray(np.arange(lead[1]), dims="sample"))
+    found = xr.DataArray(
+        placed.reshape(*lead, dims),
+        dims=("model", "sample", "component"),
+        coords={**kept, "mean": mean, "variance": variance},
+        name=method,
+        attrs={
+            "method": method,
+            "seed": seed,
+            "missing": int((~finished).sum()),
+            **{
+                key: values.attrs[key]
+                for key in ("metric", "meaning", "limits", "group", "higher_is_better")
+                if key in values.attrs
+            },
+        },
+    )
+    return found if model is None else found.isel(model=0)
+
+
+def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
+    """Choose samples that are spread over a map, such as those to draw beside it.
+
+    The first is nearest to the middle of the map, each next one farthest from all before it.
+
+    Arguments:
+        embedding: `[sample, component]`, from `embed`; of several models the first is taken.
+        count: how many.
+
+    Returns:
+        Places along `sample`, `[count]`.
+
+    >>> corners = xr.DataArray([[0.0, 0], [1, 1], [2, 2], [1.1, 1]], dims=("sample", "component"))
+    >>> representatives(corners, 3).tolist()
+    [1, 0, 2]
+    """
+    count = whole_number("count", count, 1)
+    one = embedding.isel(model=0) if "model" in embedding.dims else embedding
+    places = one.transpose("sample", "component").values
+    known = np.flatnonzero(np.isfinite(places).all(1))
+    if len(known) < count:
+        raise InputError(f"count: {count} given, but only {len(known)} samples are on the map")
+    points = places[known]
+    chosen = [int(((points - np.median(points, 0)) ** 2).sum(1).argmin())]
+    nearest = np.full(len(points), np.inf)
+    while len(chosen) < count:
+        nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(1))
+        nearest[chosen] = -1.0  # so that equal points are not chosen twice
+        chosen.append(int(nearest.argmax()))
+    return known[chosen]
+
+
+def _embed_points(points: Array, method: str, dims: int, seed: int) -> Array:
+    """Embed `[n, K]` in `[n, dims]`; directions in which nothing differs become zeros.
+
+    All methods see the points in the frame of their principal components, which changes no
+    distance and leaves out what is rounding.
+    """
+    scores = _principal_components(points - points.mean(0))
+    if scores.shape[1] == 0:
+        return np.zeros((len(points), dims))
+    found = METHODS[method](scores, dims, seed)
+    return np.pad(found, ((0, 0), (0, dims - found.shape[1])))
+
+
+def _principal_components(centred: Array) -> Array:
+    """Give the points in the frame of their principal components, largest first, `[n, rank]`.
+
+    From the K x K covariance, so that memory is linear in the points.
+    """
+    size = np.abs(centred).max()
+    if size <= _TINY:
+        return centred[:, :0]
+    scaled = centred / size
+    variances, axes = np.linalg.eigh(scaled.T @ scaled)
+    return centred @ _upright(axes[:, ::-1][:, variances[::-1] > _TINY * variances[-1]])
+
+
+def _pca(scores: Array, dims: int, seed: int) -> Array:
+    """Keep the directions in which the responses differ most."""
+    return scores[:, :dims]
+
+
+def _ica(scores: Array, dims: int, seed: int) -> Array:
+    """Turn the principal directions so that they become as independent as can be (FastICA)."""
+    from sklearn.decomposition import FastICA
+
+    kept = scores[:, :dims]
+    found = FastICA(
+        n_components=kept.shape[1], whiten="unit-variance", random_state=seed, max_iter=1000
+    ).fit_transform(kept)
+    return np.asarray(found)
+
+
+def _tsne(scores: Array, dims: int, seed: int) -> Array:
+    """Keep neighbours together (t-SNE, Barnes-Hut: memory and time per point bounded)."""
+    from sklearn.manifold import TSNE
+
+    start = np.pad(scores[:, :dims], ((0, 0), (0, max(0, dims - scores.shape[1]))))
+    start = start / start[:, 0].std() * 1e-4
+    found = TSNE(
+        dims,
+        perplexity=min(30.0, (len(scores) - 1) / 3),
+        init=start.astype(np.float32),
+        method="barnes_hut",
+        random_state=seed,
+    ).fit_transform(scores[:, :50].astype(np.float32))
+    return np.asarray(found, np.float64)
+
+
+def _umap(scores: Array, dims: int, seed: int) -> Array:
+    """Keep neighbours together (UMAP; approximate neighbours for many points)."""
+    try:
+        from umap import UMAP
+    except ImportError as missing:
+        raise MissingExtra("umap-learn", "umap", "the embedding 'umap'") from missing
+    start = np.pad(scores[:, :dims], ((0, 0), (0, max(0, dims - scores.shape[1]))))
+    found = UMAP(
+        n_neighbors=min(NEIGHBOURS, len(scores) - 1),
+        n_components=dims,
+        init=start / np.abs(start).max() * 10,
+        random_state=seed,
+        n_jobs=1,
+    ).fit_transform(scores.astype(np.float32))
+    return np.asarray(found, np.float64)
+
+
+def _isomap(scores: Array, dims: int, seed: int) -> Array:
+    """Keep distances along the cloud of points (ISOMAP, with landmarks for many points).
+
+    Distances are lengths of shortest paths over nearest neighbours. They are measured from L
+    landmarks to all n points (all points are landmarks up to `EXACT_SAMPLES`); classical scaling
+    places the landmarks, and each other point follows from its distances to them (de Silva and
+    Tenenbaum, 2004). Equal points are taken once.
+    """
+    points, place = np.unique(scores, axis=0, return_inverse=True)
+    if len(points) <= EXACT_SAMPLES:
+        landmarks = np.arange(len(points))
+    else:
+        landmarks = np.random.default_rng(seed).choice(len(points), LANDMARKS, replace=False)
+    graph = _connected(points, _neighbour_graph(points))
+    squares = dijkstra(graph, directed=False, indices=landmarks)
+    np.square(squares, out=squares)
+    among = squares[:, landmarks]
+    level = among.mean(0)
+    among -= level[None]
+    among -= level[:, None]
+    among += level.mean()
+    values, axes = _largest_eigenpairs(-0.5 * among, min(dims, len(landmarks)), seed)
+    real = values > _TINY * values[0]
+    axes, roots = _upright(axes[:, real]), np.sqrt(values[real])
+    squares -= level[:, None]
+    return (-0.5 * squares.T @ (axes / roots))[place.reshape(-1)]
+
+
+def _largest_eigenpairs(matrix: Array, count: int, seed: int) -> tuple[Array, Array]:
+    """Find the largest eigenvalues of a symmetric matrix, largest first, and their vectors."""
+    if len(matrix) <= max(200, count):
+        values, axes = np.linalg.eigh(matrix)
+    else:
+        start = np.random.default_rng(seed).normal(size=len(matrix))
+        values, axes = eigsh(matrix, count, which="LA", v0=start)
+        order = np.argsort(values)
+        values, axes = values[order], axes[:, order]
+    return values[::-1][:count], axes[:, ::-1][:, :count]
+
+
+def _upright(axes: Array) -> Array:
+    """Choose signs so that each column's largest entry is positive: maps do not flip by chance."""
+    return axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
+
+
+def _neighbour_graph(points: Array) -> csr_matrix:
+    from sklearn.neighbors import NearestNeighbors
+
+    count = min(NEIGHBOURS, len(points) - 1)
+    finder = NearestNeighbors(n_neighbors=count).fit(points)
+    return csr_matrix(finder.kneighbors_graph(mode="distance"))
+
+
+def _connected(points: Array, graph: csr_matrix) -> csr_matrix:
+    """Join what hangs apart: every island but the largest by its shortest bridge, until all hangs.
+
+    Islands at least halve in number each time; distances are taken block by block.
+    """
+    from sklearn.metrics import pairwise_distances_argmin_min
+
+    while True:
+        islands, island = connected_components(graph, directed=False)
+        if islands == 1:
+            return graph
+        largest = np.bincount(island).argmax()
+        starts, ends, lengths = [], [], []
+        for here in range(islands):
+            if here == largest:
+                continue
+            inside, outside = np.flatnonzero(island == here), np.flatnonzero(island != here)
+            end, length = pairwise_distances_argmin_min(points[inside], points[outside])
+            best = length.argmin()
+            starts.append(inside[best])
+            ends.append(outside[end[best]])
+            lengths.append(length[best])
+        bridges = coo_matrix((lengths, (starts, ends)), shape=graph.shape)
+        graph = csr_matrix(graph + bridges)
+
+
+METHODS: dict[str, Callable[[Array, int, int], Array]] = {
+    "pca": _pca,
+    "ica": _ica,
+    "isomap": _isomap,
+    "tsne": _tsne,
+    "umap": _umap,
+}
