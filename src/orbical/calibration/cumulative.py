@@ -17,27 +17,31 @@ from . import scans, sorting
 from .inputs import ArrayLike, pair, positive
 
 
-def _slope(difference: Tensor, order_by: Tensor) -> Tensor:
-    """Return the gradient of ESD by `difference`, a linear and self-adjoint map of it."""
-    size = difference.shape[-1]
-    ordered, order = sorting.ascending(order_by)
-    last, first = sorting.last_of_ties(ordered), sorting.first_of_ties(ordered)
-    d = difference.gather(-1, order)
-    below = d.cumsum(-1).gather(-1, last)  # sum of d over all samples with z <= z_i, i included
+def _slope_in_order(d: Tensor, ties: sorting.Ties) -> Tensor:
+    """Return the gradient of ESD by the differences `d`, both in the order of confidence.
+
+    A linear and self-adjoint map of d, so that ESD, a quadratic form, is half of <d, gradient>.
+    """
+    size = d.shape[-1]
+    below = ties.at_last(d.cumsum(-1))  # sum of d over all samples with z <= z_i, i included
     others = below - d  # S_i
     running = others.cumsum(-1)
-    above = running[..., -1:] - (running - others).gather(-1, first)  # of S_i over z_i >= z_j
-    slope = above.sub_(below).sub_((size - 2 - first) * d)
-    slope.mul_(2.0 / (size * (size - 1) * (size - 2)))
-    return torch.empty_like(d).scatter_(-1, order, slope)
+    total = running[..., -1:].clone()
+    before = ties.at_first(running.sub_(others))  # of S_i over z_i < z_j
+    reach = torch.arange(size - 2, -2, -1, dtype=d.dtype, device=d.device).repeat(*d.shape[:-1], 1)
+    reach = ties.at_first(reach.view(d.shape))  # samples with z_i >= z_j, less 2
+    slope = reach.mul_(d).add_(before).add_(below).neg_().add_(total)
+    return slope.mul_(2.0 / (size * (size - 1) * (size - 2)))
 
 
 class _Slope(torch.autograd.Function):
-    """`_slope` as a differentiable map: its derivative is itself."""
+    """The gradient of ESD by differences in a given order, as a map whose derivative is itself."""
 
     @staticmethod
     def forward(difference: Tensor, order_by: Tensor) -> Tensor:
-        return _slope(difference, order_by)
+        ordered, order = sorting.ascending(order_by)
+        d = sorting.take(difference, order)
+        return sorting.put_back(_slope_in_order(d, sorting.Ties(ordered)), order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -49,16 +53,20 @@ class _Slope(torch.autograd.Function):
         return _Slope.apply(gradient, order_by), None
 
 
-class _FrozenESD(torch.autograd.Function):
-    """ESD of `difference` in a given order; the gradient is found with the value, in forward.
+class _ESD(torch.autograd.Function):
+    """ESD with its gradient by confidence, which is found with the value, in forward.
 
-    With the indicators fixed, ESD is a quadratic form in d: half of <d, gradient>.
+    Everything between the sort and the gradient happens in the order of confidence; only the
+    outcomes go there and the gradient comes back, no wider than the confidences are.
     """
 
     @staticmethod
-    def forward(difference: Tensor, order_by: Tensor) -> tuple[Tensor, Tensor]:
-        gradient = _slope(difference, order_by)
-        return (difference * gradient).sum(-1) / 2, gradient
+    def forward(confidence: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
+        ordered, order = sorting.ascending(confidence)
+        d = sorting.take(correct, order).double().sub_(ordered)
+        slope = _slope_in_order(d, sorting.Ties(ordered))
+        value = torch.linalg.vecdot(d, slope) / 2
+        return value, sorting.put_back(slope.neg_().to(ordered.dtype), order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -67,10 +75,10 @@ class _FrozenESD(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_value: Tensor, _: Tensor) -> tuple[Tensor, None]:
-        difference, order_by, gradient = ctx.saved_tensors
+        confidence, correct, gradient = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is asked for
-            gradient = _Slope.apply(difference, order_by)
-        return grad_value[..., None] * gradient, None
+            gradient = -_Slope.apply(correct.double() - confidence, confidence.detach())
+        return (grad_value[..., None] * gradient).to(confidence.dtype), None
 
 
 def ordered_esd(difference: Tensor, order_by: Tensor) -> Tensor:
@@ -88,8 +96,8 @@ def ordered_esd(difference: Tensor, order_by: Tensor) -> Tensor:
     if difference.shape[-1] < 3:
         raise InputError(f"difference: got {difference.shape[-1]} samples, expected at least 3")
     difference, order_by = torch.broadcast_tensors(difference.double(), order_by)
-    value, _ = _FrozenESD.apply(difference, order_by)
-    return value
+    slope = _Slope.apply(difference, order_by.detach())
+    return (difference * slope).sum(-1) / 2
 
 
 def esd(confidence: ArrayLike, correct: ArrayLike) -> Tensor:
@@ -112,7 +120,8 @@ def esd(confidence: ArrayLike, correct: ArrayLike) -> Tensor:
     tensor(-0.0933, dtype=torch.float64)
     """
     confidence, correct, _ = pair(confidence, correct, minimum=3)
-    return ordered_esd(correct.double() - confidence.double(), confidence.detach())
+    value, _ = _ESD.apply(confidence, correct)
+    return value
 
 
 def ks(confidence: ArrayLike, correct: ArrayLike) -> Tensor:
@@ -132,7 +141,7 @@ def ks(confidence: ArrayLike, correct: ArrayLike) -> Tensor:
     """
     confidence, correct, _ = pair(confidence, correct)
     ordered, order = sorting.ascending(confidence)
-    difference = (correct.double() - confidence.double()).gather(-1, order)
+    difference = sorting.take(correct.double() - confidence.double(), order)
     deviation = difference.cumsum(-1).abs()
     # Inside a run of equal confidences the sum depends on the order of the samples: only its end
     # is a threshold.
@@ -179,13 +188,15 @@ def cumulative_curve(confidence: ArrayLike, correct: ArrayLike) -> CumulativeCur
     """
     confidence, correct, _ = pair(confidence, correct)
     ordered, order = sorting.ascending(confidence)
-    size, last = order.shape[-1], sorting.last_of_ties(ordered)
-    hits = correct.detach().double().gather(-1, order).cumsum(-1) / size
+    size, ties = order.shape[-1], sorting.Ties(ordered)
+    threshold = ordered.double()
+    hits = sorting.take(correct.detach().double(), order)
+    count = torch.ones_like(threshold).cumsum(-1)
     return CumulativeCurve(
-        threshold=ordered.double(),
-        quantile=(last + 1) / torch.tensor(size, dtype=torch.float64, device=order.device),
-        accuracy=hits.gather(-1, last),
-        confidence=(ordered.double().cumsum(-1) / size).gather(-1, last),
+        threshold=threshold,
+        quantile=ties.at_last(count) / size,
+        accuracy=ties.at_last(hits.cumsum(-1)) / size,
+        confidence=ties.at_last(threshold.cumsum(-1)) / size,
     )
 
 
@@ -215,17 +226,13 @@ def esd_softened(confidence: ArrayLike, correct: ArrayLike, *, width: float = 0.
     positive("width", width)
     size = confidence.shape[-1]
     _, order = sorting.ascending(confidence)
-    places = confidence.double().gather(-1, order)
-    d = correct.double().gather(-1, order) - places
+    places = sorting.take(confidence.double(), order)
+    d = sorting.take(correct.double(), order) - places
     squares = d.square()
-    before = d.cumsum(-1) - d
-    nearby = scans.after(d, places, width) - scans.before(d, places, width)
-    s = before + nearby / 2
-    q = (
-        squares.cumsum(-1)
-        - squares
-        - scans.before(squares, places, width)
-        + scans.before(squares, places, width / 2) / 4
-        + scans.after(squares, places, width / 2) / 4
-    )
+    before, after = scans.decayed(d, places, width)
+    s = d.cumsum(-1) - d + (after - before) / 2
+    # H^2 is 1 - exp(-x/w) + exp(-2x/w)/4 on the right of 0 and exp(2x/w)/4 on its left.
+    once, _ = scans.decayed(squares, places, width)
+    twice = sum(scans.decayed(squares, places, width / 2))
+    q = squares.cumsum(-1) - squares - once + twice / 4
     return (s.square() - q).sum(-1) / (size * (size - 1) * (size - 2))

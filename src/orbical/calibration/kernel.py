@@ -19,37 +19,50 @@ from .roots import root
 
 
 class _LaplacianForm(torch.autograd.Function):
-    """`sum_{i != j} e_i e_j exp(-|z_i - z_j| / phi)`; the gradients are found in forward.
+    """A sum over pairs, with its gradient by confidence, which is found in forward.
+
+        sum_{i != j} e_i e_j exp(-|z_i - z_j| / phi) + diagonal * sum_i e_i^2,   e = weight * d
 
     The kernel's derivative at equal places is taken as 0, the middle of its subgradients.
     """
 
     @staticmethod
-    def forward(errors: Tensor, places: Tensor, phi: float) -> tuple[Tensor, Tensor, Tensor]:
-        ordered, order = sorting.ascending(places)
-        e, z = errors.gather(-1, order), ordered.double()
-        left, right = scans.before(e, z, phi), scans.after(e, z, phi)
-        value = (e * (left + right)).sum(-1)
-        first, last = sorting.first_of_ties(ordered), sorting.last_of_ties(ordered)
-        slope = e * (right.gather(-1, last) - left.gather(-1, first))
-        by_errors = torch.empty_like(e).scatter_(-1, order, 2 * (left + right))
-        by_places = torch.empty_like(e).scatter_(-1, order, (2 / phi) * slope)
-        return value, by_errors, by_places
+    def forward(
+        confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
+    ) -> tuple[Tensor, Tensor]:
+        ordered, order = sorting.ascending(confidence)
+        ties = sorting.Ties(ordered)
+        z = ordered.double()
+        errors = sorting.take(correct, order).double().sub_(z)
+        weight = None if weight is None else sorting.take(weight, order)
+        if weight is not None:
+            errors.mul_(weight)
+        left, right = scans.decayed(errors, z, phi)
+        reach = left + right
+        if diagonal:
+            reach.add_(errors)
+        value = torch.linalg.vecdot(errors, reach)
+        slope = ties.at_last(right).sub_(ties.at_first(left)).mul_(errors).mul_(2 / phi)
+        slope.sub_(reach.mul_(2) if weight is None else reach.mul_(2).mul_(weight))
+        return value, sorting.put_back(slope.to(ordered.dtype), order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*output[1:])
-        ctx.mark_non_differentiable(*output[1:])
+        ctx.dtype = inputs[0].dtype
+        ctx.save_for_backward(output[1])
+        ctx.mark_non_differentiable(output[1])
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_value: Tensor, *_: Tensor) -> tuple[Tensor, Tensor, None]:
-        by_errors, by_places = ctx.saved_tensors
-        return grad_value[..., None] * by_errors, grad_value[..., None] * by_places, None
+    def backward(ctx: Any, grad_value: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = ctx.saved_tensors
+        return (grad_value[..., None] * gradient).to(ctx.dtype), None, None, None, None
 
 
-def _form_off_diagonal(errors: Tensor, places: Tensor, phi: float) -> Tensor:
-    value, _, _ = _LaplacianForm.apply(errors, places, phi)
+def _sum_over_pairs(
+    confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
+) -> Tensor:
+    value, _ = _LaplacianForm.apply(confidence, correct, weight, phi, diagonal)
     return value
 
 
@@ -71,10 +84,7 @@ def mmce_squared(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4)
     """
     confidence, correct, _ = pair(confidence, correct)
     positive("phi", phi)
-    z = confidence.double()
-    d = correct.double() - z
-    total = _form_off_diagonal(d, z, phi) + d.square().sum(-1)
-    return total / d.shape[-1] ** 2
+    return _sum_over_pairs(confidence, correct, None, phi, 1) / confidence.shape[-1] ** 2
 
 
 def mmce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
@@ -119,9 +129,7 @@ def mmce_weighted(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4
         raise InputError("correct: expected 0 and 1 only, to count the correct and the wrong")
     hits = hit.sum(-1, keepdim=True)
     weight = torch.where(hit == 1, 1 / hits, 1 / (hit.shape[-1] - hits))
-    z = confidence.double()
-    errors = (hit - z) * weight
-    return _form_off_diagonal(errors, z, phi) + errors.square().sum(-1)
+    return _sum_over_pairs(confidence, correct, weight, phi, 1)
 
 
 def skce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
@@ -142,7 +150,5 @@ def skce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tens
     """
     confidence, correct, _ = pair(confidence, correct, minimum=2)
     positive("phi", phi)
-    z = confidence.double()
-    d = correct.double() - z
-    size = d.shape[-1]
-    return _form_off_diagonal(d, z, phi) / (size * (size - 1))
+    size = confidence.shape[-1]
+    return _sum_over_pairs(confidence, correct, None, phi, 0) / (size * (size - 1))

@@ -1,8 +1,8 @@
 """Sums over sorted samples that decay exponentially with distance, in O(N).
 
 `exp(-|a - b| / width)` is a product of a factor in a and a factor in b on each side of the
-diagonal, so that a sum over all pairs is one cumulative sum. The Laplacian kernel of MMCE and the
-softened indicator of ESD are built from these two scans.
+diagonal, so that a sum over all pairs is a cumulative sum. The Laplacian kernel of MMCE and the
+softened indicator of ESD are built from these scans.
 """
 
 from __future__ import annotations
@@ -14,39 +14,37 @@ _LARGEST_EXPONENT = 300.0
 """Range / width up to which the two factors neither overflow nor lose digits in float64."""
 
 
-def before(values: Tensor, places: Tensor, width: float) -> Tensor:
-    """Return `sum_{j < i} values_j exp(-(places_i - places_j) / width)` for each i.
+def decayed(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tensor]:
+    """Return, for each i, the decayed sums over the samples before and over those after it.
+
+        before_i = sum_{j < i} values_j exp(-(places_i - places_j) / width)
+        after_i  = sum_{j > i} values_j exp(-(places_j - places_i) / width)
 
     Args:
         values: `[..., N]` float64.
         places: `[..., N]` float64, ascending along the last axis.
         width: the distance over which a value decays by a factor e.
 
-    >>> before(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0]), 1.0)
-    tensor([0.0000, 1.0000, 0.7358])
+    >>> decayed(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0]), 1.0)
+    (tensor([0.0000, 1.0000, 0.7358]), tensor([1.3679, 0.3679, 0.0000]))
     """
-    steps = places / width
-    span = (steps[..., -1] - steps[..., 0]).detach().amax().item()
-    if span <= _LARGEST_EXPONENT:
-        growth = (steps - (steps[..., :1] + steps[..., -1:]).detach() / 2).exp()
-        return (values * growth).cumsum(-1) / growth - values
-    return _doubling(values, steps) - values
-
-
-def after(values: Tensor, places: Tensor, width: float) -> Tensor:
-    """Return `sum_{j > i} values_j exp(-(places_j - places_i) / width)` for each i.
-
-    >>> after(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0]), 1.0)
-    tensor([1.3679, 0.3679, 0.0000])
-    """
-    return before(values.flip(-1), -places.flip(-1), width).flip(-1)
+    ends = places[..., :1].detach(), places[..., -1:].detach()
+    if (ends[1] - ends[0]).amax().item() <= _LARGEST_EXPONENT * width:
+        growth = ((places - (ends[0] + ends[1]) / 2) / width).exp()
+        before = (values * growth).cumsum(-1) / growth
+        # Summed from the far end: the difference of a total and a prefix would cancel.
+        after = (values / growth).flip(-1).cumsum(-1).flip(-1) * growth
+    else:
+        before = _doubling(values, places / width)
+        after = _doubling(values.flip(-1), -places.flip(-1) / width).flip(-1)
+    return before - values, after - values
 
 
 def _doubling(values: Tensor, steps: Tensor) -> Tensor:
     """Return the inclusive scan for any range, by summing over windows of 1, 2, 4, ... samples.
 
-    Only differences of neighbouring places are exponentiated, so nothing can overflow. It ends as
-    soon as no two places a window apart reach each other.
+    Only differences of places are exponentiated, so nothing can overflow. It ends as soon as no
+    two places a window apart reach each other.
     """
     window = 1
     while window < steps.shape[-1]:

@@ -1,4 +1,4 @@
-"""The one sort of the calibration measures.
+"""The one sort of the calibration measures, and what equal values need after it.
 
 The bits of a float order like an integer once those of the negative numbers are mirrored, and
 integers are sorted by radix: several times faster than comparing floats.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_MANTISSA_AND_EXPONENT = {torch.int32: 0x7FFFFFFF, torch.int64: 0x7FFFFFFFFFFFFFFF}
+_ALL_BUT_THE_SIGN = {torch.int32: 0x7FFFFFFF, torch.int64: 0x7FFFFFFFFFFFFFFF}
 
 
 def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -27,11 +27,35 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
     if values.device.type != "cpu":
         return torch.sort(values, dim=-1)
     integer = torch.int64 if values.dtype == torch.float64 else torch.int32
-    bits = (values + 0.0).view(integer)  # adding 0.0 turns -0.0 into 0.0
-    mask = _MANTISSA_AND_EXPONENT[integer]
-    shift = 63 if integer == torch.int64 else 31
-    keys, order = torch.sort(bits ^ ((bits >> shift) & mask), dim=-1)
-    return (keys ^ ((keys >> shift) & mask)).view(values.dtype), order
+    keys = _mirrored((values + 0.0).view(integer))  # adding 0.0 turns -0.0 into 0.0
+    keys, order = torch.sort(keys, dim=-1)
+    return _mirrored(keys).view(values.dtype), order
+
+
+def _mirrored(bits: Tensor) -> Tensor:
+    """Reverse the order of negative floats, seen as integers; this undoes itself."""
+    sign = bits >> (8 * bits.element_size() - 1)
+    return sign.bitwise_and_(_ALL_BUT_THE_SIGN[bits.dtype]).bitwise_xor_(bits)
+
+
+def take(values: Tensor, places: Tensor) -> Tensor:
+    """Return `values[..., places]`, row by row.
+
+    >>> take(torch.tensor([0.1, 0.2, 0.3]), torch.tensor([2, 0]))
+    tensor([0.3000, 0.1000])
+    """
+    if values.ndim == 1:  # two to three times faster than gather
+        return values.index_select(0, places)
+    return values.gather(-1, places)
+
+
+def put_back(values: Tensor, order: Tensor) -> Tensor:
+    """Undo `take(values, order)` for a whole order.
+
+    >>> put_back(torch.tensor([0.3, 0.1, 0.2]), torch.tensor([2, 0, 1]))
+    tensor([0.1000, 0.2000, 0.3000])
+    """
+    return torch.empty_like(values).scatter_(-1, order, values)
 
 
 def ends_of_ties(ordered: Tensor) -> Tensor:
@@ -43,25 +67,36 @@ def ends_of_ties(ordered: Tensor) -> Tensor:
     return torch.nn.functional.pad(ordered[..., 1:] != ordered[..., :-1], (0, 1), value=True)
 
 
-def last_of_ties(ordered: Tensor) -> Tensor:
-    """For each place of a sorted array, return the last place that holds the same value.
+class Ties:
+    """Runs of equal values in a sorted array `[..., N]`; costs little where there are few.
 
-    >>> last_of_ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
-    tensor([0, 2, 2, 3])
+    >>> ties = Ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
+    >>> ties.at_last(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    tensor([1., 3., 3., 4.])
+    >>> ties.at_first(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    tensor([1., 2., 2., 4.])
     """
-    size = ordered.shape[-1]
-    places = torch.arange(size, device=ordered.device)
-    # The last place of a run is the nearest end at or after it: a running minimum from the right.
-    ends = torch.where(ends_of_ties(ordered), places, size)
-    return ends.flip(-1).cummin(-1).values.flip(-1)
 
+    def __init__(self, ordered: Tensor) -> None:
+        # Flat places that are followed by their equal. Rows never join: the last place of a row
+        # is an end. Neighbours among these places belong to one run.
+        self._before = (~ends_of_ties(ordered)).view(-1).nonzero()[:, 0]
+        breaks = self._before[1:] != self._before[:-1] + 1
+        run = torch.nn.functional.pad(breaks.long().cumsum(0), (1, 0))[: len(self._before)]
+        stops = torch.nn.functional.pad(breaks, (0, 1), value=True).nonzero()[:, 0]
+        stops = stops[: len(self._before)]
+        starts = torch.nn.functional.pad(stops[:-1] + 1, (1, 0))[: len(self._before)]
+        self._last = self._before[stops].add_(1).index_select(0, run)
+        self._first = self._before[starts].index_select(0, run)
 
-def first_of_ties(ordered: Tensor) -> Tensor:
-    """For each place of a sorted array, return the first place that holds the same value.
+    def at_last(self, values: Tensor) -> Tensor:
+        """Overwrite each value by the one at the last place of its run; return the array."""
+        flat = values.view(-1)
+        flat[self._before] = flat.index_select(0, self._last)
+        return values
 
-    >>> first_of_ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
-    tensor([0, 1, 1, 3])
-    """
-    places = torch.arange(ordered.shape[-1], device=ordered.device)
-    starts = torch.where(ends_of_ties(ordered).roll(1, -1), places, 0)
-    return starts.cummax(-1).values
+    def at_first(self, values: Tensor) -> Tensor:
+        """Overwrite each value by the one at the first place of its run; return the array."""
+        flat = values.view(-1)
+        flat[self._before + 1] = flat.index_select(0, self._first)
+        return values

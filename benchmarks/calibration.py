@@ -1,0 +1,147 @@
+"""Calibration measures beside the best of today's libraries, on one thread.
+
+    python benchmarks/calibration.py                   every row
+    python benchmarks/calibration.py esd ece           some rows
+    python benchmarks/calibration.py --json out.json   and a file
+
+The peers come with `pip install 'orbical[benchmarks]'`; a row goes without those that are absent.
+A row is a function that yields `Row`s; a new one is added to `ROWS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from timing import Row, at_least, at_most, extra_megabytes, installed, run, seconds
+from torch import Tensor
+
+from orbical import calibration
+
+
+def pair(size: int) -> tuple[Tensor, Tensor]:
+    """Confidences of a ten-class problem, and outcomes of a slightly over-confident model."""
+    confidence = 0.1 + 0.9 * torch.rand(size)
+    return confidence, torch.rand(size) < confidence**1.2
+
+
+def outputs(size: int, classes: int) -> tuple[Tensor, Tensor]:
+    """Probabilities, and labels drawn from a less confident model."""
+    logits = 3 * torch.randn(size, classes)
+    labels = torch.distributions.Categorical(logits=logits / 1.5).sample()
+    return torch.softmax(logits, -1), labels
+
+
+def forward_backward(
+    measure: Callable[[Tensor, Tensor], Tensor], confidence: Tensor, correct: Tensor
+) -> Callable[[], None]:
+    leaf = confidence.clone().requires_grad_()
+
+    def step() -> None:
+        leaf.grad = None
+        measure(leaf, correct).backward()
+
+    return step
+
+
+def pseudo_code_esd(confidence: Tensor, correct: Tensor) -> Tensor:
+    """The pseudo-code of the ESD paper (appendix C), with its n x n matrices."""
+    n = len(confidence)
+    diff = correct.float() - confidence
+    split = torch.ones(n, n) - torch.eye(n)
+    confidence_mat = confidence.expand(n, n)
+    ineq = torch.le(confidence_mat, confidence_mat.T).float()
+    diff_mat = diff.view(1, n).expand(n, n)
+    x_mat = torch.mul(diff_mat, ineq) * split
+    mean_row = torch.sum(x_mat, dim=1) / (n - 1)
+    x_mat_squared = torch.mul(x_mat, x_mat)
+    var = 1 / (n - 2) * torch.sum(x_mat_squared, dim=1) - (n - 1) / (n - 2) * torch.mul(
+        mean_row, mean_row
+    )
+    d_k_sq_vector = torch.mul(mean_row, mean_row) - var / (n - 1)
+    return torch.sum(d_k_sq_vector) / n
+
+
+def esd() -> Iterator[Row]:
+    confidence, correct = pair(1_000_000)
+    sort = seconds(lambda: torch.sort(confidence))
+    ours = seconds(forward_backward(calibration.esd, confidence, correct))
+    yield at_most("ESD forward + backward, 1e6", ours, "torch.sort", sort, 0.6)
+    confidence, correct = pair(16_384)
+    ours = seconds(forward_backward(calibration.esd, confidence, correct), runs=30)
+    theirs = seconds(forward_backward(pseudo_code_esd, confidence, correct), runs=1)
+    yield at_least("ESD forward + backward, 16,384", ours, "paper's pseudo-code", theirs, 5000)
+
+
+def mmce() -> Iterator[Row]:
+    confidence, correct = pair(1_000_000)
+    sort = seconds(lambda: torch.sort(confidence))
+    ours = seconds(forward_backward(calibration.mmce_squared, confidence, correct))
+    yield at_most("MMCE forward + backward, 1e6", ours, "torch.sort", sort, 0.8)
+
+
+def ece_peers(probs: Tensor, labels: Tensor) -> dict[str, Callable[[], Any]]:
+    """Each library's way from probabilities and labels to a 15-bin ECE."""
+    peers: dict[str, Callable[[], Any]] = {}
+    classes = probs.shape[-1]
+    if netcal := installed("netcal.metrics"):
+        arrays = probs.numpy(), labels.numpy()
+        peers["netcal"] = lambda: netcal.ECE(bins=15).measure(*arrays)
+    if sklearn := installed("sklearn.calibration"):
+
+        def by_sklearn() -> Any:
+            confidence, predicted = probs.max(-1)
+            return sklearn.calibration_curve(predicted == labels, confidence, n_bins=15)
+
+        peers["sklearn (curve)"] = by_sklearn
+    if distributions := installed("probmetrics.distributions"):
+        metric = installed("probmetrics.metrics").CalibrationError(n_bins=15, norm="l1")
+        given = distributions.CategoricalProbs(probs)
+        truth = distributions.CategoricalDirac(labels, classes)
+        peers["probmetrics"] = lambda: metric.compute(truth, given)
+    if uncertainty := installed("torch_uncertainty.metrics"):
+
+        def by_uncertainty() -> Any:
+            metric = uncertainty.CalibrationError(
+                task="multiclass", num_classes=classes, num_bins=15
+            )
+            metric.update(probs, labels)
+            return metric.compute()
+
+        peers["torch-uncertainty"] = by_uncertainty
+    return peers
+
+
+def ece() -> Iterator[Row]:
+    from torchmetrics.functional.classification import multiclass_calibration_error
+
+    for size, classes, name, over_torchmetrics, over_next in (
+        (1_000_000, 10, "ECE, 1e6 x 10", 3, 2),
+        (100_000, 1000, "ECE, 1e5 x 1000", 15, 4),
+    ):
+        probs, labels = outputs(size, classes)
+
+        def ours(probs: Tensor = probs, labels: Tensor = labels) -> Tensor:
+            return calibration.ece(*calibration.top_label(probs=probs, labels=labels))
+
+        spent = seconds(ours)
+        theirs = seconds(
+            lambda p=probs, y=labels, c=classes: multiclass_calibration_error(p, y, c, n_bins=15),
+            runs=3,
+        )
+        yield at_least(name, spent, "torchmetrics", theirs, over_torchmetrics)
+        times = {k: seconds(peer, runs=2) for k, peer in ece_peers(probs, labels).items()}
+        if times:
+            best = min(times, key=times.__getitem__)
+            yield at_least(name, spent, f"next best: {best}", times[best], over_next)
+        extra = extra_megabytes(ours)
+        yield Row(
+            f"{name}, memory", f"{extra:.3g} MB", "limit", "10 MB", extra / 10, "<= 1", extra < 10
+        )
+
+
+ROWS = [esd, mmce, ece]
+
+if __name__ == "__main__":
+    run(ROWS, __doc__)

@@ -1,0 +1,122 @@
+"""What every benchmark file shares: timing on one thread, extra memory, and one table.
+
+Times are processor time of this process, the least of several runs, so that a busy machine changes
+them little; ratios compare numbers of one run only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    `ratio` is `theirs / ours` where more is better ("at least") and `ours / theirs` where the
+    target is an upper limit ("at most").
+    """
+
+    work: str
+    ours: str
+    against: str
+    theirs: str
+    ratio: float
+    target: str
+    met: bool
+
+
+def seconds(function: Callable[[], Any], runs: int = 5) -> float:
+    """Return the least processor time of a call, after one call to warm up."""
+    function()
+    best = float("inf")
+    for _ in range(runs):
+        start = time.process_time()
+        function()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def at_most(work: str, ours: float, against: str, theirs: float, limit: float) -> Row:
+    """Compare times where ours may take at most `limit` of theirs."""
+    ratio = ours / theirs
+    return Row(work, show(ours), against, show(theirs), ratio, f"<= {limit:g}", ratio <= limit)
+
+
+def at_least(work: str, ours: float, against: str, theirs: float, factor: float) -> Row:
+    """Compare times where ours must be at least `factor` times faster."""
+    ratio = theirs / ours
+    return Row(work, show(ours), against, show(theirs), ratio, f">= {factor:g}", ratio >= factor)
+
+
+def show(duration: float) -> str:
+    """Print a duration with a unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if duration >= size:
+            return f"{duration / size:.3g} {unit}"
+    return f"{duration / 1e-6:.3g} us"
+
+
+def extra_megabytes(function: Callable[[], Any]) -> float:
+    """Return how far a call lifts this process's memory above where it started (Linux)."""
+    status = Path("/proc/self/status")
+
+    def kilobytes(field: str) -> int:
+        line = next(row for row in status.read_text().splitlines() if row.startswith(field))
+        return int(line.split()[1])
+
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+    before = kilobytes("VmRSS")
+    function()
+    return (kilobytes("VmHWM") - before) / 1024
+
+
+def installed(module: str) -> Any | None:
+    """Import a peer, or say that it is absent and go on without it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        print(f"without {module}: {error}")
+        return None
+
+
+def run(rows: Iterable[Callable[[], Iterator[Row]]], description: str) -> None:
+    """Run the rows whose names are asked for, print the table, write JSON if asked to."""
+    import torch
+
+    parser = argparse.ArgumentParser(description=description)
+    known = {row.__name__: row for row in rows}
+    parser.add_argument("rows", nargs="*", help=f"some of: {', '.join(known)} (default: all)")
+    parser.add_argument("--json", type=Path, help="write the table here too")
+    options = parser.parse_args()
+    for name in options.rows:
+        if name not in known:
+            parser.error(f"unknown row {name!r}; known: {', '.join(known)}")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    table = []
+    for name in options.rows or known:
+        for row in known[name]():
+            table.append(row)
+            print(line(row), flush=True)
+    if options.json:
+        facts = {"torch": torch.__version__, "threads": 1, "rows": [asdict(row) for row in table]}
+        options.json.write_text(json.dumps(facts, indent=2) + "\n")
+
+
+def line(row: Row) -> str:
+    """Print a row as a line of a Markdown table."""
+    verdict = "met" if row.met else "missed"
+    return (
+        f"| {row.work} | {row.ours} | {row.against} | {row.theirs} "
+        f"| {row.ratio:.3g} | {row.target} | {verdict} |"
+    )
