@@ -19,7 +19,7 @@ from torch import Tensor
 
 from .gaussian import marginal_variance, vector_target
 from .inputs import ArrayLike
-from .quantiles import bin_means, equal_mass_index
+from .quantiles import bin_count, bin_means, equal_mass_index
 
 gence_floor: float = math.pi / 2 - 1
 """GENCE of a calibrated Gaussian, in any dimension: pi/2 - 1."""
@@ -48,9 +48,9 @@ def _squared(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> tuple[T
 def _mean_over_fibres(gap: Tensor, variance: Tensor, bins: int) -> Tensor:
     """Return `sum_b share_b || mean over bin b of gap ||^2`, with bins of the total variance."""
     index = equal_mass_index(variance.sum(-1), bins)
-    index = index[..., None, :].expand(*gap.shape[:-2], gap.shape[-1], -1)
-    share, mean = bin_means(gap.mT, index, bins)
-    return (share * mean.square()).sum((-1, -2))
+    count = bin_count(index, bins)[..., None, :].expand(*gap.shape[:-2], gap.shape[-1], -1)
+    mean = bin_means(gap.mT, index[..., None, :].expand(gap.mT.shape), count)
+    return (count * mean.square()).sum((-1, -2)) / gap.shape[-2]
 
 
 def gence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:

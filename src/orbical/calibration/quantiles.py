@@ -18,8 +18,9 @@ _COMPARE_UP_TO = 64
 def order_statistics(values: Tensor, places: Tensor) -> Tensor:
     """Return the values that a sort would put at `places [P]`; values `[R, N]` are positive.
 
-    The leading 16 bits of positive floats order like the floats and split each octave in at least
-    8 parts. Counting them finds the few parts that hold the wanted places; only those are sorted.
+    The leading bits of positive floats order like the floats: the exponent and 7 bits more split
+    each octave in 128 parts. Counting them finds the few parts that hold the wanted places, and
+    only the values in those are sorted.
 
     >>> order_statistics(torch.tensor([[4.0, 1.0, 3.0]]), torch.tensor([0, 2]))
     tensor([[1., 4.]])
@@ -27,9 +28,9 @@ def order_statistics(values: Tensor, places: Tensor) -> Tensor:
     if len(values) > 1 or values.device.type != "cpu" or values.shape[-1] < _SELECT_FROM:
         return sorting.ascending(values)[0].index_select(-1, places)
     row = values[0]
-    integer, shift = (torch.int64, 48) if row.dtype == torch.float64 else (torch.int32, 16)
+    integer, shift = (torch.int64, 45) if row.dtype == torch.float64 else (torch.int32, 16)
     part = (row.view(integer) >> shift).long()
-    count = torch.bincount(part, minlength=1 << 15)
+    count = torch.bincount(part)
     upto = count.cumsum(0)
     holder = torch.searchsorted(upto, places, right=True)
     wanted = torch.zeros_like(count, dtype=torch.bool).index_fill_(0, holder, True)
@@ -59,18 +60,26 @@ def equal_mass_index(key: Tensor, bins: int) -> Tensor:
         return torch.searchsorted(edges.contiguous(), rows).reshape(key.shape)
     index = torch.zeros_like(rows, dtype=torch.uint8)
     for edge in edges.unbind(-1):
-        index += rows > edge[:, None]
+        index += (rows > edge[:, None]).view(torch.uint8)  # one dtype: no conversion
     return index.long().reshape(key.shape)
 
 
-def bin_means(values: Tensor, index: Tensor, bins: int) -> tuple[Tensor, Tensor]:
-    """Return each bin's share of the samples and its mean, `[..., B]`; 0 in an empty bin.
+def bin_count(index: Tensor, bins: int) -> Tensor:
+    """Return how many samples each bin holds, `[..., B]`, in float64.
 
-    >>> bin_means(torch.tensor([1.0, 3.0, 8.0]), torch.tensor([0, 0, 1]), 2)[1]
+    >>> bin_count(torch.tensor([0, 0, 1]), 2)
+    tensor([2., 1.], dtype=torch.float64)
+    """
+    count = torch.zeros(*index.shape[:-1], bins, dtype=torch.float64, device=index.device)
+    return count.scatter_add_(-1, index, count.new_ones(()).expand(index.shape))
+
+
+def bin_means(values: Tensor, index: Tensor, count: Tensor) -> Tensor:
+    """Return the mean of `values [..., N]` in each bin, `[..., B]`; 0 in an empty bin.
+
+    >>> index = torch.tensor([0, 0, 1])
+    >>> bin_means(torch.tensor([1.0, 3.0, 8.0]), index, bin_count(index, 2))
     tensor([2., 8.], dtype=torch.float64)
     """
-    values = values.double()
-    empty = values.new_zeros(*values.shape[:-1], bins)
-    count = empty.scatter_add(-1, index, torch.ones_like(values))
-    total = empty.scatter_add(-1, index, values)
-    return count / values.shape[-1], total / count.clamp(min=1)
+    total = torch.zeros_like(count).scatter_add(-1, index, values.double())
+    return total / count.clamp(min=1)

@@ -17,8 +17,19 @@ from .binned import bin_index
 from .cumulative import ordered_esd
 from .gaussian import one_target, vector_target, whitened
 from .inputs import ArrayLike
-from .quantiles import bin_means, equal_mass_index
+from .quantiles import bin_count, bin_means, equal_mass_index
 from .roots import root
+
+
+def _over_bins(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, bins: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return share, mean squared error and mean variance of each bin of equal mass, `[..., B]`."""
+    error, variance = one_target(mean, variance, target)
+    index = equal_mass_index(variance, bins)
+    count = bin_count(index, bins)
+    mean_square = bin_means(error.square(), index, count)
+    return count / error.shape[-1], mean_square, bin_means(variance, index, count)
 
 
 def ence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15) -> Tensor:
@@ -40,14 +51,9 @@ def ence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int =
     >>> ence([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
     tensor(0.2500, dtype=torch.float64)
     """
-    error, variance = one_target(mean, variance, target)
-    index = equal_mass_index(variance, bins)
-    share, mean_square = bin_means(error.square(), index, bins)
-    _, mean_variance = bin_means(variance, index, bins)
-    filled = share > 0
-    predicted = torch.where(filled, mean_variance, 1.0).sqrt()
-    gap = torch.where(filled, (predicted - root(mean_square)).abs() / predicted, 0.0)
-    return (share * gap).sum(-1)
+    share, mean_square, mean_variance = _over_bins(mean, variance, target, bins)
+    predicted = torch.where(share > 0, mean_variance, 1.0).sqrt()
+    return (share * (predicted - root(mean_square)).abs() / predicted).sum(-1)
 
 
 def uce(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15) -> Tensor:
@@ -67,10 +73,8 @@ def uce(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 
     >>> uce([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
     tensor(1.5000, dtype=torch.float64)
     """
-    error, variance = one_target(mean, variance, target)
-    index = equal_mass_index(variance, bins)
-    share, mean_gap = bin_means(error.square() - variance, index, bins)
-    return (share * mean_gap.abs()).sum(-1)
+    share, mean_square, mean_variance = _over_bins(mean, variance, target, bins)
+    return (share * (mean_square - mean_variance).abs()).sum(-1)
 
 
 def regression_esd(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
@@ -143,7 +147,7 @@ def _coverage(probability: Tensor, levels: int) -> Coverage:
     if isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
         raise InputError(f"levels: expected a whole number >= 1, got {levels!r}")
     index = bin_index(probability.detach().clamp(0, 1), levels + 1)
-    share, _ = bin_means(torch.ones_like(probability), index, levels + 1)
+    share = bin_count(index, levels + 1) / index.shape[-1]
     nominal = torch.arange(1, levels + 1, device=index.device, dtype=torch.float64) / (levels + 1)
     observed = share.cumsum(-1)[..., :-1]
     return Coverage(nominal, observed, (observed - nominal).abs().mean(-1))
