@@ -1,0 +1,241 @@
+"""What the project promises around its code: commands, extras, licence, layers, pages."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+import orbical
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "orbical"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+
+HEAVY = {"dask", "matplotlib", "xarray", "zarr"}
+HEAVY_MODULES = {"store", "engine", "nero", "reduce", "figures", "interface"}
+OPTIONAL = {"ase", "cv2", "e3nn", "mlxtend", "onnx", "onnxruntime", "umap"}
+
+
+def makefile_targets() -> set[str]:
+    rules = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    return set(rules)
+
+
+def readme_commands() -> list[str]:
+    blocks = re.findall(r"^```[a-z]*\n(.*?)^```", README, re.M | re.S)
+    lines = [line for block in blocks for line in block.splitlines()]
+    lines += re.findall(r"^    (\S.*)$", README, re.M) + re.findall(r"`([^`\n]+)`", README)
+    return [line.split("#")[0].removeprefix("$ ").strip() for line in lines]
+
+
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        yield name, ast.parse(path.read_text(encoding="utf-8"), name)
+
+
+def imported_on_load(tree: ast.Module) -> set[str]:
+    """What a module loads at once: packages by name, orbical's modules as `.name`."""
+    found: set[str] = set()
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            todo += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            found |= {own_name(alias.name) for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            whole = "orbical." * (node.level > 1) + (node.module or "")
+            if whole in ("orbical", "orbical."):
+                found |= {f".{alias.name}" for alias in node.names}
+            elif node.level != 1:
+                found.add(own_name(whole))
+        todo += ast.iter_child_nodes(node)
+    return found
+
+
+def own_name(module: str) -> str:
+    parts = module.split(".")
+    return f".{parts[1]}" if parts[0] == "orbical" and len(parts) > 1 else parts[0]
+
+
+def tracked_text() -> Iterator[tuple[str, str]]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout: what is tracked is unknown")
+    for name in filter(None, listed.stdout.split("\0")):
+        path = ROOT / name
+        if path.is_file():
+            try:
+                yield name, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+def test_every_make_command_of_the_readme_is_a_target() -> None:
+    named = {line.split()[1] for line in readme_commands() if re.match(r"make [a-z]+", line)}
+    assert {"demo", "test"} <= named <= makefile_targets()
+
+
+def test_continuous_integration_runs_the_readmes_test_command() -> None:
+    last = (ROOT / ".ci" / "run").read_text(encoding="utf-8").strip().splitlines()[-1]
+    assert last == "make test"
+    assert last in readme_commands()
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_the_test_target_runs_every_check() -> None:
+    plan = dry_run("test")
+    for check in ("ruff check", "ruff format --check", "mypy", "lint-imports", "pytest -n 2"):
+        assert check in plan
+    assert "mkdocs build --quiet --strict" in plan
+
+
+def dry_run(*arguments: str) -> str:
+    if shutil.which("make") is None:
+        pytest.skip("make is absent")
+    # A make that runs these tests hands its own flags down, which would change the plan.
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(
+        ["make", "--dry-run", *arguments],
+        cwd=ROOT,
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_the_demo_installs_none_of_the_developers_tools(tmp_path: Path) -> None:
+    plan = dry_run("demo", f"VENV={tmp_path}")
+    assert "-c constraints.txt -e '.[demo,flow,umap]'" in plan
+    assert "[dev]" not in plan
+    assert plan.strip().endswith("orbical demo")
+
+
+def test_the_developers_environment_is_enough_for_the_demo(tmp_path: Path) -> None:
+    for line in dry_run("venv", f"VENV={tmp_path}").splitlines():
+        if line.startswith("touch "):
+            for stamp in line.split()[1:]:
+                Path(stamp).touch()
+    assert dry_run("demo", f"VENV={tmp_path}").strip() == f"{tmp_path}/bin/orbical demo"
+
+
+def test_every_extra_that_make_installs_exists() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = {
+        extra for group in re.findall(r"-e '\.\[([a-z,]+)\]'", text) for extra in group.split(",")
+    }
+    assert named
+    assert named <= set(EXTRAS)
+
+
+def test_every_extra_named_in_an_error_exists() -> None:
+    named: dict[str, str] = {}
+    for file, tree in sources():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("MissingExtra"):
+                values = node.args[1:2] + [k.value for k in node.keywords if k.arg == "extra"]
+                assert values, f"{file}:{node.lineno} names no extra"
+                if isinstance(values[0], ast.Constant):
+                    named[str(values[0].value)] = f"{file}:{node.lineno}"
+    assert "demo" in named
+    assert {extra: at for extra, at in named.items() if extra not in EXTRAS} == {}
+
+
+def test_the_licence_is_the_verbatim_apache_licence() -> None:
+    text = (ROOT / "LICENSE").read_bytes()
+    # The digest of the text as the Apache Software Foundation publishes it.
+    assert hashlib.sha256(text).hexdigest() == (
+        "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+    )
+    assert PROJECT["project"]["license"] == "Apache-2.0"
+
+
+def test_no_tracked_text_names_a_package_registry() -> None:
+    hosts = re.compile(r"[p]ypi\.|[p]ythonhosted|[/]simple/|[-]-(extra-)?index-url|[-]-find-links")
+    assert [name for name, text in tracked_text() if hosts.search(text)] == []
+
+
+def test_no_tracked_text_names_a_path_of_one_machine() -> None:
+    paths = re.compile(r"(?<![\w.~/-])/(?:[w]ork|[r]oot|[h]ome|[U]sers|[t]mp)/[\w.]")
+    found = {name: hit.group() for name, text in tracked_text() if (hit := paths.search(text))}
+    assert found == {}
+
+
+def test_only_the_modules_of_labelled_results_and_drawing_load_their_packages() -> None:
+    heavy = HEAVY | {f".{name}" for name in HEAVY_MODULES}
+    light = {
+        name: sorted(imported_on_load(tree) & heavy)
+        for name, tree in sources()
+        if name.split("/")[0].removesuffix(".py") not in HEAVY_MODULES
+    }
+    assert {name: loads for name, loads in light.items() if loads} == {}
+
+
+def test_no_module_needs_an_optional_package_to_load() -> None:
+    loads = {name: sorted(imported_on_load(tree) & OPTIONAL) for name, tree in sources()}
+    assert {name: found for name, found in loads.items() if found} == {}
+
+
+def test_importing_orbical_loads_nothing_large() -> None:
+    program = "import orbical, sys; print(sorted({'torch', 'numpy', 'xarray'} & set(sys.modules)))"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+def test_no_module_hides_a_public_function() -> None:
+    hidden = [
+        f"{package}.{name}"
+        for package, names in {
+            "orbical": [*orbical._FUNCTIONS, "view"],
+            "orbical.datasets": orbical.datasets.__all__,
+        }.items()
+        for name in names
+        if importlib.util.find_spec(f"{package}.{name}") is not None
+    ]
+    assert hidden == []
+
+
+@pytest.mark.parametrize("name", orbical._MODULES)
+def test_every_public_module_has_a_page(name: str) -> None:
+    spec = importlib.util.find_spec(f"orbical.{name}")
+    if spec is None or spec.origin is None:
+        pytest.skip(f"orbical.{name} is absent")
+    page = ROOT / "docs" / "api" / f"{name}.md"
+    assert page.is_file(), f"add docs/api/{name}.md with the line '::: orbical.{name}'"
+    assert f"::: orbical.{name}" in page.read_text(encoding="utf-8")
+
+
+def test_the_pages_fetch_no_fonts_from_another_host() -> None:
+    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert settings["theme"]["font"] is False
+    assert not any(str(entry).startswith("http") for entry in settings.get("extra_javascript", []))
+
+
+def test_commit_hooks_come_from_no_other_host() -> None:
+    settings = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    assert {entry["repo"] for entry in settings["repos"]} == {"local"}
+    for hook in settings["repos"][0]["hooks"]:
+        assert hook["entry"].startswith(".venv/bin/")
