@@ -1,0 +1,358 @@
+"""What a symmetry makes possible, drawn: intervals, dissent, forced over-confidence, fibres."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from .style import (
+    COLUMN,
+    FAINT,
+    INK,
+    MODELS,
+    PAGE,
+    SEQUENTIAL,
+    SOFT,
+    figure,
+    styled,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..bounds import Bounds, Comparison, OrbitTable, Taxonomy
+
+Array = np.ndarray
+TITLES = {
+    "prop1": "Prop 1 (no symmetry)",
+    "thm4_fibrewise": "Thm 4, fibre-wise",
+    "thm4": "Thm 4, printed form",
+    "cor1": "Cor 1",
+    "cor2": "Cor 2",
+    "fibre_free": "fibre-free",
+    "thm5": "Thm 5",
+    "prop4": "Prop 4",
+}
+KIND_COLOURS = {"correct": MODELS[2], "incorrect": MODELS[1], "extrinsic": "#9A9A9A"}
+_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\")
+_MARKERS = "osD^vP*X"
+
+
+def calibration_interval(bounds: Bounds) -> Figure:
+    """Draw the sharp interval of the ECE with the model's point, and each named bound below.
+
+    A bound is the side of the axis it leaves open: an upper one reaches from 0 to its value, a
+    lower one from its value to 1. One that does not apply is named, with its reason.
+
+    Args:
+        bounds: from `orbical.bounds.classification`.
+    """
+    if not bounds["sharp_upper"].applies:
+        raise InputError(f"bounds: no interval to draw; {bounds['sharp_upper'].reason}")
+    low, high = float(bounds["sharp_lower"]), float(bounds["sharp_upper"])
+    rows = [name for name in TITLES if name in bounds]
+    with styled():
+        fig = figure(PAGE, 0.9 + 0.24 * (len(rows) + 2))
+        ax = fig.subplots()
+        ax.axvspan(low, high, color=MODELS[5], alpha=0.18, lw=0)
+        ax.plot([low, high], [0, 0], color=MODELS[0], lw=6, solid_capstyle="butt")
+        for value, side in ((low, "right"), (high, "left")):
+            shift = -0.008 if side == "right" else 0.008
+            ax.text(value + shift, 0, f"{value:.3f}", ha=side, va="center", color=MODELS[0])
+        if bounds["ece"].applies:
+            ece = float(bounds["ece"])
+            ax.axvline(ece, color=INK, lw=0.8, ls=":")
+            ax.plot(ece, 0, "o", color=INK, ms=7, mec="white", mew=1.2, zorder=5)
+            ax.annotate(
+                f"this model {ece:.3f}",
+                (ece, 0),
+                (0, 9),
+                textcoords="offset points",
+                ha="center",
+                weight="bold",
+                bbox={"fc": "white", "ec": "none", "pad": 1},
+            )
+        for y, name in enumerate(rows, start=1):
+            _named_bound(ax, y, bounds[name])
+        ax.set(
+            xlim=(-0.09, 1.09),
+            ylim=(len(rows) + 0.6, -1.1),
+            yticks=range(len(rows) + 1),
+            xticks=np.linspace(0, 1, 6),
+            xlabel="expected calibration error",
+        )
+        ax.set_yticklabels(["sharp interval", *(TITLES[name] for name in rows)])
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+        ax.grid(axis="x")
+        ceiling = float(bounds["accuracy_ceiling"])
+        ax.set_title(
+            f"Accuracy ceiling {ceiling:.3f}: what ECE an invariant model can have", loc="left"
+        )
+    return fig
+
+
+def _named_bound(ax: Any, y: int, bound: Any) -> None:
+    if not bound.applies:
+        ax.text(0, y, f"does not apply: {bound.reason}", va="center", color=SOFT, style="italic")
+        return
+    start, stop = (0, bound.value) if bound.kind == "upper" else (bound.value, 1)
+    colour = SOFT if bound.vacuous else INK
+    ax.plot([start, stop], [y, y], color=FAINT, lw=3, solid_capstyle="butt")
+    ax.plot(bound.value, y, marker="|", color=colour, ms=10, mew=1.6)
+    note = f"{bound.value:.3f}" + (" (vacuous)" if bound.vacuous else "")
+    # Beside the mark, on the side that stays inside the axis.
+    left = bound.value > 0.8
+    ax.text(
+        bound.value + (-0.012 if left else 0.012),
+        y,
+        note,
+        va="center",
+        ha="right" if left else "left",
+        color=colour,
+        fontsize=7,
+        bbox={"fc": "white", "ec": "none", "pad": 0.4, "alpha": 0.8},
+    )
+
+
+def dissent_per_orbit(table: OrbitTable) -> Figure:
+    """Draw the share of each orbit that no invariant model can get right, orbit by orbit.
+
+    Orbits stand side by side, each as wide as its mass, from the most to the least divided; the
+    filled area is the error floor, one minus the accuracy ceiling.
+    """
+    held = table.orbit_mass > 0
+    mass = table.orbit_mass[held]
+    share = table.dissent[held] / mass
+    order = np.argsort(-share, kind="stable")
+    edges = np.concatenate([[0.0], np.cumsum(mass[order])])
+    with styled():
+        fig = figure(COLUMN * 1.3, 2.6)
+        ax = fig.subplots()
+        ax.stairs(share[order], edges, fill=True, color=MODELS[1], alpha=0.35)
+        ax.stairs(share[order], edges, color=MODELS[1], lw=1.2)
+        divided = float(mass[share > 0].sum())
+        ax.set(
+            xlim=(0, 1),
+            ylim=(0, max(0.05, 1.15 * float(share.max()))),
+            xlabel="mass of orbits, most divided first",
+            ylabel="dissent within the orbit",
+        )
+        ax.set_title(f"Error floor {1 - table.accuracy_ceiling:.3f} = filled area", loc="left")
+        ax.text(
+            0.98,
+            0.95,
+            f"{len(mass)} orbits; {divided:.0%} of the mass\nlies in divided ones",
+            transform=ax.transAxes,
+            ha="right",
+            va="top",
+            color=SOFT,
+        )
+    return fig
+
+
+def forced_overconfidence(confidence: Array, curves: Mapping[str, tuple[Array, Array]]) -> Figure:
+    """Draw the calibration error that each symmetry forces on confident models.
+
+    Args:
+        confidence: `[P]`, values p.
+        curves: name to the two curves of `orbical.bounds.forced_overconfidence`. The full line
+            holds for every model of mean confidence p, the dashed one where each orbit has a
+            confidence near p of its own.
+    """
+    with styled():
+        fig = figure(COLUMN * 1.3, 2.8)
+        ax = fig.subplots()
+        _forced(ax, confidence, curves)
+        ax.legend(loc="upper left")
+        ax.set_title("Over-confidence no training removes", loc="left")
+    return fig
+
+
+def _forced(ax: Any, confidence: Array, curves: Mapping[str, tuple[Array, Array]]) -> None:
+    highest = max(float(np.max(curve)) for pair in curves.values() for curve in pair)
+    for i, (name, (mean, orbitwise)) in enumerate(curves.items()):
+        colour = MODELS[i % len(MODELS)]
+        ax.plot(confidence, mean, color=colour, lw=1.8, label=name)
+        ax.plot(confidence, orbitwise, color=colour, lw=1.1, ls="--")
+    ax.plot([], [], color=SOFT, lw=1.1, ls="--", label="each orbit by itself")
+    ax.set(
+        xlim=(0, 1),
+        ylim=(-0.01, max(0.06, 1.08 * highest)),
+        xlabel="confidence p",
+        ylabel="forced calibration error",
+    )
+    ax.grid(axis="y")
+
+
+def fibres(
+    x: Array,
+    label: Array,
+    orbits: Sequence[Array],
+    confidences: Sequence[Array],
+    titles: Sequence[str],
+    *,
+    label_names: Sequence[str] | None = None,
+) -> Figure:
+    """Draw a plane data set once for each model: labels, orbits, and fibres of the confidence.
+
+    As Fig. 2 of the equivariant-calibration paper: colour is the label, lines join the points of an
+    orbit, and the hatching tells the fibres (equal confidences) apart.
+
+    Args:
+        x: `[N, 2]`.
+        label: `[N]`.
+        orbits: for each panel `[N]` ids.
+        confidences: for each panel `[N]`, constant on orbits.
+        titles: for each panel.
+        label_names: what the labels are called.
+    """
+    names = label_names or [f"label {y}" for y in range(int(np.max(label)) + 1)]
+    with styled():
+        fig = figure(PAGE, PAGE / len(titles) + 0.55)
+        axes = np.atleast_1d(fig.subplots(1, len(titles)))
+        for ax, orbit, confidence, title in zip(axes, orbits, confidences, titles, strict=True):
+            _fibre_panel(ax, np.asarray(x), np.asarray(label), orbit, confidence)
+            ax.set_title(title)
+        handles = [
+            axes[0].scatter(
+                [],
+                [],
+                s=60,
+                fc=MODELS[y % len(MODELS)],
+                ec=INK,
+                marker=_MARKERS[y % len(_MARKERS)],
+                label=name,
+            )
+            for y, name in enumerate(names)
+        ]
+        fig.legend(handles=handles, loc="outside lower center", ncols=len(names))
+    return fig
+
+
+def _fibre_panel(ax: Any, x: Array, label: Array, orbit: Array, confidence: Array) -> None:
+    for name in np.unique(orbit):
+        members = x[orbit == name]
+        angle = np.arctan2(*(members - members.mean(0)).T[::-1])
+        ring = members[np.argsort(angle)] if len(members) > 2 else members
+        ax.plot(*np.concatenate([ring, ring[:1]]).T, color=SOFT, lw=0.8, zorder=1)
+    levels = np.unique(confidence)
+    for f, level in enumerate(levels):
+        for y in np.unique(label):
+            here = (confidence == level) & (label == y)
+            ax.scatter(
+                *x[here].T,
+                s=110,
+                facecolor=MODELS[y % len(MODELS)],
+                edgecolor="white" if f else INK,
+                hatch=_HATCHES[f % len(_HATCHES)],
+                marker=_MARKERS[y % len(_MARKERS)],
+                lw=0.8,
+                zorder=2,
+            )
+    ax.text(
+        0.5,
+        0.5,
+        f"{len(np.unique(orbit))} orbit"
+        + ("s" if len(np.unique(orbit)) > 1 else "")
+        + f"\n{len(levels)} fibre"
+        + ("s" if len(levels) > 1 else ""),
+        transform=ax.transAxes,
+        ha="center",
+        va="center",
+        color=SOFT,
+        bbox={"fc": "white", "ec": "none", "pad": 2},
+        zorder=3,
+    )
+    ax.set(aspect="equal", xticks=[], yticks=[])
+    ax.margins(0.12)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
+    """Draw where in the plane a symmetry is correct, incorrect or extrinsic.
+
+    Args:
+        x: `[N, 2]`, the samples (or an embedding of them).
+        taxonomy: from `orbical.bounds.taxonomy`.
+    """
+    points = np.asarray(x)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise InputError(f"x: expected places in the plane [N, 2], got shape {list(points.shape)}")
+    shares, totals = taxonomy.by_sample(), taxonomy.totals()
+    with styled():
+        fig = figure(PAGE, 2.9)
+        axes = fig.subplots(1, 3, sharex=True, sharey=True)
+        for ax, (kind, total), share in zip(axes, totals.items(), shares.T, strict=True):
+            drawn = np.argsort(share, kind="stable")
+            dots = ax.scatter(
+                *points[drawn].T, c=share[drawn], vmin=0, vmax=1, s=14, cmap=SEQUENTIAL, lw=0
+            )
+            ax.set(aspect="equal", title=f"{kind} {total:.1%}")
+        fig.colorbar(dots, ax=axes, label="share of the orbit", shrink=0.8, pad=0.01)
+    return fig
+
+
+def group_comparison(comparison: Comparison) -> Figure:
+    """Draw candidate groups side by side: accuracy range, taxonomy, forced over-confidence."""
+    rows = comparison.rows()
+    names = [row["group"] for row in rows]
+    y = np.arange(len(rows))
+    with styled():
+        fig = figure(PAGE, max(2.4, 0.9 + 0.34 * len(rows)))
+        left, middle, right = fig.subplots(1, 3, width_ratios=(1.25, 1, 1.15))
+        for place, row in enumerate(rows):
+            low, high = row["accuracy_floor"], row["accuracy_ceiling"]
+            colour = MODELS[place % len(MODELS)]
+            left.plot([low, high], [place, place], color=colour, lw=7, solid_capstyle="butt")
+            left.text(
+                high - 0.015,
+                place,
+                f"{high:.3f}",
+                color="white",
+                va="center",
+                ha="right",
+                fontsize=7,
+                weight="bold",
+            )
+        left.set(
+            xlim=(0, 1.02),
+            ylim=(len(rows) - 0.5, -0.5),
+            yticks=y,
+            xlabel="accuracy of invariant models",
+        )
+        left.set_yticklabels(names)
+        left.set_title("Floor to ceiling", loc="left")
+        start = np.zeros(len(rows))
+        for (kind, colour), hatch in zip(KIND_COLOURS.items(), _HATCHES, strict=False):
+            share = np.array([row[kind] for row in rows])
+            middle.barh(
+                y,
+                share,
+                left=start,
+                color=colour,
+                label=kind,
+                height=0.6,
+                hatch=hatch,
+                edgecolor="white",
+                lw=0,
+            )
+            start += share
+        middle.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5), yticks=[], xlabel="share of (x, g)")
+        middle.set_title("Where g takes the data", loc="left")
+        middle.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.28),
+            ncols=3,
+            handlelength=1.2,
+            columnspacing=0.8,
+        )
+        curves = {each.name: (each.forced, each.forced_orbitwise) for each in comparison.candidates}
+        _forced(right, comparison.confidence, curves)
+        right.set_title("Forced over-confidence", loc="left")
+        right.legend(handles=right.lines[-1:], loc="upper left")
+    return fig
