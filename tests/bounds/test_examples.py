@@ -1,0 +1,77 @@
+"""The paper's six examples with their corrected values, and the page that shows them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from orbical.studies import examples
+
+
+@pytest.mark.parametrize(("mean", "value"), [(0.5, 0.5798), (0.25, 0.7486), (0.75, 0.7486)])
+def test_example_1_unconstrained_bound(mean: float, value: float) -> None:
+    assert examples.example_1(mean)["prop1"] == pytest.approx(value, abs=1e-4)
+
+
+def test_example_1_gains_the_whole_dissent_not_that_of_one_row() -> None:
+    found = examples.example_1(0.5, corner=0.8)
+    assert found["sum_of_dissent"] == pytest.approx(0.35, abs=1e-4)
+    assert found["fibre_free"] == pytest.approx(found["prop1"] - 0.35, abs=1e-4)
+    assert found["least_dissent_of_an_orbit"] < 1e-4
+    assert found["sharp_lower"] <= found["sharp_upper"] <= found["prop1"]
+
+
+def test_example_2_is_bounded_by_the_ceiling_whatever_the_fibres() -> None:
+    two_fibres, one_fibre = examples.example_2(1.0, 0.99), examples.example_2(1.0, 1.0)
+    assert two_fibres["cor2"] == pytest.approx(0.9)
+    assert one_fibre["cor2"] == pytest.approx(0.7)
+    for found in (two_fibres, one_fibre):
+        assert found["one_minus_dissent"] == pytest.approx(0.7)
+        assert found["sharp_upper"] <= 0.7 + 1e-12
+        assert found["ceiling"] == pytest.approx(0.7)
+
+
+def test_example_3_is_one_orbit() -> None:
+    found = examples.example_3(1.0)
+    assert found["ceiling"] == found["cor2"] == pytest.approx(0.7)
+
+
+def test_example_4_a_stopped_clock_errs_eleven_times_of_twelve() -> None:
+    found = examples.example_4()
+    assert found["error"] == pytest.approx(11 / 12)
+    assert found["accuracy_floor"] == found["accuracy_ceiling"] == pytest.approx(1 / 12)
+
+
+def test_example_5_has_a_perfectly_calibrated_model() -> None:
+    found = examples.example_5()
+    assert found["orbits"] == 1
+    assert found["lipschitz"] == pytest.approx(10)
+    assert found["printed_bound"] > found["ece_of_the_calibrated_model"]
+    assert found["ece_of_the_calibrated_model"] == pytest.approx(0, abs=1e-12)
+    assert found["sharp_lower"] == 0
+
+
+@pytest.mark.parametrize("norm", [0.1, 1.0, 7.0])
+def test_example_6_has_the_factor_pi_over_sixteen(norm: float) -> None:
+    found = examples.example_6(norm)
+    assert found["error_on_the_first_fibre"] == pytest.approx(math.pi / 8)
+    assert found["thm6_minimised"] == pytest.approx(1 + math.pi / 16 / norm)
+
+
+def test_the_page_holds_all_six_and_its_figures(tmp_path: Path) -> None:
+    page = examples.run(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    for number in range(1, 7):
+        assert f"## Example {number}:" in text
+    for picture in ("examples-fibres.png", "examples-interval.png"):
+        assert picture in text
+        assert (tmp_path / picture).stat().st_size > 10_000
+
+
+def test_the_committed_page_is_what_the_study_writes(tmp_path: Path) -> None:
+    committed = Path(__file__).parents[2] / "docs" / "studies" / "examples.md"
+    if not committed.is_file():
+        pytest.skip("docs/studies/examples.md absent: this is not a checkout")
+    assert committed.read_text(encoding="utf-8") == examples._page(examples.facts())
