@@ -1,0 +1,264 @@
+"""`orbical bounds`: what a symmetry makes possible at best and at worst, for a scan or for data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ..bounds import Bounds, Comparison, OrbitTable
+
+ACCURACY = ("accuracy_ceiling", "accuracy_floor")
+THEOREMS = {
+    "prop1": "Proposition 1, no symmetry used",
+    "thm4_fibrewise": "Theorem 4, fibre by fibre",
+    "thm4": "Theorem 4, as printed",
+    "cor1": "Corollary 1",
+    "cor2": "Corollary 2, two labels",
+    "fibre_free": "Corollary 2, stronger and free of fibres",
+    "thm5": "Theorem 5",
+    "prop4": "Proposition 4",
+    "prop6": "Proposition 6, an oracle's sampling error",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("bounds")(bounds)
+
+
+def bounds(
+    store: Annotated[
+        Path | None, typer.Argument(help="A stored classification scan, such as run.zarr.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Labelled data instead of a scan: an .npz file with x and label "
+            "(and perhaps confidence and predicted)."
+        ),
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="The symmetry for --data, such as cyclic:4; several are compared."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Which model of the scan; all by default.")
+    ] = None,
+    orbits: Annotated[
+        Path | None,
+        typer.Option(
+            help="An .npy file with the orbit id of each sample, where matching found it."
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="The distance within which points of --data match.")
+    ] = None,
+    bins: Annotated[int, typer.Option(help="Bins of the calibration error, the fibres.")] = 15,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+) -> None:
+    """Tell the accuracy ceiling of a symmetry, and the calibration errors it leaves possible."""
+    from ..errors import InputError
+
+    if (store is None) == (data is None):
+        raise InputError("bounds: expected either a stored scan or --data, and not both")
+    if store is not None:
+        found = _of_scan(store, model, orbits, bins)
+        _print_all(found, as_json)
+        return
+    assert data is not None
+    if not group:
+        raise InputError("--group: expected with --data, such as --group cyclic:4")
+    arrays = _read(data)
+    comparison = _compared(arrays, group, tolerance)
+    found = {}
+    if {"confidence", "predicted"} & arrays.keys():
+        found = {name: _of_data(arrays, name, tolerance, bins) for name in group}
+    if as_json:
+        rows = comparison.rows()
+        answer = {"tolerance": comparison.tolerance, "groups": rows, **_plain(found)}
+        typer.echo(json.dumps(answer, indent=2))
+        return
+    _print_comparison(comparison)
+    if found:
+        _print_all(found, as_json=False)
+
+
+def _of_scan(store: Path, model: str | None, orbits: Path | None, bins: int) -> dict[str, Bounds]:
+    import numpy as np
+
+    from ..bounds import OrbitTable, classification
+    from ..store import load
+
+    scan = load(store)
+    ids = None if orbits is None else np.load(_existing(orbits), allow_pickle=False)
+    names = scan.models if model is None else [model]
+    return {
+        name: classification(OrbitTable.from_scan(scan, name, orbit=ids), bins=bins)
+        for name in names
+    }
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import numpy as np
+
+    from ..errors import InputError
+
+    with np.load(_existing(path), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    missing = {"x", "label"} - arrays.keys()
+    if missing:
+        raise InputError(
+            f"--data: {path.name} holds {sorted(arrays)}; expected x and label "
+            f"(missing: {', '.join(sorted(missing))})"
+        )
+    return arrays
+
+
+def _existing(path: Path) -> Path:
+    from ..errors import InputError
+
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    return path
+
+
+def _action(x: Any) -> Any:
+    """Pictures `[N, C, H, W]` move as images; everything else as points."""
+    from ..actions import Images
+
+    return Images() if x.ndim == 4 else None
+
+
+def _compared(arrays: dict[str, Any], groups: list[str], tolerance: float | None) -> Comparison:
+    from ..bounds import compare_groups
+
+    x = arrays["x"]
+    return compare_groups((x, arrays["label"]), groups, tolerance=tolerance, action=_action(x))
+
+
+def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: int) -> Bounds:
+    from ..bounds import OrbitTable, classification
+    from ..groups import parse
+
+    x = arrays["x"]
+    answers = {key: arrays[key] for key in ("confidence", "predicted") if key in arrays}
+    table: OrbitTable = OrbitTable.from_data(
+        x, arrays["label"], parse(name), tolerance=tolerance, action=_action(x), **answers
+    )
+    return classification(table, bins=bins)
+
+
+def _plain(found: dict[str, Bounds]) -> dict[str, Any]:
+    return {"bounds": {name: each.to_dict() for name, each in found.items()}} if found else {}
+
+
+def _print_all(found: dict[str, Bounds], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({name: each.to_dict() for name, each in found.items()}, indent=2))
+        return
+    from rich.console import Console
+
+    console = Console(soft_wrap=False)
+    for name, each in found.items():
+        _print_bounds(console, name, each)
+
+
+def _print_bounds(console: Any, name: str, found: Bounds) -> None:
+    from rich.rule import Rule
+    from rich.table import Table
+
+    about = found.about
+    console.print(Rule(f"[bold]{name}[/]", align="left"))
+    ceiling = float(found["accuracy_ceiling"])
+    floor = float(found["accuracy_floor"])
+    console.print(f"No invariant model is more accurate than [bold]{ceiling:.4f}[/].")
+    console.print(f"None is less accurate than {floor:.4f}.", end=" ")
+    if about["accuracy"] is not None:
+        console.print(f"This one: {about['accuracy']:.4f}.")
+    else:
+        console.print()
+    facts = [f"{about['orbits']} orbits", f"{about['labels']} labels"]
+    if about["fibres"] is not None:
+        facts.append(f"{about['fibres']} fibres in {about['bins']} bins")
+    if about["invariance_gap"] is not None:
+        facts.append(f"measured invariance gap {about['invariance_gap']:.3g}")
+    console.print("; ".join(facts), style="dim")
+    if about["averaged"]:
+        console.print(
+            "[yellow]The model is not invariant; these are the bounds of its orbit average.[/]"
+        )
+    if found["sharp_upper"].applies:
+        console.print()
+        console.print(_interval(found), highlight=False)
+    table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 2))
+    for column, justify in (("statement", "left"), ("bound", "right"), ("", "left")):
+        table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for key, title in THEOREMS.items():
+        bound = found[key]
+        side = {"upper": "at most", "lower": "at least"}[bound.kind]
+        value = "-" if bound.value is None else f"{side} {bound.value:.4f}"
+        notes = [] if bound.applies else ["does not apply:"]
+        notes += ["vacuous;"] if bound.vacuous else []
+        table.add_row(title, value, f"[dim]{' '.join([*notes, bound.reason]).strip(' ;')}[/]")
+    console.print()
+    console.print(table)
+    console.print()
+
+
+def _interval(found: Bounds, width: int = 50) -> str:
+    """Draw the interval as a line of text, the model's own ECE in its place."""
+    low, high = float(found["sharp_lower"]), float(found["sharp_upper"])
+
+    def place(value: float) -> int:
+        return round(min(1.0, max(0.0, value)) * width)
+
+    cells = ["·"] * (width + 1)
+    cells[place(low) : place(high) + 1] = ["━"] * (place(high) - place(low) + 1)
+    text = (
+        f"calibration error of an invariant model with these confidences: {low:.4f} to {high:.4f}"
+    )
+    if found["ece"].applies:
+        ece = float(found["ece"])
+        cells[place(ece)] = "[bold]●[/]"
+        text += f"\nthis model's own: [bold]{ece:.4f}[/]"
+    return f"{text}\n0 {''.join(cells)} 1"
+
+
+def _print_comparison(comparison: Comparison) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    rows = comparison.rows()
+    best = rows[1:]
+    for row in best:
+        console.print(
+            f"No {row['group']}-invariant model is more accurate than "
+            f"[bold]{row['accuracy_ceiling']:.4f}[/] on these data."
+        )
+    console.print()
+    table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 2))
+    titles = {
+        "group": "group",
+        "elements": "elements",
+        "orbits": "orbits",
+        "accuracy_ceiling": "ceiling",
+        "cost": "cost",
+        "accuracy_floor": "floor",
+        "correct": "correct",
+        "incorrect": "incorrect",
+        "extrinsic": "extrinsic",
+        "forced_at_full_confidence": "forced ECE at p = 1",
+    }
+    for title in titles.values():
+        table.add_column(title, justify="left" if title == "group" else "right")
+    for row in rows:
+        cells = (row[key] for key in titles)
+        table.add_row(*(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
+    console.print(table)
+    console.print(f"points match within {comparison.tolerance:.3g}", style="dim")
+    console.print()

@@ -1,0 +1,140 @@
+"""`orbical bounds` reports the ceiling first, then the interval, then the theorems."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import typer
+from typer.testing import CliRunner
+
+import orbical as ob
+from orbical.cli.bounds import register
+from orbical.errors import InputError
+
+
+@pytest.fixture
+def call():
+    app = typer.Typer()
+    register(app)
+    app.command("other")(lambda: None)
+
+    def run(*arguments: object) -> str:
+        result = CliRunner().invoke(app, ["bounds", *map(str, arguments)], env={"COLUMNS": "140"})
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    return run
+
+
+@pytest.fixture
+def points(tmp_path: Path) -> Path:
+    path = tmp_path / "points.npz"
+    x = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    np.savez(path, x=x, label=[0, 0, 1, 1])
+    return path
+
+
+@pytest.fixture(scope="module")
+def run_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    class Mean(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            brightness = x.double().mean((1, 2, 3))
+            return torch.stack([brightness * 4, 4 - 4 * brightness], 1)
+
+    folder = tmp_path_factory.mktemp("run")
+    rng = np.random.default_rng(0)
+    pictures = rng.random((6, 1, 4, 4)).astype(np.float32)
+    which = np.repeat(np.arange(6), 4)
+    x = torch.from_numpy(
+        np.stack([np.rot90(pictures[w], i % 4, (1, 2)).copy() for i, w in enumerate(which)])
+    )
+    ob.scan(
+        {"mean": Mean()},
+        (x, torch.from_numpy(rng.integers(0, 2, 24))),
+        group=ob.groups.cyclic(4),
+        task=ob.tasks.Classification(),
+        out=folder / "run.zarr",
+        progress=False,
+    )
+    np.save(folder / "orbits.npy", which)
+    return folder / "run.zarr", folder / "orbits.npy"
+
+
+def test_data_and_a_group_give_the_ceiling_first(call, points: Path) -> None:
+    output = call("--data", points, "--group", "cyclic:4", "--group", "cyclic:2")
+    assert output.startswith("No cyclic:4-invariant model is more accurate than 0.5000")
+    for word in ("trivial", "cyclic:2", "ceiling", "incorrect", "points match within"):
+        assert word in output
+
+
+def test_data_as_json(call, points: Path) -> None:
+    answer = json.loads(call("--data", points, "--group", "cyclic:4", "--json"))
+    assert [row["group"] for row in answer["groups"]] == ["trivial", "cyclic:4"]
+    assert answer["groups"][1]["accuracy_ceiling"] == 0.5
+    assert "bounds" not in answer
+
+
+def test_data_with_answers_are_bounded_too(call, tmp_path: Path) -> None:
+    path = tmp_path / "answers.npz"
+    x = np.array([[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
+    np.savez(path, x=x, label=[0, 1, 1], confidence=[0.9, 0.9, 0.6], predicted=[0, 0, 1])
+    answer = json.loads(call("--data", path, "--group", "cyclic:2", "--json"))
+    found = answer["bounds"]["cyclic:2"]["bounds"]
+    assert found["accuracy_ceiling"]["value"] == pytest.approx(2 / 3)
+    assert found["sharp_lower"]["value"] <= found["ece"]["value"] <= found["sharp_upper"]["value"]
+    assert "calibration error of an invariant model" in call("--data", path, "--group", "cyclic:2")
+
+
+def test_pictures_move_as_images(call, tmp_path: Path) -> None:
+    picture = np.random.default_rng(0).random((1, 5, 5))
+    x = np.stack([picture, np.rot90(picture, 1, (1, 2)), picture + 1])
+    np.savez(tmp_path / "pictures.npz", x=x, label=[0, 1, 0])
+    answer = json.loads(call("--data", tmp_path / "pictures.npz", "--group", "cyclic:4", "--json"))
+    assert answer["groups"][0]["accuracy_ceiling"] == 1
+    assert answer["groups"][1]["accuracy_ceiling"] == pytest.approx(2 / 3)
+
+
+def test_a_scan_is_reported_in_order(call, run_store: tuple[Path, Path]) -> None:
+    store, ids = run_store
+    output = call(store, "--orbits", ids)
+    ceiling = output.index("more accurate than")
+    interval = output.index("calibration error of an invariant model")
+    own = output.index("this model's own")
+    theorem = output.index("Theorem 4, fibre by fibre")
+    assert ceiling < interval < own < theorem
+    assert "measured invariance gap" in output
+    assert "●" in output
+
+
+def test_a_scan_as_json(call, run_store: tuple[Path, Path]) -> None:
+    store, ids = run_store
+    answer = json.loads(call(store, "--orbits", ids, "--json", "--model", "mean"))
+    found = answer["mean"]
+    assert set(found["bounds"]["sharp_upper"]) == {
+        *("value", "quantity", "kind", "applies", "reason", "vacuous")
+    }
+    assert found["about"]["orbits"] == 6
+
+
+def test_bad_calls_say_what_is_expected(
+    call, points: Path, run_store: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="either a stored scan or --data"):
+        call()
+    with pytest.raises(InputError, match="either a stored scan or --data"):
+        call(run_store[0], "--data", points)
+    with pytest.raises(InputError, match="--group: expected with --data"):
+        call("--data", points)
+    with pytest.raises(InputError, match="no such file"):
+        call("--data", tmp_path / "none.npz", "--group", "cyclic:4")
+    with pytest.raises(InputError, match="every ceiling would be 1"):
+        call(run_store[0])
+    np.savez(tmp_path / "bare.npz", x=np.zeros((2, 2)))
+    with pytest.raises(InputError, match=r"holds \['x'\]; expected x and label \(missing: label\)"):
+        call("--data", tmp_path / "bare.npz", "--group", "cyclic:4")
