@@ -37,7 +37,7 @@ REAL = [
 ALL: list[Calibrator] = [
     Temperature(),
     VectorScaling(),
-    VectorScaling(penalty=0.1),
+    VectorScaling(penalty=0.0),
     MatrixScaling(),
     Isotonic(),
     Isotonic(reduce="classes"),
@@ -278,24 +278,27 @@ def test_vector_scaling_recovers_the_scales_that_made_the_labels() -> None:
     logits = logits - logits.mean(1, keepdim=True)
     scale, shift = torch.tensor([0.5, 1.0, 1.5]), torch.tensor([0.4, -0.1, -0.3])
     labels = torch.multinomial(torch.softmax(logits * scale + shift, 1), 1, generator=generator)
-    scaling = VectorScaling().fit(logits=logits, labels=labels[:, 0])
+    scaling = VectorScaling(penalty=0.0).fit(logits=logits, labels=labels[:, 0])
     torch.testing.assert_close(scaling.scale_.float(), scale, atol=0.05, rtol=0)
     torch.testing.assert_close(scaling.shift_.float(), shift, atol=0.05, rtol=0)
 
 
-@pytest.mark.parametrize("penalties", [(0.0, 0.0), (1.0, 0.1), (1000.0, 10.0)])
+@pytest.mark.parametrize(
+    "penalties", [(0.0, 0.0, 0.0), (1.0, 0.1, 0.0), (1000.0, 10.0, 0.0), (1.0, 1.0, 1.0)]
+)
 def test_matrix_scaling_satisfies_the_optimality_condition(
-    penalties: tuple[float, float],
+    penalties: tuple[float, float, float],
 ) -> None:
-    off_diagonal, intercept = penalties
+    off_diagonal, intercept, diagonal = penalties
     logits, labels = outputs(1500, 4)
-    scaling = MatrixScaling(off_diagonal, intercept).fit(logits=logits, labels=labels)
+    scaling = MatrixScaling(*penalties).fit(logits=logits, labels=labels)
     weight = scaling.weight_.clone().requires_grad_()
     shift = scaling.shift_.clone().requires_grad_()
     centred = logits - logits.mean(1, keepdim=True)
     loss = torch.nn.functional.cross_entropy(centred @ weight.T + shift, labels)
     off = weight - torch.diag(weight.diag())
     loss = loss + off_diagonal / 12 * off.square().sum() + intercept / 4 * shift.square().sum()
+    loss = loss + diagonal / 4 * (weight.diag() - 1).square().sum()
     loss.backward()
     assert weight.grad.abs().max() < 1e-5
     assert shift.grad.abs().max() < 1e-5
@@ -305,7 +308,7 @@ def test_matrix_scaling_nests_vector_scaling_and_temperature() -> None:
     logits, labels = outputs(2000, 3)
     losses = [
         nll(calibrator.fit(logits=logits, labels=labels).transform(logits=logits), labels)
-        for calibrator in (MatrixScaling(0.0, 0.0), VectorScaling(), Temperature())
+        for calibrator in (MatrixScaling(0.0, 0.0, 0.0), VectorScaling(penalty=0.0), Temperature())
     ]
     assert losses[0] <= losses[1] + 1e-12 <= losses[2] + 2e-12
 
@@ -321,23 +324,46 @@ def test_logits_and_their_probabilities_are_mapped_alike_by_linear_scalings() ->
 
 def test_linear_scalings_refuse_data_without_an_optimum() -> None:
     logits = torch.tensor([[2.0, 0.0], [0.0, 1.0], [3.0, 1.0], [0.0, 4.0]])
-    with pytest.raises(InputError, match="separates all samples"):
-        VectorScaling().fit(logits=logits, labels=[0, 1, 0, 1])
-    with pytest.raises(InputError, match="every sample has its label at the largest logit"):
-        MatrixScaling().fit(logits=logits, labels=[0, 1, 0, 1])
+    for calibrator in (
+        VectorScaling(penalty=0.0),
+        MatrixScaling(diagonal=0.0),
+        MatrixScaling(0.0, 0.0, 0.0),
+    ):
+        with pytest.raises(InputError, match="separates some classes"):
+            calibrator.fit(logits=logits, labels=[0, 1, 0, 1])
     with pytest.raises(InputError, match="labels: 1 of 2 classes have no sample"):
-        VectorScaling().fit(logits=logits, labels=[0, 0, 0, 0])
+        VectorScaling(penalty=0.0).fit(logits=logits, labels=[0, 0, 0, 0])
     with pytest.raises(InputError, match="labels: 1 of 2 classes have no sample"):
         MatrixScaling(intercept=0.0).fit(logits=logits, labels=[0, 0, 0, 0])
     shifted = logits + torch.tensor([0.0, 5.0])  # separable, though not as the logits stand
-    with pytest.raises(InputError, match="separates all samples"):
-        VectorScaling().fit(logits=shifted, labels=[0, 1, 0, 1])
-    penalised = VectorScaling(penalty=0.1).fit(logits=logits, labels=[0, 0, 0, 0])
-    assert (penalised.transform(logits=logits)[:, 0] > 0.5).sum() >= 3
+    with pytest.raises(InputError, match="separates some classes"):
+        VectorScaling(penalty=0.0).fit(logits=shifted, labels=[0, 1, 0, 1])
+    for calibrator in (VectorScaling(), MatrixScaling(intercept=0.01)):
+        single = calibrator.fit(logits=logits, labels=[0, 0, 0, 0]).transform(logits=logits)
+        assert (single[:, 0] > 0.5).all()
     with pytest.raises(InputError, match="penalty: expected a finite number"):
         VectorScaling(penalty=-1.0)
     with pytest.raises(InputError, match="off_diagonal: expected a finite number"):
         MatrixScaling(off_diagonal=math.inf)
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [VectorScaling(penalty=0.0), MatrixScaling(0.0, 0.0, 0.0), MatrixScaling(diagonal=0.0)],
+)
+def test_one_class_told_apart_without_error_is_refused_unless_penalised(
+    calibrator: Calibrator,
+) -> None:
+    logits, labels = outputs(400, 3)
+    labels = torch.where(labels == 2, 0, labels)
+    logits[:, 2] -= 12
+    logits[300:, 2] += 24
+    labels[300:] = 2
+    with pytest.raises(InputError, match="separates some classes"):
+        calibrator.fit(logits=logits, labels=labels)
+    for penalised in (VectorScaling(), MatrixScaling()):
+        probs = penalised.fit(logits=logits, labels=labels).transform(logits=logits)
+        assert nll(probs, labels) < nll(torch.softmax(logits, 1), labels)
 
 
 def test_isotonic_is_scikit_learns_map_of_the_top_label(shared_data: Path) -> None:

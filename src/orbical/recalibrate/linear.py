@@ -127,10 +127,8 @@ def _curvature(scores: _Scores, probs: Tensor, penalty: Tensor) -> Callable[[Ten
     return product
 
 
-def _minimise(
-    scores: _Scores, labels: Tensor, start: Tensor, centre: Tensor, penalty: Tensor
-) -> Tensor:
-    """Minimise `mean NLL + sum penalty * (parameters - centre)^2`, convex, by Newton's method.
+def _minimise(scores: _Scores, labels: Tensor, identity: Tensor, penalty: Tensor) -> Tensor:
+    """Minimise `mean NLL + sum penalty * (parameters - identity)^2`, convex, by Newton's method.
 
     Each step is found by preconditioned conjugate gradients, more exactly as the minimum comes
     near, and shortened until the objective falls as it should.
@@ -139,21 +137,18 @@ def _minimise(
 
     def evaluate(parameters: Tensor) -> tuple[float, Tensor]:
         log_probs = torch.log_softmax(scores(parameters), dim=1)
-        value = -log_probs[rows, labels].mean() + (penalty * (parameters - centre).square()).sum()
+        value = -log_probs[rows, labels].mean() + (penalty * (parameters - identity).square()).sum()
         return value.item(), log_probs
 
-    parameters = start
+    parameters = identity
     value, log_probs = evaluate(parameters)
     for _ in range(200):
         probs = log_probs.exp()
         if not bool(penalty.any()) and bool((probs.argmax(1) == labels).all()):
-            raise InputError(
-                "labels: a scaling separates all samples, so the likelihood grows without end;"
-                " fit on more data or with a penalty"
-            )
+            raise _separable()
         residual = probs.clone()
         residual[rows, labels] -= 1
-        slope = scores.adjoint(residual) / len(labels) + 2 * penalty * (parameters - centre)
+        slope = scores.adjoint(residual) / len(labels) + 2 * penalty * (parameters - identity)
         size = torch.linalg.vector_norm(slope).item()
         step = -_conjugate_gradients(
             _curvature(scores, probs, penalty),
@@ -163,6 +158,10 @@ def _minimise(
         )
         decrease = -(slope @ step).item()  # twice what remains to be gained, near the minimum
         if decrease < 2e-14 * max(1.0, abs(value)):
+            # Near a minimum the last step is minute. It stays long where there is none, as on the
+            # way down exp(-t), and then some class is told apart without any error.
+            if _centred(scores(step)).abs().max() > 0.1:
+                raise _separable()
             return parameters
         length = 1.0
         while length > 1e-10:
@@ -173,9 +172,13 @@ def _minimise(
         else:
             return parameters  # Rounding hides any further progress.
         parameters, value, log_probs = parameters + length * step, trial, trial_log_probs
-    raise InputError(
-        "labels: the likelihood still grows after 200 steps, as it does when a scaling separates"
-        " some classes; fit on more data or with a larger penalty"
+    raise _separable()
+
+
+def _separable() -> InputError:
+    return InputError(
+        "labels: a scaling separates some classes without error, so the likelihood grows without"
+        " end; fit on more data or with a larger penalty"
     )
 
 
@@ -205,6 +208,8 @@ class VectorScaling(Calibrator):
 
     Args:
         penalty: how strongly the map is held to the identity; 0 for the plain method.
+            The default changes the NLL by less than it can be estimated, and gives an optimum to
+            data that have none otherwise.
 
     Attributes:
         scale_: `[C]`, w.
@@ -220,7 +225,7 @@ class VectorScaling(Calibrator):
     scale_: Tensor
     shift_: Tensor
 
-    def __init__(self, penalty: float = 0.0) -> None:
+    def __init__(self, penalty: float = 1e-3) -> None:
         self.penalty = _penalty("penalty", penalty)
 
     def fit(
@@ -240,7 +245,7 @@ class VectorScaling(Calibrator):
             _all_classes(truth, classes)
         identity = torch.cat([scores.new_ones(classes), scores.new_zeros(classes)])
         penalty = torch.full_like(identity, self.penalty / classes)
-        best = _minimise(_Diagonal(scores), truth, identity, identity, penalty)
+        best = _minimise(_Diagonal(scores), truth, identity, penalty)
         self.scale_, shift = best.view(2, classes)
         self.shift_ = shift - shift.mean()
         return self
@@ -259,15 +264,17 @@ class MatrixScaling(Calibrator):
 
         minimise  mean NLL + off_diagonal / (C (C-1)) sum_{i != j} W_ij^2 + intercept / C sum b_k^2
 
-    The diagonal is free. Convex; solved by Newton's method with conjugate gradients. With both
-    penalties 0 only the probabilities are determined: adding one row to all rows of W changes
-    nothing. Off-diagonal and intercept regularisation: Kull et al. 2019.
+    (Kull et al. 2019), to which `diagonal / C sum (W_kk - 1)^2` may be added. Convex; solved by
+    Newton's method with conjugate gradients. Without penalties only the probabilities are
+    determined: adding one row to all rows of W changes nothing.
 
     Args:
         off_diagonal: penalty of the entries of W off the diagonal. The default suits some 5,000
             samples of 10 to 100 classes; less is better with more samples for each entry, and with
             many classes too little of it over-fits badly. Choose it by held-out likelihood.
         intercept: penalty of b.
+        diagonal: penalty of the diagonal's distance from 1; 0 for the plain method, which refuses
+            data where some class is told apart without any error.
 
     Attributes:
         weight_: `[C, C]`, W.
@@ -283,9 +290,12 @@ class MatrixScaling(Calibrator):
     weight_: Tensor
     shift_: Tensor
 
-    def __init__(self, off_diagonal: float = 1000.0, intercept: float = 10.0) -> None:
+    def __init__(
+        self, off_diagonal: float = 1000.0, intercept: float = 10.0, diagonal: float = 1e-3
+    ) -> None:
         self.off_diagonal = _penalty("off_diagonal", off_diagonal)
         self.intercept = _penalty("intercept", intercept)
+        self.diagonal = _penalty("diagonal", diagonal)
 
     def fit(
         self, *, logits: ArrayLike | None = None, probs: ArrayLike | None = None, labels: ArrayLike
@@ -302,17 +312,13 @@ class MatrixScaling(Calibrator):
         truth = read_labels(labels, size, classes, scores.device)
         if self.intercept == 0:
             _all_classes(truth, classes)
-        if bool((scores.argmax(1) == truth).all()):
-            raise InputError(
-                "labels: every sample has its label at the largest logit, and the diagonal is not"
-                " penalised, so the likelihood grows without end; fit on data with some errors"
-            )
         eye = torch.eye(classes, dtype=scores.dtype, device=scores.device)
-        off = (1 - eye) * (self.off_diagonal / (classes * (classes - 1)))
+        held = eye * (self.diagonal / classes)
+        held += (1 - eye) * (self.off_diagonal / (classes * (classes - 1)))
         column = scores.new_zeros(classes, 1)
-        penalty = torch.cat([off, column + self.intercept / classes], dim=1).flatten()
-        start = torch.cat([eye, column], dim=1).flatten()
-        best = _minimise(_Full(scores), truth, start, torch.zeros_like(start), penalty)
+        penalty = torch.cat([held, column + self.intercept / classes], dim=1).flatten()
+        identity = torch.cat([eye, column], dim=1).flatten()
+        best = _minimise(_Full(scores), truth, identity, penalty)
         self.weight_, self.shift_ = best.view(classes, -1).split([classes, 1], dim=1)
         self.shift_ = self.shift_[:, 0]
         return self
