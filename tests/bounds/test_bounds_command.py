@@ -36,7 +36,7 @@ def call():
 def points(tmp_path: Path) -> Path:
     path = tmp_path / "points.npz"
     x = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    np.savez(path, x=x, label=[0, 0, 1, 1])
+    np.savez(path, x=x, y=[0, 0, 1, 1])
     return path
 
 
@@ -63,6 +63,7 @@ def run_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         progress=False,
     )
     np.save(folder / "orbits.npy", which)
+    np.savez(folder / "data.npz", x=x.numpy(), y=np.zeros(24, int))
     return folder / "run.zarr", folder / "orbits.npy"
 
 
@@ -83,7 +84,7 @@ def test_data_as_json(call, points: Path) -> None:
 def test_data_with_answers_are_bounded_too(call, tmp_path: Path) -> None:
     path = tmp_path / "answers.npz"
     x = np.array([[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
-    np.savez(path, x=x, label=[0, 1, 1], confidence=[0.9, 0.9, 0.6], predicted=[0, 0, 1])
+    np.savez(path, x=x, y=[0, 1, 1], confidence=[0.9, 0.9, 0.6], predicted=[0, 0, 1])
     answer = json.loads(call("--data", path, "--group", "cyclic:2", "--json"))
     found = answer["bounds"]["cyclic:2"]["bounds"]
     assert found["accuracy_ceiling"]["value"] == pytest.approx(2 / 3)
@@ -94,7 +95,7 @@ def test_data_with_answers_are_bounded_too(call, tmp_path: Path) -> None:
 def test_pictures_move_as_images(call, tmp_path: Path) -> None:
     picture = np.random.default_rng(0).random((1, 5, 5))
     x = np.stack([picture, np.rot90(picture, 1, (1, 2)), picture + 1])
-    np.savez(tmp_path / "pictures.npz", x=x, label=[0, 1, 0])
+    np.savez(tmp_path / "pictures.npz", x=x, y=[0, 1, 0])
     answer = json.loads(call("--data", tmp_path / "pictures.npz", "--group", "cyclic:4", "--json"))
     assert answer["groups"][0]["accuracy_ceiling"] == 1
     assert answer["groups"][1]["accuracy_ceiling"] == pytest.approx(2 / 3)
@@ -112,6 +113,14 @@ def test_a_scan_is_reported_in_order(call, run_store: tuple[Path, Path]) -> None
     assert "●" in output
 
 
+def test_orbits_of_a_scan_may_come_from_matching_its_data(
+    call, run_store: tuple[Path, Path]
+) -> None:
+    store, ids = run_store
+    matched = call(store, "--data", store.parent / "data.npz", "--json")
+    assert json.loads(matched) == json.loads(call(store, "--orbits", ids, "--json"))
+
+
 def test_a_scan_as_json(call, run_store: tuple[Path, Path]) -> None:
     store, ids = run_store
     answer = json.loads(call(store, "--orbits", ids, "--json", "--model", "mean"))
@@ -125,10 +134,10 @@ def test_a_scan_as_json(call, run_store: tuple[Path, Path]) -> None:
 def test_bad_calls_say_what_is_expected(
     call, points: Path, run_store: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match="either a stored scan or --data"):
+    with pytest.raises(InputError, match="expected a stored scan, or --data with --group"):
         call()
-    with pytest.raises(InputError, match="either a stored scan or --data"):
-        call(run_store[0], "--data", points)
+    with pytest.raises(InputError, match="expected --orbits or --data for a scan"):
+        call(run_store[0], "--data", points, "--orbits", run_store[1])
     with pytest.raises(InputError, match="--group: expected with --data"):
         call("--data", points)
     with pytest.raises(InputError, match="no such file"):
@@ -136,5 +145,5 @@ def test_bad_calls_say_what_is_expected(
     with pytest.raises(InputError, match="every ceiling would be 1"):
         call(run_store[0])
     np.savez(tmp_path / "bare.npz", x=np.zeros((2, 2)))
-    with pytest.raises(InputError, match=r"holds \['x'\]; expected x and label \(missing: label\)"):
+    with pytest.raises(InputError, match=r"holds \['x'\]; expected x and y \(missing: y\)"):
         call("--data", tmp_path / "bare.npz", "--group", "cyclic:4")

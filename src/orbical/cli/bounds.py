@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ..bounds import Bounds, Comparison, OrbitTable
+    from collections.abc import Callable
 
-ACCURACY = ("accuracy_ceiling", "accuracy_floor")
+    from ..bounds import Bounds, Comparison, OrbitTable
+    from ..store import Scan
+
 THEOREMS = {
     "prop1": "Proposition 1, no symmetry used",
     "thm4_fibrewise": "Theorem 4, fibre by fibre",
@@ -37,8 +39,8 @@ def bounds(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Labelled data instead of a scan: an .npz file with x and label "
-            "(and perhaps confidence and predicted)."
+            help="An .npz file with x and y (and perhaps confidence and predicted): data to bound "
+            "without a scan, or the data of the scan, to find its orbits by matching."
         ),
     ] = None,
     group: Annotated[
@@ -63,13 +65,11 @@ def bounds(
     """Tell the accuracy ceiling of a symmetry, and the calibration errors it leaves possible."""
     from ..errors import InputError
 
-    if (store is None) == (data is None):
-        raise InputError("bounds: expected either a stored scan or --data, and not both")
     if store is not None:
-        found = _of_scan(store, model, orbits, bins)
-        _print_all(found, as_json)
+        _print_all(_of_scan(store, model, _orbits(orbits, data, tolerance), bins), as_json)
         return
-    assert data is not None
+    if data is None:
+        raise InputError("bounds: expected a stored scan, or --data with --group")
     if not group:
         raise InputError("--group: expected with --data, such as --group cyclic:4")
     arrays = _read(data)
@@ -87,19 +87,37 @@ def bounds(
         _print_all(found, as_json=False)
 
 
-def _of_scan(store: Path, model: str | None, orbits: Path | None, bins: int) -> dict[str, Bounds]:
-    import numpy as np
-
+def _of_scan(
+    store: Path, model: str | None, orbits: Callable[[Scan], Any], bins: int
+) -> dict[str, Bounds]:
     from ..bounds import OrbitTable, classification
     from ..store import load
 
     scan = load(store)
-    ids = None if orbits is None else np.load(_existing(orbits), allow_pickle=False)
+    ids = orbits(scan)
     names = scan.models if model is None else [model]
     return {
         name: classification(OrbitTable.from_scan(scan, name, orbit=ids), bins=bins)
         for name in names
     }
+
+
+def _orbits(ids: Path | None, data: Path | None, tolerance: float | None) -> Callable[[Scan], Any]:
+    """Say where the orbits of a scan come from: a file, matching its data, or the scan itself."""
+    import numpy as np
+
+    from ..bounds import match_orbits
+    from ..errors import InputError
+
+    if ids is not None and data is not None:
+        raise InputError("bounds: expected --orbits or --data for a scan, and not both")
+    if ids is not None:
+        given = np.load(_existing(ids), allow_pickle=False)
+        return lambda scan: given
+    if data is None:
+        return lambda scan: None
+    x = _read(data)["x"]
+    return lambda scan: match_orbits(x, scan.group, tolerance=tolerance, action=_action(x)).orbit
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -109,10 +127,10 @@ def _read(path: Path) -> dict[str, Any]:
 
     with np.load(_existing(path), allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
-    missing = {"x", "label"} - arrays.keys()
+    missing = {"x", "y"} - arrays.keys()
     if missing:
         raise InputError(
-            f"--data: {path.name} holds {sorted(arrays)}; expected x and label "
+            f"--data: {path.name} holds {sorted(arrays)}; expected x and y "
             f"(missing: {', '.join(sorted(missing))})"
         )
     return arrays
@@ -137,7 +155,7 @@ def _compared(arrays: dict[str, Any], groups: list[str], tolerance: float | None
     from ..bounds import compare_groups
 
     x = arrays["x"]
-    return compare_groups((x, arrays["label"]), groups, tolerance=tolerance, action=_action(x))
+    return compare_groups((x, arrays["y"]), groups, tolerance=tolerance, action=_action(x))
 
 
 def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: int) -> Bounds:
@@ -147,7 +165,7 @@ def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: i
     x = arrays["x"]
     answers = {key: arrays[key] for key in ("confidence", "predicted") if key in arrays}
     table: OrbitTable = OrbitTable.from_data(
-        x, arrays["label"], parse(name), tolerance=tolerance, action=_action(x), **answers
+        x, arrays["y"], parse(name), tolerance=tolerance, action=_action(x), **answers
     )
     return classification(table, bins=bins)
 
@@ -252,7 +270,7 @@ def _print_comparison(comparison: Comparison) -> None:
         "correct": "correct",
         "incorrect": "incorrect",
         "extrinsic": "extrinsic",
-        "forced_at_full_confidence": "forced ECE at p = 1",
+        "forced_at_full_confidence": "forced ECE",
     }
     for title in titles.values():
         table.add_column(title, justify="left" if title == "group" else "right")
@@ -260,5 +278,9 @@ def _print_comparison(comparison: Comparison) -> None:
         cells = (row[key] for key in titles)
         table.add_row(*(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
     console.print(table)
-    console.print(f"points match within {comparison.tolerance:.3g}", style="dim")
+    console.print(
+        f"points match within {comparison.tolerance:.3g}; cost: against the trivial group; "
+        "forced ECE: of a model that is always certain",
+        style="dim",
+    )
     console.print()
