@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -491,6 +493,33 @@ def test_orbit_temperature_refuses_what_is_no_orbit() -> None:
         )
 
 
+def test_a_scan_gives_its_orbits_and_the_weights_of_its_group() -> None:
+    torch.manual_seed(0)
+    models = {
+        name: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
+        for name in ("plain", "other")
+    }
+    images, labels = torch.rand(40, 1, 8, 8), torch.randint(0, 3, (40,))
+    given = {"group": ob.groups.scales(0.8, 1.25, 5), "task": ob.tasks.Classification()}
+    with torch.no_grad():  # a network that favours the labels, so that a temperature exists
+        labels = models["other"](images).argmax(1).where(torch.rand(40) < 0.6, labels)
+    scan = ob.scan(models, (images, labels), keep="probabilities", progress=False, **given)
+    scaling = OrbitTemperature.from_scan(scan, model="other")
+    direct = OrbitTemperature().fit(
+        probs=scan.data["probabilities"].sel(model="other").values,
+        labels=labels,
+        weights=given["group"].weights,
+    )
+    assert torch.equal(scaling.temperature_, direct.temperature_)
+    with pytest.raises(InputError, match="model: the scan holds 2 models"):
+        OrbitTemperature.from_scan(scan)
+    with pytest.raises(InputError, match="model: unknown name 'othr'; did you mean 'other'"):
+        OrbitTemperature.from_scan(scan, model="othr")
+    bare = ob.scan(models, (images, labels), progress=False, **given)
+    with pytest.raises(InputError, match="keep='probabilities'"):
+        OrbitTemperature.from_scan(bare, model="plain")
+
+
 def test_files_that_no_calibrator_wrote_are_refused(tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
@@ -513,3 +542,28 @@ def test_files_that_no_calibrator_wrote_are_refused(tmp_path: Path) -> None:
 
 def test_recalibration_is_reached_from_the_package() -> None:
     assert ob.recalibrate.Temperature is Temperature
+
+
+def test_a_training_machine_needs_neither_scipy_nor_xarray() -> None:
+    code = (
+        "import sys, orbical.recalibrate, orbical.calibration.regression;"
+        "print(sorted({'scipy', 'sklearn', 'xarray', 'zarr', 'matplotlib'} & set(sys.modules)))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"
+
+
+def test_netcal_agrees_in_float64_and_does_nothing_in_float32() -> None:
+    netcal = pytest.importorskip("netcal.scaling")
+    logits, labels = outputs(3000)
+    ours = Temperature().fit(logits=logits, labels=labels).temperature_.item()
+    found = []
+    for dtype in (torch.float64, torch.float32):
+        probs = torch.softmax(logits, 1).to(dtype).numpy()
+        theirs = netcal.TemperatureScaling()
+        theirs.fit(probs, labels.numpy())
+        found.append(1 / float(np.ravel(theirs._sites["weights"]["values"])[0]))
+    assert found[0] == pytest.approx(ours, rel=1e-4)
+    assert found[1] == pytest.approx(1.0, abs=1e-6)

@@ -77,6 +77,24 @@ def test_ence_and_uce_equal_a_loop_over_bins() -> None:
     assert uce.item() == pytest.approx(np.mean(np.abs(gaps)), rel=1e-13)
 
 
+def test_ence_and_uce_are_netcals_where_its_bins_of_equal_width_have_equal_mass() -> None:
+    netcal = pytest.importorskip("netcal.metrics.regression")
+    even = (torch.arange(1500, dtype=torch.float64) + 0.5) / 1500
+    generator = torch.Generator().manual_seed(4)
+    noise = 1.2 * torch.randn(1500, generator=generator, dtype=torch.float64)
+    mean = torch.zeros_like(noise)
+    # netcal has bins of the deviation in one and of the variance in the other
+    for ours, theirs, deviation in (
+        (regression.ence, netcal.ENCE, even),
+        (regression.uce, netcal.UCE, even.sqrt()),
+    ):
+        target = deviation * noise
+        given = (mean.numpy(), deviation.numpy())
+        expected = theirs(bins=15).measure(given, target.numpy(), range_=[(0.0, 1.0)])
+        value = ours(mean, deviation.square(), target, bins=15)
+        assert value.item() == pytest.approx(float(expected), rel=1e-10)
+
+
 def test_one_variance_for_all_samples_is_one_bin_in_any_order() -> None:
     mean, _, target = predictions(100)
     variance = torch.full_like(mean, 2.0)

@@ -210,25 +210,27 @@ class OrbitTemperature(Temperature):
         """Fit on the stored probabilities of a scan, weighted as its group is.
 
         Args:
-            scan: a `Scan` with the variable `probabilities` (model, sample, element, class), the
-                coordinate `label` on samples and `weight` on elements.
+            scan: a `Scan` of a labelled classification, made with `keep="probabilities"`.
             model: which model; may be left out if the scan holds one.
         """
         data = scan.data
         if "probabilities" not in data:
             raise InputError(
-                "scan: holds no variable 'probabilities'; scan again with keep='probabilities'"
+                "scan: holds no class probabilities; scan again with keep='probabilities'"
             )
+        if "label" not in data.coords:
+            raise InputError("scan: holds no labels, and a temperature is fitted to labels")
         names = [str(name) for name in data["model"].values]
         if model is None and len(names) > 1:
             raise InputError(f"model: the scan holds {len(names)} models {names}; name one")
-        chosen = names[0] if model is None else model
-        if chosen not in names:
-            raise unknown_name("model", chosen, names)
-        stored = data["probabilities"].isel(model=names.index(chosen))
-        probs = stored.transpose("sample", "element", "class").values
-        weights = data["weight"].values if "weight" in data.variables else None
-        return cls().fit(probs=probs, labels=data["label"].values, weights=weights)
+        if model is not None and model not in names:
+            raise unknown_name("model", model, names)
+        stored = data["probabilities"].isel(model=0 if model is None else names.index(model))
+        return cls().fit(
+            probs=stored.transpose("sample", "element", "class").values,
+            labels=data["label"].values,
+            weights=data["weight"].values,
+        )
 
 
 def _element_weights(weights: ArrayLike, elements: int, device: torch.device) -> Tensor:
