@@ -160,7 +160,12 @@ def run(
         "key": configuration.key(),
         **configuration.settings(),
         **row,
-        "curve": [point for point in history.rows if "test_ece" in point],
+        "curve": [
+            {"epoch": point["epoch"], "training_loss": point["loss"]}
+            | {k: v for k, v in point.items() if k not in ("epoch", "loss")}
+            for point in history.rows
+            if "test_ece" in point
+        ],
         "images": images * (1 if configuration.loss == BASELINE else 2),
         "seconds_training": round(trained, 3),
         "seconds": round(time.perf_counter() - started, 3),
