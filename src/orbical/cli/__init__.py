@@ -14,7 +14,7 @@ from ..errors import OrbicalError
 
 app = typer.Typer(
     name="orbical",
-    help="How a model behaves, and how far it can be trusted, along the orbits of a symmetry group.",
+    help="How a model behaves, and how far to trust it, along the orbits of a symmetry group.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

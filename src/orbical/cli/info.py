@@ -1,0 +1,89 @@
+"""`orbical info`: what a stored scan holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("info")(info)
+
+
+def info(
+    store: Annotated[Path, typer.Argument(help="A stored scan, such as run.zarr.")],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read every finished unit and check its checksums.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
+) -> None:
+    """Tell what is in a store: models, data, group, task, versions, and how much of it is done."""
+    from ..store import load
+
+    scan = load(store)
+    damaged = scan.verify() if verify else []
+    if as_json:
+        facts = {**scan.header, "share_done": scan.share_done, "damaged_units": damaged}
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(soft_wrap=True)
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in _facts(scan):
+        table.add_row(name, value)
+    console.print(table)
+    if damaged:
+        console.print(
+            f"[bold red]{len(damaged)} damaged units[/], unset: run the scan again to redo them"
+        )
+        raise typer.Exit(1)
+    if verify:
+        console.print("every finished unit is sound")
+
+
+def _facts(scan: Any) -> list[tuple[str, str]]:
+    header, sizes = scan.header, scan.data.sizes
+    state = "complete" if scan.complete else f"{scan.share_done:.1%} done"
+    run = header["run"]
+    facts = [
+        ("scan", f"{scan.path} ({state})"),
+        ("task", f"{header['task']['task']}; score = {header['score']['meaning']}"),
+        (
+            "group",
+            f"{scan.group.spec}: {len(scan.group)} elements, drawn as {scan.group.layout.kind}, "
+            f"weights {scan.group.measure}",
+        ),
+        (
+            "data",
+            f"{sizes['sample']} samples, {'with' if scan.labelled else 'without'} truth "
+            f"[{header['data']['fingerprint']}]",
+        ),
+    ]
+    for number, entry in enumerate(header["models"]):
+        done = scan._store.done[number].mean()
+        steady = "" if entry["deterministic"] else ", answers differ from call to call"
+        facts.append(
+            (
+                "model",
+                f"{entry['name']} = {entry['source']} "
+                f"[{entry['fingerprint'] or 'known by its answers'}], {done:.0%} done{steady}",
+            )
+        )
+    facts += [
+        ("holds", ", ".join(sorted(map(str, scan.data.data_vars)))),
+        (
+            "made",
+            f"{header['created']} on {run['device']}, {run['threads']} threads, batches of "
+            f"{run['batch_size']}, units of {run['chunk']} samples",
+        ),
+        ("versions", ", ".join(f"{name} {text}" for name, text in header["versions"].items())),
+    ]
+    return facts

@@ -1,0 +1,192 @@
+"""`orbical scan`: evaluate models along the orbits of data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError, Interrupted
+
+_MODEL = (
+    "NAME=SOURCE, once for each model. SOURCE is package.module:attribute (a torch module, an "
+    "sklearn estimator or a function; a trailing () calls it), a file.onnx, or a file.pt2 of "
+    "torch.export. Import paths and .pt2 files run their author's code: name only what you trust."
+)
+_DATA = (
+    "An .npz file with x and optional y, package.module:attribute (x or (x, y)), or a built-in "
+    "name: mnist, digits."
+)
+_GROUP = (
+    "For example rotations:72, translations:64:4, cyclic:4, dihedral:4*time_reversal, "
+    "rotations3d:256, slices3d:72:13, flips, scales:0.5:2:17, permutations:5."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("scan")(scan)
+
+
+def scan(
+    model: Annotated[list[str], typer.Option("--model", "-m", help=_MODEL)],
+    data: Annotated[str, typer.Option("--data", "-d", help=_DATA)],
+    group: Annotated[str, typer.Option("--group", "-g", help=_GROUP)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the result (Zarr).")],
+    task: Annotated[
+        str, typer.Option("--task", "-t", help="classification, regression or flow.")
+    ] = "classification",
+    input: Annotated[
+        str | None,
+        typer.Option(
+            help="How the inputs move: images, images:bicubic:reflect, points, vectors, "
+            "window:128. Default: images (pairs of frames for flow)."
+        ),
+    ] = None,
+    representation: Annotated[
+        str, typer.Option(help="For regression: trivial, vector, or e3nn irreps such as '1x1o'.")
+    ] = "trivial",
+    per_point: Annotated[
+        bool, typer.Option("--per-point", help="For regression: one answer a point.")
+    ] = False,
+    answers: Annotated[
+        str, typer.Option(help="For classification: what models answer, logits or probabilities.")
+    ] = "logits",
+    read: Annotated[
+        str | None,
+        typer.Option(
+            help="package.module:function that takes what the task expects from a raw output."
+        ),
+    ] = None,
+    preprocess: Annotated[
+        str | None,
+        typer.Option(
+            help="package.module:function applied to transformed batches before the models."
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Also store: probabilities, flow, outputs (raw), inputs. Repeatable."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 ...")] = "auto",
+    batch_size: Annotated[
+        str, typer.Option(help="Transformed inputs in one forward pass, or auto.")
+    ] = "auto",
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume/--no-resume",
+            help="Continue a store that holds a part of this scan; new models are added to it.",
+        ),
+    ] = True,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Delete what the store holds first.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress bar, no closing table.")
+    ] = False,
+) -> None:
+    """Evaluate models at every element of a group, for every sample, and store what they answer.
+
+    A run that is stopped or killed loses nothing that was finished: give the same command again and
+    it goes on. What the models answer, how good it is, the consensus along each orbit and the loss
+    of the transformation itself are stored together.
+
+    Example: [bold]orbical scan -m net=mine.nets:net -d digits.npz -g rotations:72 -o run.zarr[/]
+    """
+    from ..engine import scan as run
+    from ..sources import import_attribute
+
+    named = dict(_split_model(text) for text in model)
+    if len(named) < len(model):
+        raise InputError("--model: a name is given twice")
+    chosen = _make_task(task, input, representation, per_point, answers, read)
+    try:
+        result = run(
+            named,
+            load_data(data),
+            group=group,
+            task=chosen,
+            out=out,
+            resume=resume,
+            overwrite=overwrite,
+            keep=keep or (),
+            batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
+            device=device,
+            preprocess=None if preprocess is None else import_attribute(preprocess, "--preprocess"),
+            progress=not quiet,
+        )
+    except Interrupted as stop:
+        typer.echo(f"\n{stop}", err=True)
+        raise typer.Exit(130) from None
+    if not quiet:
+        from .tables import print_summary
+
+        print_summary(result)
+
+
+def _split_model(text: str) -> tuple[str, str]:
+    name, equals, source = text.partition("=")
+    if not equals or not name or not source:
+        raise InputError(f"--model: {text!r} given, NAME=SOURCE expected")
+    return name, source
+
+
+def load_data(text: str) -> Any:
+    """Read data named on the command line: a file, an import path or a built-in name."""
+    from ..datasets import BUILT_IN
+    from ..errors import unknown_name
+    from ..sources import import_attribute
+
+    if text in BUILT_IN:
+        return BUILT_IN[text]()
+    if text.endswith(".npz"):
+        return _load_npz(text)
+    if ":" in text:
+        found = import_attribute(text, "--data")
+        return found() if callable(found) and not hasattr(found, "shape") else found
+    raise unknown_name("--data", text, [*BUILT_IN, "FILE.npz", "package.module:attribute"])
+
+
+def _load_npz(text: str) -> Any:
+    import numpy as np
+
+    if not Path(text).is_file():
+        raise InputError(f"--data: there is no file {text!r}")
+    try:
+        with np.load(text, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except Exception as error:
+        raise InputError(f"--data: {text!r} cannot be read: {error}") from error
+    fields = {name.removeprefix("x_"): array for name, array in arrays.items() if name[:2] == "x_"}
+    if "x" not in arrays and not fields:
+        raise InputError(
+            f"--data: {text!r} holds {', '.join(arrays) or 'nothing'}; an array x (or x_NAME for "
+            "each field) expected, and y where the truth is known"
+        )
+    return arrays.get("x", fields or None), arrays.get("y")
+
+
+def _make_task(
+    name: str,
+    input: str | None,
+    representation: str,
+    per_point: bool,
+    answers: str,
+    read: str | None,
+) -> Any:
+    from ..errors import unknown_name
+    from ..sources import import_attribute
+    from ..tasks import TASKS, Classification, Flow, Regression, parse_input
+
+    reader = None if read is None else import_attribute(read, "--read")
+    action = None if input is None else parse_input(input)
+    makers = {
+        "classification": lambda: Classification(action, answers, reader),
+        "regression": lambda: Regression(action, representation, per_point, reader),
+        "flow": lambda: Flow(action, read=reader),
+    }
+    if name in makers:
+        return makers[name]()
+    raise unknown_name("--task", name, TASKS)

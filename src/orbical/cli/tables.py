@@ -1,0 +1,41 @@
+"""Tables that several commands print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..store import Scan
+
+_SHARES = ("accuracy", "confidence")
+_WHERE = {"upright": "upright", "orbit": "over the orbit", "worst": "at the worst element"}
+
+
+def print_summary(scan: Scan, console: Any = None) -> None:
+    """Print a column a model: how good it is upright, over the orbit and at its worst."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..nero import summary
+
+    facts = summary(scan)
+    table = Table(title=f"{scan.data.sizes['sample']:,} samples, {scan.group.spec}")
+    table.add_column("")
+    for model in facts["model"].values:
+        table.add_column(str(model), justify="right")
+    shown = [name for name in _SHARES if name in facts] or ["score"]
+    for name in shown:
+        title = name if name in _SHARES else scan.header["score"]["meaning"]
+        for position, where in _WHERE.items():
+            values = facts[name].sel(position=position).values
+            table.add_row(f"{title} {where}", *(_number(value, name) for value in values))
+        table.add_section()
+    table.add_row("worst element", *map(str, facts["worst_name"].values))
+    table.add_row("invariance gap", *(f"{gap:.3g}" for gap in facts["invariance_gap"].values))
+    defect = f"{float(facts['action_defect']):.3g}"
+    table.add_row("action defect (of the data)", *[defect] * len(facts["model"]))
+    (console or Console()).print(table)
+
+
+def _number(value: float, name: str) -> str:
+    return f"{value:.1%}" if name in _SHARES else f"{value:.4g}"

@@ -1,0 +1,191 @@
+"""`orbical scan` and `orbical info`, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+
+NETS = """
+import time
+import torch
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+def named(x):
+    return {"scores": x.flatten(1)[:, :10]}
+def scores(raw):
+    return raw["scores"]
+def darker(x):
+    return x / 2
+def slow(x):
+    time.sleep(0.05)
+    return x.flatten(1)[:, :10]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "nets.py").write_text(NETS)
+    images, labels = ob.datasets.digits()
+    np.savez(tmp_path / "digits.npz", x=np.asarray(images[:40]), y=np.asarray(labels[:40]))
+    return tmp_path
+
+
+def orbical(folder, *words, expect=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "orbical", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == expect, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+SCAN = ["scan", "--data", "digits.npz", "--group", "rotations:8", "--out", "run.zarr"]
+
+
+def test_models_from_an_import_path_and_an_onnx_file_are_scanned_and_described(folder):
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
+    shapes = ({0: torch.export.Dim("batch")},)
+    torch.onnx.export(
+        net,
+        (torch.zeros(2, 1, 8, 8),),
+        folder / "other.onnx",
+        dynamo=True,
+        dynamic_shapes=shapes,
+        verbose=False,
+    )
+    models = ["--model", "mine=nets:net", "--model", "other=other.onnx"]
+    said = orbical(folder, *SCAN, *models, "--task", "classification")
+    assert "mine" in said
+    assert "other" in said
+    told = orbical(folder, "info", "run.zarr", "--verify")
+    for words in (
+        "complete",
+        "rotations:8: 8 elements",
+        "nets:net",
+        "other.onnx",
+        "40 samples",
+        "torch",
+    ):
+        assert words in told
+    facts = json.loads(orbical(folder, "info", "run.zarr", "--json"))
+    assert [entry["name"] for entry in facts["models"]] == ["mine", "other"]
+    assert facts["share_done"] == 1
+
+
+def test_read_and_preprocess_are_the_users_functions(folder):
+    orbical(
+        folder,
+        *SCAN,
+        "-m",
+        "a=nets:named",
+        "--read",
+        "nets:scores",
+        "--preprocess",
+        "nets:darker",
+        "-q",
+    )
+    header = ob.load(folder / "run.zarr").header
+    assert header["task"]["read"] == "nets:scores"
+    assert header["preprocess"] == "nets:darker"
+
+
+def test_built_in_data_and_keep(folder):
+    orbical(
+        folder,
+        "scan",
+        "-m",
+        "a=nets:net",
+        "-d",
+        "digits",
+        "-g",
+        "cyclic:4",
+        "-o",
+        "run.zarr",
+        "--keep",
+        "probabilities",
+        "--keep",
+        "inputs",
+        "--batch-size",
+        "500",
+        "--device",
+        "cpu",
+        "-q",
+    )
+    data = ob.load(folder / "run.zarr").data
+    assert {"probabilities", "input"} <= set(data.data_vars)
+    assert data.sizes["sample"] == 1797
+
+
+def test_ctrl_c_then_the_same_command_finishes(folder):
+    command = [sys.executable, "-m", "orbical", *SCAN, "-m", "slow=nets:slow", "--batch-size", "8"]
+    process = subprocess.Popen(
+        command, cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    for _ in range(400):
+        time.sleep(0.05)
+        try:
+            if ob.load(folder / "run.zarr").share_done > 0.2:
+                break
+        except ob.errors.StoreError:
+            continue
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "run the same scan again to go on" in errors
+    assert "Traceback" not in errors
+    told = orbical(folder, "info", "run.zarr")
+    assert "% done" in told
+    orbical(folder, *SCAN, "-m", "slow=nets:slow", "--batch-size", "8")
+    assert ob.load(folder / "run.zarr").complete
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-m", "nets:net"], "NAME=SOURCE expected"),
+        (["-m", "a=nets:net", "-m", "a=nets:net"], "a name is given twice"),
+        (["-m", "a=nets:nett"], "did you mean 'net'"),
+        (["-m", "a=nowhere:net"], "cannot be imported"),
+        (["-m", "a=gone.onnx"], "there is no file 'gone.onnx'"),
+        (["-m", "a=nets:net", "--task", "classify"], "--task: unknown name 'classify'"),
+        (["-m", "a=nets:net", "--group", "rotation:8"], "did you mean 'rotations'"),
+        (["-m", "a=nets:net", "--data", "gone.npz"], "there is no file 'gone.npz'"),
+        (["-m", "a=nets:net", "--data", "digit"], "did you mean 'digits'"),
+        (["-m", "a=nets:net", "--data", "wrong.npz"], "an array x"),
+        (["-m", "a=nets:net", "--data", "pickled.npz"], "cannot be read"),
+        (["-m", "a=nets:net", "--batch-size", "many"], "'auto' or a whole number"),
+    ],
+)
+def test_mistakes_are_one_clear_line(folder, words, message):
+    np.savez(folder / "wrong.npz", images=np.zeros(3))
+    np.savez(folder / "pickled.npz", x=np.array([{"a": 1}], dtype=object))
+    said = orbical(folder, *SCAN, *words, expect=2)
+    flat = " ".join(said.split())
+    assert message in flat
+    assert "Traceback" not in said
+    assert not (folder / "run.zarr").exists()
+
+
+def test_info_explains_what_is_no_store(folder):
+    assert "there is no store" in orbical(folder, "info", "gone.zarr", expect=2)
+    assert "not a store of orbical" in orbical(folder, "info", ".", expect=2)
+
+
+@pytest.mark.parametrize("command", [[], ["scan"], ["info"], ["demo"]])
+def test_help_is_there_for_every_command(folder, command):
+    said = orbical(folder, *command, "--help")
+    assert "Usage" in said
+    if command == ["scan"]:
+        assert "run their author's code" in " ".join(said.replace("│", " ").split())
