@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..groups import Group
 
 Array = np.ndarray
-_BLOCK_VALUES = 1 << 22
+_BLOCK_VALUES = 1 << 19
 _TREE_DIMENSIONS = 3
 _RAGGED_LIMIT = 16
 
@@ -215,10 +215,8 @@ def link_within(points: Array, tolerance: float) -> Array:
     """
     dimensions = points.shape[1]
     # A cell's diagonal is just below the tolerance, whatever the rounding.
-    cell = _equal_rows(np.floor(points * (np.sqrt(dimensions) * (1 + 1e-9) / tolerance)))
-    order = np.argsort(cell, kind="stable")
-    size = np.bincount(cell)
-    start = np.concatenate([[0], np.cumsum(size)[:-1]])
+    order, start = _equal_rows(np.floor(points * (np.sqrt(dimensions) * (1 + 1e-9) / tolerance)))
+    size = np.diff(np.append(start, len(points)))
     first = order[start]
     flat = _projected(points[first])
     # Any two points of linked cells are within t, and each within t of its cell's first.
@@ -237,7 +235,9 @@ def link_within(points: Array, tolerance: float) -> Array:
         distance, _ = cKDTree(points[large]).query(points[small])
         if distance.min() <= tolerance:
             part[part == part[b]] = part[a]
-    return np.unique(part[cell], return_inverse=True)[1]
+    found = np.empty(len(points), dtype=np.int64)
+    found[order] = np.repeat(part, size)
+    return _in_order(found)
 
 
 def _any_within(
@@ -258,14 +258,21 @@ def _any_within(
     return near
 
 
-def _equal_rows(rows: Array) -> Array:
-    """Number equal rows `[M]`, by one 64-bit key each; a collision of keys is found and undone."""
+def _equal_rows(rows: Array) -> tuple[Array, Array]:
+    """Bring equal rows together: an order `[M]` of all rows, and where in it each kind starts.
+
+    One sort of 64-bit keys; a collision of keys is found and undone.
+    """
     multipliers = np.random.default_rng(1).integers(1, 2**62, size=rows.shape[1], dtype=np.int64)
     key = (rows.astype(np.int64) * (2 * multipliers + 1)).sum(1)
-    _, first, index = np.unique(key, return_index=True, return_inverse=True)
-    if (rows[first[index]] != rows).any():
-        return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-    return index
+    order = np.argsort(key)
+    ordered, key = rows[order], key[order]
+    differs = (ordered[1:] != ordered[:-1]).any(1)
+    if (differs & (key[1:] == key[:-1])).any():
+        order = np.lexsort(rows.T)
+        ordered = rows[order]
+        differs = (ordered[1:] != ordered[:-1]).any(1)
+    return order, np.flatnonzero(np.concatenate([[True], differs]))
 
 
 def _projected(points: Array) -> Array:
@@ -278,9 +285,13 @@ def _projected(points: Array) -> Array:
 
 def _joined(part: Array, owner: Array, size: int) -> Array:
     """Number the orbits of `size` points when their images lie in the given parts."""
-    count = int(part.max()) + 1
-    both = _connected(owner, size + part, size + count)[:size]
-    return _in_order(both)
+    ids = np.empty(size, dtype=np.int64)
+    ids[owner] = part
+    several = ids[owner] != part
+    if several.any():  # a point with images in several parts joins them
+        join = _connected(ids[owner[several]], part[several], int(part.max()) + 1)
+        ids = join[ids]
+    return _in_order(ids)
 
 
 def _connected(left: Array, right: Array, size: int) -> Array:
@@ -289,8 +300,10 @@ def _connected(left: Array, right: Array, size: int) -> Array:
 
 
 def _in_order(ids: Array) -> Array:
-    """Renumber ids from 0 in the order in which they first appear."""
-    _, first, index = np.unique(ids, return_index=True, return_inverse=True)
+    """Renumber ids below some modest bound from 0, in the order in which they first appear."""
+    first = np.full(int(ids.max()) + 1, -1, dtype=np.int64)
+    first[ids[::-1]] = np.arange(len(ids))[::-1]  # the last one written is the first to appear
+    used = np.flatnonzero(first >= 0)
     rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[index]
+    rank[used[np.argsort(first[used])]] = np.arange(len(used))
+    return rank[ids]
