@@ -6,8 +6,8 @@ chunk by chunk when it is used; `.compute()` does it at once. Every function tak
 
 Each array of responses carries in its attributes what a figure needs: `metric` and its `meaning`,
 `reference` (what a score is measured against), `limits` and `higher_is_better` where they are
-known, the `group` with its `identity`, and the `layout` of its orbit with `layout_index` and
-`layout_axes`.
+known, all `models` in their order, the `group` with its `identity`, and the `layout` of its orbit
+with `layout_index` and `layout_axes`.
 
 Paper: Zhao et al., Evaluating Machine Learning Models with NERO, sections 2.2 to 2.5.
 """
@@ -348,6 +348,7 @@ def _about(data: xr.Dataset, group: Group, name: str) -> dict[str, Any]:
         "metric": name,
         "meaning": data[name].attrs.get("meaning", name),
         "task": data.attrs["task"],
+        "models": [str(model) for model in np.atleast_1d(data["model"].values)],
         "group": group.spec,
         "identity": group.identity,
         "layout": group.layout.kind,

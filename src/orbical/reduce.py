@@ -112,7 +112,7 @@ def embed(
             "missing": int((~finished).sum()),
             **{
                 key: values.attrs[key]
-                for key in ("metric", "meaning", "limits", "group", "higher_is_better")
+                for key in ("metric", "meaning", "limits", "models", "group", "higher_is_better")
                 if key in values.attrs
             },
         },

@@ -6,6 +6,7 @@ nothing; `save` writes it. Models keep their colours, by their order, in every f
 
 from __future__ import annotations
 
+from .orbit import aggregate, individual
 from .style import model_colours, save
 
-__all__ = ["model_colours", "save"]
+__all__ = ["aggregate", "individual", "model_colours", "save"]

@@ -1,0 +1,335 @@
+"""How one orbit is drawn: a function for each layout, from numbers onto axes.
+
+Circles and lines hold the curves of several models at once; planes, slices, balls and tiles are
+coloured, so each model has a panel of its own. `LAYOUTS` says which is which; a new layout is one
+entry there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .style import FAINT, INK, SEQUENTIAL, SOFT
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Orbit:
+    """What the drawing of an orbit needs to know besides the numbers.
+
+    `index` maps drawing cells to elements, `axes` names the axes of `index` with their values,
+    `coords` names the elements, `identity` is the element that moves nothing. `meaning` says what
+    the values are, and `better` which of them are good, where that is known.
+    """
+
+    kind: str
+    index: Array
+    axes: Mapping[str, Array]
+    coords: Mapping[str, Array]
+    identity: int
+    meaning: str
+    better: str
+    limits: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A layout on which several models are curves: `draw(axes, orbit, values, colour, line)`."""
+
+    prepare: Callable[[Any, Orbit, bool], None]
+    draw: Callable[[Any, Orbit, Array, str, str], Any]
+    caption: Callable[[Orbit, bool], list[str]]
+    projection: str | None = None
+    aspect: float = 1.0
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A layout on which a model is coloured cells: `draw(axes, orbit, values, small)`.
+
+    `panels` names the axes that one model needs, and `aspect` is the height of one over its width.
+    """
+
+    draw: Callable[[Sequence[Any], Orbit, Array, bool], Any]
+    caption: list[str]
+    panels: Callable[[Orbit], list[str]] = lambda orbit: [""]
+    projection: str | None = None
+    aspect: Callable[[Orbit], float] = lambda orbit: 1.0
+
+
+def colour_scale(orbit: Orbit) -> dict[str, Any]:
+    """The colours of an orbit's values, the same for every panel of a figure."""
+    return {"cmap": SEQUENTIAL, "vmin": orbit.limits[0], "vmax": orbit.limits[1]}
+
+
+def _rings(orbit: Orbit, small: bool) -> Array:
+    """Choose round values at which a polar plot has rings."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = orbit.limits
+    locator = MaxNLocator(2 if small else 4, steps=[1, 2, 2.5, 5, 10])
+    rings = np.asarray(locator.tick_values(low, high))
+    return rings[(rings > low) & (rings <= high)]
+
+
+def _prepare_circle(axes: Any, orbit: Orbit, small: bool) -> None:
+    """Zero upwards and counter-clockwise: a curve's point lies where the image's top points."""
+    low, high = orbit.limits
+    axes.set_theta_zero_location("N")
+    axes.set_ylim(low, high + 0.03 * (high - low))  # a curve on the rim keeps its full width
+    axes.set_thetagrids(range(0, 360, 90 if small else 45))
+    axes.set_rgrids(_rings(orbit, small), angle=22.5)
+    axes.tick_params(axis="x", pad=0, colors=SOFT, labelbottom=not small)
+    axes.tick_params(axis="y", labelsize=6.5, colors=SOFT, labelleft=not small)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.spines["polar"].set_visible(False)
+
+
+def _draw_circle(axes: Any, orbit: Orbit, values: Array, colour: str, line: str) -> Any:
+    angle = np.deg2rad(orbit.axes["angle"])
+    ring = values[orbit.index]
+    return axes.plot(
+        np.append(angle, angle[0] + 2 * np.pi), np.append(ring, ring[0]), line, color=colour
+    )[0]
+
+
+def _circle_caption(orbit: Orbit, small: bool) -> list[str]:
+    rings = " and ".join(f"{ring:g}" for ring in _rings(orbit, small))
+    radius = f"radius: {orbit.meaning}{orbit.better}"
+    return [
+        radius + (f", rings at {rings}" if small else ""),
+        "angle: rotation, counter-clockwise from the top",
+    ]
+
+
+def _prepare_line(axes: Any, orbit: Orbit, small: bool) -> None:
+    ((name, places),) = orbit.axes.items()
+    axes.grid(True)
+    axes.set_ylim(*_padded(orbit.limits))
+    if (places > 0).all() and _is_geometric(places):
+        from matplotlib.ticker import NullLocator
+
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_locator(NullLocator())
+    axes.axvline(places[np.flatnonzero(orbit.index == orbit.identity)[0]], color=SOFT, lw=0.8)
+    axes.set_xlabel(name)
+
+
+def _draw_line(axes: Any, orbit: Orbit, values: Array, colour: str, line: str) -> Any:
+    (places,) = orbit.axes.values()
+    return axes.plot(places, values[orbit.index], line, color=colour, marker="o", markersize=2.5)[0]
+
+
+def _line_caption(orbit: Orbit, small: bool) -> list[str]:
+    return [f"height: {orbit.meaning}{orbit.better}", "vertical line: the identity"]
+
+
+def _is_geometric(places: Array) -> bool:
+    """Whether equal ratios describe the places better than equal steps."""
+    if len(places) < 3:
+        return False
+    return bool(np.ptp(np.diff(np.log(places))) < np.ptp(np.diff(places)))
+
+
+def _padded(limits: tuple[float, float]) -> tuple[float, float]:
+    room = 0.03 * (limits[1] - limits[0])
+    return limits[0] - room, limits[1] + room
+
+
+def _draw_plane(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
+    (panel,) = axes
+    (vertical, rows), (across, columns) = orbit.axes.items()
+    image = panel.imshow(
+        values[orbit.index],
+        extent=(*_edges(columns)[[0, -1]], *_edges(rows)[[-1, 0]]),
+        **colour_scale(orbit),
+    )
+    row, column = np.argwhere(orbit.index == orbit.identity)[0]
+    for width, colour in ((2.4, "black"), (1.2, "white")):  # seen on dark and on light cells
+        panel.plot(columns[column], rows[row], "+", color=colour, mew=width, ms=7 - 2 * small)
+    panel.set_xlabel(across)
+    panel.set_ylabel(vertical)
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.get_major_locator().set_params(nbins=3 if small else 5)
+    return image
+
+
+def _edges(centres: Array) -> Array:
+    """Give the borders of cells from their centres."""
+    if len(centres) == 1:
+        return np.array([centres[0] - 0.5, centres[0] + 0.5])
+    inner = (centres[1:] + centres[:-1]) / 2
+    return np.concatenate([[2 * centres[0] - inner[0]], inner, [2 * centres[-1] - inner[-1]]])
+
+
+def _draw_slices(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
+    azimuth, angle = (orbit.axes[name] for name in ("azimuth", "angle"))
+    borders = np.clip(_edges(angle), angle[0], angle[-1])
+    for number, panel in enumerate(axes):
+        cells = values[orbit.index[number]]
+        image = panel.pcolormesh(
+            np.deg2rad(_edges(azimuth)), borders, cells.T, rasterized=True, **colour_scale(orbit)
+        )
+        across, up = list(str(orbit.axes["plane"][number]))
+        panel.set_thetagrids([0, 90, 180, 270], [across, up, f"-{across}", f"-{up}"])
+        panel.tick_params(axis="x", pad=-2, colors=SOFT)
+        panel.set_rgrids([90, 180], ["90°", "180°"], angle=45, color="white", fontsize=6)
+        panel.grid(True, color="white", alpha=0.5)
+        panel.spines["polar"].set_color(FAINT)
+    return image
+
+
+def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
+    (panel,) = axes
+    names = ("rx", "ry", "rz")
+    places = np.stack([np.asarray(orbit.coords[name], float) for name in names], -1)[orbit.index]
+    points = panel.scatter(
+        *places.T,
+        c=values[orbit.index],
+        s=6 if small else 14,
+        depthshade=False,
+        lw=0,
+        **colour_scale(orbit),
+    )
+    for name in names:
+        axis = name[-1]
+        getattr(panel, f"set_{axis}lim")(-180, 180)
+        getattr(panel, f"set_{axis}ticks")([-90, 0, 90])
+        getattr(panel, f"set_{axis}label")(name, labelpad=-8)
+        panel.tick_params(axis=axis, pad=-3, labelsize=6)
+        getattr(panel, f"{axis}axis").pane.set_alpha(0.0)
+    panel.set_box_aspect((1, 1, 1), zoom=0.95)
+    return points
+
+
+def _draw_tiles(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
+    (panel,) = axes
+    index = _table(orbit.index)
+    cells = np.where(index >= 0, values[index], np.nan)
+    image = panel.imshow(cells, **colour_scale(orbit))
+    names = _tile_names(orbit, index)
+    for axis, ticks, label in ((panel.yaxis, *names.rows), (panel.xaxis, *names.columns)):
+        crowded = len(ticks) > (6 if small else 12)
+        axis.set_ticks([] if crowded else range(len(ticks)), labels=None if crowded else ticks)
+        axis.set_label_text(label)
+    panel.tick_params(length=0)
+    panel.spines[:].set_visible(False)
+    for border in np.arange(1, index.shape[1]) - 0.5:
+        panel.axvline(border, color="white", lw=1.2)
+    for border in np.arange(1, index.shape[0]) - 0.5:
+        panel.axhline(border, color="white", lw=1.2)
+    if index.size <= 64 and not small:
+        for (row, column), element in np.ndenumerate(index):
+            if element >= 0 and np.isfinite(values[element]):
+                words = [names.inside[element], _number(values[element], orbit)]
+                panel.text(
+                    column,
+                    row,
+                    "\n".join(word for word in words if word),
+                    ha="center",
+                    va="center",
+                    fontsize=6 if index.shape[1] > 4 else 7,
+                    color=_readable_on(image.to_rgba(values[element])),
+                )
+    return image
+
+
+def _tiles_aspect(orbit: Orbit) -> float:
+    rows, columns = _table(orbit.index).shape
+    return float(np.clip(rows / columns, 0.3, 2.0))
+
+
+def _table(index: Array) -> Array:
+    """Wrap a long row, and blank (-1) the cells that only repeat an element to fill the table."""
+    flat = index.reshape(-1)
+    columns = index.shape[1]
+    if len(index) == 1 and columns > 12:
+        columns = int(np.ceil(np.sqrt(columns)))
+    firsts = np.zeros(-(-len(flat) // columns) * columns, bool)
+    firsts[np.unique(flat, return_index=True)[1]] = True
+    padded = np.pad(flat, (0, len(firsts) - len(flat)))
+    return np.where(firsts, padded, -1).reshape(-1, columns)
+
+
+@dataclass(frozen=True)
+class _TileNames:
+    """Tick labels and an axis label for rows and for columns, and what is written inside tiles."""
+
+    rows: tuple[list[str], str]
+    columns: tuple[list[str], str]
+    inside: list[str]
+
+
+def _tile_names(orbit: Orbit, index: Array) -> _TileNames:
+    """Name rows and columns by the coordinates that they share, and elements by the others."""
+    by_row: dict[str, Array] = {}
+    by_column: dict[str, Array] = {}
+    inside: list[list[str]] = [[] for _ in range(int(index.max()) + 1)]
+    for name, values in orbit.coords.items():
+        table = np.asarray(values)[np.maximum(index, 0)]
+        if len(table) > 1 and (table == table[:, :1]).all():
+            by_row[name] = table[:, 0]
+        elif table.shape[1] > 1 and (table == table[:1]).all():
+            by_column[name] = table[0]
+        else:
+            for element, value in enumerate(values[: len(inside)]):
+                inside[element].append(_word(value))
+    return _TileNames(
+        _ticks(by_row, len(index)),
+        _ticks(by_column, index.shape[1]),
+        [" ".join(words) for words in inside],
+    )
+
+
+def _ticks(named: dict[str, Array], count: int) -> tuple[list[str], str]:
+    """Write one coordinate as numbers and its name along the axis, several with their names."""
+    if len(named) == 1:
+        ((name, values),) = named.items()
+        return [_word(value) for value in values], name
+    words = [
+        ", ".join(
+            _word(values[place]) if values.dtype.kind in "US" else f"{name} {_word(values[place])}"
+            for name, values in named.items()
+        )
+        for place in range(count)
+    ]
+    return words, ""
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float | np.number) else str(value)
+
+
+def _number(value: float, orbit: Orbit) -> str:
+    """Write a value so that the largest has three digits."""
+    largest = max(abs(limit) for limit in orbit.limits)
+    decimals = int(np.clip(2 - np.floor(np.log10(largest or 1.0)), 0, 6))
+    return f"{value:.{min(decimals, 2) if largest >= 0.1 else decimals}f}"
+
+
+def _readable_on(colour: Any) -> str:
+    red, green, blue = colour[:3]
+    return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
+
+
+LAYOUTS: dict[str, Curves | Surface] = {
+    "circle": Curves(_prepare_circle, _draw_circle, _circle_caption, "polar"),
+    "line": Curves(_prepare_line, _draw_line, _line_caption, aspect=0.72),
+    "plane": Surface(_draw_plane, ["cross: the identity"]),
+    "slices": Surface(
+        _draw_slices,
+        ["direction: axis of rotation", "radius: its angle, 0° to 180°"],
+        lambda orbit: [f"axis in {plane}" for plane in orbit.axes["plane"]],
+        "polar",
+    ),
+    "ball": Surface(
+        _draw_ball, ["place: axis of rotation times its angle, in degrees"], projection="3d"
+    ),
+    "tiles": Surface(_draw_tiles, [], aspect=_tiles_aspect),
+}

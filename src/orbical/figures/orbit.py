@@ -1,0 +1,222 @@
+"""NERO plots: responses along orbits, averaged or of single samples, drawn as their layout says.
+
+The arrays come from `orbical.nero`; their attributes say how the orbit is drawn and what the
+numbers mean. Models keep their colours by their order in the scan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError, unknown_name
+from .layouts import LAYOUTS, Orbit
+from .panels import Panel, Sheet, draw_sheet
+from .style import INK, model_colours, model_lines, styled
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+Array = np.ndarray
+
+
+def aggregate(
+    array: xr.DataArray, *, limits: tuple[float, float] | None = None, title: str = ""
+) -> Figure:
+    """Draw averages over samples along the orbit, one small plot for each group of samples.
+
+    The layout of the group decides: a polar plot (circle), heat map (plane), three polar heat maps
+    (slices), a ball of coloured rotation vectors, a line, or tiles. Curves of several models share
+    a plot; coloured layouts have a panel for each model.
+
+    Arguments:
+        array: `[model, element]` or `[model, by, element]`, from `orbical.nero.aggregate`.
+        limits: the range of values shown; otherwise that of the metric where it is known, else
+            from zero to the largest value.
+        title: written above.
+
+    >>> import numpy as np, orbical as ob, xarray as xr
+    >>> group = ob.groups.rotations(36)
+    >>> values = xr.DataArray(
+    ...     [0.5 + 0.4 * np.cos(np.deg2rad(group.coords["angle"]))],
+    ...     dims=("model", "element"),
+    ...     coords={"model": ["plain"]},
+    ...     attrs={"layout": "circle", "layout_index": list(range(36)),
+    ...            "layout_axes": {"angle": group.coords["angle"].tolist()}},
+    ... )
+    >>> len(ob.figures.aggregate(values).axes[0].lines)
+    1
+
+    Paper: NERO, figure 4 (circle), 8 (plane), 10 (tiles).
+    """
+    array = _with_models(array)
+    others = [dim for dim in array.dims if dim not in ("model", "element")]
+    if len(others) > 1:
+        raise InputError(f"array: dimensions {array.dims} given, (model, by, element) expected")
+    by = others[0] if others else None
+    array = array.transpose("model", *others, "element")
+    values = np.asarray(array.values, float)
+    if by is None:
+        panels = [Panel("", values)]
+    else:
+        names = [f"{by} {_word(value)}" for value in _values_of(array, str(by))]
+        panels = [Panel(name, values[:, place]) for place, name in enumerate(names)]
+    return _sheet_figure(array, panels, limits, title, "mean ")
+
+
+def individual(
+    array: xr.DataArray,
+    image: Any = None,
+    *,
+    limits: tuple[float, float] | None = None,
+    title: str = "",
+) -> Figure:
+    """Draw the responses of one sample, or of several, with their inputs beside them.
+
+    Arguments:
+        array: `[model, element]` or `[model, sample, element]`, from `orbical.nero.individual`.
+        image: the input, `[H, W]` or `[C, H, W]` with one or three channels, or as many of them as
+            there are samples; of a pair of frames `[2, C, H, W]` the first is shown.
+        limits: as in `aggregate`.
+        title: written above.
+
+    Paper: NERO, figure 5.
+    """
+    array = _with_models(array)
+    if {*array.dims} - {"model", "sample", "element"}:
+        raise InputError(f"array: dimensions {array.dims} given, (model, sample, element) expected")
+    several = "sample" in array.dims
+    array = array.transpose("model", *(["sample"] if several else []), "element")
+    values = np.asarray(array.values, float)
+    values = values if several else values[:, None]
+    count = values.shape[1]
+    images = _images(image, count, several)
+    numbers = np.atleast_1d(array["sample"].values) if "sample" in array.coords else range(count)
+    labels = np.atleast_1d(array["label"].values) if "label" in array.coords else None
+    panels = [
+        Panel(
+            f"sample {number}" + ("" if labels is None else f", label {_word(labels[place])}"),
+            values[:, place],
+            images[place],
+        )
+        for place, number in enumerate(numbers)
+    ]
+    return _sheet_figure(array, panels, limits, title, "")
+
+
+def _with_models(array: xr.DataArray) -> xr.DataArray:
+    """Check an array of responses; what no model takes part in gets a nameless one."""
+    kind = array.attrs.get("layout")
+    if "element" not in array.dims or kind is None:
+        raise InputError(
+            "array: responses with a dimension 'element' and the attribute 'layout' expected, as "
+            "orbical.nero gives them"
+        )
+    if kind not in LAYOUTS:
+        raise unknown_name("layout", kind, LAYOUTS)
+    return array if "model" in array.dims else array.expand_dims({"model": [_name_of(array)]})
+
+
+def _name_of(array: xr.DataArray) -> str:
+    return str(array["model"].values) if "model" in array.coords else ""
+
+
+def _values_of(array: xr.DataArray, dim: str) -> list[Any]:
+    return list(array[dim].values if dim in array.coords else range(array.sizes[dim]))
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def orbit_of(array: xr.DataArray, limits: tuple[float, float] | None, prefix: str = "") -> Orbit:
+    """Read from an array's attributes how its orbit is drawn."""
+    about = array.attrs
+    coords = {
+        str(name): entry.values
+        for name, entry in array.coords.items()
+        if entry.dims == ("element",) and name not in ("weight", "element")
+    }
+    meaning = prefix + str(about.get("meaning", array.name or "value"))
+    better = ""
+    if "higher_is_better" in about:
+        better = " (higher is better)" if about["higher_is_better"] else " (lower is better)"
+    size = array.sizes["element"]
+    return Orbit(
+        kind=about["layout"],
+        index=np.asarray(about.get("layout_index", range(size)), int),
+        axes={key: np.asarray(entry) for key, entry in about.get("layout_axes", {}).items()},
+        coords=coords,
+        identity=int(about.get("identity", 0)),
+        meaning=meaning,
+        better=better,
+        limits=_limits(array, limits),
+    )
+
+
+def _limits(array: xr.DataArray, given: tuple[float, float] | None) -> tuple[float, float]:
+    """Choose the range: as given, that of the metric, or from zero (a true proportion)."""
+    known = given if given is not None else array.attrs.get("limits")
+    if known is not None:
+        low, high = (float(limit) for limit in known)
+        if not low < high:
+            raise InputError(f"limits: ({low:g}, {high:g}) given, a lower and a higher expected")
+        return low, high
+    finite = np.asarray(array.values, float)
+    finite = finite[np.isfinite(finite)]
+    if not finite.size or not finite.any():
+        return 0.0, 1.0
+    return min(0.0, float(finite.min())), max(0.0, float(finite.max()))
+
+
+def _images(image: Any, count: int, several: bool) -> list[Array | None]:
+    if image is None:
+        return [None] * count
+    given = list(image) if several else [image]
+    if len(given) != count:
+        raise InputError(f"image: {len(given)} given for {count} samples")
+    return [picture(one) for one in given]
+
+
+def picture(image: Any) -> Array:
+    """Turn an input into what can be shown: `[H, W]` or `[H, W, 3]`."""
+    pixels = np.asarray(image, float)
+    if pixels.ndim == 4:
+        pixels = pixels[0]
+    if pixels.ndim == 3 and pixels.shape[0] in (1, 3):
+        pixels = np.moveaxis(pixels, 0, -1)
+    if pixels.ndim == 3 and pixels.shape[-1] == 1:
+        pixels = pixels[..., 0]
+    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[-1] != 3):
+        raise InputError(
+            f"image: shape {np.shape(image)} given, [H, W] or [C, H, W] with one or three "
+            "channels expected"
+        )
+    low, high = float(pixels.min()), float(pixels.max())
+    return (pixels - low) / (high - low) if high > low else pixels * 0
+
+
+def _sheet_figure(
+    array: xr.DataArray,
+    panels: list[Panel],
+    limits: tuple[float, float] | None,
+    title: str,
+    prefix: str,
+) -> Figure:
+    models = [str(name) for name in _values_of(array, "model")]
+    order = array.attrs.get("models", models)
+    order = order if {*models} <= {*order} else models
+    sheet = Sheet(
+        orbit_of(array, limits, prefix),
+        models,
+        {**model_colours(order), "": INK},
+        {**model_lines(order), "": "-"},
+        panels,
+    )
+    with styled():
+        fig = draw_sheet(sheet)
+        if title:
+            fig.suptitle(title)
+    return fig
