@@ -13,6 +13,7 @@ from orbical.errors import InputError, OrbicalError, unknown_name
 from .settings import BEYOND_GRID, EPOCHS, GRID, PARTS, SMALLER_BATCHES
 
 PAGE = Path("docs/studies/esd.md")
+RESULTS = Path("results/esd.jsonl")
 
 
 def pack(folder: Path) -> None:
@@ -30,7 +31,7 @@ def pack(folder: Path) -> None:
 
 def run(
     only: Sequence[str],
-    data: Path,
+    data: Path | None,
     results: Path,
     *,
     device: str = "auto",
@@ -44,7 +45,7 @@ def run(
 
     Args:
         only: parts, of `PARTS`.
-        data: folder with the packed images.
+        data: folder with the packed images, or None for the public files.
         results: the results file, `.jsonl`.
         device: `"cpu"`, `"cuda"`, or `"auto"`.
         workers: processes; 0 trains in this one.
@@ -64,6 +65,7 @@ def run(
     import torch
 
     from . import pool
+    from .page import latest, main_table
     from .results import Results
 
     deadline = time.time() + limit_s
@@ -92,6 +94,8 @@ def run(
         seen = sum(row["images"] for row in file.rows[before:])
         seconds = time.time() - started
         print(f"part {part}: {seconds:.0f} s, {seen / seconds:,.0f} images/s", flush=True)
+    for name in (n for n in EPOCHS if n in only):
+        print(f"\n{name}: ours over seeds [the paper's]\n{main_table(latest(file.rows), name)}")
 
 
 def _costs(file: Any, splits: dict[str, Any], device: Any) -> None:
@@ -133,8 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     packing.add_argument("folder", type=Path)
     running = steps.add_parser("run", help="train and measure parts of the study")
     running.add_argument("--only", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
-    running.add_argument("--data", type=Path, required=True, help="folder that pack wrote")
-    running.add_argument("--results", type=Path, required=True, help="results file, .jsonl")
+    running.add_argument("--data", type=Path, help="folder that pack wrote; else public files")
+    running.add_argument("--results", type=Path, default=RESULTS, help=f"default {RESULTS}")
     running.add_argument("--device", default="auto")
     running.add_argument("--workers", type=int, default=0)
     running.add_argument("--seeds", type=int, default=3)
@@ -142,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     running.add_argument("--images", type=int, help="only the first so many of each split")
     running.add_argument("--limit", type=float, default=1e9, help="seconds")
     reporting = steps.add_parser("report", help="tables, CSV, figures and the page")
-    reporting.add_argument("--results", type=Path, nargs="+", required=True)
+    reporting.add_argument("--results", type=Path, nargs="+", default=[RESULTS])
     reporting.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args(arguments)
     try:

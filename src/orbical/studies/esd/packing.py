@@ -114,18 +114,20 @@ def pack(folder: Path, name: str, count: int | None = None) -> Path:
     return path
 
 
-def unpack(folder: Path, name: str) -> dict[str, tuple[Tensor, Tensor]]:
-    """Read what `pack` wrote, as 32 x 32 images.
+def unpack(folder: Path | None, name: str) -> dict[str, tuple[Tensor, Tensor]]:
+    """Read what `pack` wrote, or the public files themselves, as 32 x 32 images.
 
     Digits are resized from 28 to 32 pixels bilinearly, as the paper does.
 
     Args:
-        folder: holds `NAME.npz`.
+        folder: holds `NAME.npz`; None reads the public files (`orbical.datasets`).
         name: `"mnist"` or `"cifar10"`.
 
     Returns:
         for `"train"` and `"test"`: pixels `[n, 32, 32, c]`, uint8, and labels `[n]`, int64.
     """
+    if folder is None:
+        return {split: _as_tensors(*source(name, split)) for split in SPLITS}
     path = folder / f"{name}.npz"
     if not path.is_file():
         raise InputError(
@@ -136,10 +138,13 @@ def unpack(folder: Path, name: str) -> dict[str, tuple[Tensor, Tensor]]:
     with np.load(path, allow_pickle=False) as arrays:
         for split in SPLITS:
             shape = tuple(arrays[f"{split}_shape"].tolist())
-            pixels = torch.from_numpy(decode(arrays[f"{split}_pixels"].tobytes(), shape))
-            labels = torch.from_numpy(arrays[f"{split}_labels"].astype(np.int64))
-            splits[split] = (_resized(pixels), labels)
+            pixels = decode(arrays[f"{split}_pixels"].tobytes(), shape)
+            splits[split] = _as_tensors(pixels, arrays[f"{split}_labels"])
     return splits
+
+
+def _as_tensors(pixels: Bytes, labels: Bytes) -> tuple[Tensor, Tensor]:
+    return _resized(torch.tensor(pixels)), torch.from_numpy(labels.astype(np.int64))
 
 
 def _resized(pixels: Tensor) -> Tensor:

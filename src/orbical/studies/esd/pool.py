@@ -25,11 +25,11 @@ from .settings import BATCH, Configuration
 Splits = dict[str, Split]
 
 
-def load(folder: Path, name: str, device: torch.device, count: int | None = None) -> Splits:
+def load(folder: Path | None, name: str, device: torch.device, count: int | None = None) -> Splits:
     """Unpack one data set onto a device.
 
     Args:
-        folder: with `NAME.npz`.
+        folder: with `NAME.npz`, or None for the public files.
         name: of the data set.
         device: where to.
         count: only the first so many images of each split.
@@ -69,7 +69,7 @@ def run_all(
     def finished(row: dict[str, Any], logits: torch.Tensor) -> None:
         results.add(row)
         if row["seed"] == 0 and row["batch"] == BATCH:
-            results.keep_logits(row["key"], logits)
+            results.keep_outputs(row["key"], logits, splits[row["data"]]["test"].labels.cpu())
         test = row["test"]
         say(
             f"{row['key']}: accuracy {test['accuracy']:.4f}, ECE {test['ece']:.4f}, "

@@ -45,13 +45,14 @@ class Results:
             file.write(json.dumps(row) + "\n")
         self.rows.append(row)
 
-    def keep_logits(self, key: str, logits: Tensor) -> None:
-        """Add the logits of one run, in half precision, for figures."""
+    def keep_outputs(self, key: str, logits: Tensor, labels: Tensor) -> None:
+        """Add the logits of one run, in half precision, and the labels of its test images."""
         kept: dict[str, Any] = {}
         if self.outputs.is_file():
             with np.load(self.outputs) as arrays:
                 kept = dict(arrays)
-        kept[key] = logits.half().numpy()
+        kept[f"{key}/logits"] = logits.half().numpy()
+        kept[f"{key.split('/')[0]}/labels"] = labels.numpy().astype(np.uint8)
         np.savez(self.outputs, **kept)
 
 
