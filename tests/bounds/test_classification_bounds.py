@@ -303,6 +303,34 @@ def test_forced_overconfidence_is_forced(table: OrbitTable, level: float) -> Non
     assert brute_ece(model) >= achieved - ROUNDING
 
 
+def root_esd_and_ks(table: OrbitTable) -> tuple[float, float]:
+    """The population values of sqrt(ESD) and KS, from the fibres of a table."""
+    fibres = table.fibres()
+    order = np.argsort(fibres.confidence)
+    gap = (fibres.mass * (fibres.accuracy - fibres.confidence))[order]
+    cumulative = np.cumsum(gap)
+    return float(np.sqrt(fibres.mass[order] @ cumulative**2)), float(np.abs(cumulative).max())
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(table=tables())
+def test_upper_bounds_on_the_ece_bound_the_root_of_esd_too(table: OrbitTable) -> None:
+    root, ks = root_esd_and_ks(table)
+    assert root <= ks + ROUNDING
+    for bound in classification(table).values():
+        if bound.applies and bound.quantity == "ece" and bound.kind in ("upper", "exact"):
+            assert root <= bound.value + ROUNDING
+
+
+def test_lower_bounds_on_the_ece_do_not_bound_the_root_of_esd() -> None:
+    """Neighbouring confidences err by .3 in turn: the ECE adds that up, ESD sees it cancel."""
+    confidence = 0.5 + np.linspace(-1e-3, 1e-3, 1000)
+    right = confidence + np.where(np.arange(1000) % 2, 0.3, -0.3)
+    table = OrbitTable(np.stack([right, 1 - right], 1) / 1000, confidence, np.zeros(1000, int))
+    assert float(classification(table)["ece"]) == pytest.approx(0.3)
+    assert root_esd_and_ks(table)[0] < 1e-3
+
+
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(InputError, match=r"table: expected an OrbitTable or Fibres, got list"):
         classification([[0.5, 0.5]])

@@ -313,6 +313,26 @@ def test_calibrated_gaussian_scores_its_floor_in_any_dimension() -> None:
         assert bounds.about["gence_if_calibrated"] == math.pi / 2 - 1
 
 
+def test_measures_agree_with_those_of_calibration() -> None:
+    from orbical.calibration.bleed import aleatoric_bleed, nll_optimal_bleed
+    from orbical.calibration.generalised import gence, gence_sq
+
+    rng = np.random.default_rng(0)
+    orbit = np.arange(30)
+    value, mean, s = (
+        rng.normal(size=(30, 2)),
+        rng.normal(size=(30, 2)),
+        rng.uniform(0.5, 2, (30, 2)),
+    )
+    bounds = regression(ValueTable(orbit, value, mean=mean, variance=s))
+    assert bounds["gence"].value == pytest.approx(float(gence(mean, s, value)))
+    assert bounds["gence_sq"].value == pytest.approx(float(gence_sq(mean, s, value)))
+    assert bounds["bleed"].value == pytest.approx(float(aleatoric_bleed(s).total))
+    shared = regression(ValueTable(orbit // 3, value))
+    expected = nll_optimal_bleed(value, orbit // 3)
+    assert shared["nll_bleed_diagonal"].value == pytest.approx(float(expected.total))
+
+
 def test_gence_depends_on_the_frame_and_the_mahalanobis_distance_does_not() -> None:
     rng = np.random.default_rng(0)
     value, root = rng.normal(size=(50, 2)), rng.normal(size=(50, 2, 2))

@@ -24,7 +24,7 @@ from .comparison import Candidate, Comparison, compare_groups
 from .fibres import Fibres, fibres_from_errors
 from .matching import Orbits, elements_between, match_orbits, orbits_of_permutations
 from .pointwise import Density, Taxonomy, confidence_density, taxonomy
-from .regression_bounds import best_equivariant, gence_of, regression
+from .regression_bounds import best_equivariant, regression
 from .tables import OrbitTable
 from .values import ValueTable
 
@@ -46,7 +46,6 @@ __all__ = [
     "elements_between",
     "fibres_from_errors",
     "forced_overconfidence",
-    "gence_of",
     "hoeffding_deviation",
     "match_orbits",
     "nll_optimal_variance",

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..calibration.generalised import gence_floor, gence_sq_floor
 from ..errors import InputError
 from .bleed import bleed_bounds
 from .bound import Bound, Bounds, not_applicable
@@ -30,8 +31,6 @@ from .equivariant_fit import (
 from .values import ValueTable
 
 Array = np.ndarray
-GENCE_OF_A_CALIBRATED_GAUSSIAN = math.pi / 2 - 1
-GENCE_SQ_OF_A_CALIBRATED_GAUSSIAN = 2.0
 _NO_MEAN = "needs the model's mean predictions; the table has none"
 _NO_VARIANCE = "needs predicted variances; the table has none"
 _FULL = "a full covariance has no variance vector; see mahalanobis"
@@ -43,19 +42,19 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
 
     V_s is the least mean error an equivariant model can have on a fibre of the variance, per unit
     of the fibre's mass r, E_G the best equivariant fit on whole orbits, W the least
-    `E[||f - h||^2 / ||a||^2]`:
+    `E[norm(f - h)^2 / norm(a)^2]`:
 
     | key | value |
     |---|---|
-    | `error` | E[||h - f||^2] |
+    | `error` | E[norm(h - f)^2] |
     | `thm2`, `thm3` | least error of an invariant, of an equivariant model |
     | `gence`, `gence_sq` | as above |
-    | `thm6`, `thm7` | GENCE <= 1 + E[e^2 / ||a||^2], for the model at hand |
+    | `thm6`, `thm7` | GENCE <= 1 + E[norm(e)^2 / norm(a)^2], for the model at hand |
     | `thm6_minimised`, `thm7_minimised` | the same for the error-minimising model E_G |
-    | `vector_lower` | GENCE >= sum_s r (sqrt(V_s) / ||a_s|| - 1)_+^2 |
+    | `vector_lower` | GENCE >= sum_s r (sqrt(V_s) / norm(a_s) - 1)_+^2 |
     | `vector_lower_whole` | GENCE >= (sqrt(W) - 1)_+^2, which sees orbits that cross fibres |
     | `thm8` | GENCE_sq >= sum over s < m of r (m - s)^2 / s^2, m = min V_s; one coordinate |
-    | `thm8_fibrewise` | GENCE_sq >= sum_s r (V_s - sum s)_+^2 / (D ||s||^2) |
+    | `thm8_fibrewise` | GENCE_sq >= sum_s r (V_s - sum s)_+^2 / (D norm(s)^2) |
     | `mahalanobis`, `mahalanobis_floor` | E[e^T S^-1 e] and its least value; D if calibrated |
     | `bleed`, `bleed_floor`, `nll_bleed_*` | see `orbical.bounds.bleed` |
 
@@ -83,8 +82,8 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
         "orbits": int(table.orbit.max()) + 1,
         "coordinates": table.value.shape[1],
         "variance": table.form,
-        "gence_if_calibrated": GENCE_OF_A_CALIBRATED_GAUSSIAN,
-        "gence_sq_if_calibrated": GENCE_SQ_OF_A_CALIBRATED_GAUSSIAN,
+        "gence_if_calibrated": gence_floor,
+        "gence_sq_if_calibrated": gence_sq_floor,
         "mahalanobis_if_calibrated": table.value.shape[1],
     }
     return Bounds(bounds, about)
@@ -170,7 +169,7 @@ def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
         "thm7_minimised": at_minimiser,
     }
     if table.mean is not None:
-        gence, gence_sq = gence_of(table.value, table.mean, s, mass)
+        gence, gence_sq = _gence_of(table.value, table.mean, s, mass)
         error = np.square(table.mean - table.value).sum(1)
         bounds["gence"] = Bound(gence, "gence", "exact")
         bounds["gence_sq"] = Bound(gence_sq, "gence_sq", "exact")
@@ -187,12 +186,8 @@ def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     return {name: bounds[name] for name in (*order, *lower)}
 
 
-def gence_of(value: Array, mean: Array, variance: Array, mass: Array) -> tuple[float, float]:
-    """Return GENCE and GENCE_sq of predictions `[N, D]` with variance vectors `[N, D]`.
-
-    >>> gence_of(np.array([[1.0]]), np.array([[0.0]]), np.array([[math.pi / 2]]), np.ones(1))
-    (0.0, 0.132...)
-    """
+def _gence_of(value: Array, mean: Array, variance: Array, mass: Array) -> tuple[float, float]:
+    """Return GENCE and GENCE_sq as in `orbical.calibration`, with a mass for each point."""
     a, e = np.sqrt(2 * variance / math.pi), np.abs(mean - value)
     plain = np.square(a - e).sum(1) / np.square(a).sum(1)
     squared = np.square(variance - e**2).sum(1) / np.square(variance).sum(1)
