@@ -85,7 +85,7 @@ class CompactResNet(nn.Module):
 
     A 3 x 3 stem, then one group of basic blocks a width, each group halving the image, a global
     average and a linear layer. With the default widths and one block a group it has 1.2 million
-    parameters and 45 million multiplications an image, a thirtieth of ResNet-50's on 32 x 32.
+    parameters and 45 million multiplications an image of 32 x 32.
 
     Args:
         classes: number of classes.
