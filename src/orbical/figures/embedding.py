@@ -1,0 +1,324 @@
+"""Maps of samples by their responses, with the responses of a few drawn beside them."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError, unknown_name
+from .layouts import LAYOUTS, Curves, Orbit
+from .orbit import orbit_of, picture
+from .panels import show_picture
+from .style import COLUMN, INK, PAGE, SEQUENTIAL, SOFT, class_colours, figure, model_colours, styled
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+Array = np.ndarray
+_NAMES = {"pca": "PCA", "ica": "ICA", "isomap": "ISOMAP", "tsne": "t-SNE", "umap": "UMAP"}
+_MOST_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class _Glyph:
+    """A sample drawn beside the map: its row there, its response for each model, its input."""
+
+    row: int
+    name: str
+    values: dict[str, Array]
+    image: Array | None
+
+
+def embedding(
+    array: xr.DataArray,
+    *,
+    colour: str = "mean",
+    responses: xr.DataArray | None = None,
+    image: Any = None,
+    title: str = "",
+) -> Figure:
+    """Draw a map of samples, a panel for each model, all in the same frame.
+
+    Arguments:
+        array: `[model, sample, component]` or `[sample, component]`, from `orbical.reduce.embed`;
+            the first two components are drawn.
+        colour: a coordinate on the samples: `"mean"` or `"variance"` of the response, `"label"`, or
+            another. Numbers are coloured along a scale; labels, other whole numbers and words by
+            class, with the class written among its points.
+        responses: `[model, sample, element]`, from `orbical.nero.individual`, of a few samples
+            whose orbits are drawn beside the map, such as `orbical.reduce.representatives`.
+        image: the inputs of these samples, as in `orbical.figures.individual`.
+        title: written above.
+
+    >>> import numpy as np, orbical as ob, xarray as xr
+    >>> places = xr.DataArray(np.eye(5)[:, :2], dims=("sample", "component"),
+    ...                       coords={"mean": ("sample", np.linspace(0, 1, 5))},
+    ...                       attrs={"method": "pca"})
+    >>> ob.figures.embedding(places).axes[0].get_xlabel()
+    'PCA 1'
+
+    Paper: NERO, figure 6.
+    """
+    if not {"sample", "component"} <= {*array.dims} <= {"model", "sample", "component"}:
+        raise InputError(f"array: dimensions {array.dims} given, (model, sample, component) needed")
+    if array.sizes["component"] < 2:
+        raise InputError("array: one component given, two or more expected")
+    known = [str(name) for name, entry in array.coords.items() if "sample" in entry.dims]
+    if colour not in known:
+        raise unknown_name("colour", colour, known)
+    if "model" not in array.dims:
+        name = str(array["model"].values) if "model" in array.coords else ""
+        array = array.drop_vars("model", errors="ignore").expand_dims({"model": [name]})
+    array = array.transpose("model", "sample", "component")
+    glyphs, orbit = _glyphs(array, responses, image)
+    with styled():
+        fig = _draw(array, colour, glyphs, orbit)
+        if title:
+            fig.suptitle(title)
+    return fig
+
+
+def _glyphs(
+    array: xr.DataArray, responses: xr.DataArray | None, image: Any
+) -> tuple[list[_Glyph], Orbit | None]:
+    """Find the samples to draw beside the map, and what is to be drawn of each."""
+    if responses is None:
+        if image is not None:
+            raise InputError("image: given without responses, whose inputs they would be")
+        return [], None
+    if {*responses.dims} - {"model"} != {"sample", "element"} or "layout" not in responses.attrs:
+        raise InputError(
+            f"responses: dimensions {responses.dims} given, (model, sample, element) of a few "
+            "samples expected, as orbical.nero.individual gives them"
+        )
+    if "model" not in responses.dims:
+        responses = responses.expand_dims("model")
+    responses = responses.transpose("model", "sample", "element")
+    names = [str(name) for name in responses["model"].values]
+    numbers = (
+        responses["sample"].values if "sample" in responses.coords else range(responses.shape[1])
+    )
+    rows = array["sample"].values if "sample" in array.coords else np.arange(array.sizes["sample"])
+    places = {int(number): row for row, number in enumerate(rows)}
+    images = [None] * len(numbers) if image is None else [picture(one) for one in image]
+    if len(images) != len(numbers):
+        raise InputError(f"image: {len(images)} given for {len(numbers)} samples")
+    glyphs = []
+    for place, number in enumerate(numbers):
+        if int(number) not in places:
+            raise InputError(f"responses: sample {number} given, which is not on the map")
+        values = np.asarray(responses.values[:, place], float)
+        by_model = dict(zip(names, values, strict=True)) | {"": values[0]}
+        glyphs.append(_Glyph(places[int(number)], f"sample {number}", by_model, images[place]))
+    return glyphs, orbit_of(responses, None)
+
+
+def _draw(array: xr.DataArray, colour: str, glyphs: list[_Glyph], orbit: Orbit | None) -> Figure:
+    models = [str(name) for name in array["model"].values]
+    order = array.attrs.get("models", models)
+    colours = {**model_colours(order if {*models} <= {*order} else models), "": INK}
+    beside = -(-len(glyphs) // 2)
+    if glyphs:  # a row for each model, so that lines to the glyphs do not cross other maps
+        down, across, width = len(models), 1, PAGE
+        height = len(models) * max(3.0, 1.05 * beside) + 0.5
+    else:
+        down, across = 1, len(models)
+        width = PAGE if across > 1 else COLUMN + 0.8
+        height = (width - 0.4) / across + 0.8
+    fig = figure(width, height)
+    ratios = [1.0, 3.0, 1.0] if glyphs else [1.0] * across
+    outer = fig.add_gridspec(down, len(ratios), width_ratios=ratios)
+    frame = array.values[..., :2].reshape(-1, 2)
+    maps = []
+    for number, model in enumerate(models):
+        cell = outer[number, 1] if glyphs else outer[0, number]
+        axes = fig.add_subplot(cell)
+        maps.append(axes)
+        one = array.isel(model=number)
+        key = _scatter(axes, one, array, colour)
+        _furnish(axes, array, frame)
+        if model:
+            axes.set_title(model, color=colours[model])
+        if not glyphs and number:
+            axes.set_ylabel("")
+        if glyphs and orbit is not None:
+            sides = _sides(glyphs, one.values[:, :2])
+            for glyphs_here, column in zip(sides, (0, 2), strict=True):
+                inner = outer[number, column].subgridspec(max(beside, 1), 1)
+                for place, glyph in enumerate(glyphs_here):
+                    small = fig.add_subplot(inner[place], projection=LAYOUTS[orbit.kind].projection)
+                    _draw_glyph(small, glyph, model, orbit, colours[model])
+                    if glyph.image is not None:  # away from the line to the map
+                        corner = (-0.36 if column == 0 else 1.0, 0.68, 0.36, 0.36)
+                        show_picture(small.inset_axes(corner), glyph.image)
+                    _lead(fig, small, axes, one.values[glyph.row, :2], column == 0)
+    if key is not None:
+        # Below, where no line to a glyph passes.
+        bar = fig.colorbar(
+            key, ax=maps, location="bottom", fraction=0.05, pad=0.02, shrink=0.7, aspect=40
+        )
+        bar.set_label(textwrap.fill(_meaning(array, colour), int(width * 13)))
+        bar.outline.set_visible(False)
+        if bar.solids is not None:
+            bar.solids.set_alpha(1)
+    else:
+        _write_classes(fig, maps, colour)
+    missing = int(array.attrs.get("missing", 0))
+    if missing:
+        fig.supxlabel(f"{missing} unfinished responses are left out", fontsize=7, color=SOFT)
+    return fig
+
+
+def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, colour: str) -> Any:
+    """Draw the points of one model; return what a colour bar needs, None for classes."""
+    places = one.values[:, :2]
+    count = len(places)
+    look = {
+        "s": float(np.clip(4000 / max(count, 1), 2, 18)),
+        "alpha": 0.85 if count <= 2000 else 0.5,
+        "linewidths": 0,
+        "rasterized": count > 5000,
+    }
+    values, everywhere = one[colour].values, array[colour].values
+    if not _is_class(values):
+        low, high = _range(array, colour, everywhere)
+        order = np.argsort(np.nan_to_num(values), kind="stable")
+        return axes.scatter(
+            *places[order].T, c=values[order], cmap=SEQUENTIAL, vmin=low, vmax=high, **look
+        )
+    from matplotlib.patheffects import withStroke
+
+    names = np.unique(everywhere)
+    if len(names) > _MOST_CLASSES:
+        raise InputError(
+            f"colour: {colour!r} given, which has {len(names)} values; {_MOST_CLASSES} or fewer "
+            "expected to be told apart"
+        )
+    for name, shade in zip(names, class_colours(names).values(), strict=True):
+        members = places[(values == name) & np.isfinite(places).all(1)]
+        if len(members):
+            axes.scatter(*members.T, color=shade, label=str(name), **look)
+            # On the member in the middle, so that the word stands among its own points.
+            middle = members[((members - np.median(members, 0)) ** 2).sum(1).argmin()]
+            axes.annotate(
+                str(name),
+                middle,
+                ha="center",
+                va="center",
+                weight="bold",
+                color=shade,
+                path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            )
+    return None
+
+
+def _write_classes(fig: Figure, maps: list[Any], colour: str) -> None:
+    """List the classes below, each once."""
+    named = {
+        name: handle
+        for axes in maps
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    legend = fig.legend(
+        named.values(),
+        named,
+        title=colour,
+        loc="outside lower center",
+        ncols=min(len(named), 10 if fig.get_figwidth() > COLUMN + 1 else 5),
+        columnspacing=1.0,
+        handletextpad=0.1,
+    )
+    for handle in legend.legend_handles:
+        if handle is not None:
+            handle.set(alpha=1, sizes=[24])
+
+
+def _is_class(values: Array) -> bool:
+    return values.dtype.kind in "iubUSO"
+
+
+def _range(array: xr.DataArray, colour: str, values: Array) -> tuple[float, float]:
+    if colour == "mean" and "limits" in array.attrs:
+        low, high = array.attrs["limits"]
+        return float(low), float(high)
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return 0.0, 1.0
+    low = 0.0 if colour == "variance" else float(finite.min())
+    return low, max(float(finite.max()), low + 1e-12)
+
+
+def _meaning(array: xr.DataArray, colour: str) -> str:
+    meaning = array.attrs.get("meaning", "response")
+    if colour in ("mean", "variance"):
+        return f"{colour} over the orbit: {meaning}"
+    return colour
+
+
+def _furnish(axes: Any, array: xr.DataArray, frame: Array) -> None:
+    """Name the components and give every map the same frame; their scale has no unit."""
+    method = _NAMES.get(array.attrs.get("method", ""), "component")
+    low, high = np.nanmin(frame, axis=0), np.nanmax(frame, axis=0)
+    longest = max(float((high - low).max()), 1e-9)
+    # One scale for both components, and a frame that is not too long in either direction.
+    half = np.maximum(high - low, 0.8 * longest) / 2 + 0.05 * longest
+    middle = (low + high) / 2
+    axes.set_xlim(middle[0] - half[0], middle[0] + half[0])
+    axes.set_ylim(middle[1] - half[1], middle[1] + half[1])
+    axes.set_box_aspect(half[1] / half[0])
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set(visible=True, color=SOFT, linewidth=0.5)
+    axes.set_xlabel(f"{method} 1")
+    axes.set_ylabel(f"{method} 2")
+
+
+def _sides(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Glyph]]:
+    """Put the left half of the samples to the left, and each side in order of height."""
+    across = sorted(glyphs, key=lambda glyph: places[glyph.row, 0])
+    half = -(-len(glyphs) // 2)
+    left, right = (
+        sorted(side, key=lambda glyph: -places[glyph.row, 1])
+        for side in (across[:half], across[half:])
+    )
+    return left, right
+
+
+def _draw_glyph(axes: Any, glyph: _Glyph, model: str, orbit: Orbit, colour: str) -> None:
+    """Draw a small orbit without words."""
+    layout = LAYOUTS[orbit.kind]
+    values = glyph.values.get(model, glyph.values[""])
+    if isinstance(layout, Curves):
+        layout.prepare(axes, orbit, True)
+        layout.draw(axes, orbit, values, colour, "-").set(linewidth=1.0, markersize=0)
+    else:
+        layout.draw([axes], orbit, values, True)
+    axes.set_xlabel("")
+    axes.set_ylabel("")
+    axes.tick_params(labelbottom=False, labelleft=False, length=0)
+    axes.set_title(glyph.name, fontsize=6, fontweight="normal", pad=2)
+
+
+def _lead(fig: Figure, small: Any, axes: Any, point: Array, on_left: bool) -> None:
+    """Ring a sample on the map, and lead a line from its orbit to it."""
+    from matplotlib.patches import ConnectionPatch
+
+    if not np.isfinite(point).all():
+        return
+    axes.plot(*point, "o", mfc="none", mec=INK, mew=1.0, ms=6, zorder=5)
+    line = ConnectionPatch(
+        (1.02 if on_left else -0.02, 0.5),
+        tuple(point),
+        small.transAxes,
+        axes.transData,
+        color=SOFT,
+        lw=0.6,
+        zorder=4,
+        shrinkB=3,
+    )
+    line.set_in_layout(False)
+    fig.add_artist(line)
