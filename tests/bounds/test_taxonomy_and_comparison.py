@@ -15,6 +15,7 @@ from orbical.bounds import (
     confidence_density,
     taxonomy,
 )
+from orbical.bounds.nearest import Nearest
 from orbical.errors import InputError
 
 
@@ -46,6 +47,21 @@ def test_taxonomy_equals_its_definition(seed: int, radius: float) -> None:
     assert totals["extrinsic"] == pytest.approx((found.kind == 2).mean())
     assert np.allclose(found.by_sample().mean(0), list(totals.values()))
     assert np.allclose(found.by_element().mean(0), list(totals.values()))
+
+
+@pytest.mark.parametrize("dimensions", [2, 3, 8, 9, 40])
+@pytest.mark.parametrize("radius", [1e-3, 2.0, 6.0, np.inf])
+def test_nearest_samples_are_nearest_in_any_dimension(dimensions: int, radius: float) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(60, dimensions))
+    near = points[:30] + rng.normal(size=(30, dimensions)) * 1e-5
+    queries = np.concatenate([near, rng.normal(size=(30, dimensions))])
+    distance, index = Nearest(points, radius)(queries)
+    gap = np.linalg.norm(queries[:, None] - points, axis=-1)
+    within = gap.min(1) <= radius
+    assert (np.isfinite(distance) == within).all()
+    assert np.allclose(distance[within], gap.min(1)[within], atol=1e-12)
+    assert (index[within] == gap.argmin(1)[within]).all()
 
 
 def test_a_known_truth_replaces_the_nearest_sample() -> None:

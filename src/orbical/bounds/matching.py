@@ -218,7 +218,7 @@ def link_within(points: Array, tolerance: float) -> Array:
     order, start = _equal_rows(np.floor(points * (np.sqrt(dimensions) * (1 + 1e-9) / tolerance)))
     size = np.diff(np.append(start, len(points)))
     first = order[start]
-    flat = _projected(points[first])
+    flat = projected(points[first])
     # Any two points of linked cells are within t, and each within t of its cell's first.
     pairs = cKDTree(flat).query_pairs(3 * tolerance * (1 + 1e-9), output_type="ndarray")
     gap = np.linalg.norm(points[first[pairs[:, 0]]] - points[first[pairs[:, 1]]], axis=1)
@@ -275,7 +275,7 @@ def _equal_rows(rows: Array) -> tuple[Array, Array]:
     return order, np.flatnonzero(np.concatenate([[True], differs]))
 
 
-def _projected(points: Array) -> Array:
+def projected(points: Array) -> Array:
     """Project onto three orthonormal directions: distances can only shrink, so no pair is lost."""
     if points.shape[1] <= _TREE_DIMENSIONS:
         return points

@@ -13,6 +13,7 @@ from scipy.spatial import cKDTree
 from ..errors import InputError
 from . import checks
 from .matching import Mover
+from .nearest import Nearest
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -112,25 +113,28 @@ def taxonomy(
     size = len(mover.flat)
     values, moved = _truth(truth, representation, size, len(group))
     inside = _support(support, mover)
-    tree = cKDTree(mover.flat) if function is None else None
+    radius = support if isinstance(support, int | float) else np.inf
+    search = Nearest(mover.flat, radius) if function is None or inside is None else _nowhere
     kind = np.empty((len(group), size), dtype=np.int8)
     for rows, images in mover.blocks():
         flat = images.reshape(-1, images.shape[-1])
+        distance, nearest = search(flat)
         if function is not None:
             there = np.asarray(function(flat.reshape(-1, *mover.shape)), dtype=np.float64)
-            there = there.reshape(len(group), images.shape[1], -1)
         else:
-            assert tree is not None
-            distance, nearest = (a.reshape(images.shape[:2]) for a in tree.query(flat))
             # A point that stays in place keeps its own label, not that of a twin in the same place.
-            own = np.linalg.norm(images - mover.flat[rows], axis=-1) <= distance + 1e-12
-            nearest = np.where(own, np.arange(size)[rows], nearest)
-            there = values[nearest]
-        expected = moved(rows)
-        agrees = np.abs(there - expected).max(-1) <= tolerance
-        present = inside(flat).reshape(images.shape[:2])
-        kind[:, rows] = np.where(present, np.where(agrees, 0, 1), 2)
+            own = np.linalg.norm(images - mover.flat[rows], axis=-1).ravel() <= distance + 1e-12
+            itself = np.broadcast_to(np.arange(size)[rows], images.shape[:2]).ravel()
+            there = values[np.where(own & np.isfinite(distance), itself, nearest)]
+        agrees = np.abs(there.reshape(*images.shape[:2], -1) - moved(rows)).max(-1) <= tolerance
+        present = np.isfinite(distance) if inside is None else inside(flat)
+        kind[:, rows] = np.where(present.reshape(agrees.shape), np.where(agrees, 0, 1), 2)
     return Taxonomy(kind, np.asarray(group.weights), checks.sample_mass(mass, size))
+
+
+def _nowhere(flat: Array) -> tuple[Array, Array]:
+    """Stand in for the search where neither truth nor support needs one."""
+    return np.full(len(flat), np.inf), np.zeros(len(flat), dtype=np.int64)
 
 
 def _truth(
@@ -154,8 +158,8 @@ def _truth(
     return values, lambda rows: np.einsum("kij,nj->kni", matrices, values[rows])
 
 
-def _support(support: Support, mover: Mover) -> Callable[[Array], Array]:
-    """Turn a support of any kind into a function from flat points `[M, D]` to booleans `[M]`."""
+def _support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
+    """Turn a support into a function from flat points `[M, D]` to booleans; None for a distance."""
     if callable(support):
         shape = mover.shape
 
@@ -169,8 +173,8 @@ def _support(support: Support, mover: Mover) -> Callable[[Array], Array]:
             return answer
 
         return given
-    tree = cKDTree(mover.flat)
     if isinstance(support, Density):
+        tree = cKDTree(mover.flat)
         size, dimensions = mover.flat.shape
         ball = math.pi ** (dimensions / 2) / math.gamma(dimensions / 2 + 1)
         least = support.threshold * size * ball * support.bandwidth**dimensions
@@ -184,11 +188,7 @@ def _support(support: Support, mover: Mover) -> Callable[[Array], Array]:
         raise InputError(
             f"support: expected a distance > 0, a Density or a function of points, got {support!r}"
         )
-
-    def near(flat: Array) -> Array:
-        return tree.query(flat, distance_upper_bound=support * (1 + 1e-12))[0] < np.inf
-
-    return near
+    return None
 
 
 def confidence_density(
