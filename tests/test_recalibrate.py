@@ -412,6 +412,38 @@ def test_histogram_binning_answers_with_the_share_of_hits_in_the_bin() -> None:
         torch.testing.assert_close(calibrated[group], hits.expand(len(group)).to(calibrated))
 
 
+@settings(max_examples=80, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    size=st.integers(1, 40),
+    classes=st.integers(2, 4),
+    levels=st.integers(1, 10),
+    reduce=st.sampled_from(["top", "classes"]),
+    dtype=st.sampled_from([torch.float64, torch.float32, torch.float16]),
+)
+def test_maps_of_tied_and_saturated_confidences_stay_probabilities(
+    seed: int, size: int, classes: int, levels: int, reduce: str, dtype: torch.dtype
+) -> None:
+    rng = np.random.default_rng(seed)
+    counts = torch.as_tensor(rng.multinomial(levels, np.ones(classes) / classes, size=size))
+    probs = (counts.double() / levels).to(dtype)
+    labels = torch.as_tensor(rng.integers(0, classes, size))
+    for calibrator in (Isotonic(reduce=reduce), HistogramBinning(bins=4, reduce=reduce)):
+        mapped = calibrator.fit(probs=probs, labels=labels).transform(probs=probs)
+        assert (mapped >= 0).all()
+        torch.testing.assert_close(
+            mapped.sum(1).double(), torch.ones(size).double(), atol=1e-5, rtol=0
+        )
+        torch.testing.assert_close(calibrator.transform(probs=probs.flip(0)), mapped.flip(0))
+    top, predicted = probs.max(1)
+    if reduce == "top":
+        isotonic = Isotonic().fit(probs=probs, labels=labels).transform(probs=probs)
+        confidence = isotonic.gather(1, predicted[:, None])[top.argsort(), 0]
+        assert (confidence.diff() >= -1e-6).all()
+        hits = (predicted == labels).double().mean()
+        torch.testing.assert_close(confidence.double().mean(), hits, atol=1e-5, rtol=0)
+
+
 def test_constant_outputs_are_mapped_to_their_accuracy() -> None:
     probs = torch.full((8, 2), 0.5)
     for calibrator in (Isotonic(), HistogramBinning(), Isotonic("classes")):

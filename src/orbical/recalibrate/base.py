@@ -6,7 +6,7 @@ import inspect
 import json
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -32,6 +32,12 @@ class Calibrator(ABC):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         _REGISTRY[cls.__name__] = cls
+
+    @abstractmethod
+    def fit(
+        self, *, logits: ArrayLike | None = None, probs: ArrayLike | None = None, labels: ArrayLike
+    ) -> Self:
+        """Learn from held-out `logits` or `probs` and their labels; return self."""
 
     @abstractmethod
     def transform(
