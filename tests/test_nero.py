@@ -163,6 +163,8 @@ def test_a_model_without_any_finished_sample_is_missing_not_zero(labelled: ob.Sc
     table = ob.nero.summary(data)
     assert np.isnan(table["accuracy"].values[1]).all()
     assert table["samples"].values.tolist() == [COUNT - 20, 0]
+    assert table["worst_element"].values[1] == -1
+    assert table["worst_name"].values[1] == ""
 
 
 def test_without_labels_the_score_is_against_the_consensus_and_says_so(

@@ -256,9 +256,9 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     score. All three are taken at that same element, so confidence can be held against accuracy.
 
     Returns:
-        A dataset of the above `[model, position]`, and, `[model]` each: `worst_element` (index),
-        `worst_name`, `invariance_gap`, `consensus_vs_truth` (with labels) and `samples` (how many
-        are finished); and `action_defect`, a single number.
+        A dataset of the above `[model, position]`, and, `[model]` each: `worst_element` (index, -1
+        where nothing is finished), `worst_name`, `invariance_gap`, `consensus_vs_truth` (with
+        labels) and `samples` (how many are finished); and `action_defect`, a single number.
 
     >>> import orbical as ob, torch
     >>> images, labels = ob.datasets.digits()
@@ -299,7 +299,8 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         compat="override",
         combine_attrs="override",
     ).transpose("model", "position")
-    names = [group.name(int(element)) for element in worst.values]
+    worst = worst.where(computed["samples"] > 0, -1)
+    names = [group.name(int(element)) if element >= 0 else "" for element in worst.values]
     table = table.assign(computed[list(single)].drop_vars(on_element, errors="ignore"))
     table = table.assign(
         worst_element=("model", worst.values),
@@ -374,7 +375,11 @@ def _members(data: xr.Dataset, by: str) -> xr.DataArray:
     As a product with this matrix, a mean over each group of samples is one pass over the chunks,
     whatever the order of the samples.
     """
-    known = [str(name) for name, values in data.variables.items() if values.dims == ("sample",)]
+    known = [
+        str(name)
+        for name, values in data.variables.items()
+        if values.dims == ("sample",) and name != "sample"
+    ]
     if by not in known:
         raise unknown_name("by", by, known)
     values, places, counts = np.unique(

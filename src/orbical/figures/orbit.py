@@ -82,6 +82,16 @@ def individual(
         limits: as in `aggregate`.
         title: written above.
 
+    >>> import numpy as np, orbical as ob, xarray as xr
+    >>> values = xr.DataArray(
+    ...     np.linspace(0, 1, 4)[None], dims=("model", "element"),
+    ...     coords={"model": ["plain"], "sample": 17},
+    ...     attrs={"layout": "tiles", "layout_index": [[0, 1], [2, 3]]},
+    ... )
+    >>> fig = ob.figures.individual(values, np.eye(8))
+    >>> [axes.get_title() for axes in fig.axes]
+    ['sample 17', 'plain', '']
+
     Paper: NERO, figure 5.
     """
     array = _with_models(array)
@@ -116,6 +126,7 @@ def _with_models(array: xr.DataArray) -> xr.DataArray:
         )
     if kind not in LAYOUTS:
         raise unknown_name("layout", kind, LAYOUTS)
+    array = array.compute()  # once: a lazy array would be read again for each thing asked of it
     return array if "model" in array.dims else array.expand_dims({"model": [_name_of(array)]})
 
 

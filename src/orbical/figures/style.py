@@ -142,6 +142,11 @@ def save(fig: Figure, path: str | Path) -> Path:
     """Write a figure to a file; the ending says the format: `.png`, `.pdf`, `.svg`.
 
     Folders are made where absent. The same figure gives the same bytes: no date is written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(figure(1, 1), Path(folder) / "plots" / "empty.png").name
+    'empty.png'
     """
     path = Path(path)
     known = sorted(fig.canvas.get_supported_filetypes())
