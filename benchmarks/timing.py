@@ -7,6 +7,7 @@ them little; ratios compare numbers of one run only.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import importlib
 import json
 import os
@@ -73,6 +74,7 @@ def extra_megabytes(function: Callable[[], Any]) -> float:
         line = next(row for row in status.read_text().splitlines() if row.startswith(field))
         return int(line.split()[1])
 
+    ctypes.CDLL(None).malloc_trim(0)  # memory that was freed but kept would hide what is taken
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = kilobytes("VmRSS")
     function()

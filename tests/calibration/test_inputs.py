@@ -27,11 +27,12 @@ def test_the_first_of_equal_maxima_is_the_prediction(size, classes, seed, levels
     labels = torch.randint(0, classes, (size,), generator=generator)
     confidence, correct = top_label(logits=logits, labels=labels)
     probs = torch.softmax(logits.float() if logits.element_size() == 2 else logits, -1)
-    assert torch.equal(correct, torch.from_numpy(probs.numpy().argmax(-1)) == labels)
+    predicted = torch.from_numpy(logits.double().numpy().argmax(-1))
+    assert torch.equal(correct, predicted == labels)
     torch.testing.assert_close(confidence, probs.amax(-1), rtol=1e-6, atol=1e-7)
     again, correct_again = top_label(probs=probs, labels=labels)
     assert torch.equal(again, probs.amax(-1))
-    assert torch.equal(correct_again, correct)
+    assert torch.equal(correct_again, torch.from_numpy(probs.numpy().argmax(-1)) == labels)
 
 
 def test_a_constant_model_is_right_on_class_zero_only():
@@ -48,6 +49,37 @@ def test_the_differentiable_path_gives_the_same_pair():
     assert tracked[0].requires_grad
     torch.testing.assert_close(tracked[0].detach(), plain[0])
     assert torch.equal(tracked[1], plain[1])
+
+
+def test_the_differentiable_path_decides_ties_alike():
+    logits = torch.tensor([[1.0, 2.0, 2.0], [0.0, 0.0, 0.0]], requires_grad=True)
+    confidence, correct = top_label(logits=logits, labels=[1, 1])
+    assert correct.tolist() == [True, False]
+    assert top_label(logits=logits.detach(), labels=[1, 1])[1].tolist() == [True, False]
+    confidence.sum().backward()
+    assert torch.isfinite(logits.grad).all()
+
+
+def test_a_large_array_is_still_checked_in_its_maxima_and_in_spaced_rows(monkeypatch):
+    monkeypatch.setattr("orbical.calibration.inputs._CHECKED_WHOLE", 100)
+    probs = torch.full((300, 2), 0.5)
+    assert top_label(probs=probs, labels=torch.zeros(300, dtype=torch.long))[1].all()
+    with pytest.raises(InputError, match="probs: a row sums"):
+        top_label(probs=probs / 2, labels=torch.zeros(300, dtype=torch.long))
+    probs[177, 1] = float("nan")
+    with pytest.raises(InputError, match="probs: contains NaN"):
+        top_label(probs=probs, labels=torch.zeros(300, dtype=torch.long))
+    probs[177, 1] = 3.0
+    with pytest.raises(InputError, match="probs: "):
+        top_label(probs=probs, labels=torch.zeros(300, dtype=torch.long))
+
+
+def test_rows_that_do_not_lie_together_in_memory_are_read_right():
+    probs = torch.softmax(torch.randn(5, 2000), 0).T
+    labels = torch.randint(0, 5, (2000,))
+    confidence, correct = top_label(probs=probs, labels=labels)
+    assert torch.equal(confidence, probs.amax(-1))
+    assert torch.equal(correct, probs.argmax(-1) == labels)
 
 
 def test_blocks_of_rows_change_nothing():

@@ -1,0 +1,205 @@
+"""The cost of a scan beside what cannot be avoided: the models' bare forward passes.
+
+Run: python benchmarks/scan.py [forward rotation memory linear]; on a machine with an accelerator,
+python benchmarks/scan.py accelerator (needs neither xarray nor zarr).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import timing
+import torch
+from timing import Row
+
+import orbical as ob
+from orbical.sweep import Sweep
+from orbical.zoo import digits
+
+ELEMENTS = 72
+
+
+def forward() -> Iterator[Row]:
+    """Scan 1,000 digits over 72 rotations onto disk, against the same forward passes alone."""
+    images, labels = ob.datasets.mnist("test")
+    net = digits.load("plain").eval()
+    group = ob.groups.rotations(ELEMENTS)
+    batch = 1024
+
+    def scan() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            ob.scan(
+                net,
+                (images, labels),
+                group=group,
+                task="classification",
+                out=Path(folder) / "run.zarr",
+                batch_size=batch,
+                progress=False,
+            )
+
+    moved = ob.actions.Images().apply(group, images[:batch]).flatten(0, 1)
+    batches = moved.split(batch)
+
+    def bare() -> None:
+        with torch.inference_mode():
+            for inputs in batches:
+                net(inputs)
+
+    per_pass = timing.seconds(bare, runs=3) / len(moved)
+    per_scan = timing.seconds(scan, runs=3) / (len(images) * ELEMENTS)
+    yield timing.at_most("scan, an image and angle", per_scan, "bare forward", per_pass, 1.10)
+
+
+def rotation() -> Iterator[Row]:
+    """Rotate digits by 72 angles, against scipy one image and one angle at a time."""
+    from scipy.ndimage import rotate
+
+    images, _ = ob.datasets.mnist("test")
+    images = images[:64]
+    group = ob.groups.rotations(ELEMENTS)
+    action = ob.actions.Images()
+    ours = timing.seconds(lambda: action.apply(group, images)) / (len(images) * ELEMENTS)
+    picture = images[0, 0].numpy()
+
+    def theirs() -> None:
+        for angle in group.coords["angle"]:
+            rotate(picture, angle, reshape=False, order=1)
+
+    each = timing.seconds(theirs) / ELEMENTS
+    yield timing.at_least("rotation, an image and angle", ours, "scipy.ndimage.rotate", each, 30)
+
+
+def memory() -> Iterator[Row]:
+    """Compare the peak memory of scans of 20,000 and of 1,000 samples, each in a fresh process."""
+    peaks = {count: float(_in_fresh_process("peak", count)) for count in (1_000, 20_000)}
+    ratio = peaks[20_000] / peaks[1_000]
+    sizes = [f"{peaks[count]:.0f} MB" for count in (20_000, 1_000)]
+    yield Row(
+        "peak memory, 20,000 samples",
+        sizes[0],
+        "1,000 samples",
+        sizes[1],
+        ratio,
+        "<= 1.1",
+        ratio <= 1.1,
+    )
+
+
+def linear() -> Iterator[Row]:
+    """Compare the time of 8,000 samples with that of 2,000."""
+    times = {count: float(_in_fresh_process("time", count)) for count in (2_000, 8_000)}
+    ratio = times[8_000] / times[2_000]
+    shown = [timing.show(times[count]) for count in (8_000, 2_000)]
+    yield Row(
+        "time, 8,000 samples", shown[0], "2,000 samples", shown[1], ratio, "<= 4.4", ratio <= 4.4
+    )
+
+
+def _in_fresh_process(what: str, count: int) -> str:
+    command = [sys.executable, __file__, "--measure", what, str(count)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class Repeated:
+    """Digits without end, made as they are read: the data themselves take no memory."""
+
+    def __init__(self, images: torch.Tensor, count: int) -> None:
+        self.images = images
+        self.shape = (count, *images.shape[1:])
+        self.dtype = np.dtype("float32")
+
+    def __getitem__(self, rows: slice) -> torch.Tensor:
+        chosen = torch.arange(*rows.indices(self.shape[0])) % len(self.images)
+        return self.images[chosen]
+
+
+def _measure(what: str, count: int) -> None:
+    """Scan digits with a cheap model, and print the peak memory in MB or the time in seconds."""
+    torch.set_num_threads(1)
+    images, labels = ob.datasets.mnist("test")
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10))
+    truth = labels.repeat(-(-count // len(labels)))[:count]
+    with tempfile.TemporaryDirectory() as folder:
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+        start = time.process_time()
+        ob.scan(
+            net,
+            (Repeated(images, count), truth),
+            group="rotations:72",
+            task="classification",
+            out=Path(folder) / "run.zarr",
+            progress=False,
+        )
+        if what == "time":
+            print(time.process_time() - start)
+            return
+        status = Path("/proc/self/status").read_text().splitlines()
+        print(int(next(row for row in status if row.startswith("VmHWM")).split()[1]) / 1024)
+
+
+def accelerator() -> Iterator[Row]:
+    """Sweep 4,096 digits over 72 rotations on the accelerator, against bare forward passes."""
+    device = torch.device("cuda")
+    images = torch.rand(4096, 1, 28, 28)
+    labels = torch.arange(4096) % 10
+    net = digits.load("plain").eval().to(device)
+    group = ob.groups.rotations(ELEMENTS)
+    batch, chunk = 36864, 512
+    sweep = Sweep(
+        {"net": ob.predictors.as_predictor(net)}, group, ob.tasks.Classification(), device, batch
+    )
+
+    def whole() -> None:
+        with torch.inference_mode():
+            for start in range(0, len(images), chunk):
+                rows = slice(start, start + chunk)
+                summaries, _ = sweep.run(images[rows], labels[rows], ["net"])
+                for values in summaries["net"].values():
+                    values.cpu()
+
+    moved = ob.actions.Images().apply(group, images[:chunk].to(device)).flatten(0, 1)
+
+    def bare() -> None:
+        with torch.inference_mode():
+            for _ in range(0, len(images), chunk):
+                net(moved)
+
+    times = {}
+    for name, work in (
+        ("bare", bare),
+        ("whole", whole),
+        ("bare again", bare),
+        ("whole again", whole),
+    ):
+        work()
+        torch.cuda.synchronize()
+        best = float("inf")
+        for _ in range(7):
+            start_time = time.perf_counter()
+            work()
+            torch.cuda.synchronize()
+            best = min(best, time.perf_counter() - start_time)
+        times[name] = best
+    print({name: timing.show(value) for name, value in times.items()}, torch.cuda.get_device_name())
+    ours, theirs = (
+        min(times["whole"], times["whole again"]),
+        min(times["bare"], times["bare again"]),
+    )
+    yield timing.at_most("sweep on the accelerator", ours, "bare forward", theirs, 1.05)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--measure"]:
+        _measure(sys.argv[2], int(sys.argv[3]))
+    else:
+        here = [forward, rotation, memory, linear]
+        asked = [accelerator] if "accelerator" in sys.argv else here
+        timing.run(asked, __doc__ or "")
