@@ -41,7 +41,7 @@ class _Slope(torch.autograd.Function):
     def forward(difference: Tensor, order_by: Tensor) -> Tensor:
         ordered, order = sorting.ascending(order_by)
         d = sorting.take(difference, order)
-        return sorting.put_back(_slope_in_order(d, sorting.Ties(ordered)), order)
+        return sorting.put_back(_slope_in_order(d, sorting.ties(ordered)), order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -64,7 +64,7 @@ class _ESD(torch.autograd.Function):
     def forward(confidence: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
         ordered, order = sorting.ascending(confidence)
         d = sorting.take(correct, order).double().sub_(ordered)
-        slope = _slope_in_order(d, sorting.Ties(ordered))
+        slope = _slope_in_order(d, sorting.ties(ordered))
         value = torch.linalg.vecdot(d, slope) / 2
         return value, sorting.put_back(slope.neg_().to(ordered.dtype), order)
 
@@ -188,7 +188,7 @@ def cumulative_curve(confidence: ArrayLike, correct: ArrayLike) -> CumulativeCur
     """
     confidence, correct, _ = pair(confidence, correct)
     ordered, order = sorting.ascending(confidence)
-    size, ties = order.shape[-1], sorting.Ties(ordered)
+    size, ties = order.shape[-1], sorting.ties(ordered)
     threshold = ordered.double()
     hits = sorting.take(correct.detach().double(), order)
     count = torch.ones_like(threshold).cumsum(-1)

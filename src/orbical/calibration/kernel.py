@@ -31,7 +31,7 @@ class _LaplacianForm(torch.autograd.Function):
         confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
     ) -> tuple[Tensor, Tensor]:
         ordered, order = sorting.ascending(confidence)
-        ties = sorting.Ties(ordered)
+        ties = sorting.ties(ordered)
         z = ordered.double()
         errors = sorting.take(correct, order).double().sub_(z)
         weight = None if weight is None else sorting.take(weight, order)

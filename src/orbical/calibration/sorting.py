@@ -6,10 +6,18 @@ integers are sorted by radix: several times faster than comparing floats.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor
 
 _ALL_BUT_THE_SIGN = {torch.int32: 0x7FFFFFFF, torch.int64: 0x7FFFFFFFFFFFFFFF}
+
+_RADIX_FROM = 32768
+"""Length from which torch sorts integers by radix, in one dimension."""
+
+_PADDED_FROM = 8192
+"""Length from which sorting so many integers by radix costs less than sorting fewer otherwise."""
 
 
 def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -28,7 +36,12 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
         return torch.sort(values, dim=-1)
     integer = torch.int64 if values.dtype == torch.float64 else torch.int32
     keys = _mirrored((values + 0.0).view(integer))  # adding 0.0 turns -0.0 into 0.0
-    keys, order = torch.sort(keys, dim=-1)
+    if keys.ndim == 1 and _PADDED_FROM <= len(keys) < _RADIX_FROM:
+        padded = keys.new_full((_RADIX_FROM,), torch.iinfo(integer).max)
+        padded[: len(keys)] = keys
+        keys, order = (part[: len(keys)] for part in torch.sort(padded, stable=True))
+    else:
+        keys, order = torch.sort(keys, dim=-1)
     return _mirrored(keys).view(values.dtype), order
 
 
@@ -67,36 +80,85 @@ def ends_of_ties(ordered: Tensor) -> Tensor:
     return torch.nn.functional.pad(ordered[..., 1:] != ordered[..., :-1], (0, 1), value=True)
 
 
-class Ties:
-    """Runs of equal values in a sorted array `[..., N]`; costs little where there are few.
+class Ties(ABC):
+    """Runs of equal values in a sorted array `[..., N]`.
 
-    >>> ties = Ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
-    >>> ties.at_last(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    >>> runs = ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
+    >>> runs.at_last(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([1., 3., 3., 4.])
-    >>> ties.at_first(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    >>> runs.at_first(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([1., 2., 2., 4.])
     """
+
+    @abstractmethod
+    def at_last(self, values: Tensor) -> Tensor:
+        """Give each place the value at the last place of its run; may overwrite `values`."""
+
+    @abstractmethod
+    def at_first(self, values: Tensor) -> Tensor:
+        """Give each place the value at the first place of its run; may overwrite `values`."""
+
+
+def ties(ordered: Tensor) -> Ties:
+    """Find the runs of equal values in a sorted array `[..., N]`, in the way that suits its device.
+
+    A processor gains by touching only the places that are tied; an accelerator by doing the same
+    few things everywhere.
+    """
+    return _TiedPlaces(ordered) if ordered.device.type == "cpu" else _AllPlaces(ordered)
+
+
+class _TiedPlaces(Ties):
+    """Keeps the places that have an equal neighbour: costs little where there are few."""
 
     def __init__(self, ordered: Tensor) -> None:
         # Flat places that are followed by their equal. Rows never join: the last place of a row
         # is an end. Neighbours among these places belong to one run.
         self._before = (~ends_of_ties(ordered)).view(-1).nonzero()[:, 0]
+        self._last = self._first = self._before
+        if not len(self._before):
+            return
         breaks = self._before[1:] != self._before[:-1] + 1
-        run = torch.nn.functional.pad(breaks.long().cumsum(0), (1, 0))[: len(self._before)]
+        run = torch.nn.functional.pad(breaks.long().cumsum(0), (1, 0))
         stops = torch.nn.functional.pad(breaks, (0, 1), value=True).nonzero()[:, 0]
-        stops = stops[: len(self._before)]
-        starts = torch.nn.functional.pad(stops[:-1] + 1, (1, 0))[: len(self._before)]
+        starts = torch.nn.functional.pad(stops[:-1] + 1, (1, 0))
         self._last = self._before[stops].add_(1).index_select(0, run)
         self._first = self._before[starts].index_select(0, run)
 
     def at_last(self, values: Tensor) -> Tensor:
-        """Overwrite each value by the one at the last place of its run; return the array."""
-        flat = values.view(-1)
-        flat[self._before] = flat.index_select(0, self._last)
+        """Overwrite the values of tied places."""
+        if len(self._before):
+            flat = values.view(-1)
+            flat[self._before] = flat.index_select(0, self._last)
         return values
 
     def at_first(self, values: Tensor) -> Tensor:
-        """Overwrite each value by the one at the first place of its run; return the array."""
-        flat = values.view(-1)
-        flat[self._before + 1] = flat.index_select(0, self._first)
+        """Overwrite the values of tied places."""
+        if len(self._before):
+            flat = values.view(-1)
+            flat[self._before + 1] = flat.index_select(0, self._first)
         return values
+
+
+class _AllPlaces(Ties):
+    """Keeps each place's run: the same work whether ties are few or many, and one wait."""
+
+    def __init__(self, ordered: Tensor) -> None:
+        ends = ends_of_ties(ordered).view(-1)
+        self._last = ends.nonzero()[:, 0]
+        self._first = torch.nn.functional.pad(self._last[:-1] + 1, (1, 0))
+        self._run = ends.cumsum(0, dtype=torch.int32) - ends.int()
+
+    def at_last(self, values: Tensor) -> Tensor:
+        """Gather from the ends of the runs."""
+        return self._spread(values, self._last)
+
+    def at_first(self, values: Tensor) -> Tensor:
+        """Gather from the starts of the runs."""
+        return self._spread(values, self._first)
+
+    def _spread(self, values: Tensor, places: Tensor) -> Tensor:
+        if len(places) == len(self._run):  # no ties at all
+            return values
+        of_runs = values.view(-1).index_select(0, places)
+        return of_runs.index_select(0, self._run).view(values.shape)

@@ -1,0 +1,32 @@
+"""Ties: both ways of finding runs, the processor's and the accelerator's, agree with a loop."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from orbical.calibration import sorting
+
+
+@pytest.mark.parametrize("ways", [sorting._TiedPlaces, sorting._AllPlaces])
+@pytest.mark.parametrize("shape", [(1,), (2, 1), (60,), (3, 40)])
+@pytest.mark.parametrize("levels", [1, 7, 10_000])
+def test_each_place_gets_the_value_at_the_end_or_start_of_its_run(ways, shape, levels):
+    generator = torch.Generator().manual_seed(0)
+    ordered = torch.randint(0, levels, shape, generator=generator).float().sort(-1).values
+    values = torch.rand(shape, dtype=torch.float64, generator=generator)
+    last, first = values.clone(), values.clone()
+    rows = zip(
+        ordered.view(-1, shape[-1]),
+        values.view(-1, shape[-1]),
+        last.view(-1, shape[-1]),
+        first.view(-1, shape[-1]),
+        strict=True,
+    )
+    for z, v, at_last, at_first in rows:
+        for i in range(shape[-1]):
+            run = (z == z[i]).nonzero()[:, 0]
+            at_last[i], at_first[i] = v[run[-1]], v[run[0]]
+    runs = ways(ordered)
+    assert torch.equal(runs.at_last(values.clone()), last)
+    assert torch.equal(runs.at_first(values.clone()), first)
