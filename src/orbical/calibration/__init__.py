@@ -2,7 +2,7 @@
 
 Functions on arrays. Most take a pair `(confidence, correct)`, made from a model's outputs by
 `top_label` or `classwise`, reduce over the last axis, broadcast over leading ones, and return
-float64.
+float64. The same measures as torchmetrics classes are in `metrics`.
 
 >>> import orbical as ob
 >>> confidence, correct = ob.calibration.top_label(probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 0])
@@ -12,7 +12,11 @@ tensor(0.4500, dtype=torch.float64)
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from .binned import Reliability, ece, error_of, reliability
+from .bleed import Bleed, aleatoric_bleed, nll_optimal_bleed
 from .by_class import (
     classwise_ece,
     classwise_esd,
@@ -30,17 +34,31 @@ from .cumulative import (
     ks,
     ordered_esd,
 )
+from .gaussian import gaussian_crps, gaussian_nll
+from .generalised import gence, gence_fibre, gence_sq, gence_sq_fibre
 from .inputs import classwise, normalised_entropy, probabilities, top_label
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
+from .regression import (
+    Coverage,
+    ence,
+    mahalanobis_calibration,
+    quantile_calibration,
+    regression_esd,
+    regression_esd_normalised,
+    uce,
+)
 from .scores import BrierParts, accuracy, brier, brier_parts, nll
 from .smooth import smooth_ece
 from .soft import ece_loss, s_avuc, sb_ece
 
 __all__ = [
+    "Bleed",
     "BrierParts",
+    "Coverage",
     "CumulativeCurve",
     "Reliability",
     "accuracy",
+    "aleatoric_bleed",
     "brier",
     "brier_parts",
     "classwise",
@@ -53,22 +71,42 @@ __all__ = [
     "cumulative_curve",
     "ece",
     "ece_loss",
+    "ence",
     "error_of",
     "esd",
     "esd_softened",
+    "gaussian_crps",
+    "gaussian_nll",
+    "gence",
+    "gence_fibre",
+    "gence_sq",
+    "gence_sq_fibre",
     "ks",
+    "mahalanobis_calibration",
     "mmce",
     "mmce_squared",
     "mmce_weighted",
     "nll",
+    "nll_optimal_bleed",
     "normalised_entropy",
     "ordered_esd",
     "per_class",
     "probabilities",
+    "quantile_calibration",
+    "regression_esd",
+    "regression_esd_normalised",
     "reliability",
     "s_avuc",
     "sb_ece",
     "skce",
     "smooth_ece",
     "top_label",
+    "uce",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The metric classes need torchmetrics, which takes longer to import than all of the above.
+    if name == "metrics":
+        return importlib.import_module(f"{__name__}.metrics")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -155,13 +155,14 @@ def true_labels(labels: ArrayLike, outputs: Tensor) -> Tensor:
             f"labels: expected {outputs.shape[-2]} labels along the last axis,"
             f" one for each sample, got shape {tuple(labels.shape)}"
         )
+    labels = labels.long()
     low, high = (int(bound) for bound in labels.aminmax())
     if low < 0 or high >= classes:
         raise InputError(
             f"labels: values span [{low}, {high}]; expected class indices 0 to {classes - 1}"
         )
     try:
-        return labels.long().expand(outputs.shape[:-1])
+        return labels.expand(outputs.shape[:-1])
     except RuntimeError as error:
         raise InputError(
             f"labels: shape {tuple(labels.shape)} does not fit outputs {tuple(outputs.shape)}"
