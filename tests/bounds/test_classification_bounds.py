@@ -274,6 +274,7 @@ def test_proposition_6_is_the_hoeffding_deviation_of_an_oracle() -> None:
     table = OrbitTable(mass, rng.random(4), rng.integers(0, 3, 4), samples=200)
     deviation = float(classification(table, failure=0.1)["prop6"])
     assert deviation == hoeffding_deviation(200, 0.1)
+    assert 2 * np.exp(-2 * 200 * deviation**2) == pytest.approx(0.1)
     fibres = table.fibres()
     error = np.abs(fibres.accuracy - fibres.confidence)
     draws = rng.choice(len(fibres), p=fibres.mass / fibres.mass.sum(), size=(4000, 200))

@@ -413,6 +413,14 @@ def test_likelihood_bleed_is_that_of_the_likelihood_optimum() -> None:
     )
 
 
+def test_true_noise_is_part_of_what_the_likelihood_reports_and_no_bleed_by_itself() -> None:
+    noisy = ValueTable([0, 0, 1], [1.0, 3.0, 5.0], aleatoric=[0.5, 0.5, 2.0])
+    assert np.allclose(nll_optimal_variance(noisy)[:, 0, 0], [1.5, 2.0])
+    assert regression(noisy)["nll_bleed_scalar"].value == pytest.approx(2 / 3 * 1.0)
+    fitted = ValueTable([0, 0, 1], [1.0, 1.0, 5.0], aleatoric=[0.5, 0.5, 2.0])
+    assert regression(fitted)["nll_bleed_scalar"].value == pytest.approx(0)
+
+
 def test_bleed_floor_is_what_no_invariant_variance_can_avoid() -> None:
     truth = np.array([0.5, 1.5, 2.0])
     table = ValueTable([0, 0, 1], [0.0, 0.0, 0.0], variance=[1.0, 1.0, 2.0], aleatoric=truth)

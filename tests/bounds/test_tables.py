@@ -149,6 +149,14 @@ def test_elements_between_list_every_way_from_the_representative(cells: list) ->
     assert (np.bincount(point) == orbits.stabiliser).all()
 
 
+def test_elements_between_count_a_stabiliser_within_the_tolerance() -> None:
+    x, group = [[1.0, 1e-3], [0.0, 1.0]], groups.dihedral(4)
+    orbits = match_orbits(x, group, tolerance=0.01)
+    point, _ = elements_between(x, group, orbits)
+    assert orbits.stabiliser.tolist() == [2, 2]
+    assert np.bincount(point).tolist() == [2, 2]
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 12), generators=st.integers(1, 3))
 def test_orbits_of_a_finite_action_equal_brute_force(seed: int, size: int, generators: int) -> None:

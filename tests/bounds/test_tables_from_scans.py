@@ -97,6 +97,22 @@ def test_a_model_that_is_not_invariant_is_bounded_by_its_orbit_average(
         assert table.predicted[row] == expected.argmax()
 
 
+class Leaning(Flat):
+    """A classifier that always says 0, with a confidence that is not invariant."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) + torch.tensor([4.0, 0.0, 0.0])
+
+
+def test_a_confidence_that_varies_along_the_orbit_is_averaged_too(world: tuple) -> None:
+    scan = scan_of(Leaning(), world)
+    assert (scan.data["predicted"].values == 0).all()
+    table = OrbitTable.from_scan(scan, orbit=world[2])
+    assert table.averaged
+    assert table.invariance_gap > 1e-3
+    assert not OrbitTable.from_scan(scan, orbit=world[2], limit=1.0).averaged
+
+
 def test_without_probabilities_a_model_that_is_not_invariant_is_refused(world: tuple) -> None:
     scan = scan_of(Flat(), world)
     bare = scan.data.drop_vars("consensus")

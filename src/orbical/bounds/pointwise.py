@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,7 +114,7 @@ def taxonomy(
     size = len(mover.flat)
     values, moved = _truth(truth, representation, size, len(group))
     inside = _support(support, mover)
-    radius = support if isinstance(support, int | float) else np.inf
+    radius = float(support) if isinstance(support, Real) else np.inf
     search = Nearest(mover.flat, radius) if function is None or inside is None else _nowhere
     kind = np.empty((len(group), size), dtype=np.int8)
     for rows, images in mover.blocks():
@@ -184,7 +185,7 @@ def _support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
             return np.asarray(count) >= least
 
         return dense
-    if isinstance(support, bool) or not isinstance(support, int | float) or not support > 0:
+    if isinstance(support, bool) or not isinstance(support, Real) or not support > 0:
         raise InputError(
             f"support: expected a distance > 0, a Density or a function of points, got {support!r}"
         )
