@@ -53,7 +53,7 @@ def bin_index(confidence: Tensor, bins: int) -> Tensor:
     """
     values, dtype = working_float(confidence), confidence.dtype
     index = (values * bins).ceil_().sub_(1).clamp_(0, bins - 1)
-    if not _arithmetic_is_exact(bins, dtype):
+    if torch.compiler.is_compiling() or not _arithmetic_is_exact(bins, dtype):
         lower = (index / bins).to(dtype).to(values.dtype)
         upper = ((index + 1) / bins).to(dtype).to(values.dtype)
         index = index - (values <= lower).to(values.dtype) + (values > upper).to(values.dtype)
