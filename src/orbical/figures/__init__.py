@@ -6,7 +6,7 @@ nothing; `save` writes it. Models keep their colours, by their order, in every f
 
 from __future__ import annotations
 
-from .embedding import embedding
+from .maps import embedding
 from .orbit import aggregate, individual
 from .style import model_colours, save
 

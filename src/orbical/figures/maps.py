@@ -35,10 +35,10 @@ class _Glyph:
 
 def embedding(
     array: xr.DataArray,
-    *,
-    colour: str = "mean",
     responses: xr.DataArray | None = None,
     image: Any = None,
+    *,
+    colour: str = "mean",
     title: str = "",
 ) -> Figure:
     """Draw a map of samples, a panel for each model, all in the same frame.
@@ -46,12 +46,12 @@ def embedding(
     Arguments:
         array: `[model, sample, component]` or `[sample, component]`, from `orbical.reduce.embed`;
             the first two components are drawn.
-        colour: a coordinate on the samples: `"mean"` or `"variance"` of the response, `"label"`, or
-            another. Numbers are coloured along a scale; labels, other whole numbers and words by
-            class, with the class written among its points.
         responses: `[model, sample, element]`, from `orbical.nero.individual`, of a few samples
             whose orbits are drawn beside the map, such as `orbical.reduce.representatives`.
         image: the inputs of these samples, as in `orbical.figures.individual`.
+        colour: a coordinate on the samples: `"mean"` or `"variance"` of the response, `"label"`, or
+            another. Numbers are coloured along a scale; labels, other whole numbers and words by
+            class, with the class written among its points.
         title: written above.
 
     >>> import numpy as np, orbical as ob, xarray as xr
