@@ -83,6 +83,8 @@ def test_esd_has_second_derivatives():
     z, correct = world(8, 6, 5)
     d = (correct.double() - z).requires_grad_()
     assert torch.autograd.gradgradcheck(lambda x: ordered_esd(x, z), d)
+    apart, correct = world(8, 7)
+    assert torch.autograd.gradgradcheck(lambda x: esd(x, correct), apart.requires_grad_())
 
 
 @pytest.mark.parametrize("size", [3, 4, 5])
