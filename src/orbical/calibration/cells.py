@@ -1,0 +1,260 @@
+"""Samples gathered into cells of confidence, and drawn again from there.
+
+Resampling never changes the order of confidences, only how often each sample occurs. So samples
+are sorted and gathered once, and a resample is a few random counts for each cell: its cost does
+not grow with the number of samples. A cell keeps the correct and the wrong samples apart, because
+these are what is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from . import sorting
+from .binned import bin_index, reliability
+from .inputs import working_float
+from .scans import decayed
+from .smooth import error_from_masses
+
+FINE = 512
+"""Number of cells from which samples are gathered; up to it each distinct confidence is a cell."""
+
+_SMOOTHING_GRID = 256
+_KERNEL_WIDTH = 0.4
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Sums over the samples of each cell, all `[..., G]` float64, cells in order of confidence.
+
+    Attributes:
+        place: the cell's mean confidence z.
+        count: number of samples.
+        residual: sum of `d = correct - confidence`.
+        square: sum of `d^2`.
+    """
+
+    place: Tensor
+    count: Tensor
+    residual: Tensor
+    square: Tensor
+
+    @property
+    def total(self) -> Tensor:
+        """Number of samples, `[..., 1]`."""
+        return self.count.sum(-1, keepdim=True)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The correct and the wrong samples of each cell, all `[L, G]` float64.
+
+    Attributes:
+        right: number of correct samples.
+        wrong: number of wrong samples.
+        right_sum: sum of the correct samples' confidences.
+        wrong_sum: sum of the wrong samples' confidences.
+        square_sum: sum of all squared confidences.
+    """
+
+    right: Tensor
+    wrong: Tensor
+    right_sum: Tensor
+    wrong_sum: Tensor
+    square_sum: Tensor
+
+    def rows(self, chosen: slice) -> Tally:
+        """Keep some of the leading rows."""
+        return Tally(**{name: part[chosen] for name, part in vars(self).items()})
+
+    @property
+    def place(self) -> Tensor:
+        """The mean confidence of each cell, 0 where it is empty."""
+        return (self.right_sum + self.wrong_sum) / (self.right + self.wrong).clamp(min=1)
+
+    def cells(self, right: Tensor, wrong: Tensor) -> Cells:
+        """Give the cells that hold `right` and `wrong` samples `[..., L, G]` like those here."""
+        right_place = self.right_sum / self.right.clamp(min=1)
+        wrong_place = self.wrong_sum / self.wrong.clamp(min=1)
+        gain = 1 - right_place
+        return Cells(
+            place=self.place,
+            count=right + wrong,
+            residual=right * gain - wrong * wrong_place,
+            square=right * gain.square() + wrong * wrong_place.square(),
+        )
+
+    def observed(self) -> Cells:
+        """Give the cells as they are."""
+        return self.cells(self.right, self.wrong)
+
+    def resampled(self, resamples: int, generator: np.random.Generator) -> Cells:
+        """Draw samples again, with replacement: cells `[resamples, L, G]`.
+
+        Counts are Poisson, which is drawing N samples apart from N itself varying; measures divide
+        by the number drawn.
+        """
+        shape = (resamples, *self.right.shape)
+        right = generator.poisson(self.right.numpy(), shape)
+        wrong = generator.poisson(self.wrong.numpy(), shape)
+        return self.cells(_float(right), _float(wrong))
+
+    def calibrated(self, resamples: int, generator: np.random.Generator) -> Cells:
+        """Draw labels anew, as if confidences were right: cells `[resamples, L, G]`.
+
+        A cell of several confidences is drawn with their mean, and its deviation scaled to the
+        variance `sum_i z_i (1 - z_i)` that it has.
+        """
+        count, place = self.right + self.wrong, self.place.clamp(0, 1)
+        shape = (resamples, *count.shape)
+        right = _float(generator.binomial(count.long().numpy(), place.numpy(), shape))
+        drawn = count * place * (1 - place)
+        exact = (count * place - self.square_sum).clamp(min=0)
+        scale = torch.where(drawn > 0, exact / drawn.clamp(min=1e-300), 0.0).clamp(max=1).sqrt()
+        square = right * (1 - place).square() + (count - right) * place.square()
+        return Cells(
+            place=self.place,
+            count=count.expand(shape),
+            residual=(right - count * place) * scale,
+            square=square,
+        )
+
+
+def _float(counts: np.ndarray) -> Tensor:
+    return torch.from_numpy(counts).double()
+
+
+def fine_index(confidence: Tensor) -> tuple[Tensor, int]:
+    """Return the cell of each confidence `[L, N]` and how many there are; ties share a cell.
+
+    >>> fine_index(torch.tensor([[0.9, 0.2, 0.9]]))
+    (tensor([[1, 0, 1]]), 3)
+    """
+    ordered, order = sorting.ascending(confidence)
+    size = ordered.shape[-1]
+    cells = min(size, FINE)
+    places = torch.arange(size, device=order.device).repeat(len(ordered), 1)
+    first = sorting.ties(ordered).at_first(places)
+    return sorting.put_back(first * cells // size, order), cells
+
+
+def bins_index(confidence: Tensor, bins: int, binning: str) -> tuple[Tensor, int]:
+    """Return the bin of each confidence `[L, N]`, as `reliability` has it, and their number.
+
+    >>> bins_index(torch.tensor([[0.9, 0.2]]), 2, "width")
+    (tensor([[1, 0]]), 2)
+    """
+    if binning == "width":
+        return bin_index(confidence, bins), bins
+    edges = reliability(confidence, confidence > 2, bins=bins, binning=binning).edges
+    inner = edges[:, 1:-1].contiguous()
+    values = working_float(confidence).double().contiguous()
+    return torch.searchsorted(inner, values), bins
+
+
+def tally(confidence: Tensor, correct: Tensor, index: Tensor, cells: int) -> Tally:
+    """Gather samples `[L, N]` into the cells that `index` names.
+
+    >>> gathered = tally(torch.tensor([[0.9, 0.8]]), torch.tensor([[True, False]]),
+    ...                  torch.tensor([[0, 0]]), 1)
+    >>> gathered.right, gathered.wrong
+    (tensor([[1.]], dtype=torch.float64), tensor([[1.]], dtype=torch.float64))
+    """
+    rows = len(confidence)
+    start = cells * torch.arange(rows, device=index.device)[:, None]
+    hit = correct.bool()
+    # Correct and wrong samples of a cell lie side by side, so that one pass counts both.
+    place = (2 * (index + start) + hit.long()).reshape(-1)
+    z = confidence.double().reshape(-1)
+
+    def summed(values: Tensor | None) -> Tensor:
+        found = torch.bincount(place, values, minlength=2 * rows * cells)
+        return found.double().cpu().view(rows, cells, 2)
+
+    count, total, square = summed(None), summed(z), summed(z.square())
+    return Tally(
+        right=count[..., 1],
+        wrong=count[..., 0],
+        right_sum=total[..., 1],
+        wrong_sum=total[..., 0],
+        square_sum=square.sum(-1),
+    )
+
+
+def binned_error(cells: Cells, norm: str) -> Tensor:
+    """Return the binned calibration error of cells that are bins, in one of `ece`'s norms."""
+    filled = cells.count.clamp(min=1)
+    if norm == "max":
+        return (cells.residual.abs() / filled).amax(-1)
+    if norm == "l2":
+        return ((cells.residual.square() / filled).sum(-1) / cells.total[..., 0]).sqrt()
+    return cells.residual.abs().sum(-1) / cells.total[..., 0]
+
+
+def largest_deviation(cells: Cells) -> Tensor:
+    """Return KS: the largest cumulative residual, over N."""
+    return cells.residual.cumsum(-1).abs().amax(-1) / cells.total[..., 0]
+
+
+def cumulative_norm(cells: Cells) -> Tensor:
+    """Return the root of the biased ESD: root mean square of the cumulative residual, over N."""
+    cumulative = cells.residual.cumsum(-1) / cells.total
+    return ((cells.count / cells.total) * cumulative.square()).sum(-1).sqrt()
+
+
+def unbiased_cumulative(cells: Cells) -> Tensor:
+    """Return ESD, `sum_i (S_i^2 - Q_i) / (N (N-1) (N-2))`, samples of a cell being ties."""
+    total, below = cells.total[..., 0], cells.residual.cumsum(-1)
+    terms = (
+        cells.count * below.square()
+        - 2 * below * cells.residual
+        + 2 * cells.square
+        - cells.count * cells.square.cumsum(-1)
+    )
+    return terms.sum(-1) / (total * (total - 1) * (total - 2)).clamp(min=1)
+
+
+def _kernel_form(cells: Cells, phi: float) -> Tensor:
+    """Return `sum_ij d_i d_j exp(-|z_i - z_j| / phi)`."""
+    place = cells.place.cummax(-1).values  # an empty cell takes the place of the one before it
+    below, above = decayed(cells.residual, place, phi)
+    return (cells.residual * (below + above + cells.residual)).sum(-1)
+
+
+def kernel_norm(cells: Cells, phi: float = _KERNEL_WIDTH) -> Tensor:
+    """Return MMCE."""
+    return _kernel_form(cells, phi).clamp(min=0).sqrt() / cells.total[..., 0]
+
+
+def unbiased_kernel(cells: Cells, phi: float = _KERNEL_WIDTH) -> Tensor:
+    """Return SKCE: the kernel form without the pairs of a sample with itself."""
+    total = cells.total[..., 0]
+    form = _kernel_form(cells, phi) - cells.square.sum(-1)
+    return form / (total * (total - 1)).clamp(min=1)
+
+
+def smoothed_error(cells: Cells, bandwidth: float | None = None) -> Tensor:
+    """Return smooth ECE, the residual of a cell lying at its mean confidence."""
+    grid = _SMOOTHING_GRID
+    where = (cells.place.clamp(0, 1) * grid).expand_as(cells.residual)
+    left = where.floor().clamp(max=grid - 1)
+    upper = cells.residual * (where - left)
+    masses = cells.residual.new_zeros(*cells.residual.shape[:-1], grid + 1)
+    masses.scatter_add_(-1, left.long(), cells.residual - upper)
+    masses.scatter_add_(-1, left.long() + 1, upper)
+    return error_from_masses(masses, cells.total[..., 0], bandwidth)
+
+
+def soft_binned_error(cells: Cells, bins: int = 15, temperature: float = 0.01) -> Tensor:
+    """Return SB-ECE, the samples of a cell lying at its mean confidence."""
+    centres = (torch.arange(bins, dtype=torch.float64) + 0.5) / bins
+    distance = (cells.place[..., None] - centres).square()
+    membership = torch.softmax(-distance / temperature, dim=-1)
+    size = torch.einsum("...g,...gb->...b", cells.count, membership)
+    gap = torch.einsum("...g,...gb->...b", cells.residual, membership)
+    terms = torch.where(size > 0, gap.square() / size.clamp(min=1e-300), 0.0)
+    return (terms.sum(-1) / cells.total[..., 0]).sqrt()

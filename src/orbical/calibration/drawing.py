@@ -1,0 +1,185 @@
+"""Samples drawn again, and labels drawn as a calibrated model would have them.
+
+Two worlds for every measure: the data with replacement, and the same predictions with outcomes
+drawn from them. Nothing here loops over single resamples; blocks of them are bounded in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from .cells import Cells, Tally, tally
+from .measures import Measure
+
+BLOCK = 1 << 22
+"""Numbers that are held at once while resamples are drawn."""
+
+
+@dataclass(frozen=True)
+class PairedWorlds:
+    """Distances of two models, drawn together.
+
+    Attributes:
+        observed: `[2]`, of the data.
+        resampled: `[2, R]`, both on the same samples drawn again.
+        calibrated: `[2, R]`, with labels drawn from each model's confidences.
+    """
+
+    observed: Tensor
+    resampled: Tensor
+    calibrated: Tensor
+
+
+def _blocks(resamples: int, numbers: int) -> list[int]:
+    size = max(1, min(resamples, BLOCK // max(numbers, 1)))
+    return [min(size, resamples - start) for start in range(0, resamples, size)]
+
+
+def _uniform(shape: tuple[int, ...], generator: np.random.Generator, like: Tensor) -> Tensor:
+    return torch.from_numpy(generator.random(shape)).to(like.device)
+
+
+def _distance(measure: Measure) -> Callable[..., Tensor]:
+    function = measure.value if measure.distance is None else measure.distance
+
+    def of_samples(*given: Tensor) -> Tensor:
+        return function(*given).detach().double().cpu()
+
+    return of_samples
+
+
+def drawn_pairs(
+    measure: Measure,
+    confidence: Tensor,
+    correct: Tensor,
+    resamples: int,
+    generator: np.random.Generator,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Evaluate a function on samples drawn again, and on labels drawn from the confidences."""
+    distance, size = _distance(measure), confidence.shape[-1]
+    again, chance = [], []
+    for block in _blocks(resamples, confidence.numel()):
+        index = torch.from_numpy(generator.integers(0, size, (block, size))).to(confidence.device)
+        again.append(distance(confidence[..., index], correct[..., index]))
+        labels = _uniform((block, *confidence.shape), generator, confidence) < confidence
+        chance.append(distance(confidence.expand_as(labels), labels))
+    calibrated = torch.cat(chance)
+    observed = distance(confidence, correct)
+    return observed, torch.cat(again, -1).movedim(-1, 0), calibrated, calibrated
+
+
+def drawn_targets(
+    measure: Measure,
+    mean: Tensor,
+    variance: Tensor,
+    target: Tensor,
+    resamples: int,
+    generator: np.random.Generator,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Evaluate a regression measure on samples drawn again, and on targets drawn as predicted."""
+    distance, size = _distance(measure), mean.shape[0]
+    again, chance, estimates = [], [], []
+    full = variance.ndim > mean.ndim
+    root = torch.linalg.cholesky(variance) if full else variance.sqrt()
+    for block in _blocks(resamples, variance.numel()):
+        index = torch.from_numpy(generator.integers(0, size, (block, size))).to(mean.device)
+        again.append(_each(distance, mean[index], variance[index], target[index]))
+        noise = torch.from_numpy(generator.standard_normal((block, *mean.shape))).to(mean.device)
+        error = (root @ noise[..., None])[..., 0] if full else root * noise
+        wide = (mean.expand_as(error), variance.expand(block, *variance.shape), mean + error)
+        chance.append(_each(distance, *wide))
+        estimates.append(_each(lambda *given: measure.value(*given).cpu(), *wide))
+    observed = distance(mean, variance, target)
+    return observed, torch.cat(again), torch.cat(chance), torch.cat(estimates)
+
+
+def _each(function: Callable[..., Tensor], *given: Tensor) -> Tensor:
+    """Apply a function to each resample: at once where it takes leading axes."""
+    mean = given[0]
+    if mean.ndim == 2:  # one target: [resample, N] is not [N, d] to a measure of vectors
+        try:
+            values = function(*given)
+        except InputError:
+            values = None
+        if values is not None and values.shape == mean.shape[:1]:
+            return values
+        given = tuple(part[..., None] for part in given)
+    return function(*given)
+
+
+def paired_worlds(
+    measure: Measure,
+    pairs: list[tuple[Tensor, Tensor]],
+    resamples: int,
+    generator: np.random.Generator,
+) -> PairedWorlds:
+    """Draw two models' pairs `(confidence [N], correct [N])` again, sample by sample together."""
+    if measure.index is None:
+        return _paired_samples(measure, pairs, resamples, generator)
+    return _paired_cells(measure, pairs, resamples, generator)
+
+
+def _paired_samples(
+    measure: Measure,
+    pairs: list[tuple[Tensor, Tensor]],
+    resamples: int,
+    generator: np.random.Generator,
+) -> PairedWorlds:
+    seed = int(generator.integers(2**62))
+    # The same seed for both: they are drawn again on the same samples.
+    draws = [
+        drawn_pairs(measure, *given, resamples, np.random.default_rng(seed)) for given in pairs
+    ]
+    observed, resampled, calibrated, _ = (torch.stack(part) for part in zip(*draws, strict=True))
+    return PairedWorlds(observed, resampled, calibrated)
+
+
+def _paired_cells(
+    measure: Measure,
+    pairs: list[tuple[Tensor, Tensor]],
+    resamples: int,
+    generator: np.random.Generator,
+) -> PairedWorlds:
+    """Draw cells again: samples that share their cells in both models are drawn at once."""
+    assert measure.index is not None
+    assert measure.cell_distance is not None
+    distance = measure.cell_distance
+    tallies, codes = [], []
+    for confidence, correct in pairs:
+        index, count = measure.index(confidence[None])
+        tallies.append(tally(confidence[None], correct[None], index, count))
+        codes.append((2 * index[0] + correct.long()).cpu())
+    kinds, number = torch.unique(torch.stack(codes), dim=1, return_counts=True)
+    again = []
+    for block in _blocks(resamples, kinds.shape[1]):
+        drawn = generator.poisson(number.numpy(), (block, len(number)))
+        counts = torch.from_numpy(drawn).double()
+        both = [
+            distance(_from_kinds(gathered, kind, counts))[:, 0]
+            for gathered, kind in zip(tallies, kinds, strict=True)
+        ]
+        again.append(torch.stack(both))
+    seed = int(generator.integers(2**62))
+    calibrated = [
+        distance(gathered.calibrated(resamples, np.random.default_rng(seed)))[:, 0]
+        for gathered in tallies
+    ]
+    return PairedWorlds(
+        observed=torch.stack([distance(gathered.observed())[0] for gathered in tallies]),
+        resampled=torch.cat(again, dim=1),
+        calibrated=torch.stack(calibrated),
+    )
+
+
+def _from_kinds(gathered: Tally, kind: Tensor, counts: Tensor) -> Cells:
+    """Give the cells `[R, 1, G]` of samples counted by kind, `[R, K]`."""
+    cells = gathered.right.shape[-1]
+    sums = torch.zeros(len(counts), 2 * cells, dtype=torch.float64).index_add_(1, kind, counts)
+    split = sums.view(-1, 1, cells, 2)
+    return gathered.cells(split[..., 1], split[..., 0])

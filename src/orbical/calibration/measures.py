@@ -1,0 +1,257 @@
+"""What an interval must know of a measure: what it estimates, and how to compute it from cells.
+
+A calibration error is a distance: the norm of the signed residual `E[(correct - confidence); z]`,
+0 exactly for a calibrated model. Its plug-in estimate is biased upwards. ESD, SKCE and MMCE^2
+estimate the square of such a distance. Scores (NLL, Brier, GENCE) are plain means and estimate no
+distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError, unknown_name
+from . import cells as of
+from . import gaussian, generalised, regression, sorting
+from .binned import checked_bins, ece, named_norm
+from .cumulative import esd, ks
+from .inputs import positive
+from .kernel import mmce, mmce_squared, skce
+from .smooth import smooth_ece
+from .soft import sb_ece
+
+Index = Callable[[Tensor], tuple[Tensor, int]]
+OfCells = Callable[[of.Cells], Tensor]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure, and what it estimates.
+
+    Attributes:
+        name: what it is called.
+        value: the function of samples, `(confidence, correct)` or `(mean, variance, target)`.
+        distance: the plug-in distance of which the value estimates the power; None for a mean.
+        power: 1 for a distance, 2 for its square.
+        index: the cells that samples are gathered in, where the measure is known on cells.
+        cell_value: the value, of cells.
+        cell_distance: the distance, of cells.
+    """
+
+    name: str
+    value: Callable[..., Tensor]
+    distance: Callable[..., Tensor] | None
+    power: int = 1
+    index: Index | None = None
+    cell_value: OfCells | None = None
+    cell_distance: OfCells | None = None
+
+
+def _fine(
+    name: str, value: Callable[..., Tensor], distance: OfCells, estimate: OfCells, power: int
+) -> Measure:
+    return Measure(name, value, value, power, of.fine_index, estimate, distance)
+
+
+def _ece(bins: int = 15, norm: str = "l1", binning: str = "width") -> Measure:
+    checked_bins(bins)
+    if binning not in ("width", "mass"):
+        raise unknown_name("binning", binning, ("width", "mass"))
+    value = partial(ece, bins=bins, norm=named_norm(norm), binning=binning)
+    error = partial(of.binned_error, norm=norm)
+    index = partial(of.bins_index, bins=bins, binning=binning)
+    return Measure("ece", value, value, 1, index, error, error)
+
+
+def _ks() -> Measure:
+    return _fine("ks", ks, of.largest_deviation, of.largest_deviation, 1)
+
+
+def _esd() -> Measure:
+    return _fine("esd", esd, of.cumulative_norm, of.unbiased_cumulative, 2)
+
+
+def _smooth_ece(bandwidth: float | None = None) -> Measure:
+    if bandwidth is not None:
+        positive("bandwidth", bandwidth)
+    error = partial(of.smoothed_error, bandwidth=bandwidth)
+    return _fine("smooth_ece", partial(smooth_ece, bandwidth=bandwidth), error, error, 1)
+
+
+def _mmce(phi: float = 0.4) -> Measure:
+    positive("phi", phi)
+    norm = partial(of.kernel_norm, phi=phi)
+    return _fine("mmce", partial(mmce, phi=phi), norm, norm, 1)
+
+
+def _mmce_squared(phi: float = 0.4) -> Measure:
+    positive("phi", phi)
+    norm = partial(of.kernel_norm, phi=phi)
+
+    def squared(cells: of.Cells) -> Tensor:
+        return norm(cells).square()
+
+    return _fine("mmce_squared", partial(mmce_squared, phi=phi), norm, squared, 2)
+
+
+def _skce(phi: float = 0.4) -> Measure:
+    positive("phi", phi)
+    unbiased = partial(of.unbiased_kernel, phi=phi)
+    return _fine("skce", partial(skce, phi=phi), partial(of.kernel_norm, phi=phi), unbiased, 2)
+
+
+def _sb_ece(bins: int = 15, temperature: float = 0.01) -> Measure:
+    checked_bins(bins)
+    positive("temperature", temperature)
+    error = partial(of.soft_binned_error, bins=bins, temperature=temperature)
+    return _fine("sb_ece", partial(sb_ece, bins=bins, temperature=temperature), error, error, 1)
+
+
+CLASSIFICATION: dict[str, Callable[..., Measure]] = {
+    "ece": _ece,
+    "ks": _ks,
+    "esd": _esd,
+    "smooth_ece": _smooth_ece,
+    "mmce": _mmce,
+    "mmce_squared": _mmce_squared,
+    "skce": _skce,
+    "sb_ece": _sb_ece,
+}
+
+
+def _cumulative_distance(difference: Tensor, order_by: Tensor) -> Tensor:
+    """Return the root of the biased form of `ordered_esd`."""
+    ordered, order = sorting.ascending(order_by)
+    sums = sorting.ties(ordered).at_last(difference.gather(-1, order).cumsum(-1))
+    return (sums / difference.shape[-1]).square().mean(-1).sqrt()
+
+
+def _esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
+    error, spread = gaussian.one_target(mean, variance, target)
+    return _cumulative_distance(error.square() - spread, spread)
+
+
+def _normalised_esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
+    error, spread, full = gaussian.vector_target(mean, variance, target)
+    distance, log_determinant = gaussian.whitened(error, spread, full)
+    return _cumulative_distance(distance / error.shape[-1] - 1, log_determinant)
+
+
+def _coverage_error(function: Callable[..., Any]) -> Callable[..., Tensor]:
+    def error(mean: Tensor, variance: Tensor, target: Tensor, **options: Any) -> Tensor:
+        return function(mean, variance, target, **options).error
+
+    return error
+
+
+def _binned(name: str, function: Callable[..., Tensor]) -> Callable[..., Measure]:
+    def make(bins: int = 15) -> Measure:
+        value = partial(function, bins=checked_bins(bins))
+        return Measure(name, value, value)
+
+    return make
+
+
+def _binned_square(name: str, function: Callable[..., Tensor]) -> Callable[..., Measure]:
+    def make(bins: int = 15) -> Measure:
+        value = partial(function, bins=checked_bins(bins))
+        return Measure(name, value, lambda *given: value(*given).sqrt(), 2)
+
+    return make
+
+
+REGRESSION: dict[str, Callable[..., Measure]] = {
+    "ence": _binned("ence", regression.ence),
+    "uce": _binned("uce", regression.uce),
+    "regression_esd": lambda: Measure(
+        "regression_esd", regression.regression_esd, _esd_distance, 2
+    ),
+    "regression_esd_normalised": lambda: Measure(
+        "regression_esd_normalised",
+        regression.regression_esd_normalised,
+        _normalised_esd_distance,
+        2,
+    ),
+    "quantile_calibration": lambda: Measure(
+        "quantile_calibration",
+        _coverage_error(regression.quantile_calibration),
+        _coverage_error(regression.quantile_calibration),
+    ),
+    "mahalanobis_calibration": lambda: Measure(
+        "mahalanobis_calibration",
+        _coverage_error(regression.mahalanobis_calibration),
+        _coverage_error(regression.mahalanobis_calibration),
+    ),
+    "gence": lambda: Measure("gence", generalised.gence, None),
+    "gence_sq": lambda: Measure("gence_sq", generalised.gence_sq, None),
+    "gence_fibre": _binned_square("gence_fibre", generalised.gence_fibre),
+    "gence_sq_fibre": _binned_square("gence_sq_fibre", generalised.gence_sq_fibre),
+    "gaussian_nll": lambda: Measure("gaussian_nll", gaussian.gaussian_nll, None),
+    "gaussian_crps": lambda: Measure("gaussian_crps", gaussian.gaussian_crps, None),
+}
+
+
+def measure_of(
+    measure: str | Measure | Callable[..., Tensor],
+    known: dict[str, Callable[..., Measure]],
+    options: dict[str, Any],
+) -> Measure:
+    """Find a measure by name, or take a function as a distance, with its options.
+
+    >>> measure_of("ece", CLASSIFICATION, {"bins": 10}).name
+    'ece'
+    """
+    if isinstance(measure, Measure):
+        if options:
+            raise InputError(f"options: {', '.join(options)} given beside a finished measure")
+        return measure
+    if callable(measure):
+        function = partial(measure, **options)
+        name = getattr(measure, "__name__", type(measure).__name__)
+        return Measure(name, function, function)
+    if measure not in known:
+        raise unknown_name("measure", measure, known)
+    try:
+        return known[measure](**options)
+    except TypeError as error:
+        raise InputError(f"options: {measure} does not take {', '.join(options)}") from error
+
+
+def checked_level(level: float) -> float:
+    """Return the level of an interval if it is one.
+
+    >>> checked_level(0.95)
+    0.95
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level: expected a number in (0, 1), got {level!r}")
+    return level
+
+
+def checked_resamples(resamples: int) -> int:
+    """Return the number of resamples if it is one that quantiles can be taken of.
+
+    >>> checked_resamples(1000)
+    1000
+    """
+    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 20:
+        raise InputError(f"resamples: expected a whole number >= 20, got {resamples!r}")
+    return resamples
+
+
+def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the lower, middle and upper quantile of draws `[R, ...]` at a level.
+
+    >>> [float(q) for q in tail_quantiles(torch.arange(101.0), 0.9)]
+    [5.0, 50.0, 95.0]
+    """
+    outside = (1 - level) / 2
+    places = torch.tensor([outside, 0.5, 1 - outside], dtype=draws.dtype)
+    low, middle, high = draws.quantile(places, dim=0)
+    return low, middle, high

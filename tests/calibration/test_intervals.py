@@ -1,0 +1,324 @@
+"""Intervals cover what they should, and the fast resampling is the plain one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from orbical.calibration import cells, ece, esd, ks, mmce, skce, smooth_ece
+from orbical.calibration.intervals import (
+    compare,
+    interval,
+    mean_interval,
+    oracle_bound,
+    regression_interval,
+)
+from orbical.calibration.measures import CLASSIFICATION, REGRESSION
+from orbical.errors import InputError
+
+Accuracy = Callable[[np.ndarray], np.ndarray]
+
+
+def calibrated(z: np.ndarray) -> np.ndarray:
+    return z
+
+
+def shifted(by: float) -> Accuracy:
+    """Over-confidence of one sign: no bias under KS."""
+    return lambda z: z - by
+
+
+def waved(by: float) -> Accuracy:
+    """Errors of both signs, which KS and MMCE average out."""
+    return lambda z: np.clip(z + by * np.sin(20 * z), 0, 1)
+
+
+def spotted(by: float) -> Accuracy:
+    """One bad bin among good ones: the largest bias of a binned error."""
+    return lambda z: z - by * ((z > 0.8) & (z <= 13 / 15))
+
+
+# Parameters that give a population ECE (15 bins, confidence uniform on [.5, 1]) of .03 and .1.
+WORLDS: dict[str, Accuracy] = {
+    "calibrated": calibrated,
+    "shift .03": shifted(0.03),
+    "shift .1": shifted(0.1),
+    "wave .03": waved(0.0525),
+    "wave .1": waved(0.179),
+    "spot .03": spotted(0.225),
+}
+
+
+def drawn(accuracy: Accuracy, worlds: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    confidence = rng.uniform(0.5, 1, (worlds, size))
+    return confidence, rng.random((worlds, size)) < accuracy(confidence)
+
+
+def population(measure: str, accuracy: Accuracy) -> float:
+    """The value with infinitely many samples: accuracies take the place of labels."""
+    z = 0.5 + (np.arange(200_000) + 0.5) / 400_000
+    functions = {"ece": ece, "ks": ks, "esd": esd, "mmce": mmce, "skce": skce}
+    functions["smooth_ece"] = smooth_ece
+    return float(functions[measure](z, accuracy(z)))
+
+
+def coverage(measure: str, world: str, size: int, worlds: int, resamples: int = 200) -> float:
+    accuracy = WORLDS[world]
+    found = interval(measure, *drawn(accuracy, worlds, size, seed=size), resamples=resamples)
+    truth = max(population(measure, accuracy), 0.0)
+    if world == "calibrated":
+        truth = 0.0
+    inside = (found.low <= truth + 1e-9) & (found.high >= truth)
+    return float(inside.double().mean())
+
+
+@pytest.mark.parametrize(("world", "truth"), [("shift .03", 0.03), ("wave .1", 0.1)])
+def test_the_worlds_have_the_errors_they_are_named_after(world: str, truth: float) -> None:
+    assert population("ece", WORLDS[world]) == pytest.approx(truth, rel=0.03)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("size", [200, 1000])
+def test_the_interval_of_ece_covers(world: str, size: int) -> None:
+    assert coverage("ece", world, size, worlds=200) >= 0.9
+
+
+@pytest.mark.parametrize("measure", ["ks", "esd", "mmce", "skce"])
+@pytest.mark.parametrize("world", ["calibrated", "shift .1"])
+def test_intervals_of_bin_free_measures_cover(measure: str, world: str) -> None:
+    assert coverage(measure, world, 200, worlds=100) >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", ["ece", "ks", "esd", "smooth_ece", "mmce", "skce"])
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("size", [200, 1000])
+def test_intervals_cover_in_many_worlds(measure: str, world: str, size: int) -> None:
+    worlds = 200 if measure == "smooth_ece" else 1000
+    assert coverage(measure, world, size, worlds=worlds, resamples=300) >= 0.9
+
+
+def test_the_percentile_bootstrap_misses_a_calibrated_model() -> None:
+    confidence, correct = drawn(calibrated, 100, 1000, seed=1)
+    index, count = cells.bins_index(torch.from_numpy(confidence), 15, "width")
+    gathered = cells.tally(torch.from_numpy(confidence), torch.from_numpy(correct), index, count)
+    again = cells.binned_error(gathered.resampled(200, np.random.default_rng(0)), "l1")
+    assert float((again.quantile(0.025, dim=0) <= 0).double().mean()) == 0.0
+
+
+@pytest.mark.parametrize("name", list(CLASSIFICATION))
+def test_cells_of_single_samples_give_the_measure_itself(name: str) -> None:
+    confidence, correct = drawn(shifted(0.1), 1, 150, seed=2)
+    confidence[0, :20] = confidence[0, 20:40]  # ties
+    z, y = torch.from_numpy(confidence), torch.from_numpy(correct)
+    measure = CLASSIFICATION[name]()
+    index, count = measure.index(z)
+    found = measure.cell_value(cells.tally(z, y, index, count).observed())
+    tolerance = 2e-3 if name == "smooth_ece" else 1e-12  # smoothed on a coarser grid
+    assert found[0].item() == pytest.approx(measure.value(z, y)[0].item(), abs=tolerance)
+
+
+@pytest.mark.parametrize("options", [{}, {"norm": "l2"}, {"norm": "max"}, {"binning": "mass"}])
+def test_resampling_cells_is_resampling_samples(options: dict[str, str]) -> None:
+    confidence, correct = drawn(shifted(0.1), 1, 2000, seed=3)
+    fast = interval("ece", confidence[0], correct[0], resamples=2000, **options)
+    plain = interval(ece, confidence[0], correct[0], resamples=600, **options)
+    assert fast.value == plain.value
+    tolerance = 0.02 if options.get("norm") == "max" else 0.004
+    for end in ("low", "high", "calibrated", "calibrated_low", "calibrated_high"):
+        assert abs(getattr(fast, end) - getattr(plain, end)) < tolerance, end
+
+
+def test_the_calibrated_value_is_what_calibrated_models_show_on_average() -> None:
+    confidence, correct = drawn(calibrated, 400, 1000, seed=4)
+    shown = ece(confidence, correct).mean()
+    found = interval("ece", confidence[0], correct[0])
+    assert float(found.calibrated) == pytest.approx(float(shown), rel=0.05)
+    assert float(found.excess) == pytest.approx(float(found.value - found.calibrated))
+
+
+def test_the_calibrated_value_of_unbiased_measures_is_zero() -> None:
+    confidence, correct = drawn(shifted(0.1), 1, 1000, seed=5)
+    for name in ("esd", "skce"):
+        found = interval(name, confidence[0], correct[0], resamples=4000)
+        spread = float(found.calibrated_high - found.calibrated_low)
+        assert abs(float(found.calibrated)) < 0.05 * spread
+        assert found.calibrated_low < 0 < found.calibrated_high
+
+
+def test_leading_axes_are_answered_row_by_row() -> None:
+    confidence, correct = drawn(shifted(0.1), 6, 300, seed=6)
+    whole = interval("ks", confidence.reshape(2, 3, 300), correct.reshape(2, 3, 300))
+    assert whole.low.shape == whole.calibrated_high.shape == (2, 3)
+    alone = interval("ks", confidence[4], correct[4])
+    assert whole.value[1, 1] == alone.value
+    assert abs(whole.high[1, 1] - alone.high) < 0.01
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    confidence, correct = drawn(shifted(0.1), 1, 300, seed=7)
+    first, second, other = (interval("ece", confidence[0], correct[0], seed=s) for s in (1, 1, 2))
+    assert first == second
+    assert first.high != other.high
+
+
+def test_saturated_confidences_give_a_point() -> None:
+    found = interval("ece", torch.ones(50), torch.ones(50, dtype=torch.bool))
+    assert found.value == found.low == found.high == found.calibrated == 0
+
+
+def test_half_precision_and_integer_labels_are_taken() -> None:
+    confidence, correct = drawn(shifted(0.1), 1, 300, seed=8)
+    half = interval("ece", torch.from_numpy(confidence[0]).half(), correct[0].astype(int))
+    assert half.low <= half.value <= half.high
+
+
+def test_compare_finds_the_better_of_two_models() -> None:
+    confidence, correct = drawn(shifted(0.1), 1, 4000, seed=9)
+    worse, better = (confidence[0], correct[0]), (confidence[0] - 0.1, correct[0])
+    for name in ("ece", "esd", "mmce"):
+        found = compare(name, worse, better)
+        assert 0 < found.low <= found.difference <= found.high
+        assert found.p_value < 0.01
+    mirrored = compare("ece", better, worse)
+    assert mirrored.high < 0
+    function = compare(ece, worse, better, resamples=200)
+    assert function.difference == -mirrored.difference
+    assert float(function.low) == pytest.approx(-float(mirrored.high), abs=0.01)
+    assert function.p_value < 0.01
+
+
+def test_a_model_is_not_better_than_itself() -> None:
+    confidence, correct = drawn(shifted(0.1), 1, 500, seed=9)
+    same = (confidence[0], correct[0])
+    for measure in ("ece", "ks", ece):
+        found = compare(measure, same, same, resamples=100)
+        assert found.difference == 0
+        assert found.low <= 0 <= found.high
+        assert found.p_value > 0.9
+
+
+def test_compare_rarely_prefers_one_of_two_equally_calibrated_models() -> None:
+    rejected = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.5, 1, 500)
+        blurred = np.clip(p + rng.normal(0, 0.02, 500), 0.5, 1)
+        correct = rng.random(500) < p
+        found = compare("ece", (p, correct), (blurred, correct), resamples=200, seed=seed)
+        rejected.append(float(found.p_value) < 0.05)
+    assert np.mean(rejected) <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("a_by", "b_by", "truth"), [(0.1, 0.0, 0.1), (0.1, 0.04, 0.06), (0.05, -0.05, 0.0)]
+)
+def test_the_interval_of_a_difference_covers(a_by: float, b_by: float, truth: float) -> None:
+    inside = []
+    for seed in range(60):
+        confidence, correct = drawn(shifted(a_by), 1, 1000, seed)
+        a, b = (confidence[0], correct[0]), (confidence[0] - a_by + b_by, correct[0])
+        found = compare("ece", a, b, resamples=200, seed=seed)
+        inside.append(bool(found.low <= truth <= found.high))
+    assert np.mean(inside) >= 0.9
+
+
+def regression_world(worlds: int, size: int, scale: float, seed: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    variance = rng.uniform(0.5, 2, (worlds, size))
+    return [np.zeros_like(variance), variance, rng.normal(0, np.sqrt(variance * scale))]
+
+
+@pytest.mark.parametrize(("scale", "truth"), [(1.0, 0.0), (1.44, 0.2)])
+def test_the_interval_of_ence_covers(scale: float, truth: float) -> None:
+    mean, variance, target = regression_world(100, 500, scale, seed=10)
+    inside = []
+    for row in range(100):
+        found = regression_interval(
+            "ence", mean[row], variance[row], target[row], resamples=100, bins=10
+        )
+        inside.append(bool(found.low <= truth <= found.high))
+    assert np.mean(inside) >= 0.9
+
+
+@pytest.mark.parametrize("name", list(REGRESSION))
+def test_every_regression_measure_has_an_interval_around_a_calibrated_model(name: str) -> None:
+    given = [part[0] for part in regression_world(1, 400, 1.0, seed=11)]
+    found = regression_interval(name, *given, resamples=200)
+    assert found.low <= max(found.value, torch.tensor(0.0)) <= found.high
+    assert found.calibrated_low <= found.calibrated <= found.calibrated_high
+
+
+def test_the_floor_of_gence_is_its_calibrated_value() -> None:
+    given = [part[0] for part in regression_world(1, 1000, 1.44, seed=12)]
+    found = regression_interval("gence", *given, resamples=400)
+    assert float(found.calibrated) == pytest.approx(math.pi / 2 - 1, abs=0.01)
+
+
+@pytest.mark.parametrize("shape", ["diagonal", "full"])
+def test_regression_intervals_take_vectors(shape: str) -> None:
+    rng = np.random.default_rng(13)
+    mean, variance = np.zeros((300, 2)), rng.uniform(0.5, 2, (300, 2))
+    target = rng.normal(0, np.sqrt(variance))
+    if shape == "full":
+        variance = variance[:, :, None] * np.eye(2)
+    for name in ("gence", "mahalanobis_calibration", "regression_esd_normalised"):
+        found = regression_interval(name, mean, variance, target, resamples=100)
+        assert found.calibrated_low <= found.value <= found.calibrated_high
+
+
+def test_means_have_normal_intervals() -> None:
+    rng = np.random.default_rng(14)
+    p = rng.uniform(0.5, 1, 2000)
+    hit = (rng.random(2000) < p).astype(float)
+    found = mean_interval(hit, p, p * (1 - p))
+    assert float(found.high - found.value) == pytest.approx(1.96 * hit.std() / 2000**0.5, rel=1e-3)
+    assert float(found.calibrated) == pytest.approx(p.mean())
+
+
+def test_the_oracle_bound_is_hoeffdings() -> None:
+    epsilon = oracle_bound(500, level=0.9)
+    assert 2 * math.exp(-2 * 500 * epsilon**2) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"measure": "ecee"}, "measure"),
+        ({"level": 1.0}, "level"),
+        ({"resamples": 3}, "resamples"),
+        ({"resamples": True}, "resamples"),
+        ({"correct": [0.5, 0.2, 1.0]}, "correct"),
+        ({"confidence": [0.5, float("nan"), 1.0]}, "confidence"),
+        ({"bins": 0}, "bins"),
+        ({"norm": "l3"}, "norm"),
+        ({"binning": "equal"}, "binning"),
+        ({"colour": "red"}, "options"),
+        ({"measure": "mmce", "phi": -1.0}, "phi"),
+    ],
+)
+def test_bad_input_is_named(given: dict[str, object], named: str) -> None:
+    arguments: dict[str, object] = {
+        "measure": "ece",
+        "confidence": [0.5, 0.6, 0.7],
+        "correct": [1, 0, 1],
+    }
+    with pytest.raises(InputError, match=f"^{named}"):
+        interval(**{**arguments, **given})
+
+
+def test_bad_input_of_a_comparison_is_named() -> None:
+    good = ([0.5, 0.6, 0.7], [1, 0, 1])
+    with pytest.raises(InputError, match=r"^b: 2 samples given, a has 3"):
+        compare("ece", good, ([0.5, 0.6], [1, 0]))
+    with pytest.raises(InputError, match=r"^a: expected"):
+        compare("ece", [0.5], good)
+    with pytest.raises(InputError, match=r"^samples"):
+        oracle_bound(0)
+    with pytest.raises(InputError, match=r"^variance"):
+        regression_interval("ence", [0.0, 0.0], [1.0, -1.0], [0.0, 0.0])
