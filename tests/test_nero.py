@@ -345,3 +345,14 @@ def test_aggregates_are_lazy_and_need_memory_for_a_few_chunks_only() -> None:
 def test_bad_requests_are_refused_by_name(labelled: ob.Scan, call, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call(labelled)
+
+
+def test_given_matrices_need_the_scan_itself() -> None:
+    images, labels = ob.datasets.digits()
+    group = ob.groups.from_matrices(plane=[np.eye(2), np.diag([-1.0, 1.0])])
+    scan = ob.scan(
+        linear(0), (images[:5], labels[:5]), group=group, task="classification", progress=False
+    )
+    assert ob.nero.aggregate(scan).sizes["element"] == 2
+    with pytest.raises(InputError, match="give the scan itself"):
+        ob.nero.aggregate(scan.data)

@@ -321,7 +321,13 @@ def _opened(scan: Scan | xr.Dataset) -> tuple[xr.Dataset, Group]:
         raise InputError(
             f"scan: {type(scan).__name__} given, the result of orbical.scan or its data expected"
         )
-    group = parse(scan.attrs["group"])
+    try:
+        group = parse(scan.attrs["group"])
+    except InputError as error:
+        raise InputError(
+            f"scan: data over {scan.attrs['group']!r} given, a group that cannot be made from its "
+            "name; give the scan itself"
+        ) from error
     if scan.sizes.get("element") != len(group):
         raise InputError(
             f"scan: {scan.sizes.get('element', 'no')} elements of {group.spec} given, all "

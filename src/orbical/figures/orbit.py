@@ -148,7 +148,7 @@ def orbit_of(array: xr.DataArray, limits: tuple[float, float] | None, prefix: st
     coords = {
         str(name): entry.values
         for name, entry in array.coords.items()
-        if entry.dims == ("element",) and name not in ("weight", "element")
+        if entry.dims == ("element",) and name != "weight"
     }
     meaning = prefix + str(about.get("meaning", array.name or "value"))
     better = ""
