@@ -13,7 +13,6 @@ from orbical.bounds import (
     classification,
     fibres_from_errors,
     forced_overconfidence,
-    hoeffding_deviation,
     worst_predictions,
 )
 from orbical.errors import InputError
@@ -272,8 +271,7 @@ def test_proposition_6_is_the_hoeffding_deviation_of_an_oracle() -> None:
     rng = np.random.default_rng(1)
     mass = rng.dirichlet(np.ones(12)).reshape(4, 3)
     table = OrbitTable(mass, rng.random(4), rng.integers(0, 3, 4), samples=200)
-    deviation = float(classification(table, failure=0.1)["prop6"])
-    assert deviation == hoeffding_deviation(200, 0.1)
+    deviation = float(classification(table, level=0.9)["prop6"])
     assert 2 * np.exp(-2 * 200 * deviation**2) == pytest.approx(0.1)
     fibres = table.fibres()
     error = np.abs(fibres.accuracy - fibres.confidence)
@@ -336,8 +334,8 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(InputError, match=r"table: expected an OrbitTable or Fibres, got list"):
         classification([[0.5, 0.5]])
     table = OrbitTable([[0.5, 0.5]], [0.5])
-    with pytest.raises(InputError, match="failure: expected a probability"):
-        classification(table, failure=0)
+    with pytest.raises(InputError, match="level: expected a probability"):
+        classification(table, level=1)
     with pytest.raises(InputError, match="bins: expected None or a whole number"):
         classification(table, bins=0)
     with pytest.raises(InputError, match="needs confidences"):
@@ -345,4 +343,4 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(InputError, match=r"confidence: expected a list of values in \[0, 1\]"):
         forced_overconfidence(table, np.array([1.2]))
     with pytest.raises(InputError, match="samples: expected"):
-        hoeffding_deviation(0)
+        classification(OrbitTable([[0.5, 0.5]], samples=0))

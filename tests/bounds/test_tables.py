@@ -13,6 +13,7 @@ from orbical.bounds import (
     classification,
     elements_between,
     fibres_from_errors,
+    match_invariants,
     match_orbits,
     normalise,
     orbits_of_permutations,
@@ -125,6 +126,20 @@ def test_crowded_cells_are_linked_by_their_nearest_points() -> None:
         parts = link_within(points, tolerance)
         gap = np.linalg.norm(left[:, None] - right, axis=-1).min()
         assert (parts.max() + 1) == (1 if gap <= tolerance else 2)
+
+
+def test_invariants_of_all_rotations_find_what_many_samples_of_them_find() -> None:
+    rng = np.random.default_rng(0)
+    step = 360 / 48
+    angle = np.deg2rad(rng.integers(0, 48, 60) * step)
+    x = rng.choice([1.0, 1.5, 2.0], 60)[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
+    sampled = match_orbits(x, groups.rotations(48)).orbit
+    assert (match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9) == sampled).all()
+    assert match_invariants([[0.0, 0.0], [3.0, 4.0], [9.0, 9.0]], tolerance=5).tolist() == [0, 0, 1]
+    with pytest.raises(InputError, match="invariants: expected finite values"):
+        match_invariants([np.nan], tolerance=1)
+    with pytest.raises(InputError, match="tolerance: expected a distance"):
+        match_invariants([1.0], tolerance=0)
 
 
 def test_stabilisers_are_counted() -> None:
@@ -302,7 +317,7 @@ def test_answers_that_vary_along_an_orbit_are_refused() -> None:
 
 
 def test_matching_refuses_what_it_cannot_match() -> None:
-    with pytest.raises(InputError, match="tolerance: expected None or a distance"):
+    with pytest.raises(InputError, match="tolerance: expected a distance above the rounding"):
         match_orbits([[1.0, 0.0]], groups.cyclic(4), tolerance=0)
     with pytest.raises(InputError, match="x: holds NaN"):
         match_orbits([[np.nan, 0.0]], groups.cyclic(4))

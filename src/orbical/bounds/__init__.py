@@ -17,12 +17,17 @@ from .checks import normalise
 from .classification_bounds import (
     classification,
     forced_overconfidence,
-    hoeffding_deviation,
     worst_predictions,
 )
 from .comparison import Candidate, Comparison, compare_groups
 from .fibres import Fibres, fibres_from_errors
-from .matching import Orbits, elements_between, match_orbits, orbits_of_permutations
+from .matching import (
+    Orbits,
+    elements_between,
+    match_invariants,
+    match_orbits,
+    orbits_of_permutations,
+)
 from .pointwise import Density, Taxonomy, confidence_density, taxonomy
 from .regression_bounds import best_equivariant, regression
 from .tables import OrbitTable
@@ -46,7 +51,7 @@ __all__ = [
     "elements_between",
     "fibres_from_errors",
     "forced_overconfidence",
-    "hoeffding_deviation",
+    "match_invariants",
     "match_orbits",
     "nll_optimal_variance",
     "normalise",

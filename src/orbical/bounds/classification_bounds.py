@@ -7,8 +7,6 @@ bound) and Proposition 5 (Lipschitz lower bound). `docs/theory.md` has the count
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..errors import InputError
@@ -23,7 +21,7 @@ _NO_PREDICTION = "needs the model's predictions; the table has none"
 
 
 def classification(
-    table: OrbitTable | Fibres, *, bins: int | None = None, failure: float = 0.05
+    table: OrbitTable | Fibres, *, bins: int | None = None, level: float = 0.95
 ) -> Bounds:
     """Evaluate every classification bound on a table of orbits, or on given fibres.
 
@@ -43,7 +41,7 @@ def classification(
     | `fibre_free` | prop1 - sum of each orbit's least label mass (for two labels: prop1 - sum k) |
     | `thm5` | sum over p < m of r (m - p), m = min m_p |
     | `prop4` | the same with m' = 1 - sum kappa / min q |
-    | `prop6` | eps with P(abs(mean of n oracle errors - ECE) > eps) <= `failure` |
+    | `prop6` | eps with P(abs(mean of n oracle errors - ECE) <= eps) >= `level` |
     | `sharp_lower` | sum r max(0, p - M_p, m_p - p) |
     | `sharp_upper` | sum r max(M_p - p, p - m_p), attained by `worst_predictions` |
 
@@ -51,7 +49,7 @@ def classification(
         table: an `OrbitTable`, or `Fibres` from `fibres_from_errors`.
         bins: the bins of the ECE, which are then the fibres; None makes each distinct confidence a
             fibre. Ignored for given fibres.
-        failure: the probability that `prop6` may fail.
+        level: the probability with which `prop6` holds.
 
     >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7], predicted=[0, 0])
     >>> bounds = classification(table)
@@ -62,15 +60,15 @@ def classification(
     """
     if not isinstance(table, OrbitTable | Fibres):
         raise InputError(f"table: expected an OrbitTable or Fibres, got {type(table).__name__}")
-    if not 0 < failure < 1:
-        raise InputError(f"failure: expected a probability in (0, 1), got {failure!r}")
+    if not 0 < level < 1:
+        raise InputError(f"level: expected a probability in (0, 1), got {level!r}")
     orbits = table if isinstance(table, OrbitTable) else None
     if orbits is None:
         fibres: Fibres | None = table  # type: ignore[assignment]
     else:
         fibres = None if orbits.confidence is None else orbits.fibres(bins)
     bounds = {**_accuracy(orbits, fibres), **_ece(orbits, fibres)}
-    bounds["prop6"] = _hoeffding(orbits, failure)
+    bounds["prop6"] = _oracle(orbits, level)
     about = {
         "orbits": None if orbits is None else len(orbits.mass),
         "labels": None if orbits is None else orbits.mass.shape[1],
@@ -215,31 +213,18 @@ def _proposition4(orbits: OrbitTable | None, fibres: Fibres) -> Bound:
     )
 
 
-def _hoeffding(orbits: OrbitTable | None, failure: float) -> Bound:
+def _oracle(orbits: OrbitTable | None, level: float) -> Bound:
+    from ..calibration.intervals import oracle_bound
+
     quantity = "ece_deviation"
     if orbits is None or orbits.samples is None:
         return not_applicable(quantity, "upper", "the number of samples is not known")
     return Bound(
-        hoeffding_deviation(orbits.samples, failure),
+        oracle_bound(orbits.samples, level),
         quantity,
         "upper",
         reason="for an oracle that knows Acc_p, not for an ECE estimated from data",
     )
-
-
-def hoeffding_deviation(samples: int, failure: float = 0.05) -> float:
-    """Return eps with P(abs(mean of n oracle errors - ECE) > eps) <= failure (P1 Proposition 6).
-
-    `eps = sqrt(log(2 / failure) / (2 n))`. It holds for an oracle that knows Acc_p at each sample
-    and averages abs(Acc_p - p). An ECE estimated from the same data has a bias that this does not
-    see; use the intervals of `orbical.calibration` for data.
-
-    >>> round(hoeffding_deviation(1000), 4)
-    0.0429
-    """
-    if samples < 1:
-        raise InputError(f"samples: expected a whole number >= 1, got {samples!r}")
-    return math.sqrt(math.log(2 / failure) / (2 * samples))
 
 
 def worst_predictions(table: OrbitTable, *, bins: int | None = None) -> Array:

@@ -74,14 +74,9 @@ def match_orbits(
     """
     mover = Mover(x, group, action)
     flat = mover.flat
-    largest = float(np.abs(flat).max())
     if tolerance is None:
-        tolerance = 1e-9 * max(1.0, largest)
-    if not (np.isfinite(tolerance) and tolerance > 1e-13 * largest):
-        raise InputError(
-            f"tolerance: expected None or a distance above the rounding of coordinates of size "
-            f"{largest:g}, got {tolerance!r}"
-        )
+        tolerance = 1e-9 * max(1.0, float(np.abs(flat).max()))
+    tolerance = _checked_tolerance(tolerance, flat)
     small = mover.closed_isometry and len(group) > 1
     nodes, owners, fixed = [], [], []
     direction = np.random.default_rng(0).normal(size=flat.shape[1])
@@ -100,7 +95,42 @@ def match_orbits(
     point = np.concatenate(owners)
     part = link_within(np.concatenate(nodes), tolerance)
     orbit = _joined(part, point, len(flat))
-    return Orbits(orbit, np.concatenate(fixed), float(tolerance))
+    return Orbits(orbit, np.concatenate(fixed), tolerance)
+
+
+def match_invariants(invariants: Any, *, tolerance: float) -> Array:
+    """Number the orbits `[N]` of a continuous group from its invariants, instead of its elements.
+
+    Points share an orbit where a complete set of invariants agrees: the distance from the axis for
+    all rotations about it, the sorted distances between points for generic rigid motions.
+    Invariants within the tolerance are linked, and what is linked through others is linked.
+
+    Args:
+        invariants: `[N]`, or `[N, D]`.
+        tolerance: a distance between invariants.
+
+    >>> x = np.array([[3.0, 4.0], [5.0, 0.0], [1.0, 0.0]])
+    >>> match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9)
+    array([0, 0, 1])
+    """
+    values = np.asarray(invariants, dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or values.size == 0 or not np.isfinite(values).all():
+        raise InputError(
+            f"invariants: expected finite values of shape [sample] or [sample, D], got shape "
+            f"{list(np.asarray(invariants).shape)}"
+        )
+    return link_within(values, _checked_tolerance(tolerance, values))
+
+
+def _checked_tolerance(tolerance: float, values: Array) -> float:
+    largest = float(np.abs(values).max())
+    if not (np.isfinite(tolerance) and tolerance > 1e-13 * largest):
+        raise InputError(
+            f"tolerance: expected a distance above the rounding of coordinates of size "
+            f"{largest:g}, got {tolerance!r}"
+        )
+    return float(tolerance)
 
 
 def orbits_of_permutations(permutations: Any) -> Array:
