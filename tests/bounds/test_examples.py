@@ -60,12 +60,22 @@ def test_example_6_has_the_factor_pi_over_sixteen(norm: float) -> None:
     assert found["thm6_minimised"] == pytest.approx(1 + math.pi / 16 / norm)
 
 
+def test_the_circle_is_safe_for_the_mirror_that_keeps_the_halves_apart() -> None:
+    rows = {row["group"]: row for row in examples.symmetries_of_the_circle().rows()}
+    assert rows["mirror in x"]["accuracy_ceiling"] == pytest.approx(0.7)
+    assert rows["turns by 18 degrees"]["orbits"] == 1
+    assert rows["turns by 18 degrees"]["accuracy_ceiling"] == pytest.approx(0.7)
+    for row in rows.values():
+        assert row["extrinsic"] == pytest.approx(0)
+        assert row["forced_at_full_confidence"] == pytest.approx(1 - row["accuracy_ceiling"])
+
+
 def test_the_page_holds_all_six_and_its_figures(tmp_path: Path) -> None:
     page = examples.run(tmp_path)
     text = page.read_text(encoding="utf-8")
     for number in range(1, 7):
         assert f"## Example {number}:" in text
-    for picture in ("examples-fibres.png", "examples-interval.png"):
+    for picture in ("examples-fibres.png", "examples-interval.png", "examples-groups.png"):
         assert picture in text
         assert (tmp_path / picture).stat().st_size > 10_000
 
@@ -74,4 +84,6 @@ def test_the_committed_page_is_what_the_study_writes(tmp_path: Path) -> None:
     committed = Path(__file__).parents[2] / "docs" / "studies" / "examples.md"
     if not committed.is_file():
         pytest.skip("docs/studies/examples.md absent: this is not a checkout")
-    assert committed.read_text(encoding="utf-8") == examples._page(examples.facts())
+    assert committed.read_text(encoding="utf-8") == examples._page(
+        examples.facts(), examples.symmetries_of_the_circle()
+    )

@@ -309,18 +309,10 @@ def group_comparison(comparison: Comparison) -> Figure:
             low, high = row["accuracy_floor"], row["accuracy_ceiling"]
             colour = MODELS[place % len(MODELS)]
             left.plot([low, high], [place, place], color=colour, lw=7, solid_capstyle="butt")
-            left.text(
-                high - 0.015,
-                place,
-                f"{high:.3f}",
-                color="white",
-                va="center",
-                ha="right",
-                fontsize=7,
-                weight="bold",
-            )
+            left.text(high + 0.02, place, f"{high:.3f}", va="center", fontsize=7, weight="bold")
         left.set(
-            xlim=(0, 1.02),
+            xlim=(0, 1.22),
+            xticks=(0, 0.5, 1),
             ylim=(len(rows) - 0.5, -0.5),
             yticks=y,
             xlabel="accuracy of invariant models",
@@ -354,5 +346,6 @@ def group_comparison(comparison: Comparison) -> Figure:
         curves = {each.name: (each.forced, each.forced_orbitwise) for each in comparison.candidates}
         _forced(right, comparison.confidence, curves)
         right.set_title("Forced over-confidence", loc="left")
+        right.set_ylim(top=1.25 * right.get_ylim()[1])  # room for the legend
         right.legend(handles=right.lines[-1:], loc="upper left")
     return fig

@@ -10,16 +10,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from orbical.bounds import (
+    Comparison,
     OrbitTable,
     ValueTable,
     classification,
+    compare_groups,
+    match_invariants,
     match_orbits,
     regression,
 )
+
+if TYPE_CHECKING:
+    from orbical.groups import Group
 
 Array = np.ndarray
 
@@ -99,8 +106,9 @@ def example_3(confidence: float) -> dict[str, float]:
     >>> {name: round(value, 4) for name, value in example_3(1.0).items()}["ceiling"]
     0.7
     """
-    _, label = circle()
-    table = OrbitTable.from_labels(np.zeros(20, int), label, confidence=np.full(20, confidence))
+    x, label = circle()
+    orbit = match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9)
+    table = OrbitTable.from_labels(orbit, label, confidence=np.full(20, confidence))
     return _binary(table)
 
 
@@ -189,6 +197,30 @@ def example_6(norm: float) -> dict[str, float]:
         "thm6_minimised": float(bounds["thm6_minimised"]),
         "gence_floor_if_calibrated": bounds.about["gence_if_calibrated"],
     }
+
+
+def symmetries_of_the_circle() -> Comparison:
+    """Compare candidate symmetries on the twenty points: which would be safe?
+
+    >>> [row["group"] for row in symmetries_of_the_circle().rows()]
+    ['trivial', 'mirror in x', 'mirror in y', 'half turn', 'both mirrors', 'turns by 18 degrees']
+    """
+    from orbical.groups import cyclic, flips, from_matrices
+
+    def mirror(*signs: float) -> Group:
+        return from_matrices(plane=[np.eye(2), np.diag(signs)])
+
+    return compare_groups(
+        circle(),
+        {
+            "mirror in x": mirror(1.0, -1.0),
+            "mirror in y": mirror(-1.0, 1.0),
+            "half turn": cyclic(2),
+            "both mirrors": flips(),
+            "turns by 18 degrees": cyclic(20),
+        },
+        tolerance=1e-6,
+    )
 
 
 def facts() -> dict[str, list[Fact]]:
@@ -327,12 +359,14 @@ def run(out: str | Path) -> Path:
     )
     table = OrbitTable.from_labels(mirrored, label, confidence=side, predicted=np.zeros(20, int))
     save(draw.calibration_interval(classification(table)), folder / "examples-interval.png")
+    compared = symmetries_of_the_circle()
+    save(draw.group_comparison(compared), folder / "examples-groups.png")
     page = folder / "examples.md"
-    page.write_text(_page(facts()), encoding="utf-8")
+    page.write_text(_page(facts(), compared), encoding="utf-8")
     return page
 
 
-def _page(found: dict[str, list[Fact]]) -> str:
+def _page(found: dict[str, list[Fact]], compared: Comparison) -> str:
     lines = [
         "# The paper's six examples, computed",
         "",
@@ -360,6 +394,30 @@ def _page(found: dict[str, list[Fact]]) -> str:
                 "*Example 2 with confidences 0.9 and 0.8, for the model that says blue everywhere: "
                 "the sharp interval, the model's own ECE, and every named bound.*",
             ]
+    lines += [
+        "",
+        "## Which symmetry would be safe on the circle?",
+        "",
+        "The question before anything is trained, answered by `compare_groups` for the twenty "
+        "points of Examples 2 and 3: how accurate an invariant model can be at best and at worst, "
+        "where each symmetry takes the data, and how much over-confidence it forces on a model "
+        "that is certain (p = 1).",
+        "",
+        "| symmetry | elements | orbits | ceiling | floor | correct | incorrect | forced |",
+        "|---|---|---|---|---|---|---|---|",
+        *(
+            f"| {row['group']} | {row['elements']} | {row['orbits']} "
+            f"| {row['accuracy_ceiling']:.2f} | {row['accuracy_floor']:.2f} "
+            f"| {row['correct']:.2f} | {row['incorrect']:.2f} "
+            f"| {row['forced_at_full_confidence']:.2f} |"
+            for row in compared.rows()
+        ),
+        "",
+        "![Candidate symmetries of the circle](examples-groups.png)",
+        "",
+        "*Left: accuracy of invariant models, from floor to ceiling. Middle: where the group takes "
+        "the data. Right: forced calibration error against confidence.*",
+    ]
     return "\n".join(lines) + "\n"
 
 
