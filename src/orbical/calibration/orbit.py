@@ -1,0 +1,280 @@
+"""Calibration along the orbit: a measure at each group element, for each model of a scan.
+
+A scan stores confidence and correctness for every model, sample and element. The binned error is
+made from sums, so it is read chunk by chunk and the whole scan is never in memory; other measures
+are given one model at a time, all its elements at once.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError, unknown_name
+from .binned import Reliability, bin_index, checked_bins, diagram_of, error_of, named_norm
+from .binned import reliability as reliability_of
+from .intervals import interval as interval_of
+from .measures import CLASSIFICATION, Measure, measure_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store import Scan
+
+_MEANINGS = {
+    "ece": "expected calibration error",
+    "ks": "Kolmogorov-Smirnov calibration error",
+    "esd": "expected squared difference",
+    "smooth_ece": "smooth calibration error",
+    "mmce": "maximum mean calibration error",
+    "mmce_squared": "squared maximum mean calibration error",
+    "skce": "squared kernel calibration error",
+    "sb_ece": "soft-binned calibration error",
+}
+_ENDS = ("low", "high", "calibrated")
+
+
+def along_orbit(
+    scan: Scan | xr.Dataset,
+    measure: str | Measure | Callable[..., Tensor] = "ece",
+    *,
+    by: str | None = None,
+    interval: bool = False,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> xr.DataArray:
+    """Return a calibration measure at each group element, for each model of a scan.
+
+        value[model, element] = measure over samples of (confidence, correct) at that element
+
+    A model can be calibrated on upright inputs and over-confident on turned ones; one number over
+    all of them hides it. Samples whose scan is unfinished are left out.
+
+    Args:
+        scan: a labelled classification scan, or its `data`.
+        measure: the name of a measure (see `interval`), or a function of `(confidence, correct)`
+            that reduces over the last axis.
+        by: a coordinate on `sample`, such as "label": its values become a dimension.
+        interval: whether to attach the coordinates `low`, `high` and `calibrated`, of the array's
+            shape; see `interval`.
+        level: nominal coverage of the interval.
+        resamples: number of draws for the interval.
+        seed: of these draws.
+        options: of the measure, such as `bins`.
+
+    Returns:
+        `[model, element]` or `[model, by, element]`, with the attributes that figures need.
+
+    >>> import orbical as ob
+    >>> images, labels = ob.datasets.digits()
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    >>> scan = ob.scan(net, (images[:100], labels[:100]), group="rotations:8",
+    ...                task="classification", progress=False)
+    >>> found = along_orbit(scan, "ece", bins=10)
+    >>> dict(found.sizes), found.attrs["metric"]
+    ({'model': 1, 'element': 8}, 'ece')
+    """
+    chosen = measure_of(measure, CLASSIFICATION, options)
+    confidence, correct = _responses(scan)
+    groups, members = _groups(confidence, by)
+    if chosen.name == "ece" and chosen.index is not None and not interval and _by_width(options):
+        shape = (checked_bins(options.get("bins", 15)), len(groups))
+        values = {"value": _binned_along(confidence, correct, members, *shape, options)}
+    else:
+        draws = {"level": level, "resamples": resamples, "seed": seed}
+        values = _along(chosen, confidence, correct, members, len(groups), interval, draws)
+    return _labelled(chosen, confidence, groups, by, values)
+
+
+def reliability_at(
+    scan: Scan | xr.Dataset, element: int, model: str | None = None, **options: Any
+) -> Reliability:
+    """Return the numbers of the reliability diagram of one model at one group element.
+
+    Args:
+        scan: a labelled classification scan, or its `data`.
+        element: the index of the element.
+        model: the name of a model; may be left out where the scan has one.
+        options: of `reliability`, such as `bins`.
+
+    >>> import orbical as ob
+    >>> images, labels = ob.datasets.digits()
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    >>> scan = ob.scan(net, (images[:100], labels[:100]), group="rotations:8",
+    ...                task="classification", progress=False)
+    >>> int(reliability_at(scan, 2).count.sum())
+    100
+    """
+    return reliability_of(*pair_at(scan, element, model), **options)
+
+
+def pair_at(
+    scan: Scan | xr.Dataset, element: int, model: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return `(confidence [N], correct [N])` of one model at one group element."""
+    confidence, correct = _responses(scan)
+    names = [str(name) for name in confidence["model"].values]
+    if model is None and len(names) > 1:
+        raise InputError(f"model: not given, expected one of {', '.join(names)}")
+    if model is not None and model not in names:
+        raise unknown_name("model", model, names)
+    size = confidence.sizes["element"]
+    try:
+        place = operator.index(element)
+    except TypeError:
+        raise InputError(f"element: expected a whole number, got {element!r}") from None
+    if not 0 <= place < size:
+        raise InputError(f"element: {place} given, expected 0 to {size - 1}")
+    chosen = {"model": 0 if model is None else names.index(model), "element": place}
+    z, y = (np.asarray(part.isel(chosen).values) for part in (confidence, correct))
+    finished = ~np.isnan(z)
+    return torch.from_numpy(z[finished]), torch.from_numpy(y[finished] > 0)
+
+
+def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield each model's name and its pair `(confidence [K, N], correct [K, N])`."""
+    confidence, correct = _responses(scan)
+    for place, name in enumerate(confidence["model"].values):
+        z = confidence.isel(model=place).values.T
+        finished = ~np.isnan(z).any(0)
+        y = correct.isel(model=place).values.T > 0
+        kept = np.ascontiguousarray(z[:, finished]), np.ascontiguousarray(y[:, finished])
+        yield str(name), torch.from_numpy(kept[0]), torch.from_numpy(kept[1])
+
+
+def _responses(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+    from ..nero import responses
+
+    data = getattr(scan, "data", scan)
+    for name in ("confidence", "correct"):
+        if name not in getattr(data, "data_vars", ()):
+            raise InputError(
+                f"scan: it holds no {name!r}; expected a labelled scan of a classification task"
+            )
+    return responses(scan, "confidence"), responses(scan, "correct")
+
+
+def _groups(confidence: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of a coordinate on samples, and the place of each sample among them."""
+    size = confidence.sizes["sample"]
+    if by is None:
+        return np.zeros(1), np.zeros(size, dtype=np.int64)
+    known = [str(name) for name, part in confidence.coords.items() if part.dims == ("sample",)]
+    if by not in known:
+        raise unknown_name("by", by, known)
+    return np.unique(confidence[by].values, return_inverse=True)
+
+
+def _by_width(options: dict[str, Any]) -> bool:
+    return options.get("binning", "width") == "width"
+
+
+def _binned_along(
+    confidence: xr.DataArray,
+    correct: xr.DataArray,
+    members: np.ndarray,
+    bins: int,
+    groups: int,
+    options: dict[str, Any],
+) -> np.ndarray:
+    """Return the binned error `[model, group, element]`, summed over chunks of samples."""
+    models, elements = confidence.sizes["model"], confidence.sizes["element"]
+    cells = models * groups * elements * bins
+    count = torch.zeros(cells, dtype=torch.int64)
+    sums = torch.zeros(2, cells, dtype=torch.float64)
+    row = groups * torch.arange(models)[:, None, None]
+    column = torch.arange(elements)
+    for rows in _sample_chunks(confidence):
+        z = torch.from_numpy(confidence.isel(sample=rows).values)
+        y = torch.from_numpy(correct.isel(sample=rows).values)
+        finished = ~z.isnan()
+        member = torch.from_numpy(members[rows])[:, None]
+        place = ((row + member) * elements + column).expand_as(z)[finished]
+        z, y = z[finished], y[finished]
+        place = place * bins + bin_index(z, bins)
+        count += torch.bincount(place, minlength=cells)
+        for total, values in zip(sums, (z, y), strict=True):
+            total += torch.bincount(place, values.double(), minlength=cells)
+    shape = (models, groups, elements, bins)
+    count, sums = count.view(shape), sums.view(2, *shape)
+    edges = torch.arange(bins + 1, dtype=torch.float64) / bins
+    error = error_of(
+        diagram_of(edges, count, count.double(), *sums), named_norm(options.get("norm", "l1"))
+    )
+    return torch.where(count.sum(-1) > 0, error, torch.nan).numpy()
+
+
+def _sample_chunks(values: xr.DataArray) -> Iterator[slice]:
+    sizes = (values.chunksizes or {}).get("sample", (values.sizes["sample"],))
+    start = 0
+    for size in sizes:
+        yield slice(start, start + size)
+        start += size
+
+
+def _along(
+    measure: Measure,
+    confidence: xr.DataArray,
+    correct: xr.DataArray,
+    members: np.ndarray,
+    groups: int,
+    interval: bool,
+    draws: dict[str, Any],
+) -> dict[str, np.ndarray]:
+    """Return a measure, and its interval if asked, `[model, group, element]` each."""
+    names = ("value", *_ENDS) if interval else ("value",)
+    shape = (confidence.sizes["model"], groups, confidence.sizes["element"])
+    found = {name: np.full(shape, np.nan) for name in names}
+    for model in range(shape[0]):
+        z = confidence.isel(model=model).values.T
+        y = correct.isel(model=model).values.T > 0
+        finished = ~np.isnan(z).any(0)
+        for group in range(groups):
+            kept = finished & (members == group)
+            if not kept.any():
+                continue
+            given = [torch.from_numpy(np.ascontiguousarray(part[:, kept])) for part in (z, y)]
+            if interval:
+                answer = interval_of(measure, *given, **draws)
+                for name in names:
+                    found[name][model, group] = getattr(answer, name).numpy()
+            else:
+                found["value"][model, group] = measure.value(*given).detach().numpy()
+    return found
+
+
+def _labelled(
+    measure: Measure,
+    like: xr.DataArray,
+    groups: np.ndarray,
+    by: str | None,
+    values: dict[str, np.ndarray],
+) -> xr.DataArray:
+    import xarray as xr
+
+    dims = ("model", "element") if by is None else ("model", by, "element")
+    values = {name: part[:, 0] if by is None else part for name, part in values.items()}
+    coords: dict[str, Any] = {
+        str(name): part
+        for name, part in like.coords.items()
+        if part.dims in (("model",), ("element",))
+    }
+    if by is not None:
+        coords[by] = groups
+    coords |= {name: (dims, values[name]) for name in _ENDS if name in values}
+    found = xr.DataArray(values["value"], dims=dims, coords=coords, name=measure.name)
+    found.attrs = {name: part for name, part in like.attrs.items() if name != "limits"}
+    found.attrs |= {
+        "metric": measure.name,
+        "meaning": _MEANINGS.get(measure.name, measure.name),
+        "higher_is_better": False,
+        "reference": "truth",
+    }
+    return found
