@@ -83,7 +83,7 @@ def _block_shape(rows: int, columns: int, bins: int, device: str) -> tuple[int, 
     Blocks stay in a core's cache, or on a GPU are few. Additions to one cell wait for each other,
     and most samples of a good classifier fall in the last bin: lanes give each bin several cells.
     """
-    size, lanes = (1 << 16, 8) if device == "cpu" else (1 << 26, 512)
+    size, lanes = (1 << 15, 8) if device == "cpu" else (1 << 26, 512)
     width = min(columns, size)
     return min(rows, size // width), width, max(1, min(lanes, (1 << 16) // (rows * bins)))
 

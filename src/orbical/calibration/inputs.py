@@ -19,8 +19,11 @@ from ..errors import InputError
 ArrayLike = Any
 """A torch tensor, or anything that `torch.as_tensor` takes."""
 
-_BLOCK = 1 << 20
-"""Elements of a block: what stays in the cache while several passes read it."""
+_BLOCK = 1 << 21
+"""Elements of a block of rows: what stays in the cache while several passes read it."""
+
+_BLOCK_ROWS = 1 << 15
+"""Rows of a block at most, which bounds what is set aside for each row of it."""
 
 _CHECKED_WHOLE = 1 << 22
 """Up to this many elements every row is checked for its signs and its sum; of a larger array only
@@ -170,7 +173,9 @@ def true_labels(labels: ArrayLike, outputs: Tensor) -> Tensor:
 
 
 def _row_blocks(rows: Tensor) -> Iterator[slice]:
-    size = max(1, (_BLOCK if rows.device.type == "cpu" else 1 << 26) // rows.shape[-1])
+    size = max(1, min(_BLOCK_ROWS, _BLOCK // rows.shape[-1]))
+    if rows.device.type != "cpu":
+        size *= 64
     for start in range(0, rows.shape[0], size):
         yield slice(start, start + size)
 
@@ -319,11 +324,12 @@ def _top_of_block(name: str, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tens
     # another class shares the maximum, and then neither can hold much more than half of the mass.
     correct = rows.gather(-1, labels[:, None])[:, 0] == largest
     doubtful = (correct & (confidence < 0.51)).nonzero()[:, 0]
-    others = rows.index_select(0, doubtful)
-    others.scatter_(-1, labels[doubtful, None], 0.0 if name == "probs" else -math.inf)
-    tied = doubtful[_largest(name, others) == largest.index_select(0, doubtful)]
-    if len(tied):
-        correct[tied] = rows.index_select(0, tied).argmax(-1) == labels.index_select(0, tied)
+    for some in doubtful.split(max(1, _BLOCK // 8 // rows.shape[-1])):
+        others = rows.index_select(0, some)
+        others.scatter_(-1, labels[some, None], 0.0 if name == "probs" else -math.inf)
+        tied = some[_largest(name, others) == largest.index_select(0, some)]
+        if len(tied):
+            correct[tied] = rows.index_select(0, tied).argmax(-1) == labels.index_select(0, tied)
     return confidence, correct
 
 
