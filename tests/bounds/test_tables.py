@@ -18,7 +18,7 @@ from orbical.bounds import (
     normalise,
     orbits_of_permutations,
 )
-from orbical.bounds.matching import link_within
+from orbical.bounds.linking import link_within
 from orbical.errors import InputError
 
 
@@ -115,6 +115,19 @@ def test_linking_equals_brute_force_in_crowds_and_in_the_open(
     gap = np.linalg.norm(points[:, None] - points, axis=-1)
     ours, theirs = link_within(points, 0.7), closure(gap <= 0.7)
     assert ((ours[:, None] == ours) == (theirs[:, None] == theirs)).all()
+
+
+@pytest.mark.parametrize("tolerance", [0.5, 1.5, 3.0, 5.0])
+def test_linking_in_many_dimensions_within_a_wide_tolerance_equals_brute_force(
+    tolerance: float,
+) -> None:
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(12, 20))
+    points = centres[rng.integers(0, 12, 300)] + rng.normal(size=(300, 20)) * rng.choice(
+        [0.01, 0.3, 0.6], (300, 1)
+    )
+    gap = np.linalg.norm(points[:, None] - points, axis=-1)
+    assert (link_within(points, tolerance) == closure(gap <= tolerance)).all()
 
 
 def test_crowded_cells_are_linked_by_their_nearest_points() -> None:

@@ -12,19 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from ..errors import InputError
+from .linking import connected, in_order, link_within
 
 if TYPE_CHECKING:
     from ..groups import Group
 
 Array = np.ndarray
 _BLOCK_VALUES = 1 << 19
-_TREE_DIMENSIONS = 3
-_RAGGED_LIMIT = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +147,7 @@ def orbits_of_permutations(permutations: Any) -> Array:
     size = moves.shape[1]
     if not (np.sort(moves, axis=1) == np.arange(size)).all():
         raise InputError("permutations: expected each row to hold every point exactly once")
-    return _connected(np.tile(np.arange(size), len(moves)), moves.ravel(), size)
+    return connected(np.tile(np.arange(size), len(moves)), moves.ravel(), size)
 
 
 def elements_between(
@@ -233,107 +229,12 @@ class Mover:
         return bool(np.allclose(np.linalg.norm(there, axis=-1), here, rtol=1e-9))
 
 
-def link_within(points: Array, tolerance: float) -> Array:
-    """Number the connected parts `[M]` of points, linking those at most `tolerance` apart.
-
-    Near-linear: points are gathered in cells whose diameter is the tolerance, so that a crowd in
-    one place costs no pairs; only neighbouring cells are compared, by a tree in (at most) three
-    dimensions, onto which more dimensions are projected.
-
-    >>> link_within(np.array([[0.0], [1.0], [1.9], [5.0]]), 1.0)
-    array([0, 0, 0, 1])
-    """
-    dimensions = points.shape[1]
-    # A cell's diagonal is just below the tolerance, whatever the rounding.
-    order, start = _equal_rows(np.floor(points * (np.sqrt(dimensions) * (1 + 1e-9) / tolerance)))
-    size = np.diff(np.append(start, len(points)))
-    first = order[start]
-    flat = projected(points[first])
-    # Any two points of linked cells are within t, and each within t of its cell's first.
-    pairs = cKDTree(flat).query_pairs(3 * tolerance * (1 + 1e-9), output_type="ndarray")
-    gap = np.linalg.norm(points[first[pairs[:, 0]]] - points[first[pairs[:, 1]]], axis=1)
-    near = gap <= tolerance
-    few = ~near & (size[pairs].prod(1) <= _RAGGED_LIMIT)
-    near[few] = _any_within(points, order, start, size, pairs[few], tolerance)
-    part = _connected(pairs[near, 0], pairs[near, 1], len(size))
-    rest = np.flatnonzero(~near & ~few)
-    # Crowded cells, nearest first: most are joined by then, and need no search.
-    for a, b in pairs[rest[np.argsort(gap[rest])]]:
-        if part[a] == part[b]:
-            continue
-        small, large = (order[start[c] : start[c] + size[c]] for c in sorted((a, b), key=size.item))
-        distance, _ = cKDTree(points[large]).query(points[small])
-        if distance.min() <= tolerance:
-            part[part == part[b]] = part[a]
-    found = np.empty(len(points), dtype=np.int64)
-    found[order] = np.repeat(part, size)
-    return _in_order(found)
-
-
-def _any_within(
-    points: Array, order: Array, start: Array, size: Array, pairs: Array, tolerance: float
-) -> Array:
-    """Tell for each pair of cells whether some point of one is near some point of the other."""
-    near = np.zeros(len(pairs), dtype=bool)
-    step = max(1, _BLOCK_VALUES // (_RAGGED_LIMIT * points.shape[1]))
-    for block in range(0, len(pairs), step):
-        left, right = pairs[block : block + step].T
-        products = size[left] * size[right]
-        pair = np.repeat(np.arange(len(left)), products)
-        within = np.arange(len(pair)) - np.repeat(np.cumsum(products) - products, products)
-        i, j = np.divmod(within, size[right][pair])
-        gap = points[order[start[left][pair] + i]] - points[order[start[right][pair] + j]]
-        close = np.einsum("md,md->m", gap, gap) <= tolerance**2
-        near[block + pair[close]] = True
-    return near
-
-
-def _equal_rows(rows: Array) -> tuple[Array, Array]:
-    """Bring equal rows together: an order `[M]` of all rows, and where in it each kind starts.
-
-    One sort of 64-bit keys; a collision of keys is found and undone.
-    """
-    multipliers = np.random.default_rng(1).integers(1, 2**62, size=rows.shape[1], dtype=np.int64)
-    key = (rows.astype(np.int64) * (2 * multipliers + 1)).sum(1)
-    order = np.argsort(key)
-    ordered, key = rows[order], key[order]
-    differs = (ordered[1:] != ordered[:-1]).any(1)
-    if (differs & (key[1:] == key[:-1])).any():
-        order = np.lexsort(rows.T)
-        ordered = rows[order]
-        differs = (ordered[1:] != ordered[:-1]).any(1)
-    return order, np.flatnonzero(np.concatenate([[True], differs]))
-
-
-def projected(points: Array) -> Array:
-    """Project onto three orthonormal directions: distances can only shrink, so no pair is lost."""
-    if points.shape[1] <= _TREE_DIMENSIONS:
-        return points
-    random = np.random.default_rng(2).normal(size=(points.shape[1], _TREE_DIMENSIONS))
-    return points @ np.linalg.qr(random)[0]
-
-
 def _joined(part: Array, owner: Array, size: int) -> Array:
     """Number the orbits of `size` points when their images lie in the given parts."""
     ids = np.empty(size, dtype=np.int64)
     ids[owner] = part
     several = ids[owner] != part
     if several.any():  # a point with images in several parts joins them
-        join = _connected(ids[owner[several]], part[several], int(part.max()) + 1)
+        join = connected(ids[owner[several]], part[several], int(part.max()) + 1)
         ids = join[ids]
-    return _in_order(ids)
-
-
-def _connected(left: Array, right: Array, size: int) -> Array:
-    links = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(size, size))
-    return _in_order(connected_components(links, directed=False)[1])
-
-
-def _in_order(ids: Array) -> Array:
-    """Renumber ids below some modest bound from 0, in the order in which they first appear."""
-    first = np.full(int(ids.max()) + 1, -1, dtype=np.int64)
-    first[ids[::-1]] = np.arange(len(ids))[::-1]  # the last one written is the first to appear
-    used = np.flatnonzero(first >= 0)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[used[np.argsort(first[used])]] = np.arange(len(used))
-    return rank[ids]
+    return in_order(ids)

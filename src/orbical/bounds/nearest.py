@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from .matching import projected
+from .linking import projected
 
 Array = np.ndarray
 _TREE_DIMENSIONS = 8

@@ -34,7 +34,8 @@ class OrbitTable:
     | kappa(o) | `minority_dissent` | `mass[o].sum() - mass[o].min()`, over all labels |
 
     An orbit that omits a label has kappa = q (P1 Note 1 says 0, which is wrong): predicting the
-    absent label is always an error.
+    absent label is always an error. Values instead of labels have a table of their own,
+    `ValueTable`; a constraint other than a symmetry starts from `fibres_from_errors`.
 
     Args:
         mass: `[O, C]`, the probability that a point lies in orbit o and has label y; sums to 1.

@@ -1,0 +1,131 @@
+"""Linking what is near: connected parts of a cloud of points, in near-linear time."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+Array = np.ndarray
+_BLOCK_VALUES = 1 << 19
+_TREE_DIMENSIONS = 3
+_RAGGED_LIMIT = 16
+_PAIRS_PER_POINT = 64
+
+
+def link_within(points: Array, tolerance: float) -> Array:
+    """Number the connected parts `[M]` of points, linking those at most `tolerance` apart.
+
+    Near-linear: points are gathered in cells whose diameter is the tolerance, so that a crowd in
+    one place costs no pairs; only neighbouring cells are compared, by a tree in (at most) three
+    dimensions, onto which more dimensions are projected. Where a projection keeps too much
+    together, as for pictures within a wide tolerance, all distances are computed.
+
+    >>> link_within(np.array([[0.0], [1.0], [1.9], [5.0]]), 1.0)
+    array([0, 0, 0, 1])
+    """
+    dimensions = points.shape[1]
+    # A cell's diagonal is just below the tolerance, whatever the rounding.
+    order, start = _equal_rows(np.floor(points * (np.sqrt(dimensions) * (1 + 1e-9) / tolerance)))
+    size = np.diff(np.append(start, len(points)))
+    first = order[start]
+    tree = cKDTree(projected(points[first]))
+    # Any two points of linked cells are within t, and each within t of its cell's first.
+    reach = 3 * tolerance * (1 + 1e-9)
+    if dimensions > _TREE_DIMENSIONS and (
+        tree.count_neighbors(tree, reach) > _PAIRS_PER_POINT * len(first)
+    ):
+        return _link_all(points, tolerance)
+    pairs = tree.query_pairs(reach, output_type="ndarray")
+    gap = np.linalg.norm(points[first[pairs[:, 0]]] - points[first[pairs[:, 1]]], axis=1)
+    near = gap <= tolerance
+    few = ~near & (size[pairs].prod(1) <= _RAGGED_LIMIT)
+    near[few] = _any_within(points, order, start, size, pairs[few], tolerance)
+    part = connected(pairs[near, 0], pairs[near, 1], len(size))
+    rest = np.flatnonzero(~near & ~few)
+    # Crowded cells, nearest first: most are joined by then, and need no search.
+    for a, b in pairs[rest[np.argsort(gap[rest])]]:
+        if part[a] == part[b]:
+            continue
+        small, large = (order[start[c] : start[c] + size[c]] for c in sorted((a, b), key=size.item))
+        distance, _ = cKDTree(points[large]).query(points[small])
+        if distance.min() <= tolerance:
+            part[part == part[b]] = part[a]
+    found = np.empty(len(points), dtype=np.int64)
+    found[order] = np.repeat(part, size)
+    return in_order(found)
+
+
+def _link_all(points: Array, tolerance: float) -> Array:
+    """Link by all distances, a block of rows at a time."""
+    centred = points - points.mean(0)
+    length = np.square(centred).sum(1)
+    part = np.arange(len(points))
+    step = max(1, 8 * _BLOCK_VALUES // len(points))
+    for start in range(0, len(points), step):
+        rows = slice(start, start + step)
+        squared = length[rows, None] + length - 2 * centred[rows] @ centred.T
+        # The expanded square is exact only to rounding: leave a matching allowance.
+        row, column = np.nonzero(squared <= tolerance**2 + 1e-12 * length.max())
+        part = connected(part[start + row], part[column], int(part.max()) + 1)[part]
+    return in_order(part)
+
+
+def _any_within(
+    points: Array, order: Array, start: Array, size: Array, pairs: Array, tolerance: float
+) -> Array:
+    """Tell for each pair of cells whether some point of one is near some point of the other."""
+    near = np.zeros(len(pairs), dtype=bool)
+    step = max(1, _BLOCK_VALUES // (_RAGGED_LIMIT * points.shape[1]))
+    for block in range(0, len(pairs), step):
+        left, right = pairs[block : block + step].T
+        products = size[left] * size[right]
+        pair = np.repeat(np.arange(len(left)), products)
+        within = np.arange(len(pair)) - np.repeat(np.cumsum(products) - products, products)
+        i, j = np.divmod(within, size[right][pair])
+        gap = points[order[start[left][pair] + i]] - points[order[start[right][pair] + j]]
+        close = np.einsum("md,md->m", gap, gap) <= tolerance**2
+        near[block + pair[close]] = True
+    return near
+
+
+def _equal_rows(rows: Array) -> tuple[Array, Array]:
+    """Bring equal rows together: an order `[M]` of all rows, and where in it each kind starts.
+
+    One sort of 64-bit keys; a collision of keys is found and undone.
+    """
+    multipliers = np.random.default_rng(1).integers(1, 2**62, size=rows.shape[1], dtype=np.int64)
+    key = (rows.astype(np.int64) * (2 * multipliers + 1)).sum(1)
+    order = np.argsort(key)
+    ordered, key = rows[order], key[order]
+    differs = (ordered[1:] != ordered[:-1]).any(1)
+    if (differs & (key[1:] == key[:-1])).any():
+        order = np.lexsort(rows.T)
+        ordered = rows[order]
+        differs = (ordered[1:] != ordered[:-1]).any(1)
+    return order, np.flatnonzero(np.concatenate([[True], differs]))
+
+
+def projected(points: Array) -> Array:
+    """Project onto three orthonormal directions: distances can only shrink, so no pair is lost."""
+    if points.shape[1] <= _TREE_DIMENSIONS:
+        return points
+    random = np.random.default_rng(2).normal(size=(points.shape[1], _TREE_DIMENSIONS))
+    return points @ np.linalg.qr(random)[0]
+
+
+def connected(left: Array, right: Array, size: int) -> Array:
+    """Number the parts `[size]` that links between numbered things connect."""
+    links = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(size, size))
+    return in_order(connected_components(links, directed=False)[1])
+
+
+def in_order(ids: Array) -> Array:
+    """Renumber ids below some modest bound from 0, in the order in which they first appear."""
+    first = np.full(int(ids.max()) + 1, -1, dtype=np.int64)
+    first[ids[::-1]] = np.arange(len(ids))[::-1]  # the last one written is the first to appear
+    used = np.flatnonzero(first >= 0)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[used[np.argsort(first[used])]] = np.arange(len(used))
+    return rank[ids]
