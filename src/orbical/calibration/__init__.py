@@ -35,9 +35,27 @@ from .cumulative import (
     ordered_esd,
 )
 from .gaussian import gaussian_crps, gaussian_nll
-from .generalised import gence, gence_fibre, gence_sq, gence_sq_fibre
+from .generalised import (
+    gence,
+    gence_fibre,
+    gence_floor,
+    gence_sq,
+    gence_sq_fibre,
+    gence_sq_floor,
+)
 from .inputs import classwise, normalised_entropy, probabilities, top_label
+from .intervals import (
+    Comparison,
+    Interval,
+    compare,
+    interval,
+    mean_interval,
+    oracle_bound,
+    regression_interval,
+)
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
+from .measures import Measure, measure_of
+from .orbit import along_orbit, pair_at, reliability_at
 from .regression import (
     Coverage,
     ence,
@@ -54,11 +72,15 @@ from .soft import ece_loss, s_avuc, sb_ece
 __all__ = [
     "Bleed",
     "BrierParts",
+    "Comparison",
     "Coverage",
     "CumulativeCurve",
+    "Interval",
+    "Measure",
     "Reliability",
     "accuracy",
     "aleatoric_bleed",
+    "along_orbit",
     "brier",
     "brier_parts",
     "classwise",
@@ -68,6 +90,7 @@ __all__ = [
     "classwise_mmce",
     "classwise_skce",
     "classwise_smooth_ece",
+    "compare",
     "cumulative_curve",
     "ece",
     "ece_loss",
@@ -79,23 +102,32 @@ __all__ = [
     "gaussian_nll",
     "gence",
     "gence_fibre",
+    "gence_floor",
     "gence_sq",
     "gence_sq_fibre",
+    "gence_sq_floor",
+    "interval",
     "ks",
     "mahalanobis_calibration",
+    "mean_interval",
+    "measure_of",
     "mmce",
     "mmce_squared",
     "mmce_weighted",
     "nll",
     "nll_optimal_bleed",
     "normalised_entropy",
+    "oracle_bound",
     "ordered_esd",
+    "pair_at",
     "per_class",
     "probabilities",
     "quantile_calibration",
     "regression_esd",
     "regression_esd_normalised",
+    "regression_interval",
     "reliability",
+    "reliability_at",
     "s_avuc",
     "sb_ece",
     "skce",
