@@ -19,7 +19,7 @@ from .probing import PROBE_SAMPLES, array_specs, input_fields, probe_model
 from .progress import progress_bar
 from .record import adopt, describe_scan
 from .samples import Samples
-from .sweep import Sweep
+from .sweep import Sweep, Unit
 from .tasks import TASKS, Task
 from .trees import Tree, leaves
 
@@ -101,8 +101,7 @@ def scan(
             specs = array_specs(sweep, samples, target, probes)
             store = stores.create(path, header, specs, group)
             stack.enter_context(stores.locked(store))
-            for chunk in range(store.done.shape[1]):  # at once, so that a part can be judged too
-                _write_truth(store, chunk, target, task)
+            _write_truth(store, target, task)
         _fill(store, sweep, samples, target, progress)
     return stores.Scan(store)
 
@@ -127,20 +126,17 @@ def _fill(
     )
     try:
         with progress_bar(total, skipped, elements * len(asked), progress) as advance:
+            waiting = None  # one unit is written while the next one is computed
             for chunk, left in pending:
                 rows = store.rows(chunk)
                 batch = samples.inputs(rows.start, rows.stop)
                 truth = None if target is None else target[rows]
-                summaries, defect = sweep.run(
-                    batch, truth, [names[m] for m in left], advance, rows.start
-                )
-                store.write("action_defect", chunk, _to_numpy(defect))
-                _write_truth(store, chunk, target, sweep.task)
-                _write_inputs(store, chunk, batch, sweep)
-                for model in left:
-                    for name, values in summaries[names[model]].items():
-                        store.write(name, chunk, _to_numpy(values), model)
-                    store.mark_done(model, chunk)
+                unit = sweep.run(batch, truth, [names[model] for model in left], advance)
+                if waiting is not None:
+                    _write(store, sweep, *waiting)
+                waiting = (chunk, dict(zip(left, unit.summaries, strict=True)), unit, batch, truth)
+            if waiting is not None:
+                _write(store, sweep, *waiting)
     except KeyboardInterrupt:
         share = store.done[asked].mean()
         again = (
@@ -149,6 +145,29 @@ def _fill(
             else ("run the same scan again to go on")
         )
         raise Interrupted(f"stopped at {share:.0%} of {store.name}; {again}") from None
+
+
+def _write(
+    store: Store,
+    sweep: Sweep,
+    chunk: int,
+    models: dict[int, str],
+    unit: Unit,
+    batch: Tree,
+    truth: Tensor | None,
+) -> None:
+    """Write the arrays of a chunk, then the flag of each model whose unit this completes."""
+    unit.wait(sweep.group, store.rows(chunk).start)
+    store.write("action_defect", chunk, _to_numpy(unit.defect))
+    if truth is not None:
+        store.write(sweep.task.truth_name, chunk, _to_numpy(truth))
+    if "inputs" in sweep.keep:
+        for name, leaf in input_fields(batch):
+            store.write(name, chunk, _to_numpy(leaf))
+    for model, model_name in models.items():
+        for name, values in unit.summaries[model_name].items():
+            store.write(name, chunk, _to_numpy(values), model)
+        store.mark_done(model, chunk)
 
 
 def _to_numpy(values: Tensor) -> np.ndarray:
@@ -206,12 +225,8 @@ def _choose_batch_size(batch_size: int | str, first: Tree, device: torch.device)
     return batch_size
 
 
-def _write_inputs(store: Store, chunk: int, batch: Tree, sweep: Sweep) -> None:
-    if "inputs" in sweep.keep:
-        for name, leaf in input_fields(batch):
-            store.write(name, chunk, _to_numpy(leaf))
-
-
-def _write_truth(store: Store, chunk: int, target: Tensor | None, task: Task) -> None:
+def _write_truth(store: Store, target: Tensor | None, task: Task) -> None:
+    """Write the whole truth at once, so that a part of a scan can be judged too."""
     if target is not None:
-        store.write(task.truth_name, chunk, _to_numpy(target[store.rows(chunk)]))
+        for chunk in range(store.done.shape[1]):
+            store.write(task.truth_name, chunk, _to_numpy(target[store.rows(chunk)]))

@@ -13,7 +13,7 @@ from torch import Tensor
 from .errors import InputError
 from .trees import Tree, leaves, tree_map
 
-_HASH_BYTES = 1 << 24
+_HASH_BYTES = 1 << 20
 
 
 class Samples:

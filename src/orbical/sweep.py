@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -40,21 +41,18 @@ class Sweep:
         target: Tensor | None,
         names: list[str],
         advance: Callable[[int], None] = lambda inputs: None,
-        first_sample: int = 0,
-    ) -> tuple[dict[str, dict[str, Tensor]], Tensor]:
-        """Answer the orbits of a batch: `{model: variables}`, and the action defect `[B, K]`."""
+    ) -> Unit:
+        """Answer the orbits of a batch; on an accelerator this returns while it still works."""
         batch = to_device(batch, self.device)
         target = None if target is None else target.to(self.device)
         while True:
             try:
                 outputs, raw, defect = self._outputs(batch, names, advance)
-                weights = torch.as_tensor(self.group.weights, device=self.device)
-                summaries = {}
-                for name in names:
-                    answers = outputs.pop(name)
-                    self._check_finite(name, answers, first_sample)
-                    summaries[name] = self._summary(answers, raw[name], target, weights)
-                return summaries, defect.transpose(0, 1)
+                broken = {name: _broken(outputs[name]) for name in names}
+                summaries = {
+                    name: self._summary(outputs.pop(name), raw[name], target) for name in names
+                }
+                return Unit.on_its_way(summaries, defect.transpose(0, 1), broken)
             except torch.OutOfMemoryError:
                 if self.batch_size == 1:
                     raise
@@ -67,17 +65,23 @@ class Sweep:
         return outputs[name]
 
     def _summary(
-        self, outputs: Tree, raw: Tensor | None, target: Tensor | None, weights: Tensor
+        self, outputs: Tree, raw: Tensor | None, target: Tensor | None
     ) -> dict[str, Tensor]:
         declared = self.task.variables(target is not None)
         summary = {
             key: value
-            for key, value in self.task.summarise(outputs, target, self.group, weights).items()
+            for key, value in self.task.summarise(
+                outputs, target, self.group, self._weights
+            ).items()
             if not declared[key].optional or key in self.keep
         }
         if raw is not None:
             summary["outputs"] = raw.transpose(0, 1)
         return summary
+
+    @cached_property
+    def _weights(self) -> Tensor:
+        return torch.as_tensor(self.group.weights, device=self.device)
 
     def _outputs(
         self, batch: Tree, names: list[str], advance: Callable[[int], None]
@@ -145,15 +149,51 @@ class Sweep:
             self._blocks[size] = [self.group[rows] for rows in _slices(len(self.group), size)]
         return self._blocks[size]
 
-    def _check_finite(self, name: str, outputs: Tree, first_sample: int) -> None:
-        for leaf in leaves(outputs):
-            finite = torch.isfinite(leaf)
-            if not bool(finite.all()):
-                element, sample = (int(i) for i in (~finite).nonzero()[0][:2])
+
+@dataclass
+class Unit:
+    """What models answered about one chunk: `{model: variables}` and the action defect `[B, K]`.
+
+    The arrays travel from the accelerator while the next chunk is being computed; `wait` is called
+    before they are read.
+    """
+
+    summaries: dict[str, dict[str, Tensor]]
+    defect: Tensor
+    broken: dict[str, Tensor]
+    landed: Any = None
+
+    @classmethod
+    def on_its_way(
+        cls, summaries: dict[str, dict[str, Tensor]], defect: Tensor, broken: dict[str, Tensor]
+    ) -> Unit:
+        """Start the journey of all arrays to the processor's memory."""
+        there = tree_map(
+            lambda leaf: leaf.to("cpu", non_blocking=True), (summaries, defect, broken)
+        )
+        landed = None
+        if defect.is_cuda:
+            landed = torch.cuda.Event()
+            landed.record()
+        return cls(there[0], there[1], there[2], landed)
+
+    def wait(self, group: Group, first_sample: int) -> None:
+        """Wait for the arrays, and refuse answers that are not numbers."""
+        if self.landed is not None:
+            self.landed.synchronize()
+        for name, broken in self.broken.items():
+            if bool(broken.any()):
+                element, sample = (int(place) for place in broken.nonzero()[0])
                 raise ModelError(
                     f"model {name!r}: NaN or infinite output for sample {first_sample + sample} "
-                    f"at {self.group.name(element)}"
+                    f"at {group.name(element)}"
                 )
+
+
+def _broken(outputs: Tree) -> Tensor:
+    """Mark the answers `[K, B]` that hold NaN or infinity."""
+    marks = [~torch.isfinite(leaf).flatten(2).all(-1) for leaf in leaves(outputs)]
+    return torch.stack(marks).any(0)
 
 
 def _slices(count: int, size: int) -> Iterator[slice]:

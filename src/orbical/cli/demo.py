@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+SHOWN_DIGITS = (4, 6, 9)
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -72,15 +74,19 @@ def draw(scan: Any, out: Path) -> list[Path]:
     response = scan.data["score"].sel(model="plain").values
     label = scan.data["label"].values
     spread = response.std(1)
-    chosen = [
-        int(np.flatnonzero(label == digit)[spread[label == digit].argmax()]) for digit in (4, 6, 9)
-    ]
+    images = scan.data["input"].values
+    embedding = reduce.embed(scan, model="plain")
+    beside = reduce.representatives(embedding, 8)
     made = {
         "aggregate": figures.aggregate(nero.aggregate(scan, by="label")),
-        "embedding": figures.embedding(reduce.embed(scan, model="plain"), nero.individual(scan)),
+        "embedding": figures.embedding(
+            embedding, nero.individual(scan, beside), image=images[beside]
+        ),
     }
-    for sample in chosen:
-        made[f"individual-{label[sample]}"] = figures.individual(
-            nero.individual(scan, sample), image=scan.data["input"][sample, 0].values
+    for digit in sorted({*SHOWN_DIGITS} & {*label.tolist()}):
+        among = np.flatnonzero(label == digit)
+        sample = int(among[spread[among].argmax()])  # the one whose answer changes most
+        made[f"individual-{digit}"] = figures.individual(
+            nero.individual(scan, sample), image=images[sample, 0]
         )
     return [figures.save(figure, out / f"{name}.png") for name, figure in made.items()]

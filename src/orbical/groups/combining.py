@@ -59,7 +59,7 @@ def product(a: Group, b: Group) -> Group:
 
 
 def _as_tiles(layout: Layout) -> Array:
-    return layout.index if layout.kind == "tiles" else layout.index.reshape(1, -1)
+    return layout.index if layout.index.ndim == 2 else layout.index.reshape(1, -1)
 
 
 def from_matrices(
