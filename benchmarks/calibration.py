@@ -138,7 +138,33 @@ def ece() -> Iterator[Row]:
         )
 
 
-ROWS = [esd, mmce, ece]
+def interval() -> Iterator[Row]:
+    """An interval of ECE, beside a loop over resamples with the fastest peer (50 of them timed)."""
+    from torchmetrics.functional.classification import binary_calibration_error
+
+    confidence, correct = pair(100_000)
+    resamples, timed = 1000, 50
+    peers: dict[str, Callable[[Tensor], Any]] = {
+        "torchmetrics": lambda pick: binary_calibration_error(
+            confidence[pick], correct[pick], n_bins=15, validate_args=False
+        )
+    }
+    if netcal := installed("netcal.metrics"):
+        arrays = confidence.numpy(), correct.numpy().astype(int)
+        peers["netcal"] = lambda pick: netcal.ECE(bins=15).measure(*(a[pick] for a in arrays))
+
+    def loop(peer: Callable[[Tensor], Any]) -> None:
+        for _ in range(timed):
+            peer(torch.randint(len(confidence), (len(confidence),)))
+
+    ours = seconds(lambda: calibration.interval("ece", confidence, correct, resamples=resamples))
+    loops = {name: seconds(lambda p=peer: loop(p), runs=1) for name, peer in peers.items()}
+    best = min(loops, key=loops.__getitem__)
+    theirs = loops[best] * resamples / timed
+    yield at_least("interval of ECE, 1,000 resamples, 1e5", ours, f"loop of {best}", theirs, 20)
+
+
+ROWS = [esd, mmce, ece, interval]
 
 if __name__ == "__main__":
     run(ROWS, __doc__)

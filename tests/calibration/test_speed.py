@@ -13,7 +13,7 @@ BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "calibration.py
 
 
 @pytest.mark.benchmark
-@pytest.mark.parametrize("row", ["esd", "mmce", "ece"])
+@pytest.mark.parametrize("row", ["esd", "mmce", "ece", "interval"])
 def test_targets_are_met(row, tmp_path):
     found = tmp_path / "rows.json"
     subprocess.run([sys.executable, str(BENCHMARK), row, "--json", str(found)], check=True)
