@@ -130,7 +130,7 @@ def interval(
     chosen = measure_of(measure, CLASSIFICATION, options)
     checked_level(level)
     checked_resamples(resamples)
-    confidence, correct = _binary_pair(confidence, correct)
+    confidence, correct = binary_pair(confidence, correct)
     value = chosen.value(confidence, correct).detach().double().cpu()
     generator = np.random.default_rng(seed)
     if chosen.index is None:
@@ -283,7 +283,7 @@ def compare(
     checked_resamples(resamples)
     if chosen.distance is None:
         raise InputError(f"measure: {chosen.name} is a mean; compare the terms of its samples")
-    pairs = [_binary_pair(*_one_pair(name, given)) for name, given in (("a", a), ("b", b))]
+    pairs = [binary_pair(*_one_pair(name, given)) for name, given in (("a", a), ("b", b))]
     sizes = [len(confidence) for confidence, _ in pairs]
     if sizes[0] != sizes[1]:
         raise InputError(f"b: {sizes[1]} samples given, a has {sizes[0]}; expected the same ones")
@@ -355,7 +355,8 @@ def _one_pair(name: str, given: Any) -> tuple[ArrayLike, ArrayLike]:
     return given[0], given[1]
 
 
-def _binary_pair(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
+def binary_pair(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
+    """Check a pair whose labels can be drawn: `correct` is boolean, or 0 and 1."""
     confidence, correct, _ = pair(confidence, correct)
     if correct.dtype != torch.bool:
         if bool(((correct != 0) & (correct != 1)).any()):

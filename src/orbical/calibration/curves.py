@@ -1,0 +1,114 @@
+"""The numbers of a smooth reliability diagram: accuracy by confidence, its band, the density."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from .cells import Cells, fine_index, tally
+from .inputs import ArrayLike, positive
+from .intervals import Interval, binary_pair, interval
+from .measures import checked_level, checked_resamples, tail_quantiles
+from .smooth import smooth_ece
+
+_NARROWEST = 0.02
+_IMAGES = (-2, 0, 2)
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve:
+    """Accuracy as a smooth function of confidence, on a grid of P confidences; float64.
+
+    Attributes:
+        place: `[P]`, the confidences, 0 to 1.
+        accuracy: `[P]`, the smoothed accuracy there.
+        low: `[P]`, lower end of its pointwise band.
+        high: `[P]`, upper end.
+        density: `[P]`, the smoothed density of confidences, of integral 1.
+        bandwidth: standard deviation of the smoothing Gaussian.
+        error: the smooth calibration error with its interval.
+    """
+
+    place: Tensor
+    accuracy: Tensor
+    low: Tensor
+    high: Tensor
+    density: Tensor
+    bandwidth: float
+    error: Interval
+
+
+def reliability_curve(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bandwidth: float | None = None,
+    points: int = 201,
+    level: float = 0.95,
+    resamples: int = 500,
+    seed: int = 0,
+) -> ReliabilityCurve:
+    """Return the numbers of a smooth reliability diagram (Blasiok and Nakkiran 2023).
+
+        accuracy(t) = sum_i K(z_i, t) correct_i / sum_i K(z_i, t)
+
+    with K the Gaussian reflected at 0 and 1. No bins: neither their number nor their edges shape
+    the picture. The band is the pointwise bootstrap of the curve.
+
+    Args:
+        confidence: `[N]` in [0, 1].
+        correct: `[N]` boolean, or 0 and 1.
+        bandwidth: of the Gaussian; by default that of `smooth_ece`, and at least 0.02.
+        points: number of places P.
+        level: of the band and of the error's interval.
+        resamples: number of draws.
+        seed: of the draws.
+
+    >>> confidence = np.linspace(0.5, 1.0, 400)
+    >>> correct = np.random.default_rng(0).random(400) < confidence
+    >>> curve = reliability_curve(confidence, correct, resamples=100)
+    >>> round(float(curve.density.mean()), 2), curve.accuracy.shape
+    (1.0, torch.Size([201]))
+    """
+    checked_level(level)
+    checked_resamples(resamples)
+    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
+        raise InputError(f"points: expected a whole number >= 2, got {points!r}")
+    z, y = binary_pair(confidence, correct)
+    if z.ndim != 1:
+        raise InputError(f"confidence: expected shape [N], got {tuple(z.shape)}")
+    if bandwidth is None:
+        bandwidth = max(float(smooth_ece(z, y)), _NARROWEST)
+    positive("bandwidth", bandwidth)
+    index, count = fine_index(z[None])
+    gathered = tally(z[None], y[None], index, count)
+    place = torch.linspace(0, 1, points, dtype=torch.float64)
+    kernel = _reflected_gaussian(gathered.place[0], place, bandwidth)
+    density, accuracy = _smoothed(gathered.observed(), kernel)
+    drawn = gathered.resampled(resamples, np.random.default_rng(seed))
+    low, _, high = tail_quantiles(_smoothed(drawn, kernel)[1], level)
+    error = interval("smooth_ece", z, y, level=level, resamples=resamples, seed=seed)
+    return ReliabilityCurve(
+        place, accuracy[0], low[0], high[0], density[0], float(bandwidth), error
+    )
+
+
+def _reflected_gaussian(places: Tensor, grid: Tensor, bandwidth: float) -> Tensor:
+    """Return `K(z, t)` of places `[G]` and grid `[P]`, with their mirror images at 0 and 1."""
+    images = [grid + shift for shift in _IMAGES] + [shift - grid for shift in _IMAGES]
+    return torch.stack(
+        [torch.exp(-((places[:, None] - at) / bandwidth).square() / 2) for at in images]
+    ).sum(0) / (bandwidth * (2 * torch.pi) ** 0.5)
+
+
+def _smoothed(cells: Cells, kernel: Tensor) -> tuple[Tensor, Tensor]:
+    """Return density and accuracy; where the density underflows accuracy is not known, NaN."""
+    weight = cells.count @ kernel
+    hits = (cells.residual + cells.count * cells.place) @ kernel
+    far = weight < 1e-12 * weight.amax(-1, keepdim=True)
+    accuracy = torch.where(far, torch.nan, hits / weight.clamp(min=1e-300)).clamp(0, 1)
+    return weight / cells.total, accuracy

@@ -1,0 +1,271 @@
+"""Figures of calibration: along the orbit, the reliability diagram, the cumulative plot.
+
+Each is drawn from finished numbers: an array of `orbical.calibration.along_orbit`, a
+`ReliabilityCurve`, a `CumulativeCurve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from .orbit import aggregate
+from .style import COLUMN, INK, PAGE, SOFT, figure, model_colours, styled
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from ..calibration.cumulative import CumulativeCurve
+    from ..calibration.curves import ReliabilityCurve
+    from ..calibration.intervals import Interval
+
+_PER_ROW = 3
+
+
+def error_along_orbit(
+    array: xr.DataArray, *, limits: tuple[float, float] | None = None, title: str = ""
+) -> Figure:
+    """Draw a calibration error along the orbit, with its interval where the array has one.
+
+    On a circle or a line the interval is a band around each curve, and dots mark the value that a
+    calibrated model would show. Layouts of colours get three plots: lower end, value, upper end.
+
+    Arguments:
+        array: `[model, element]` or `[model, by, element]`, from
+            `orbical.calibration.along_orbit`; with the coordinates `low`, `high` and `calibrated`
+            if it was asked for the interval.
+        limits: the range of values shown; otherwise from zero to the largest.
+        title: written above.
+
+    >>> import orbical as ob, xarray as xr
+    >>> group = ob.groups.rotations(12)
+    >>> values = xr.DataArray(
+    ...     np.full((1, 12), 0.1), dims=("model", "element"), coords={"model": ["plain"]},
+    ...     attrs={"layout": "circle", "layout_axes": {"angle": group.coords["angle"].tolist()}},
+    ... )
+    >>> len(error_along_orbit(values).axes[0].lines)
+    1
+    """
+    array = array.compute()
+    ends = {"low", "high", "calibrated"}
+    if not ends <= set(array.coords):
+        return aggregate(array, limits=limits, title=title)
+    bare = array.drop_vars(sorted(ends))
+    if limits is None:
+        largest = float(np.nanmax(array["high"].values))
+        limits = (min(0.0, float(np.nanmin(array["low"].values))), largest or 1.0)
+    if array.attrs.get("layout") not in ("circle", "line"):
+        return _three_surfaces(array, bare, limits, title)
+    fig = aggregate(bare, limits=limits, title=title)
+    _add_bands(fig, array)
+    return fig
+
+
+def _three_surfaces(
+    array: xr.DataArray, bare: xr.DataArray, limits: tuple[float, float], title: str
+) -> Figure:
+    import xarray as xr
+
+    if array.ndim > 2:
+        raise InputError(
+            f"array: dimensions {array.dims} given; with an interval, this layout is drawn for "
+            "(model, element)"
+        )
+    ends = {"lower end": bare.copy(data=array["low"]), "value": bare}
+    ends["upper end"] = bare.copy(data=array["high"])
+    dim = str(array.name or "error")
+    stacked = xr.concat(list(ends.values()), dim=xr.Variable(dim, list(ends)), coords="minimal")
+    stacked.attrs = array.attrs
+    return aggregate(stacked.transpose("model", dim, "element"), limits=limits, title=title)
+
+
+def _add_bands(fig: Figure, array: xr.DataArray) -> None:
+    """Add to each curve of a finished figure the band of its interval, and the calibrated value."""
+    by = [dim for dim in array.dims if dim not in ("model", "element")]
+    flat = array.transpose(*by, "model", "element")
+    panels = [
+        flat.isel({by[0]: place}) if by else flat for place in range(flat.sizes[by[0]] if by else 1)
+    ]
+    drawn = [axes for axes in fig.axes if len(axes.lines) >= array.sizes["model"]]
+    for axes, panel in zip(drawn, panels, strict=False):
+        curves = list(axes.lines)
+        for place in range(array.sizes["model"]):
+            one = panel.isel(model=place)
+            line = next((curve for curve in curves if _shows(curve, one.values)), None)
+            if line is None:  # nothing finished, nothing drawn
+                continue
+            curves.remove(line)
+            along, shown = (np.asarray(part, float) for part in line.get_data())
+            order = _order_of(shown, one.values)
+            low, high = one["low"].values[order], one["high"].values[order]
+            colour = line.get_color()
+            axes.fill_between(along, low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.plot(along, one["calibrated"].values[order], ":", color=colour, linewidth=0.9)
+    fig.supxlabel("band: interval of the error; dotted: a calibrated model", fontsize=7, color=SOFT)
+
+
+def _shows(curve: Line2D, values: np.ndarray) -> bool:
+    """Whether a line is the curve of these values, and not a grid line or a mark."""
+    shown = np.asarray(curve.get_ydata(), float)
+    finite = shown[np.isfinite(shown)]
+    return len(shown) >= len(values) and finite.size > 0 and bool(np.isin(finite, values).all())
+
+
+def _order_of(shown: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Find which element each point of a curve shows; a closed curve repeats its first."""
+    size = len(values)
+    straight = np.arange(len(shown)) % size
+    if np.array_equal(shown, values[straight], equal_nan=True):
+        return straight
+    order = np.argsort(values, kind="stable")
+    return order[np.clip(np.searchsorted(values, shown, sorter=order), 0, size - 1)]
+
+
+def reliability_diagram(
+    curves: ReliabilityCurve | Mapping[str, ReliabilityCurve], *, title: str = ""
+) -> Figure:
+    """Draw accuracy against confidence, with its band, the density, and the error in numbers.
+
+    The curve is as thick as samples are dense, so that what few samples say looks thin; the
+    density itself stands along the bottom. The smooth calibration error, its interval and the
+    value of a calibrated model are printed on the figure.
+
+    Arguments:
+        curves: of one model, or of several by name; from `orbical.calibration.reliability_curve`.
+        title: written above.
+
+    >>> from orbical.calibration.curves import reliability_curve
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(0.5, 1, 300)
+    >>> curve = reliability_curve(confidence, rng.random(300) < confidence, resamples=50)
+    >>> fig = reliability_diagram(curve)
+    >>> fig.axes[0].get_xlabel()
+    'confidence'
+    """
+    named = _named(curves)
+    colours = model_colours(named)
+    with styled():
+        fig, places = _grid(len(named), title)
+        for axes, (name, curve) in zip(places, named.items(), strict=False):
+            _draw_reliability(axes, curve, colours[name])
+            axes.set_title(name)
+    return fig
+
+
+def _draw_reliability(axes: Axes, curve: ReliabilityCurve, colour: str) -> None:
+    from matplotlib.collections import LineCollection
+
+    place, accuracy, density = (
+        part.numpy() for part in (curve.place, curve.accuracy, curve.density)
+    )
+    share = density / density.max()
+    seen = share > 1e-3  # beyond, the curve says nothing about any sample
+    axes.plot([0, 1], [0, 1], "--", color=SOFT, linewidth=0.8)
+    axes.fill_between(place, 0, 0.16 * share, color=SOFT, alpha=0.25, linewidth=0)
+    low, high = (np.where(seen, part.numpy(), np.nan) for part in (curve.low, curve.high))
+    axes.fill_between(place, low, high, color=colour, alpha=0.22, linewidth=0)
+    points = np.stack([place, accuracy], axis=-1)[seen]
+    widths = 0.7 + 3.3 * np.sqrt(share[seen])
+    axes.add_collection(
+        LineCollection(
+            list(np.stack([points[:-1], points[1:]], axis=1)),
+            linewidths=list(widths[:-1]),
+            colors=colour,
+            capstyle="round",
+        )
+    )
+    axes.text(
+        0.03,
+        0.97,
+        _in_words("smooth ECE", curve.error),
+        transform=axes.transAxes,
+        va="top",
+        fontsize=7,
+        linespacing=1.4,
+        bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5},
+    )
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="accuracy", aspect="equal")
+    axes.grid(True)
+
+
+def _in_words(name: str, found: Interval) -> str:
+    return (
+        f"{name} {float(found.value):.3f}\n"
+        f"{found.level:.0%} [{float(found.low):.3f}, {float(found.high):.3f}]\n"
+        f"if calibrated {float(found.calibrated):.3f}"
+    )
+
+
+def cumulative_plot(
+    curves: CumulativeCurve | Mapping[str, CumulativeCurve], *, title: str = ""
+) -> Figure:
+    """Draw cumulative accuracy and confidence against the quantile of confidence.
+
+    A calibrated model's curves coincide. The area between them shows where confidence runs ahead
+    of accuracy; the largest gap is the KS error, and ESD is the mean of its square.
+
+    Arguments:
+        curves: of one model, or of several by name; from `orbical.calibration.cumulative_curve`.
+        title: written above.
+
+    >>> from orbical.calibration import cumulative_curve
+    >>> fig = cumulative_plot(cumulative_curve([0.6, 0.8, 0.9], [True, False, True]))
+    >>> fig.axes[0].get_xlabel()
+    'quantile of confidence'
+
+    Paper: Yoon et al., ESD: Expected Squared Difference, figure 4.
+    """
+    named = _named(curves)
+    colours = model_colours(named)
+    with styled():
+        fig, places = _grid(len(named), title)
+        for axes, (name, curve) in zip(places, named.items(), strict=False):
+            _draw_cumulative(axes, curve, colours[name])
+            axes.set_title(name)
+    return fig
+
+
+def _draw_cumulative(axes: Axes, curve: CumulativeCurve, colour: str) -> None:
+    quantile, accuracy, confidence = (
+        np.concatenate([[0.0], part.numpy()])
+        for part in (curve.quantile, curve.accuracy, curve.confidence)
+    )
+    gap = accuracy - confidence
+    at = int(np.abs(gap).argmax())
+    axes.fill_between(quantile, accuracy, confidence, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(quantile, confidence, "--", color=INK, linewidth=1.1, label="confidence")
+    axes.plot(quantile, accuracy, color=colour, label="accuracy")
+    axes.plot([quantile[at]] * 2, [accuracy[at], confidence[at]], color=INK, linewidth=1.1)
+    side = "over-confident" if gap[at] < 0 else "under-confident"
+    words = "calibrated" if gap[at] == 0 else f"KS {abs(gap[at]):.3f}, {side}"
+    axes.text(0.97, 0.03, words, transform=axes.transAxes, ha="right", va="bottom", fontsize=7)
+    axes.set(xlim=(0, 1), xlabel="quantile of confidence", ylabel="cumulative share of samples")
+    axes.set_ylim(0, None)
+    axes.grid(True)
+    axes.legend(loc="upper left", title=None)
+
+
+def _named(curves: Any) -> dict[str, Any]:
+    named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
+    if not named:
+        raise InputError("curves: none given, at least one expected")
+    return named
+
+
+def _grid(count: int, title: str) -> tuple[Figure, list[Axes]]:
+    columns = min(count, _PER_ROW)
+    rows = -(-count // columns)
+    width = COLUMN if columns == 1 else PAGE
+    fig = figure(width, rows * (width / columns) * 1.02 + (0.3 if title else 0.0))
+    places = fig.subplots(rows, columns, squeeze=False).reshape(-1)
+    for axes in places[count:]:
+        axes.set_visible(False)
+    if title:
+        fig.suptitle(title)
+    return fig, list(places[:count])
