@@ -299,11 +299,12 @@ def top_label(
     dtype = rows.dtype if name == "probs" else working_float(rows[:0]).dtype
     confidence = torch.empty(len(rows), dtype=dtype, device=rows.device)
     correct = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
+    spare = working_float(rows[:0]).new_empty(max(1, _BLOCK // 8 // rows.shape[-1]), rows.shape[-1])
     for block in _row_blocks(rows):
         part = working_float(rows[block]).contiguous()
         if whole:
             _check_block(name, part, tolerance(rows.dtype))
-        confidence[block], correct[block] = _top_of_block(name, part, truth[block])
+        confidence[block], correct[block] = _top_of_block(name, part, truth[block], spare)
     _check_unit_interval(name, confidence)
     return confidence.reshape(labels.shape), correct.reshape(labels.shape)
 
@@ -316,7 +317,8 @@ def _largest(name: str, rows: Tensor) -> Tensor:
     return rows.view(integer).amax(-1).view(rows.dtype)
 
 
-def _top_of_block(name: str, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def _top_of_block(name: str, rows: Tensor, labels: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the pair of some rows; `spare` is room for a few of them, to be overwritten."""
     confidence = largest = _largest(name, rows)
     if name == "logits":
         confidence = (rows - largest[:, None]).exp_().sum(-1).reciprocal_()
@@ -324,8 +326,8 @@ def _top_of_block(name: str, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tens
     # another class shares the maximum, and then neither can hold much more than half of the mass.
     correct = rows.gather(-1, labels[:, None])[:, 0] == largest
     doubtful = (correct & (confidence < 0.51)).nonzero()[:, 0]
-    for some in doubtful.split(max(1, _BLOCK // 8 // rows.shape[-1])):
-        others = rows.index_select(0, some)
+    for some in doubtful.split(len(spare)):
+        others = torch.index_select(rows, 0, some, out=spare[: len(some)])
         others.scatter_(-1, labels[some, None], 0.0 if name == "probs" else -math.inf)
         tied = some[_largest(name, others) == largest.index_select(0, some)]
         if len(tied):
