@@ -44,7 +44,7 @@ class Sweep:
     ) -> Unit:
         """Answer the orbits of a batch; on an accelerator this returns while it still works."""
         batch = to_device(batch, self.device)
-        target = None if target is None else target.to(self.device)
+        target = None if target is None else to_device(target, self.device)
         while True:
             try:
                 outputs, raw, defect = self._outputs(batch, names, advance)

@@ -54,5 +54,10 @@ def split_leading(tree: Tree, first: int, second: int) -> Tree:
 
 
 def to_device(tree: Tree, device: torch.device | str) -> Tree:
-    """Move every tensor to a device."""
-    return tree_map(lambda leaf: leaf.to(device, non_blocking=True), tree)
+    """Move every tensor to a device, without waiting for what the device is doing."""
+
+    def move(leaf: torch.Tensor) -> torch.Tensor:
+        travels = torch.device(device).type == "cuda" and leaf.device.type == "cpu"
+        return (leaf.pin_memory() if travels else leaf).to(device, non_blocking=True)
+
+    return tree_map(move, tree)

@@ -30,3 +30,6 @@ def test_each_place_gets_the_value_at_the_end_or_start_of_its_run(ways, shape, l
     runs = ways(ordered)
     assert torch.equal(runs.at_last(values.clone()), last)
     assert torch.equal(runs.at_first(values.clone()), first)
+    index = torch.arange(shape[-1], dtype=torch.float64).expand(shape)
+    starts = torch.where(values == first, index, torch.nan).nan_to_num(-1).cummax(-1).values
+    assert torch.equal(runs.starts(values), starts)

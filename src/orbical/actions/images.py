@@ -7,6 +7,7 @@ defect says what the resampling costs.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,7 @@ from .base import Action, matrices, relative_loss
 
 INTERPOLATIONS = ("bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
+_CUDA_STACKS = 16
 _KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
 _FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
 
@@ -67,6 +69,10 @@ class Images(Action):
         count, height, width = len(elements), *x.shape[-2:]
         grid = self._grid(elements, x, size)
         planes = x.reshape(x.shape[0], -1, height, width).expand(count, -1, -1, -1)
+        if x.is_cuda and len(x) == count > 1:  # an accelerator is fed by many short stacks
+            stacks = math.gcd(planes.shape[1], _CUDA_STACKS)
+            planes = planes.reshape(count * stacks, -1, height, width)
+            grid = grid.repeat_interleave(stacks, 0)
         moved = F.grid_sample(
             planes,
             grid,

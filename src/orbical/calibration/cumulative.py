@@ -18,9 +18,10 @@ from .inputs import ArrayLike, pair, positive
 
 
 def _slope_in_order(d: Tensor, ties: sorting.Ties) -> Tensor:
-    """Return the gradient of ESD by the differences `d`, both in the order of confidence.
+    """Return the gradient of ESD by the differences `d`, both in the order of confidence, unscaled.
 
     A linear and self-adjoint map of d, so that ESD, a quadratic form, is half of <d, gradient>.
+    Multiplied by `_scale(N)` it is the gradient.
     """
     size = d.shape[-1]
     below = ties.at_last(d.cumsum(-1))  # sum of d over all samples with z <= z_i, i included
@@ -28,10 +29,13 @@ def _slope_in_order(d: Tensor, ties: sorting.Ties) -> Tensor:
     running = others.cumsum(-1)
     total = running[..., -1:].clone()
     before = ties.at_first(running.sub_(others))  # of S_i over z_i < z_j
-    reach = torch.arange(size - 2, -2, -1, dtype=d.dtype, device=d.device).repeat(*d.shape[:-1], 1)
-    reach = ties.at_first(reach.view(d.shape))  # samples with z_i >= z_j, less 2
-    slope = reach.mul_(d).add_(before).add_(below).neg_().add_(total)
-    return slope.mul_(2.0 / (size * (size - 1) * (size - 2)))
+    reach = ties.starts(d).sub_(size - 2)  # samples with z_i >= z_j, less 2, negative
+    slope = before.add_(below).addcmul_(reach, d, value=-1)
+    return torch.sub(total, slope, out=slope)
+
+
+def _scale(size: int) -> float:
+    return 2.0 / (size * (size - 1) * (size - 2))
 
 
 class _Slope(torch.autograd.Function):
@@ -41,7 +45,8 @@ class _Slope(torch.autograd.Function):
     def forward(difference: Tensor, order_by: Tensor) -> Tensor:
         ordered, order = sorting.ascending(order_by)
         d = sorting.take(difference, order)
-        return sorting.put_back(_slope_in_order(d, sorting.ties(ordered)), order)
+        slope = _slope_in_order(d, sorting.ties(ordered)).mul_(_scale(d.shape[-1]))
+        return sorting.put_back(slope, order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -65,8 +70,10 @@ class _ESD(torch.autograd.Function):
         ordered, order = sorting.ascending(confidence)
         d = sorting.take(correct, order).double().sub_(ordered)
         slope = _slope_in_order(d, sorting.ties(ordered))
-        value = torch.linalg.vecdot(d, slope) / 2
-        return value, sorting.put_back(slope.neg_().to(ordered.dtype), order)
+        scale = _scale(d.shape[-1])
+        value = torch.linalg.vecdot(d, slope) * (scale / 2)
+        gradient = torch.mul(slope, -scale, out=torch.empty_like(ordered))
+        return value, sorting.put_back(gradient, order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:

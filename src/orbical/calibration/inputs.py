@@ -52,7 +52,7 @@ def as_floating(name: str, values: ArrayLike) -> Tensor:
 
 
 def _check_unit_interval(name: str, tensor: Tensor) -> None:
-    low, high = (bound.item() for bound in tensor.detach().aminmax())
+    low, high = torch.stack(tensor.detach().aminmax()).tolist()  # one wait for an accelerator
     if low != low or high != high:  # NaN is the only value that differs from itself
         raise InputError(f"{name}: contains NaN; expected values in [0, 1]")
     if low < 0 or high > 1 + tolerance(tensor.dtype):

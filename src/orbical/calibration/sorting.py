@@ -98,6 +98,10 @@ class Ties(ABC):
     def at_first(self, values: Tensor) -> Tensor:
         """Give each place the value at the first place of its run; may overwrite `values`."""
 
+    @abstractmethod
+    def starts(self, like: Tensor) -> Tensor:
+        """Give the index along the last axis at which each place's run starts, shaped `like`."""
+
 
 def ties(ordered: Tensor) -> Ties:
     """Find the runs of equal values in a sorted array `[..., N]`, in the way that suits its device.
@@ -139,26 +143,36 @@ class _TiedPlaces(Ties):
             flat[self._before + 1] = flat.index_select(0, self._first)
         return values
 
+    def starts(self, like: Tensor) -> Tensor:
+        """Count, and overwrite the tied places."""
+        count = torch.arange(like.shape[-1], dtype=like.dtype).repeat(*like.shape[:-1], 1)
+        return self.at_first(count.view(like.shape))
+
 
 class _AllPlaces(Ties):
-    """Keeps each place's run: the same work whether ties are few or many, and one wait."""
+    """Keeps where each place's run starts and ends: the same work for few ties and many."""
 
     def __init__(self, ordered: Tensor) -> None:
         ends = ends_of_ties(ordered).view(-1)
-        self._last = ends.nonzero()[:, 0]
-        self._first = torch.nn.functional.pad(self._last[:-1] + 1, (1, 0))
-        self._run = ends.cumsum(0, dtype=torch.int32) - ends.int()
+        last = ends.nonzero()[:, 0].int()
+        run = ends.cumsum(0, dtype=torch.int32).sub_(ends.int())
+        self._tied = len(last) < len(run)
+        self._last = last.index_select(0, run)
+        self._first = torch.nn.functional.pad(last[:-1] + 1, (1, 0)).index_select(0, run)
 
     def at_last(self, values: Tensor) -> Tensor:
         """Gather from the ends of the runs."""
-        return self._spread(values, self._last)
+        return self._from(self._last, values)
 
     def at_first(self, values: Tensor) -> Tensor:
         """Gather from the starts of the runs."""
-        return self._spread(values, self._first)
+        return self._from(self._first, values)
 
-    def _spread(self, values: Tensor, places: Tensor) -> Tensor:
-        if len(places) == len(self._run):  # no ties at all
+    def starts(self, like: Tensor) -> Tensor:
+        """Turn places in all rows into places in their own."""
+        return self._first.remainder(like.shape[-1]).to(like.dtype).view(like.shape)
+
+    def _from(self, places: Tensor, values: Tensor) -> Tensor:
+        if not self._tied:
             return values
-        of_runs = values.view(-1).index_select(0, places)
-        return of_runs.index_select(0, self._run).view(values.shape)
+        return values.view(-1).index_select(0, places).view(values.shape)
