@@ -1,0 +1,167 @@
+"""All measures of a model's outputs at once, each with its interval and calibrated value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .gaussian import vector_target
+from .inputs import (
+    ArrayLike,
+    classwise,
+    log_probabilities,
+    probabilities,
+    top_label,
+    true_labels,
+)
+from .intervals import Interval, interval, mean_interval, regression_interval
+from .scores import brier_terms
+
+PAIR_MEASURES = ("ece", "ece_mass", "smooth_ece", "ks", "esd", "mmce", "skce")
+"""The measures of a pair `(confidence, correct)` that a table lists."""
+
+_BINNED = ("ence", "uce")
+_ONE_TARGET = ("ence", "uce", "quantile_calibration", "gaussian_crps")
+_ANY_TARGET = (
+    "gaussian_nll",
+    "mahalanobis_calibration",
+    "gence",
+    "gence_sq",
+    "regression_esd_normalised",
+)
+
+
+def pair_table(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Interval]:
+    """Return accuracy and every measure of a pair, each with its interval.
+
+    >>> found = pair_table([0.9, 0.8, 0.7, 0.6], [True, True, False, True], resamples=50)
+    >>> list(found)
+    ['accuracy', 'ece', 'ece_mass', 'smooth_ece', 'ks', 'esd', 'mmce', 'skce']
+    """
+    z = torch.as_tensor(confidence).detach()
+    hit = torch.as_tensor(correct).double()
+    draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    table = {"accuracy": mean_interval(hit, z, z * (1 - z), level)}
+    for name in PAIR_MEASURES:
+        options: dict[str, Any] = {"bins": bins} if name.startswith("ece") else {}
+        if name == "ece_mass":
+            options["binning"] = "mass"
+        table[name] = interval(name.removesuffix("_mass"), z, correct, **draws, **options)
+    return table
+
+
+def classification_table(
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Interval]:
+    """Return scores and calibration measures of a classifier's outputs, with intervals.
+
+    The calibrated value of a score is its mean if labels were drawn from the probabilities. The
+    class-wise ECE has the mean of the classes' intervals, which is no narrower than its own.
+
+    Args:
+        probs: probabilities `[N, C]`; or
+        logits: scores `[N, C]`. Give one of both.
+        labels: class indices `[N]`.
+        bins: of the binned measures.
+        level: nominal coverage.
+        resamples: number of draws.
+        seed: of the draws.
+
+    >>> found = classification_table(probs=[[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]], labels=[0, 0, 1],
+    ...                              resamples=50)
+    >>> round(float(found["nll"].value), 4)
+    0.4987
+    """
+    outputs = {"probs": probs, "logits": logits}
+    confidence, correct = top_label(**outputs, labels=labels)
+    table = pair_table(confidence, correct, bins=bins, level=level, resamples=resamples, seed=seed)
+    log_p = log_probabilities(**outputs).detach().double()
+    p = probabilities(**outputs).detach().double()
+    truth = true_labels(labels, p)
+    terms = -log_p.gather(-1, truth[:, None])[:, 0]
+    scores = {
+        "accuracy": table.pop("accuracy"),
+        "nll": mean_interval(terms, *_moments(p, -log_p), level),
+        "brier": mean_interval(
+            brier_terms(p, truth), *_moments(p, p.square().sum(-1, keepdim=True) - 2 * p + 1), level
+        ),
+    }
+    by_class = interval(
+        "ece",
+        *classwise(**outputs, labels=labels),
+        bins=bins,
+        level=level,
+        resamples=max(20, resamples // 5),
+        seed=seed,
+    )
+    return {**scores, **table, "classwise_ece": _mean_of_classes(by_class)}
+
+
+def _moments(p: Tensor, terms: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and variance of each sample's term if its label is drawn from `p [N, C]`."""
+    finite = torch.where(p > 0, terms, 0.0)
+    mean = (p * finite).sum(-1)
+    return mean, (p * finite.square()).sum(-1) - mean.square()
+
+
+def _mean_of_classes(found: Interval) -> Interval:
+    values = {name: part.mean(-1) for name, part in vars(found).items() if torch.is_tensor(part)}
+    return Interval(**values, level=found.level, method="mean of the classes' intervals")
+
+
+def regression_table(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Interval]:
+    """Return scores and calibration measures of Gaussian predictions, with intervals.
+
+    Measures of one target (ENCE, UCE, quantiles, CRPS) are left out for vectors.
+
+    Args:
+        mean: `[N]` or `[N, d]`.
+        variance: as the mean, `[N, 1]`, or a full covariance `[N, d, d]`.
+        target: as the mean.
+        bins: of the binned measures.
+        level: nominal coverage.
+        resamples: number of draws.
+        seed: of the draws.
+
+    >>> found = regression_table([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, -1.0, 0.5], resamples=50)
+    >>> round(float(found["gaussian_nll"].value), 4)
+    1.2939
+    """
+    error, _, _ = vector_target(mean, variance, target)
+    one = torch.as_tensor(mean).ndim == 1
+    names = [*_ANY_TARGET[:1], *(_ONE_TARGET if one else ()), *_ANY_TARGET[1:]]
+    if error.shape[-2] < 3:
+        names.remove("regression_esd_normalised")
+    draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    return {
+        name: regression_interval(
+            name, mean, variance, target, **draws, **({"bins": bins} if name in _BINNED else {})
+        )
+        for name in names
+    }

@@ -1,0 +1,466 @@
+"""`orbical calibration`: every measure of saved outputs, or of a scan, with intervals."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ..calibration.intervals import Interval
+
+_COMPARED = ("ece", "ks", "esd", "mmce")
+_NAMES = {
+    "accuracy": "accuracy",
+    "nll": "NLL",
+    "brier": "Brier",
+    "ece": "ECE",
+    "ece_mass": "ECE, equal mass",
+    "smooth_ece": "smooth ECE",
+    "ks": "KS",
+    "esd": "ESD",
+    "mmce": "MMCE",
+    "skce": "SKCE",
+    "classwise_ece": "class-wise ECE",
+    "gaussian_nll": "NLL",
+    "gaussian_crps": "CRPS",
+    "ence": "ENCE",
+    "uce": "UCE",
+    "quantile_calibration": "quantile calibration",
+    "mahalanobis_calibration": "Mahalanobis calibration",
+    "gence": "GENCE",
+    "gence_sq": "GENCE, squared",
+    "regression_esd_normalised": "regression ESD, normalised",
+}
+_FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("calibration")(calibration)
+
+
+def calibration(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Saved outputs, .npz with logits or probs, and labels; or mean, variance and "
+            "target. Several are compared in pairs. Or one stored scan, such as run.zarr."
+        ),
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="name=pattern: files that are seeds of one method, such as esd='esd-*.npz'. "
+            "Gives mean and standard deviation over them."
+        ),
+    ] = None,
+    bins: Annotated[int, typer.Option(help="Bins of the binned measures.")] = 15,
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option(help="Draws for each interval.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    figure: Annotated[
+        Path | None, typer.Option(help="Write a reliability figure here: .png, .pdf or .svg.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the numbers as CSV.")] = False,
+    as_latex: Annotated[bool, typer.Option("--latex", help="Print a table for LaTeX.")] = False,
+) -> None:
+    """Tell how far a model's confidence can be trusted, from its saved outputs or a scan."""
+    from ..errors import InputError
+
+    settings: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
+    if sum((as_json, as_csv, as_latex)) > 1:
+        raise InputError("--json, --csv, --latex: expected one of them at most")
+    format_ = "json" if as_json else "csv" if as_csv else "latex" if as_latex else "text"
+    given = list(files or [])
+    if group:
+        if given:
+            raise InputError(f"files: {given[0]} given beside --group; name it by a group")
+        if figure is not None:
+            raise InputError("--figure: not drawn of groups; give the files themselves")
+        _show_groups({name: _tables(paths, settings) for name, paths in _groups(group)}, format_)
+        return
+    if not given:
+        raise InputError("files: none given; expected outputs.npz, run.zarr or --group name=glob")
+    if any(path.is_dir() for path in given):
+        if len(given) > 1:
+            raise InputError("files: a stored scan is looked at alone; several paths given")
+        _scan(given[0], settings, figure, format_)
+        return
+    outputs = _named_outputs(given)
+    tables = {name: _table(one, settings) for name, one in outputs.items()}
+    comparisons = _comparisons(outputs, settings)
+    if figure is not None:
+        _draw(outputs, figure, settings)
+    _show(tables, comparisons, format_, level)
+
+
+def read_outputs(path: Path) -> dict[str, Any]:
+    """Read saved outputs; the names of the arrays say what they are, `logits` first."""
+    import numpy as np
+
+    from ..errors import InputError
+
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: cannot be read as .npz ({error})") from error
+    for names in (("logits", "labels"), ("probs", "labels"), ("mean", "variance", "target")):
+        if set(names) <= arrays.keys():
+            return {name: arrays[name] for name in names}
+    raise InputError(
+        f"{path}: holds {', '.join(sorted(arrays)) or 'nothing'}; expected logits or probs, and "
+        "labels; or mean, variance and target"
+    )
+
+
+def _named_outputs(paths: list[Path]) -> dict[str, dict[str, Any]]:
+    names = [path.stem for path in paths]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in paths]
+    return {name: read_outputs(path) for name, path in zip(names, paths, strict=True)}
+
+
+def _groups(given: list[str]) -> list[tuple[str, list[Path]]]:
+    from ..errors import InputError
+
+    found = []
+    for text in given:
+        name, equals, pattern = text.partition("=")
+        if not equals or not name or not pattern:
+            raise InputError(f"--group: {text!r} given, expected name=pattern")
+        base = Path(pattern)
+        root = Path(base.anchor) if base.is_absolute() else Path()
+        paths = sorted(root.glob(str(base.relative_to(root)) if base.is_absolute() else pattern))
+        if not paths:
+            raise InputError(f"--group: no file matches {pattern!r}")
+        found.append((name, paths))
+    return found
+
+
+def _tables(paths: list[Path], settings: dict[str, Any]) -> list[dict[str, Interval]]:
+    return [_table(read_outputs(path), {**settings, "resamples": 20}) for path in paths]
+
+
+def _table(outputs: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Interval]:
+    from ..calibration.table import classification_table, regression_table
+
+    if "mean" in outputs:
+        return regression_table(**outputs, **settings)
+    return classification_table(**outputs, **settings)
+
+
+def _pair(outputs: Mapping[str, Any]) -> tuple[Any, Any]:
+    from ..calibration import top_label
+
+    return top_label(**outputs)
+
+
+def _comparisons(
+    outputs: dict[str, dict[str, Any]], settings: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Compare every two classifiers on the same samples."""
+    import numpy as np
+
+    from ..calibration.intervals import compare
+
+    rows = []
+    for (a, one), (b, other) in itertools.combinations(outputs.items(), 2):
+        if not ("labels" in one and "labels" in other):
+            continue
+        if not np.array_equal(one["labels"], other["labels"]):
+            continue  # other samples: nothing is paired
+        for name in _COMPARED:
+            options = {"bins": settings["bins"]} if name == "ece" else {}
+            draws = {key: settings[key] for key in ("level", "resamples", "seed")}
+            found = compare(name, _pair(one), _pair(other), **draws, **options)
+            numbers = {key: float(part) for key, part in vars(found).items() if key != "level"}
+            rows.append({"a": a, "b": b, "measure": name, **numbers})
+    return rows
+
+
+def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, Any]) -> None:
+    from ..calibration.curves import reliability_curve
+    from ..errors import InputError
+    from ..figures import save
+    from ..figures.calibration import reliability_diagram
+
+    classifiers = {name: one for name, one in outputs.items() if "labels" in one}
+    if not classifiers:
+        raise InputError("--figure: the reliability diagram is for classifiers' outputs")
+    draws = {key: settings[key] for key in ("level", "resamples", "seed")}
+    curves = {name: reliability_curve(*_pair(one), **draws) for name, one in classifiers.items()}
+    save(reliability_diagram(curves), path)
+
+
+def numbers(table: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
+    """Turn a table of intervals into plain numbers."""
+    return {
+        name: {field: float(getattr(found, field)) for field in _FIELDS}
+        for name, found in table.items()
+    }
+
+
+def _show(
+    tables: dict[str, dict[str, Interval]],
+    comparisons: list[dict[str, Any]],
+    format_: str,
+    level: float,
+) -> None:
+    plain = {name: numbers(table) for name, table in tables.items()}
+    if format_ == "json":
+        answer = {"level": level, "outputs": plain, "comparisons": comparisons}
+        typer.echo(json.dumps(answer, indent=2))
+    elif format_ == "csv":
+        rows = [
+            {"outputs": name, "measure": measure, **values}
+            for name, table in plain.items()
+            for measure, values in table.items()
+        ]
+        _print_csv(rows)
+    elif format_ == "latex":
+        cells = {
+            name: {key: f"${_short(part['value'])}$" for key, part in table.items()}
+            for name, table in plain.items()
+        }
+        typer.echo(latex_table(cells, "outputs"))
+    else:
+        _print_tables(plain, comparisons, level)
+
+
+def _print_csv(rows: list[dict[str, Any]]) -> None:
+    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _short(value: float) -> str:
+    if value == 0:
+        return "0"
+    return f"{value:.4f}" if abs(value) >= 1e-3 else f"{value:.1e}"
+
+
+def _range(low: float, high: float) -> str:
+    return f"[{_short(low)}, {_short(high)}]"
+
+
+def _print_tables(
+    plain: dict[str, dict[str, dict[str, float]]], comparisons: list[dict[str, Any]], level: float
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for name, table in plain.items():
+        shown = Table(title=name, title_justify="left", caption_justify="left")
+        shown.caption = (
+            "if calibrated: the mean of the measure for a model whose confidence is right"
+        )
+        for title in ("measure", "value", f"{level:.0%} interval", "if calibrated", "its range"):
+            shown.add_column(title, justify="left" if title == "measure" else "right")
+        for measure, row in table.items():
+            beyond = row["value"] > row["calibrated_high"] and measure != "accuracy"
+            value = _short(row["value"])
+            shown.add_row(
+                _NAMES.get(measure, measure),
+                f"[bold]{value}[/]" if beyond else value,
+                _range(row["low"], row["high"]),
+                _short(row["calibrated"]),
+                _range(row["calibrated_low"], row["calibrated_high"]),
+            )
+        console.print(shown)
+    if comparisons:
+        console.print(_comparison_table(comparisons, level))
+
+
+def _comparison_table(comparisons: list[dict[str, Any]], level: float) -> Any:
+    from rich.table import Table
+
+    shown = Table(title="Differences on the same samples", title_justify="left")
+    for title in ("a", "b", "measure", "a - b", f"{level:.0%} interval", "p"):
+        left = title in ("a", "b", "measure")
+        shown.add_column(title, justify="left" if left else "right")
+    for row in comparisons:
+        apart = row["low"] > 0 or row["high"] < 0
+        difference = _short(row["difference"])
+        shown.add_row(
+            row["a"],
+            row["b"],
+            _NAMES[row["measure"]],
+            f"[bold]{difference}[/]" if apart else difference,
+            _range(row["low"], row["high"]),
+            f"{row['p_value']:.3f}" if row["p_value"] >= 5e-4 else "< 0.001",
+        )
+    return shown
+
+
+def over_seeds(tables: list[dict[str, Interval]]) -> dict[str, tuple[float, float | None]]:
+    """Return each measure's mean and standard deviation over seeds; none of a single seed."""
+    import statistics
+
+    found = {}
+    for measure in tables[0]:
+        values = [float(table[measure].value) for table in tables if measure in table]
+        spread = statistics.stdev(values) if len(values) > 1 else None
+        found[measure] = (statistics.fmean(values), spread)
+    return found
+
+
+def _show_groups(groups: dict[str, list[dict[str, Interval]]], format_: str) -> None:
+    found = {name: over_seeds(tables) for name, tables in groups.items()}
+    seeds = {name: len(tables) for name, tables in groups.items()}
+    rows = [
+        {"group": name, "seeds": seeds[name], "measure": measure, "mean": mean, "sd": spread}
+        for name, table in found.items()
+        for measure, (mean, spread) in table.items()
+    ]
+    if format_ == "json":
+        typer.echo(json.dumps(rows, indent=2))
+    elif format_ == "csv":
+        _print_csv(rows)
+    elif format_ == "latex":
+        cells = {
+            name: {
+                measure: f"${_short(mean)}$"
+                if spread is None
+                else f"${_short(mean)} \\pm {_short(spread)}$"
+                for measure, (mean, spread) in table.items()
+            }
+            for name, table in found.items()
+        }
+        typer.echo(latex_table(cells, "method"))
+    else:
+        _print_groups(found, seeds)
+
+
+def _print_groups(
+    found: dict[str, dict[str, tuple[float, float | None]]], seeds: dict[str, int]
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title="Mean and standard deviation over seeds", title_justify="left")
+    shown.add_column("measure")
+    for name in found:
+        shown.add_column(f"{name} ({seeds[name]})", justify="right")
+    for measure in dict.fromkeys(key for table in found.values() for key in table):
+        cells = []
+        for table in found.values():
+            mean, spread = table.get(measure, (float("nan"), None))
+            cells.append(_short(mean) if spread is None else f"{_short(mean)} ± {_short(spread)}")
+        shown.add_row(_NAMES.get(measure, measure), *cells)
+    Console().print(shown)
+
+
+def latex_table(cells: Mapping[str, Mapping[str, str]], corner: str) -> str:
+    r"""Write a table with a row for each method and a column for each measure.
+
+    >>> print(latex_table({"esd_a": {"ece": "$0.01$"}}, "method"))
+    \begin{tabular}{lr}
+    \hline
+    method & ECE \\
+    \hline
+    esd\_a & $0.01$ \\
+    \hline
+    \end{tabular}
+    """
+    measures = list(dict.fromkeys(key for row in cells.values() for key in row))
+    lines = [
+        f"\\begin{{tabular}}{{l{'r' * len(measures)}}}",
+        "\\hline",
+        " & ".join([corner, *(_NAMES.get(key, _escaped(key)) for key in measures)]) + r" \\",
+        "\\hline",
+        *(
+            " & ".join([_escaped(name), *(row.get(key, "--") for key in measures)]) + r" \\"
+            for name, row in cells.items()
+        ),
+        "\\hline",
+        "\\end{tabular}",
+    ]
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    for sign in "&%$#_{}":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def _scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: str) -> None:
+    """Look at a stored scan: where the group leaves the input alone, and along the orbit."""
+    from ..calibration.orbit import along_orbit, pair_at
+    from ..calibration.table import pair_table
+    from ..store import load
+
+    scan = load(path)
+    curves = {
+        name: along_orbit(scan, name, **({"bins": settings["bins"]} if name == "ece" else {}))
+        for name in ("ece", "ks")
+    }
+    upright = {
+        model: pair_table(*pair_at(scan, scan.group.identity, model), **settings)
+        for model in scan.models
+    }
+    rows = [
+        {"model": model, "measure": name, **_orbit_summary(curve.sel(model=model), scan)}
+        for name, curve in curves.items()
+        for model in scan.models
+    ]
+    if figure is not None:
+        from ..figures import save
+        from ..figures.calibration import error_along_orbit
+
+        draws = {key: settings[key] for key in ("level", "resamples", "seed", "bins")}
+        save(error_along_orbit(along_orbit(scan, "ece", interval=True, **draws)), figure)
+    if format_ == "json":
+        plain = {model: numbers(table) for model, table in upright.items()}
+        answer = {"level": settings["level"], "identity": plain, "orbit": rows}
+        typer.echo(json.dumps(answer, indent=2))
+    elif format_ == "csv":
+        _print_csv(rows)
+    elif format_ == "latex":
+        cells: dict[str, dict[str, str]] = {model: {} for model in scan.models}
+        for row in rows:
+            for key in ("identity", "orbit", "worst"):
+                title = f"{_NAMES[row['measure']]}, {key}"
+                cells[row["model"]][title] = f"${_short(row[key])}$"
+        typer.echo(latex_table(cells, "model"))
+    else:
+        titled = {f"{model}, at the identity": numbers(table) for model, table in upright.items()}
+        _print_tables(titled, [], settings["level"])
+        _print_orbit(rows)
+
+
+def _orbit_summary(curve: Any, scan: Any) -> dict[str, Any]:
+    worst = int(curve.fillna(float("-inf")).argmax("element"))
+    return {
+        "identity": float(curve[scan.group.identity]),
+        "orbit": float(curve.weighted(curve["weight"]).mean("element")),
+        "worst": float(curve[worst]),
+        "worst_element": scan.group.name(worst),
+    }
+
+
+def _print_orbit(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title="Along the orbit", title_justify="left")
+    titles = ("model", "measure", "at the identity", "mean over the orbit", "worst", "where")
+    for title in titles:
+        left = title in ("model", "measure", "where")
+        shown.add_column(title, justify="left" if left else "right")
+    for row in rows:
+        values = (_short(row[key]) for key in ("identity", "orbit", "worst"))
+        shown.add_row(row["model"], _NAMES[row["measure"]], *values, row["worst_element"])
+    Console().print(shown)

@@ -1,0 +1,198 @@
+"""`orbical calibration`, run as a user runs it, on saved outputs and on a scan."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import typer
+from typer.testing import CliRunner
+
+import orbical as ob
+from orbical.calibration import brier, ece, nll, top_label
+from orbical.cli import calibration as command
+from orbical.errors import InputError
+
+FEW = ["--resamples", "40"]
+
+
+def outputs(folder: Path, name: str, sharpness: float = 1.0, seed: int = 0) -> Path:
+    """Save logits of a model that is calibrated at sharpness 1; all have the same labels."""
+    truth = np.random.default_rng(7).normal(0, 1.5, (400, 4))
+    labels = (truth + np.random.default_rng(8).gumbel(size=truth.shape)).argmax(1)
+    noise = np.random.default_rng(seed).normal(0, 0.05, truth.shape)
+    path = folder / f"{name}.npz"
+    np.savez(path, logits=(truth * sharpness + noise).astype(np.float32), labels=labels)
+    return path
+
+
+def run(*words: object) -> str:
+    app = typer.Typer()
+    command.register(app)
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def refused(*words: object) -> str:
+    app = typer.Typer()
+    command.register(app)
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert isinstance(done.exception, InputError)
+    return str(done.exception)
+
+
+def test_json_holds_every_measure_as_the_functions_give_it(tmp_path: Path) -> None:
+    path = outputs(tmp_path, "net")
+    answer = json.loads(run(path, "--json", *FEW))["outputs"]["net"]
+    with np.load(path) as file:
+        given = {name: torch.from_numpy(file[name]) for name in ("logits", "labels")}
+    confidence, correct = top_label(**given)
+    expected = {
+        "accuracy": correct.double().mean(),
+        "nll": nll(**given),
+        "brier": brier(**given),
+        "ece": ece(confidence, correct),
+    }
+    for name, value in expected.items():
+        assert answer[name]["value"] == pytest.approx(float(value), abs=1e-6)
+        assert answer[name]["low"] <= answer[name]["value"] <= answer[name]["high"]
+    assert {"ks", "esd", "smooth_ece", "mmce", "skce", "classwise_ece"} <= set(answer)
+    # Labels were drawn from these probabilities: the scores are what calibration predicts.
+    for name in ("nll", "brier", "accuracy", "ece"):
+        row = answer[name]
+        assert row["calibrated_low"] - 0.02 <= row["value"] <= row["calibrated_high"] + 0.02
+
+
+def test_two_files_are_compared_in_pairs(tmp_path: Path) -> None:
+    good, bad = outputs(tmp_path, "good"), outputs(tmp_path, "bad", sharpness=4.0)
+    rows = json.loads(run(good, bad, "--json", "--resamples", "200"))["comparisons"]
+    assert [row["measure"] for row in rows] == ["ece", "ks", "esd", "mmce"]
+    assert rows[0]["a"] == "good"
+    assert rows[0]["high"] < 0
+    assert rows[0]["p_value"] < 0.05
+    text = run(good, bad, *FEW)
+    assert "Differences on the same samples" in text
+
+
+def test_files_of_other_samples_are_not_compared(tmp_path: Path) -> None:
+    one = outputs(tmp_path, "one")
+    other = tmp_path / "other.npz"
+    np.savez(other, probs=np.full((10, 2), 0.5), labels=np.zeros(10, int))
+    assert json.loads(run(one, other, "--json", *FEW))["comparisons"] == []
+
+
+def test_the_table_shows_value_interval_and_calibrated_value(tmp_path: Path) -> None:
+    text = run(outputs(tmp_path, "net"), *FEW)
+    for word in ("smooth ECE", "95% interval", "if calibrated", "class-wise ECE"):
+        assert word in text
+
+
+def test_csv_has_a_row_for_each_measure(tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(run(outputs(tmp_path, "net"), "--csv", *FEW))))
+    assert {row["measure"] for row in rows} >= {"ece", "nll"}
+    assert float(rows[0]["low"]) <= float(rows[0]["value"])
+
+
+def test_groups_give_mean_and_standard_deviation_over_seeds(tmp_path: Path) -> None:
+    paths = [outputs(tmp_path, f"esd-{seed}", seed=seed) for seed in range(3)]
+    outputs(tmp_path, "nll-0", sharpness=3.0)
+    groups = ["--group", f"esd={tmp_path}/esd-*.npz", "--group", f"nll={tmp_path}/nll-*.npz"]
+    rows = json.loads(run(*groups, "--json"))
+    (row,) = [row for row in rows if row["group"] == "esd" and row["measure"] == "ece"]
+    values = []
+    for path in paths:
+        with np.load(path) as file:
+            values.append(float(ece(*top_label(logits=file["logits"], labels=file["labels"]))))
+    assert row["seeds"] == 3
+    assert row["mean"] == pytest.approx(np.mean(values))
+    assert row["sd"] == pytest.approx(np.std(values, ddof=1))
+    table = run(*groups, "--latex")
+    assert table.startswith(r"\begin{tabular}")
+    assert r"\pm" in table
+    assert "nll & $" in table
+    assert "±" in run(*groups)
+
+
+def test_a_reliability_figure_is_written(tmp_path: Path) -> None:
+    picture = tmp_path / "plots" / "net.png"
+    run(outputs(tmp_path, "net"), "--figure", picture, *FEW)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_regression_outputs_are_taken(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    variance = rng.uniform(0.5, 2, 200)
+    path = tmp_path / "reg.npz"
+    np.savez(path, mean=np.zeros(200), variance=variance, target=rng.normal(0, variance**0.5))
+    answer = json.loads(run(path, "--json", *FEW))["outputs"]["reg"]
+    assert {"ence", "gence", "gaussian_nll", "gaussian_crps"} <= set(answer)
+    assert answer["gence"]["calibrated"] == pytest.approx(np.pi / 2 - 1, abs=0.1)
+    vectors = tmp_path / "vectors.npz"
+    wide = rng.uniform(0.5, 2, (100, 2))
+    np.savez(vectors, mean=np.zeros((100, 2)), variance=wide, target=rng.normal(0, wide**0.5))
+    answer = json.loads(run(vectors, "--json", *FEW))["outputs"]["vectors"]
+    assert "mahalanobis_calibration" in answer
+    assert "ence" not in answer
+
+
+def test_a_scan_is_summarised_along_its_orbit(tmp_path: Path) -> None:
+    images, labels = ob.datasets.digits()
+    torch.manual_seed(0)
+    nets = {name: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)) for name in "ab"}
+    store = tmp_path / "run.zarr"
+    scan = ob.scan(
+        nets,
+        (images[:60], labels[:60]),
+        group="rotations:8",
+        task="classification",
+        out=store,
+        progress=False,
+    )
+    picture = tmp_path / "orbit.png"
+    answer = json.loads(run(store, "--json", "--figure", picture, *FEW))
+    assert picture.is_file()
+    row = answer["orbit"][0]
+    data = scan.data.sel(model="a")
+    each = [
+        float(ece(data["confidence"][:, g].values, data["correct"][:, g].values)) for g in range(8)
+    ]
+    assert row["identity"] == pytest.approx(each[0])
+    assert row["orbit"] == pytest.approx(np.mean(each))
+    assert row["worst"] == pytest.approx(max(each))
+    assert row["worst_element"] == scan.group.name(int(np.argmax(each)))
+    assert "ks" in answer["identity"]["b"]
+    assert "Along the orbit" in run(store, *FEW)
+    assert "ECE, worst" in run(store, "--latex", *FEW)
+
+
+def test_bad_input_is_named(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.npz"
+    np.savez(wrong, scores=np.zeros(3))
+    text = tmp_path / "text.npz"
+    text.write_text("no archive")
+    objects = tmp_path / "objects.npz"
+    np.savez(objects, probs=np.array([{}], dtype=object), labels=np.zeros(1, int))
+    good = outputs(tmp_path, "good")
+    assert "no such file" in refused(tmp_path / "absent.npz")
+    assert "holds scores; expected logits or probs" in refused(wrong)
+    assert "cannot be read as .npz" in refused(text)
+    assert "cannot be read as .npz" in refused(objects)
+    assert "files: none given" in refused()
+    assert "one of them at most" in refused(good, "--json", "--csv")
+    assert "--group: 'esd' given, expected name=pattern" in refused("--group", "esd")
+    assert "no file matches" in refused("--group", f"a={tmp_path}/none-*.npz")
+    assert "level" in refused(good, "--level", "2")
+    assert "bins" in refused(good, "--bins", "0")
+
+
+def test_logits_come_before_the_probs_made_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "both.npz"
+    logits = np.random.default_rng(0).normal(size=(50, 3))
+    np.savez(path, logits=logits, probs=np.full((50, 3), 1 / 3), labels=np.zeros(50, int))
+    assert set(command.read_outputs(path)) == {"logits", "labels"}

@@ -1,0 +1,146 @@
+"""`orbical check` measures what it says, and its exit status follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+import typer
+from click.testing import Result
+from typer.testing import CliRunner
+
+import orbical as ob
+from orbical.calibration import ece
+from orbical.cli import check as command
+from orbical.errors import InputError, StoreError
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    images, labels = ob.datasets.digits()
+    torch.manual_seed(0)
+    nets = {name: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)) for name in "ab"}
+    path: Path = tmp_path_factory.mktemp("check") / "run.zarr"
+    ob.scan(
+        nets,
+        (images[:80], labels[:80]),
+        group="rotations:8",
+        task="classification",
+        out=path,
+        progress=False,
+    )
+    return path
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work where no pyproject.toml sets limits."""
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*words: object) -> Result:
+    app = typer.Typer()
+    command.register(app)
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_kept_limits_exit_with_0_and_one_line_each(store: Path) -> None:
+    done = run(store, "--max-gap", 10, "--min-accuracy", 0)
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("ok") for line in lines)
+    assert "(--max-gap)" in lines[0]
+
+
+def test_a_broken_limit_exits_with_1(store: Path) -> None:
+    done = run(store, "--max-gap", 10, "--min-accuracy", 0.99, "--model", "a")
+    assert done.exit_code == 1
+    assert "FAIL a: accuracy over the orbit" in done.output
+    assert "1 of 2 limits broken" in done.output
+
+
+def test_measured_values_are_those_of_the_library(store: Path) -> None:
+    scan = ob.load(store)
+    limits = dict.fromkeys(command.RULES, 0.0)
+    found = {(v.rule.name, v.model): v.value for v in command.judge(scan, limits, bins=10)}
+    assert len(found) == 2 * len(command.RULES)
+    for model in scan.models:
+        data = scan.data.sel(model=model)
+        hits, confidence = data["correct"].values, data["confidence"].values
+        each = [float(ece(confidence[:, g], hits[:, g], bins=10)) for g in range(8)]
+        accuracy = hits.mean(0)
+        expected = {
+            "max_gap": np.sqrt((data["invariance_gap"].values.astype(float) ** 2).mean()),
+            "min_accuracy": accuracy.mean(),
+            "min_worst_accuracy": accuracy.min(),
+            "max_accuracy_drop": accuracy[scan.group.identity] - accuracy.min(),
+            "max_ece": np.mean(each),
+            "max_worst_ece": max(each),
+            "min_score": data["score"].values.mean(),
+        }
+        for name, value in expected.items():
+            assert found[name, model] == pytest.approx(float(value), abs=1e-6), name
+
+
+def test_limits_come_from_the_project_file_and_options_come_first(
+    store: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.orbical.check]\nmax-gap = 1e-9\nmin_accuracy = 0.0\n"
+    )
+    assert run(store).exit_code == 1
+    assert run(store, "--max-gap", 10).exit_code == 0
+    other = tmp_path / "limits.toml"
+    other.write_text("[tool.orbical.check]\nmin_accuracy = 0.0\n")
+    assert run(store, "--config", other).exit_code == 0
+
+
+def test_junit_xml_has_a_case_for_each_rule_and_model(store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "reports" / "check.xml"
+    run(store, "--max-gap", 10, "--min-accuracy", 0.99, "--junit", path)
+    root = ElementTree.parse(path).getroot()
+    assert root.attrib["tests"] == "4"
+    assert root.attrib["failures"] == "2"
+    failed = [case for case in root if case.find("failure") is not None]
+    assert {case.attrib["name"] for case in failed} == {"min_accuracy"}
+    assert "accuracy over the orbit" in failed[0][0].attrib["message"]
+
+
+def test_a_value_that_is_not_a_number_breaks_its_limit() -> None:
+    for name in ("max_ece", "min_accuracy"):
+        assert not command.Verdict(command.RULES[name], "a", float("nan"), 0.5).passed
+
+
+def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "limits.toml"
+    for words, error, message in (
+        ([store], InputError, "check: no limit given"),
+        ([store, "--max-gap", 1, "--model", "c"], InputError, "--model: unknown name 'c'"),
+        ([store, "--max-gap", 1, "--config", tmp_path / "no.toml"], InputError, "--config:"),
+        ([tmp_path / "no.zarr", "--max-gap", 1], StoreError, "there is no store"),
+        ([store, "--max-ece", 1, "--bins", 0], InputError, "bins"),
+    ):
+        done = run(*words)
+        assert isinstance(done.exception, error)
+        assert message in str(done.exception)
+    for text, message in (
+        ("[tool.orbical.check]\nmax_gab = 1\n", "did you mean 'max_gap'"),
+        ("[tool.orbical.check]\nmax_gap = 'small'\n", "a number expected"),
+        ("[tool.orbical", "cannot be read as TOML"),
+    ):
+        settings.write_text(text)
+        done = run(store, "--config", settings)
+        assert isinstance(done.exception, InputError)
+        assert message in str(done.exception)
+
+
+def test_an_unfinished_scan_is_refused(store: Path) -> None:
+    class Unfinished:
+        complete, share_done = False, 0.4
+
+    with pytest.raises(StoreError, match=r"40% done; finish it first"):
+        command.judge(Unfinished(), {"max_gap": 1.0})
