@@ -155,7 +155,9 @@ def _paired_cells(
         index, count = measure.index(confidence[None])
         tallies.append(tally(confidence[None], correct[None], index, count))
         codes.append((2 * index[0] + correct.long()).cpu())
-    kinds, number = torch.unique(torch.stack(codes), dim=1, return_counts=True)
+    width = 2 * tallies[1].right.shape[-1]
+    joint, number = torch.unique(codes[0] * width + codes[1], return_counts=True)
+    kinds = torch.stack([joint // width, joint % width])
     again = []
     for block in _blocks(resamples, kinds.shape[1]):
         drawn = generator.poisson(number.numpy(), (block, len(number)))
