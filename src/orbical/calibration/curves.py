@@ -15,7 +15,10 @@ from .intervals import Interval, binary_pair, interval
 from .measures import checked_level, checked_resamples, tail_quantiles
 from .smooth import smooth_ece
 
-_NARROWEST = 0.02
+_NARROWEST, _WIDEST = 0.04, 0.1
+_FEWEST = 3.0
+"""Samples under the Gaussian, below which an accuracy says nothing and is left out."""
+
 _IMAGES = (-2, 0, 2)
 
 
@@ -25,7 +28,7 @@ class ReliabilityCurve:
 
     Attributes:
         place: `[P]`, the confidences, 0 to 1.
-        accuracy: `[P]`, the smoothed accuracy there.
+        accuracy: `[P]`, the smoothed accuracy there; NaN where fewer than three samples are near.
         low: `[P]`, lower end of its pointwise band.
         high: `[P]`, upper end.
         density: `[P]`, the smoothed density of confidences, of integral 1.
@@ -62,7 +65,7 @@ def reliability_curve(
     Args:
         confidence: `[N]` in [0, 1].
         correct: `[N]` boolean, or 0 and 1.
-        bandwidth: of the Gaussian; by default that of `smooth_ece`, and at least 0.02.
+        bandwidth: of the Gaussian; by default that of `smooth_ece`, within 0.04 and 0.1.
         points: number of places P.
         level: of the band and of the error's interval.
         resamples: number of draws.
@@ -82,19 +85,21 @@ def reliability_curve(
     if z.ndim != 1:
         raise InputError(f"confidence: expected shape [N], got {tuple(z.shape)}")
     if bandwidth is None:
-        bandwidth = max(float(smooth_ece(z, y)), _NARROWEST)
+        bandwidth = min(max(float(smooth_ece(z, y)), _NARROWEST), _WIDEST)
     positive("bandwidth", bandwidth)
     index, count = fine_index(z[None])
     gathered = tally(z[None], y[None], index, count)
     place = torch.linspace(0, 1, points, dtype=torch.float64)
     kernel = _reflected_gaussian(gathered.place[0], place, bandwidth)
-    density, accuracy = _smoothed(gathered.observed(), kernel)
+    density, accuracy = (part[0] for part in _smoothed(gathered.observed(), kernel))
     drawn = gathered.resampled(resamples, np.random.default_rng(seed))
-    low, _, high = tail_quantiles(_smoothed(drawn, kernel)[1], level)
-    error = interval("smooth_ece", z, y, level=level, resamples=resamples, seed=seed)
-    return ReliabilityCurve(
-        place, accuracy[0], low[0], high[0], density[0], float(bandwidth), error
+    low, _, high = (part[0] for part in tail_quantiles(_smoothed(drawn, kernel)[1], level))
+    near = density * len(z) * bandwidth * (2 * torch.pi) ** 0.5
+    accuracy, low, high = (
+        torch.where(near < _FEWEST, torch.nan, part) for part in (accuracy, low, high)
     )
+    error = interval("smooth_ece", z, y, level=level, resamples=resamples, seed=seed)
+    return ReliabilityCurve(place, accuracy, low, high, density, float(bandwidth), error)
 
 
 def _reflected_gaussian(places: Tensor, grid: Tensor, bandwidth: float) -> Tensor:
@@ -106,9 +111,9 @@ def _reflected_gaussian(places: Tensor, grid: Tensor, bandwidth: float) -> Tenso
 
 
 def _smoothed(cells: Cells, kernel: Tensor) -> tuple[Tensor, Tensor]:
-    """Return density and accuracy; where the density underflows accuracy is not known, NaN."""
+    """Return density and accuracy; half where nothing at all is near."""
     weight = cells.count @ kernel
     hits = (cells.residual + cells.count * cells.place) @ kernel
-    far = weight < 1e-12 * weight.amax(-1, keepdim=True)
-    accuracy = torch.where(far, torch.nan, hits / weight.clamp(min=1e-300)).clamp(0, 1)
+    empty = weight < 1e-200
+    accuracy = torch.where(empty, 0.5, hits / torch.where(empty, 1.0, weight)).clamp(0, 1)
     return weight / cells.total, accuracy

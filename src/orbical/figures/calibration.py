@@ -165,19 +165,18 @@ def _draw_reliability(axes: Axes, curve: ReliabilityCurve, colour: str) -> None:
         part.numpy() for part in (curve.place, curve.accuracy, curve.density)
     )
     share = density / density.max()
-    seen = share > 1e-3  # beyond, the curve says nothing about any sample
     axes.plot([0, 1], [0, 1], "--", color=SOFT, linewidth=0.8)
     axes.fill_between(place, 0, 0.16 * share, color=SOFT, alpha=0.25, linewidth=0)
-    low, high = (np.where(seen, part.numpy(), np.nan) for part in (curve.low, curve.high))
-    axes.fill_between(place, low, high, color=colour, alpha=0.22, linewidth=0)
-    points = np.stack([place, accuracy], axis=-1)[seen]
-    widths = 0.7 + 3.3 * np.sqrt(share[seen])
+    axes.fill_between(
+        place, curve.low.numpy(), curve.high.numpy(), color=colour, alpha=0.22, linewidth=0
+    )
+    points = np.stack([place, accuracy], axis=-1)
+    pieces = np.stack([points[:-1], points[1:]], axis=1)
+    seen = np.isfinite(pieces).all((1, 2))
+    widths = 0.7 + 3.3 * np.sqrt(share[:-1])
     axes.add_collection(
         LineCollection(
-            list(np.stack([points[:-1], points[1:]], axis=1)),
-            linewidths=list(widths[:-1]),
-            colors=colour,
-            capstyle="round",
+            list(pieces[seen]), linewidths=list(widths[seen]), colors=colour, capstyle="round"
         )
     )
     axes.text(
@@ -244,7 +243,7 @@ def _draw_cumulative(axes: Axes, curve: CumulativeCurve, colour: str) -> None:
     axes.plot([quantile[at]] * 2, [accuracy[at], confidence[at]], color=INK, linewidth=1.1)
     side = "over-confident" if gap[at] < 0 else "under-confident"
     words = "calibrated" if gap[at] == 0 else f"KS {abs(gap[at]):.3f}, {side}"
-    axes.text(0.97, 0.03, words, transform=axes.transAxes, ha="right", va="bottom", fontsize=7)
+    axes.text(0.04, 0.74, words, transform=axes.transAxes, va="top", fontsize=7)
     axes.set(xlim=(0, 1), xlabel="quantile of confidence", ylabel="cumulative share of samples")
     axes.set_ylim(0, None)
     axes.grid(True)
