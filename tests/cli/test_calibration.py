@@ -196,3 +196,21 @@ def test_logits_come_before_the_probs_made_of_them(tmp_path: Path) -> None:
     logits = np.random.default_rng(0).normal(size=(50, 3))
     np.savez(path, logits=logits, probs=np.full((50, 3), 1 / 3), labels=np.zeros(50, int))
     assert set(command.read_outputs(path)) == {"logits", "labels"}
+
+
+def test_real_outputs_of_an_over_confident_network(shared_data: Path) -> None:
+    path = shared_data / "logits" / "lenet-5-cifar-10.npz"
+    if not path.is_file():
+        pytest.skip("real data absent: logits/lenet-5-cifar-10.npz")
+    answer = json.loads(run(path, "--json", "--resamples", "100"))["outputs"][path.stem]
+    with np.load(path) as file:
+        probs, labels = file["probs"].astype(np.float64), file["labels"].astype(int)
+    gaps = np.zeros(15)
+    confidence, hit = probs.max(1), probs.argmax(1) == labels
+    place = np.clip(np.ceil(confidence * 15).astype(int) - 1, 0, 14)
+    np.add.at(gaps, place, hit - confidence)
+    assert answer["ece"]["value"] == pytest.approx(np.abs(gaps).sum() / len(labels), abs=1e-5)
+    assert answer["accuracy"]["value"] == pytest.approx(hit.mean())
+    assert answer["accuracy"]["calibrated"] == pytest.approx(confidence.mean(), abs=1e-6)
+    for name in ("ece", "smooth_ece", "ks", "esd", "mmce", "skce", "classwise_ece"):
+        assert answer[name]["low"] > answer[name]["calibrated_high"], name
