@@ -10,6 +10,7 @@ import torch
 from scipy.ndimage import rotate, shift
 
 from orbical import actions, groups
+from orbical.actions import images
 from orbical.errors import InputError
 
 
@@ -136,6 +137,20 @@ def test_valid_marks_what_comes_from_inside():
     moved = actions.Images().apply(group, x)[:, 0, 0]
     np.testing.assert_allclose(moved[valid], 1, atol=1e-5)
     assert actions.Images().valid(groups.dihedral(4), x) is None
+
+
+@pytest.mark.parametrize("lead", [1, 12])
+@pytest.mark.parametrize("planes", [7, 24, 256])
+def test_sampling_in_stacks_equals_sampling_whole(lead, planes):
+    """The accelerator's way of feeding the same kernel, checked where there is none."""
+    x = torch.rand(lead, planes, 9, 11)
+    grid = actions.Images()._grid(groups.rotations(12), x, (9, 11))
+
+    def sample(*tensors):
+        return torch.nn.functional.grid_sample(*tensors, align_corners=False)
+
+    whole = images._sample_whole(sample, x, grid)
+    np.testing.assert_allclose(images._sample_in_stacks(sample, x, grid), whole, atol=1e-6)
 
 
 def test_a_window_sees_only_real_pixels_and_crops_exactly():

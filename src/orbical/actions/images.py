@@ -8,6 +8,8 @@ defect says what the resampling costs.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -22,7 +24,7 @@ from .base import Action, matrices, relative_loss
 
 INTERPOLATIONS = ("bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
-_CUDA_STACKS = 16
+_MOST_STACKS = 128
 _KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
 _FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
 
@@ -68,19 +70,15 @@ class Images(Action):
         x = x if x.is_floating_point() else x.float()
         count, height, width = len(elements), *x.shape[-2:]
         grid = self._grid(elements, x, size)
-        planes = x.reshape(x.shape[0], -1, height, width).expand(count, -1, -1, -1)
-        if x.is_cuda and len(x) == count > 1:  # an accelerator is fed by many short stacks
-            stacks = math.gcd(planes.shape[1], _CUDA_STACKS)
-            planes = planes.reshape(count * stacks, -1, height, width)
-            grid = grid.repeat_interleave(stacks, 0)
-        moved = F.grid_sample(
-            planes,
-            grid,
+        planes = x.reshape(len(x), -1, height, width)
+        sample = partial(
+            F.grid_sample,
             mode=self.interpolation,
             padding_mode=PADDINGS[self.padding],
             align_corners=False,
         )
-        return moved.reshape(count, *x.shape[1:-2], *size)
+        many = _sample_in_stacks if x.is_cuda else _sample_whole
+        return many(sample, planes, grid).reshape(count, *x.shape[1:-2], *size)
 
     def _grid(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
         """Give the sampling grids `[K, h, w, 2]`, kept while the elements are in use."""
@@ -232,6 +230,23 @@ class VectorField(Images):
                 f"data: fields of shape {tuple(x.shape)} given, [sample, 2, row, column] expected"
             )
         _check_square(group, x)
+
+
+def _sample_whole(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
+    """Sample planes `[K or 1, P, H, W]` by grids `[K, h, w, 2]`: each grid serves all planes."""
+    return sample(planes.expand(len(grid), -1, -1, -1), grid)
+
+
+def _sample_in_stacks(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
+    """Do the same in many short stacks of planes, which keep an accelerator busy."""
+    stacks = math.gcd(planes.shape[1], _MOST_STACKS)
+    count, height, width, _ = grid.shape
+    if len(planes) == count:
+        short = planes.reshape(count * stacks, -1, *planes.shape[2:])
+        return sample(short, grid.repeat_interleave(stacks, 0)).reshape(count, -1, height, width)
+    short = planes.reshape(stacks, -1, *planes.shape[2:])
+    joined = grid.reshape(1, count * height, width, 2).expand(stacks, -1, -1, -1)
+    return sample(short, joined).reshape(-1, count, height, width).transpose(0, 1).contiguous()
 
 
 def _identity_like(elements: Elements) -> Elements:

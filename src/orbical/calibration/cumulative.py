@@ -85,7 +85,7 @@ class _ESD(torch.autograd.Function):
         confidence, correct, gradient = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is asked for
             gradient = -_Slope.apply(correct.double() - confidence, confidence.detach())
-        return (grad_value[..., None] * gradient).to(confidence.dtype), None
+        return (grad_value[..., None].to(gradient.dtype) * gradient).to(confidence.dtype), None
 
 
 def ordered_esd(difference: Tensor, order_by: Tensor) -> Tensor:

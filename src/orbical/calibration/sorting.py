@@ -155,7 +155,7 @@ class _AllPlaces(Ties):
     def __init__(self, ordered: Tensor) -> None:
         ends = ends_of_ties(ordered).view(-1)
         last = ends.nonzero()[:, 0].int()
-        run = ends.cumsum(0, dtype=torch.int32).sub_(ends.int())
+        run = torch.nn.functional.pad(ends[:-1], (1, 0)).cumsum(0, dtype=torch.int32)
         self._tied = len(last) < len(run)
         self._last = last.index_select(0, run)
         self._first = torch.nn.functional.pad(last[:-1] + 1, (1, 0)).index_select(0, run)
@@ -170,7 +170,8 @@ class _AllPlaces(Ties):
 
     def starts(self, like: Tensor) -> Tensor:
         """Turn places in all rows into places in their own."""
-        return self._first.remainder(like.shape[-1]).to(like.dtype).view(like.shape)
+        in_row = self._first.remainder(like.shape[-1]) if like.ndim > 1 else self._first
+        return in_row.to(like.dtype).view(like.shape)
 
     def _from(self, places: Tensor, values: Tensor) -> Tensor:
         if not self._tied:
