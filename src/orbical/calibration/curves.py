@@ -10,8 +10,9 @@ from torch import Tensor
 
 from ..errors import InputError
 from .cells import Cells, fine_index, tally
+from .ends import Interval, binary_pair
 from .inputs import ArrayLike, positive
-from .intervals import Interval, binary_pair, interval
+from .intervals import interval
 from .measures import checked_level, checked_resamples, tail_quantiles
 from .smooth import smooth_ece
 

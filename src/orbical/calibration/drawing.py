@@ -63,15 +63,17 @@ def drawn_pairs(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Evaluate a function on samples drawn again, and on labels drawn from the confidences."""
     distance, size = _distance(measure), confidence.shape[-1]
-    again, chance = [], []
+    again, chance, estimates = [], [], []
     for block in _blocks(resamples, confidence.numel()):
         index = torch.from_numpy(generator.integers(0, size, (block, size))).to(confidence.device)
         again.append(distance(confidence[..., index], correct[..., index]))
         labels = _uniform((block, *confidence.shape), generator, confidence) < confidence
         chance.append(distance(confidence.expand_as(labels), labels))
-    calibrated = torch.cat(chance)
-    observed = distance(confidence, correct)
-    return observed, torch.cat(again, -1).movedim(-1, 0), calibrated, calibrated
+        if measure.distance not in (None, measure.value):
+            estimates.append(measure.value(confidence.expand_as(labels), labels).double().cpu())
+    observed, calibrated = distance(confidence, correct), torch.cat(chance)
+    values = torch.cat(estimates) if estimates else calibrated
+    return observed, torch.cat(again, -1).movedim(-1, 0), calibrated, values
 
 
 def drawn_targets(

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,8 @@ from ..errors import InputError
 from . import gaussian
 from .cells import Tally, tally
 from .drawing import BLOCK, drawn_pairs, drawn_targets, paired_worlds
-from .inputs import ArrayLike, as_floating, pair
+from .ends import Interval, assemble, binary_pair, ends, joined, unbiased
+from .inputs import ArrayLike, as_floating
 from .measures import (
     CLASSIFICATION,
     REGRESSION,
@@ -43,36 +44,6 @@ from .measures import (
     measure_of,
     tail_quantiles,
 )
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A measure with its uncertainty; all values are float64 of the measure's leading shape.
-
-    Attributes:
-        value: the measure.
-        low: lower end of the interval for the population's value.
-        high: upper end.
-        calibrated: mean of the measure for a calibrated model with these confidences.
-        calibrated_low: lower end of what such a model shows.
-        calibrated_high: upper end.
-        level: nominal coverage of both intervals.
-        method: how the interval was made.
-    """
-
-    value: Tensor
-    low: Tensor
-    high: Tensor
-    calibrated: Tensor
-    calibrated_low: Tensor
-    calibrated_high: Tensor
-    level: float
-    method: str
-
-    @property
-    def excess(self) -> Tensor:
-        """How far the value lies above that of a calibrated model: what bias does not explain."""
-        return self.value - self.calibrated
 
 
 @dataclass(frozen=True)
@@ -135,7 +106,7 @@ def interval(
     generator = np.random.default_rng(seed)
     if chosen.index is None:
         draws = drawn_pairs(chosen, confidence, correct, resamples, generator)
-        return _assemble(chosen, value, *draws, level)
+        return assemble(chosen, value, *draws, level)
     shape, size = confidence.shape[:-1], confidence.shape[-1]
     rows = (confidence.reshape(-1, size), correct.reshape(-1, size))
     index, count = chosen.index(rows[0])
@@ -147,7 +118,7 @@ def interval(
         )
         for at in (slice(top, top + height) for top in range(0, len(index), height))
     ]
-    return _joined(parts, shape)
+    return joined(parts, shape)
 
 
 def regression_interval(
@@ -196,7 +167,7 @@ def regression_interval(
     gaussian.vector_target(mean, variance, target)
     value = chosen.value(mean, variance, target).detach().double().cpu()
     draws = drawn_targets(chosen, mean, variance, target, resamples, np.random.default_rng(seed))
-    return _assemble(chosen, value, *draws, level)
+    return assemble(chosen, value, *draws, level)
 
 
 def mean_interval(
@@ -296,11 +267,11 @@ def compare(
     for value, seen, again, chance in zip(
         values, worlds.observed, worlds.resampled, worlds.calibrated, strict=True
     ):
-        corrected = _unbiased(seen, again.median(), chance.median())
+        corrected = unbiased(seen, again.median(), chance.median())
         biases.append(seen**chosen.power - corrected**chosen.power)
-        ends = _ends(seen, again[:, None], chance[:, None], level)
-        below.append((value - ends[0][0] ** chosen.power).clamp(min=0))
-        above.append((ends[1][0] ** chosen.power - value).clamp(min=0))
+        reach = ends(seen, again[:, None], chance[:, None], level)
+        below.append((value - reach[0][0] ** chosen.power).clamp(min=0))
+        above.append((reach[1][0] ** chosen.power - value).clamp(min=0))
     down = torch.maximum(biases[0] + high - middle, _joined_reach(below[0], above[1], joint))
     up = torch.maximum(biases[1] + middle - low, _joined_reach(above[0], below[1], joint))
     difference = values[0] - values[1]
@@ -355,64 +326,6 @@ def _one_pair(name: str, given: Any) -> tuple[ArrayLike, ArrayLike]:
     return given[0], given[1]
 
 
-def binary_pair(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
-    """Check a pair whose labels can be drawn: `correct` is boolean, or 0 and 1."""
-    confidence, correct, _ = pair(confidence, correct)
-    if correct.dtype != torch.bool:
-        if bool(((correct != 0) & (correct != 1)).any()):
-            raise InputError("correct: expected 0 and 1 only; an interval draws single labels")
-        correct = correct.bool()
-    return confidence.detach(), correct
-
-
-def _unbiased(value: Tensor, resampled: Tensor, calibrated: Tensor) -> Tensor:
-    """Return the distance whose median estimate is the value, by linear interpolation."""
-    above = (value - calibrated).clamp(min=0)
-    slope = value / (resampled - calibrated).clamp(min=1e-300)
-    return torch.where(resampled > calibrated, (above * slope).clamp(max=value), value)
-
-
-def _ends(
-    value: Tensor, resampled: Tensor, calibrated: Tensor, level: float
-) -> tuple[Tensor, Tensor]:
-    """Return the ends of the interval of a distance, from draws `[R, ...]` of both worlds."""
-    _, middle, far = tail_quantiles(resampled, level)
-    _, _, usual = tail_quantiles(calibrated, level)
-    above = (value - usual).clamp(min=0)
-    slope = torch.where(far > usual, value / (far - usual).clamp(min=1e-300), 1.0)
-    return above * slope.clamp(max=1), value + (far - middle)
-
-
-def _assemble(
-    measure: Measure,
-    value: Tensor,
-    observed: Tensor,
-    resampled: Tensor,
-    calibrated_distance: Tensor,
-    calibrated_value: Tensor,
-    level: float,
-) -> Interval:
-    """Make the interval from draws `[R, ...]` of the distance in both worlds."""
-    below, _, beyond = tail_quantiles(calibrated_value, level)
-    if measure.distance is None:
-        low, _, high = tail_quantiles(resampled, level)
-        method = "percentile bootstrap"
-    else:
-        low, high = _ends(observed, resampled, calibrated_distance, level)
-        low, high = low**measure.power, high**measure.power
-        method = "test inversion"
-    return Interval(
-        value=value,
-        low=low,
-        high=high,
-        calibrated=calibrated_value.mean(0),
-        calibrated_low=below,
-        calibrated_high=beyond,
-        level=level,
-        method=method,
-    )
-
-
 def _cell_interval(
     measure: Measure,
     value: Tensor,
@@ -425,7 +338,7 @@ def _cell_interval(
     assert distance is not None
     assert estimate is not None
     calibrated = gathered.calibrated(resamples, generator)
-    return _assemble(
+    return assemble(
         measure,
         value,
         distance(gathered.observed()),
@@ -434,12 +347,3 @@ def _cell_interval(
         estimate(calibrated),
         level,
     )
-
-
-def _joined(parts: list[Interval], shape: torch.Size) -> Interval:
-    joined: dict[str, Any] = {"level": parts[0].level, "method": parts[0].method}
-    for field in fields(Interval):
-        if field.name not in joined:
-            values = [getattr(part, field.name) for part in parts]
-            joined[field.name] = torch.cat(values).reshape(shape)
-    return Interval(**joined)

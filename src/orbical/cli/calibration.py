@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .calibration_tables import (
+    NAMES,
+    latex_table,
+    numbers,
+    print_csv,
+    print_groups,
+    print_orbit,
+    print_tables,
+    short,
+)
+
 if TYPE_CHECKING:
     from ..calibration.intervals import Interval
 
 _COMPARED = ("ece", "ks", "esd", "mmce")
-_NAMES = {
-    "accuracy": "accuracy",
-    "nll": "NLL",
-    "brier": "Brier",
-    "ece": "ECE",
-    "ece_mass": "ECE, equal mass",
-    "smooth_ece": "smooth ECE",
-    "ks": "KS",
-    "esd": "ESD",
-    "mmce": "MMCE",
-    "skce": "SKCE",
-    "classwise_ece": "class-wise ECE",
-    "gaussian_nll": "NLL",
-    "gaussian_crps": "CRPS",
-    "ence": "ENCE",
-    "uce": "UCE",
-    "quantile_calibration": "quantile calibration",
-    "mahalanobis_calibration": "Mahalanobis calibration",
-    "gence": "GENCE",
-    "gence_sq": "GENCE, squared",
-    "regression_esd_normalised": "regression ESD, normalised",
-}
-_FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
 
 
 def register(app: typer.Typer) -> None:
@@ -203,14 +189,6 @@ def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, An
     save(reliability_diagram(curves), path)
 
 
-def numbers(table: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
-    """Turn a table of intervals into plain numbers."""
-    return {
-        name: {field: float(getattr(found, field)) for field in _FIELDS}
-        for name, found in table.items()
-    }
-
-
 def _show(
     tables: dict[str, dict[str, Interval]],
     comparisons: list[dict[str, Any]],
@@ -227,81 +205,15 @@ def _show(
             for name, table in plain.items()
             for measure, values in table.items()
         ]
-        _print_csv(rows)
+        print_csv(rows)
     elif format_ == "latex":
         cells = {
-            name: {key: f"${_short(part['value'])}$" for key, part in table.items()}
+            name: {key: f"${short(part['value'])}$" for key, part in table.items()}
             for name, table in plain.items()
         }
         typer.echo(latex_table(cells, "outputs"))
     else:
-        _print_tables(plain, comparisons, level)
-
-
-def _print_csv(rows: list[dict[str, Any]]) -> None:
-    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-
-
-def _short(value: float) -> str:
-    if value == 0:
-        return "0"
-    return f"{value:.4f}" if abs(value) >= 1e-3 else f"{value:.1e}"
-
-
-def _range(low: float, high: float) -> str:
-    return f"[{_short(low)}, {_short(high)}]"
-
-
-def _print_tables(
-    plain: dict[str, dict[str, dict[str, float]]], comparisons: list[dict[str, Any]], level: float
-) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    for name, table in plain.items():
-        shown = Table(title=name, title_justify="left", caption_justify="left")
-        shown.caption = (
-            "if calibrated: the mean of the measure for a model whose confidence is right"
-        )
-        for title in ("measure", "value", f"{level:.0%} interval", "if calibrated", "its range"):
-            shown.add_column(title, justify="left" if title == "measure" else "right")
-        for measure, row in table.items():
-            beyond = row["value"] > row["calibrated_high"] and measure != "accuracy"
-            value = _short(row["value"])
-            shown.add_row(
-                _NAMES.get(measure, measure),
-                f"[bold]{value}[/]" if beyond else value,
-                _range(row["low"], row["high"]),
-                _short(row["calibrated"]),
-                _range(row["calibrated_low"], row["calibrated_high"]),
-            )
-        console.print(shown)
-    if comparisons:
-        console.print(_comparison_table(comparisons, level))
-
-
-def _comparison_table(comparisons: list[dict[str, Any]], level: float) -> Any:
-    from rich.table import Table
-
-    shown = Table(title="Differences on the same samples", title_justify="left")
-    for title in ("a", "b", "measure", "a - b", f"{level:.0%} interval", "p"):
-        left = title in ("a", "b", "measure")
-        shown.add_column(title, justify="left" if left else "right")
-    for row in comparisons:
-        apart = row["low"] > 0 or row["high"] < 0
-        difference = _short(row["difference"])
-        shown.add_row(
-            row["a"],
-            row["b"],
-            _NAMES[row["measure"]],
-            f"[bold]{difference}[/]" if apart else difference,
-            _range(row["low"], row["high"]),
-            f"{row['p_value']:.3f}" if row["p_value"] >= 5e-4 else "< 0.001",
-        )
-    return shown
+        print_tables(plain, comparisons, level)
 
 
 def over_seeds(tables: list[dict[str, Interval]]) -> dict[str, tuple[float, float | None]]:
@@ -327,73 +239,20 @@ def _show_groups(groups: dict[str, list[dict[str, Interval]]], format_: str) -> 
     if format_ == "json":
         typer.echo(json.dumps(rows, indent=2))
     elif format_ == "csv":
-        _print_csv(rows)
+        print_csv(rows)
     elif format_ == "latex":
         cells = {
             name: {
-                measure: f"${_short(mean)}$"
+                measure: f"${short(mean)}$"
                 if spread is None
-                else f"${_short(mean)} \\pm {_short(spread)}$"
+                else f"${short(mean)} \\pm {short(spread)}$"
                 for measure, (mean, spread) in table.items()
             }
             for name, table in found.items()
         }
         typer.echo(latex_table(cells, "method"))
     else:
-        _print_groups(found, seeds)
-
-
-def _print_groups(
-    found: dict[str, dict[str, tuple[float, float | None]]], seeds: dict[str, int]
-) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(title="Mean and standard deviation over seeds", title_justify="left")
-    shown.add_column("measure")
-    for name in found:
-        shown.add_column(f"{name} ({seeds[name]})", justify="right")
-    for measure in dict.fromkeys(key for table in found.values() for key in table):
-        cells = []
-        for table in found.values():
-            mean, spread = table.get(measure, (float("nan"), None))
-            cells.append(_short(mean) if spread is None else f"{_short(mean)} ± {_short(spread)}")
-        shown.add_row(_NAMES.get(measure, measure), *cells)
-    Console().print(shown)
-
-
-def latex_table(cells: Mapping[str, Mapping[str, str]], corner: str) -> str:
-    r"""Write a table with a row for each method and a column for each measure.
-
-    >>> print(latex_table({"esd_a": {"ece": "$0.01$"}}, "method"))
-    \begin{tabular}{lr}
-    \hline
-    method & ECE \\
-    \hline
-    esd\_a & $0.01$ \\
-    \hline
-    \end{tabular}
-    """
-    measures = list(dict.fromkeys(key for row in cells.values() for key in row))
-    lines = [
-        f"\\begin{{tabular}}{{l{'r' * len(measures)}}}",
-        "\\hline",
-        " & ".join([corner, *(_NAMES.get(key, _escaped(key)) for key in measures)]) + r" \\",
-        "\\hline",
-        *(
-            " & ".join([_escaped(name), *(row.get(key, "--") for key in measures)]) + r" \\"
-            for name, row in cells.items()
-        ),
-        "\\hline",
-        "\\end{tabular}",
-    ]
-    return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    for sign in "&%$#_{}":
-        text = text.replace(sign, f"\\{sign}")
-    return text
+        print_groups(found, seeds)
 
 
 def _scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: str) -> None:
@@ -427,18 +286,18 @@ def _scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: st
         answer = {"level": settings["level"], "identity": plain, "orbit": rows}
         typer.echo(json.dumps(answer, indent=2))
     elif format_ == "csv":
-        _print_csv(rows)
+        print_csv(rows)
     elif format_ == "latex":
         cells: dict[str, dict[str, str]] = {model: {} for model in scan.models}
         for row in rows:
             for key in ("identity", "orbit", "worst"):
-                title = f"{_NAMES[row['measure']]}, {key}"
-                cells[row["model"]][title] = f"${_short(row[key])}$"
+                title = f"{NAMES[row['measure']]}, {key}"
+                cells[row["model"]][title] = f"${short(row[key])}$"
         typer.echo(latex_table(cells, "model"))
     else:
         titled = {f"{model}, at the identity": numbers(table) for model, table in upright.items()}
-        _print_tables(titled, [], settings["level"])
-        _print_orbit(rows)
+        print_tables(titled, [], settings["level"])
+        print_orbit(rows)
 
 
 def _orbit_summary(curve: Any, scan: Any) -> dict[str, Any]:
@@ -449,18 +308,3 @@ def _orbit_summary(curve: Any, scan: Any) -> dict[str, Any]:
         "worst": float(curve[worst]),
         "worst_element": scan.group.name(worst),
     }
-
-
-def _print_orbit(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(title="Along the orbit", title_justify="left")
-    titles = ("model", "measure", "at the identity", "mean over the orbit", "worst", "where")
-    for title in titles:
-        left = title in ("model", "measure", "where")
-        shown.add_column(title, justify="left" if left else "right")
-    for row in rows:
-        values = (_short(row[key]) for key in ("identity", "orbit", "worst"))
-        shown.add_row(row["model"], _NAMES[row["measure"]], *values, row["worst_element"])
-    Console().print(shown)

@@ -159,7 +159,7 @@ def check(
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="A TOML file with [tool.orbical.check]; ./pyproject.toml by default."),
+        typer.Option(help="A TOML file with tool.orbical.check; ./pyproject.toml by default."),
     ] = None,
 ) -> None:
     """Hold a scan against limits; the exit status is 1 if one of them is broken.
@@ -216,9 +216,9 @@ def limits_from(given: Mapping[str, float | None], settings: Mapping[str, Any]) 
         if name == "bins":
             continue
         if name not in RULES:
-            raise unknown_name("[tool.orbical.check]", name, [*RULES, "bins"])
+            raise unknown_name("tool.orbical.check", name, [*RULES, "bins"])
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"[tool.orbical.check] {name}: {value!r} given, a number expected")
+            raise InputError(f"tool.orbical.check: {name} = {value!r} given, a number expected")
         limits[name] = float(value)
     limits |= {name: float(value) for name, value in given.items() if value is not None}
     if not limits:
