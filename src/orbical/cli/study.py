@@ -15,11 +15,11 @@ def register(app: typer.Typer) -> None:
         help="The papers' experiments; `orbical study NAME --help` shows a study's own options.",
         no_args_is_help=True,
     )
-    for name, purpose in STUDIES.items():
+    for name, listed in STUDIES.items():
         # A study reads its own options, so that it also runs where typer is not installed.
         studies.command(
             name,
-            help=purpose,
+            help=listed.purpose,
             add_help_option=False,
             context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
         )(_command(name))

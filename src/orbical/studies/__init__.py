@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
+from typing import NamedTuple
 
 from orbical.errors import unknown_name
 
+
+class Study(NamedTuple):
+    """A study: the module it lives in, and what it asks."""
+
+    module: str
+    purpose: str
+
+
 STUDIES = {
-    "esd": "Training for calibration: MNIST and CIFAR-10 with six losses (ESD paper).",
+    "esd": Study(
+        "esd", "Training for calibration: MNIST and CIFAR-10 with six losses."
+    ),
+    "swiss-roll": Study("swiss_roll", "Harmful invariance: accuracy ceiling and ECE interval."),
+    "digits": Study("digit_symmetry", "What rotation invariance costs on real digits."),
+    "examples": Study("examples", "The six examples of the equivariant-calibration paper."),
 }
 
 
@@ -31,8 +45,8 @@ def study(name: str) -> ModuleType:
         >>> study("esb")
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: name: unknown name 'esb'; did you mean 'esd'? (known: esd)
+        orbical.errors.InputError: name: unknown name 'esb'; did you mean 'esd'? (known: ...)
     """
     if name not in STUDIES:
         raise unknown_name("name", name, STUDIES)
-    return importlib.import_module(f"{__name__}.{name}")
+    return importlib.import_module(f"{__name__}.{STUDIES[name].module}")

@@ -1,0 +1,113 @@
+"""What every study's page needs: tables between markers, and CSV files that they come from."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orbical.errors import InputError
+
+Row = dict[str, Any]
+_MARKER = re.compile(r"<!-- table: ([\w-]+) -->.*?<!-- end -->", re.DOTALL)
+
+
+def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Write a Markdown table.
+
+    >>> print(markdown(["group", "error"], [["C4", "0.05"]]))
+    | group | error |
+    | --- | --- |
+    | C4 | 0.05 |
+    """
+    ruled = [header, ["---"] * len(header), *lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in ruled)
+
+
+def fill(text: str, tables: Mapping[str, str]) -> str:
+    """Put tables between their markers, `<!-- table: NAME -->` and `<!-- end -->`.
+
+    Args:
+        text: the page.
+        tables: name to Markdown.
+
+    >>> print(fill("<!-- table: a --> old <!-- end -->", {"a": "new"}))
+    <!-- table: a -->
+    <BLANKLINE>
+    new
+    <BLANKLINE>
+    <!-- end -->
+    """
+
+    def table(match: re.Match[str]) -> str:
+        if match[1] not in tables:
+            raise InputError(f"page: it asks for the table {match[1]!r}; there is {list(tables)}")
+        return f"<!-- table: {match[1]} -->\n\n{tables[match[1]]}\n\n<!-- end -->"
+
+    return _MARKER.sub(table, text)
+
+
+def write_page(path: Path, tables: Mapping[str, str]) -> Path:
+    """Fill a page in place; where there is none yet, write one that holds the tables alone."""
+    if path.is_file():
+        text = path.read_text(encoding="utf-8")
+    else:
+        text = "\n\n".join(f"<!-- table: {name} -->\n<!-- end -->" for name in tables) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(fill(text, tables), encoding="utf-8")
+    return path
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> Path:
+    """Write rows of numbers and words; numbers with six digits, absent ones empty."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
+    return path
+
+
+def read_csv(path: Path) -> list[Row]:
+    """Read what `write_csv` wrote: whole numbers, numbers, words; empty cells are left out.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read_csv(write_csv(Path(folder) / "a.csv", [{"group": "C4", "n": 4, "error": 0.25}]))
+    [{'group': 'C4', 'n': 4, 'error': 0.25}]
+    """
+    if not path.is_file():
+        raise InputError(f"results: there is no file {str(path)!r}; run the study first")
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            {name: _value(text) for name, text in line.items() if text}
+            for line in csv.DictReader(file)
+        ]
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def spread(values: Sequence[float], digits: int = 3) -> str:
+    """Write the mean over seeds and the standard deviation beside it.
+
+    >>> spread([0.1, 0.2, 0.3])
+    '0.200 ± 0.100'
+    >>> spread([0.1])
+    '0.100'
+    """
+    mean = sum(values) / len(values)
+    if len(values) < 2:
+        return f"{mean:.{digits}f}"
+    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return f"{mean:.{digits}f} ± {variance**0.5:.{digits}f}"

@@ -1,0 +1,352 @@
+"""The Swiss roll study's page: tables and figures, from its CSV file alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orbical.datasets.spirals import swiss_roll
+
+from .pages import Row, markdown, read_csv, spread, write_page
+from .swiss_roll import INVARIANT, PLAIN
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+World = tuple[float, float]
+PAPER = {
+    eighths: {"accuracy": accuracy, "ece": ece}
+    for eighths, accuracy, ece in (
+        *((1, 0.575, 0.217), (2, 0.620, 0.230), (3, 0.665, 0.255), (4, 0.725, 0.203)),
+        *((5, 0.770, 0.207), (6, 0.835, 0.140), (7, 0.905, 0.090), (8, 0.965, 0.034)),
+    )
+}
+"""Fig. 3 of the paper for its invariant network, by eighths of correct invariance: one run each."""
+
+
+def world_name(world: World) -> str:
+    """Name a world by its share of correct invariance.
+
+    >>> world_name((0.25, 0.75)), world_name((0.0, 0.0))
+    ('2/8', 'all extrinsic')
+    """
+    return "all extrinsic" if sum(world) == 0 else f"{8 * world[0]:g}/8"
+
+
+def printed(world: World, quantity: str) -> str:
+    """What the paper's figure shows for its invariant network, where it shows something.
+
+    >>> printed((0.125, 0.875), "ece"), printed((0.0, 1.0), "ece")
+    ('0.217', '')
+    """
+    found = PAPER.get(round(8 * world[0]), {}) if sum(world) else {}
+    return f"{found[quantity]:.3f}" if found else ""
+
+
+def worlds_of(rows: Sequence[Row]) -> list[World]:
+    """The worlds, in the order of the rows."""
+    return list(dict.fromkeys((row["correct"], row["incorrect"]) for row in rows))
+
+
+def values(
+    rows: Sequence[Row], column: str, network: str, world: World, epoch: int | None = None
+) -> list[float]:
+    """One column over the seeds: of a network in a world, after some epochs (by default the last).
+
+    >>> row = {"correct": 0.0, "incorrect": 1.0, "network": PLAIN, "epoch": 9, "ece": 0.5}
+    >>> values([row], "ece", PLAIN, (0.0, 1.0))
+    [0.5]
+    """
+    at = max(row["epoch"] for row in rows) if epoch is None else epoch
+    wanted = (network, at, *world)
+    return [
+        row[column]
+        for row in rows
+        if (row["network"], row["epoch"], row["correct"], row["incorrect"]) == wanted
+    ]
+
+
+def settings_table(rows: Sequence[Row]) -> str:
+    """What was trained and measured."""
+    last = max(row["epoch"] for row in rows)
+    ends = [row for row in rows if row["epoch"] == last]
+    gap = max(row["gap"] for row in ends if row["network"] == INVARIANT)
+    sizes = {row["network"]: row["parameters"] for row in rows}
+    lines = [
+        ["seeds", ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))],
+        ["training runs", str(len(ends))],
+        ["epochs", str(last)],
+        ["training points", str(rows[0]["train"])],
+        ["test points", f"{rows[0]['test']:,}"],
+        *([f"parameters, {name}", f"{count:,}"] for name, count in sizes.items()),
+        [f"{INVARIANT}: largest change of a probability under the swap", f"{gap:.1e}"],
+        ["minutes of one core, all runs", f"{sum(row['seconds'] for row in ends) / 60:.1f}"],
+    ]
+    return markdown(["setting", "value"], lines)
+
+
+def accuracy_table(rows: Sequence[Row]) -> str:
+    """Accuracy beside its exact ceiling and the paper's values."""
+    lines = [
+        [
+            world_name(world),
+            f"{values(rows, 'ceiling', INVARIANT, world)[0]:.4f}",
+            spread(values(rows, "accuracy", INVARIANT, world)),
+            f"{max(values(rows, 'accuracy', INVARIANT, world)):.4f}",
+            printed(world, "accuracy"),
+            spread(values(rows, "accuracy", PLAIN, world)),
+        ]
+        for world in worlds_of(rows)
+    ]
+    header = ["correct share", "ceiling", INVARIANT, "its best seed", "paper's invariant", PLAIN]
+    return markdown(header, lines)
+
+
+def ece_table(rows: Sequence[Row]) -> str:
+    """ECE inside its sharp interval, beside the paper's values."""
+    lines = [
+        [
+            world_name(world),
+            *(
+                spread(values(rows, column, INVARIANT, world))
+                for column in ("sharp_lower", "ece", "sharp_upper")
+            ),
+            printed(world, "ece"),
+            spread(values(rows, "ece", PLAIN, world)),
+        ]
+        for world in worlds_of(rows)
+    ]
+    header = ["lower end", f"ECE, {INVARIANT}", "upper end", "paper's invariant", f"ECE, {PLAIN}"]
+    return markdown(["correct share", *header], lines)
+
+
+def bias_table(rows: Sequence[Row]) -> str:
+    """ECE of the whole test world beside ECE of small test sets drawn from it."""
+    lines = []
+    for world in worlds_of(rows):
+        for network in (INVARIANT, PLAIN):
+            whole, small, deviation, calibrated = (
+                values(rows, column, network, world)
+                for column in ("ece", "small_ece", "small_spread", "small_calibrated")
+            )
+            lines.append(
+                [
+                    world_name(world),
+                    network,
+                    spread(whole),
+                    spread(small),
+                    f"{sum(deviation) / len(deviation):.3f}",
+                    f"{sum(calibrated) / len(calibrated):.3f}",
+                    printed(world, "ece") if network == INVARIANT else "",
+                ]
+            )
+    size, draws = rows[0]["small"], rows[0]["draws"]
+    header = [
+        *("correct share", "network", f"{rows[0]['test']:,} points"),
+        f"{size} points, mean of {draws} sets",
+        *("deviation between sets", f"{size} points, if calibrated", "paper's invariant"),
+    ]
+    return markdown(header, lines)
+
+
+def epochs_table(rows: Sequence[Row]) -> str:
+    """How ECE and its lower end grow with training."""
+    stages = sorted({row["epoch"] for row in rows})
+    lines = [
+        [
+            world_name(world),
+            *(
+                spread(values(rows, column, INVARIANT, world, epoch))
+                for epoch in stages
+                for column in ("accuracy", "sharp_lower", "ece")
+            ),
+        ]
+        for world in worlds_of(rows)
+    ]
+    header = [f"{name}, {e}" for e in stages for name in ("accuracy", "lower end", "ECE")]
+    return markdown(["correct share", *header], lines)
+
+
+TABLES = {
+    "settings": settings_table,
+    "accuracy": accuracy_table,
+    "ece": ece_table,
+    "bias": bias_table,
+    "epochs": epochs_table,
+}
+
+
+def worlds_figure() -> Figure:
+    """Draw four worlds from above, as a model that cannot see the height sees them."""
+    from orbical.figures.style import INK, MODELS, PAGE, figure, styled
+
+    shown: dict[str, World] = {
+        "all incorrect": (0.0, 1.0),
+        "half correct": (0.5, 0.5),
+        "all correct": (1.0, 0.0),
+        "all extrinsic": (0.0, 0.0),
+    }
+    with styled():
+        fig = figure(PAGE, 2.3)
+        panels = fig.subplots(1, len(shown))
+        for ax, (name, (correct, incorrect)) in zip(panels, shown.items(), strict=True):
+            roll = swiss_roll(correct, incorrect, points=320)
+            half = len(roll) // 2
+            # The upper height as a ring around the lower one's dot: both labels stay visible.
+            for rows, ring in ((slice(half, None), True), (slice(half), False)):
+                colours = [MODELS[label] for label in roll.label[rows]]
+                ax.scatter(
+                    roll.x[rows, 0],
+                    roll.x[rows, 1],
+                    s=13 if ring else 3,
+                    facecolors="none" if ring else colours,
+                    edgecolors=colours,
+                    linewidths=0.7 if ring else 0,
+                )
+            ax.set_title(name, loc="left")
+            ax.set(aspect="equal", xticks=[], yticks=[])
+            for side in ax.spines.values():
+                side.set_visible(False)
+        marks = [("label 0", MODELS[0], "s"), ("label 1", MODELS[1], "s")]
+        handles = [_mark(colour, marker, name) for name, colour, marker in marks]
+        handles += [_mark(INK, ".", "z = 0"), _mark(INK, "o", "z = 1", hollow=True)]
+        fig.legend(handles=handles, loc="outside lower center", ncols=4)
+    return fig
+
+
+def _mark(colour: str, marker: str, label: str, hollow: bool = False) -> Any:
+    from matplotlib.lines import Line2D
+
+    face = "none" if hollow else colour
+    return Line2D(
+        [], [], color=colour, marker=marker, ls="none", label=label, mfc=face, ms=5, mew=0.8
+    )
+
+
+def _line(rows: Sequence[Row]) -> list[World]:
+    """The worlds of the paper's line, by their share of correct invariance."""
+    return sorted(world for world in worlds_of(rows) if sum(world))
+
+
+def _curve(ax: Any, rows: Sequence[Row], column: str, network: str, **style: Any) -> None:
+    """Draw the mean over seeds against the correct share, with each seed as a faint dot."""
+    worlds = _line(rows)
+    found = [values(rows, column, network, world) for world in worlds]
+    share = [world[0] for world in worlds]
+    ax.plot(share, [sum(seeds) / len(seeds) for seeds in found], **style)
+    for x, seeds in zip(share, found, strict=True):
+        ax.plot([x] * len(seeds), seeds, ".", color=style["color"], alpha=0.35, ms=3, zorder=1)
+
+
+def _means(rows: Sequence[Row], column: str) -> list[float]:
+    found = [values(rows, column, INVARIANT, world) for world in _line(rows)]
+    return [sum(seeds) / len(seeds) for seeds in found]
+
+
+def _paper(ax: Any, quantity: str) -> None:
+    from orbical.figures.style import SOFT
+
+    ax.plot(
+        [eighths / 8 for eighths in PAPER],
+        [found[quantity] for found in PAPER.values()],
+        "x",
+        color=SOFT,
+        ms=5,
+        label="paper, invariant (one run)",
+    )
+
+
+def main_figure(rows: Sequence[Row]) -> Figure:
+    """Draw accuracy under its ceiling and ECE inside its interval: the paper's Fig. 3."""
+    from orbical.figures.style import INK, MODELS, PAGE, figure, styled
+
+    with styled():
+        fig = figure(PAGE, 3.3)
+        left, right = fig.subplots(1, 2)
+        share = [world[0] for world in _line(rows)]
+        left.plot(share, _means(rows, "ceiling"), color=INK, ls="--", lw=1, label="ceiling 1 - i/2")
+        right.fill_between(
+            share,
+            _means(rows, "sharp_lower"),
+            _means(rows, "sharp_upper"),
+            color=MODELS[5],
+            alpha=0.2,
+            lw=0,
+            label="sharp interval, invariant",
+        )
+        right.plot(
+            share, _means(rows, "sharp_lower"), color=INK, ls="--", lw=1, label="its lower end"
+        )
+        for ax, column in ((left, "accuracy"), (right, "ece")):
+            for network, colour in ((INVARIANT, MODELS[0]), (PLAIN, MODELS[1])):
+                _curve(ax, rows, column, network, color=colour, label=network)
+            _paper(ax, column)
+            ax.set_xlabel("share of correct invariance (the rest is incorrect)")
+            ax.grid()
+        left.set(ylabel="test accuracy", ylim=(0.45, 1.02))
+        right.set(ylabel="ECE, 100 bins", ylim=(0, 0.45))
+        left.set_title("Accuracy under its ceiling", loc="left")
+        right.set_title("ECE inside its interval", loc="left")
+        left.legend(loc="lower right")
+        right.legend(loc="upper right")
+    return fig
+
+
+def bias_figure(rows: Sequence[Row]) -> Figure:
+    """Draw what a test set of 200 points does to the same networks' ECE."""
+    from orbical.figures.style import INK, MODELS, PAGE, figure, styled
+
+    size = rows[0]["small"]
+    with styled():
+        fig = figure(PAGE, 3.1)
+        panels = fig.subplots(1, 2, sharey=True)
+        for ax, network, colour in zip(panels, (INVARIANT, PLAIN), MODELS, strict=False):
+            share = [world[0] for world in _line(rows)]
+
+            def mean(column: str, network: str = network) -> list[float]:
+                found = [values(rows, column, network, world) for world in _line(rows)]
+                return [sum(seeds) / len(seeds) for seeds in found]
+
+            ax.plot(share, mean("ece"), color=colour, label=f"{rows[0]['test']:,} points")
+            ax.errorbar(
+                share,
+                mean("small_ece"),
+                yerr=mean("small_spread"),
+                color=colour,
+                ls="--",
+                lw=1.2,
+                capsize=2,
+                marker="o",
+                ms=3,
+                label=f"{size} points (bar: deviation between sets)",
+            )
+            ax.plot(
+                share,
+                mean("small_calibrated"),
+                color=INK,
+                ls=":",
+                label=f"{size} points, were it calibrated",
+            )
+            if network == INVARIANT:
+                _paper(ax, "ece")
+            ax.set(xlabel="share of correct invariance", ylim=(0, 0.42))
+            ax.set_title(network, loc="left")
+            ax.grid()
+            ax.legend(loc="upper right")
+        panels[0].set_ylabel("ECE, 100 bins")
+    return fig
+
+
+def report(page: Path) -> list[Path]:
+    """Write the page's tables and figures from its CSV file; return what was written."""
+    from orbical.figures import save
+
+    folder = page.with_suffix("")
+    rows = read_csv(folder / "results.csv")
+    return [
+        write_page(page, {name: table(rows) for name, table in TABLES.items()}),
+        save(worlds_figure(), folder / "worlds.png"),
+        save(main_figure(rows), folder / "accuracy-and-ece.png"),
+        save(bias_figure(rows), folder / "bias.png"),
+    ]
