@@ -37,6 +37,8 @@ _MEANINGS = {
     "sb_ece": "soft-binned calibration error",
 }
 _ENDS = ("low", "high", "calibrated")
+_BLOCK = 1 << 23
+"""Numbers of one array that are read at once."""
 
 
 def along_orbit(
@@ -142,11 +144,11 @@ def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]
     """Yield each model's name and its pair `(confidence [K, N], correct [K, N])`."""
     confidence, correct = _responses(scan)
     for place, name in enumerate(confidence["model"].values):
-        z = confidence.isel(model=place).values.T
-        finished = ~np.isnan(z).any(0)
-        y = correct.isel(model=place).values.T > 0
-        kept = np.ascontiguousarray(z[:, finished]), np.ascontiguousarray(y[:, finished])
-        yield str(name), torch.from_numpy(kept[0]), torch.from_numpy(kept[1])
+        z, y = _read(*(part.isel(model=place) for part in (confidence, correct)))
+        finished = ~np.isnan(z).any(1)
+        kept = (np.ascontiguousarray(part[finished].T) for part in (z, y > 0))
+        z_, y_ = (torch.from_numpy(part) for part in kept)
+        yield str(name), z_, y_
 
 
 def _responses(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
@@ -192,8 +194,8 @@ def _binned_along(
     row = groups * torch.arange(models)[:, None, None]
     column = torch.arange(elements)
     for rows in _sample_chunks(confidence):
-        z = torch.from_numpy(confidence.isel(sample=rows).values)
-        y = torch.from_numpy(correct.isel(sample=rows).values)
+        chosen = (part.isel(sample=rows) for part in (confidence, correct))
+        z, y = (torch.from_numpy(part) for part in _read(*chosen))
         finished = ~z.isnan()
         member = torch.from_numpy(members[rows])[:, None]
         place = ((row + member) * elements + column).expand_as(z)[finished]
@@ -212,11 +214,25 @@ def _binned_along(
 
 
 def _sample_chunks(values: xr.DataArray) -> Iterator[slice]:
-    sizes = (values.chunksizes or {}).get("sample", (values.sizes["sample"],))
-    start = 0
+    """Yield runs of whole chunks of samples, each small enough to be held at once."""
+    total = values.sizes["sample"]
+    sizes = (values.chunksizes or {}).get("sample", (total,))
+    most = max(1, _BLOCK // max(1, values.size // max(1, total)))
+    start = stop = 0
     for size in sizes:
-        yield slice(start, start + size)
-        start += size
+        if stop > start and stop + size - start > most:
+            yield slice(start, stop)
+            start = stop
+        stop += size
+    yield slice(start, stop)
+
+
+def _read(*arrays: xr.DataArray) -> Iterator[np.ndarray]:
+    """Read several arrays in one pass over the store."""
+    import dask
+
+    for part in dask.compute(*(array.data for array in arrays)):
+        yield np.asarray(part)
 
 
 def _along(
@@ -233,9 +249,10 @@ def _along(
     shape = (confidence.sizes["model"], groups, confidence.sizes["element"])
     found = {name: np.full(shape, np.nan) for name in names}
     for model in range(shape[0]):
-        z = confidence.isel(model=model).values.T
-        y = correct.isel(model=model).values.T > 0
-        finished = ~np.isnan(z).any(0)
+        z, y = (
+            part.T for part in _read(*(part.isel(model=model) for part in (confidence, correct)))
+        )
+        y, finished = y > 0, ~np.isnan(z).any(0)
         for group in range(groups):
             kept = finished & (members == group)
             if not kept.any():
