@@ -81,7 +81,7 @@ def settings_table(rows: Sequence[Row]) -> str:
         ["test points", f"{rows[0]['test']:,}"],
         *([f"parameters, {name}", f"{count:,}"] for name, count in sizes.items()),
         [f"{INVARIANT}: largest change of a probability under the swap", f"{gap:.1e}"],
-        ["minutes of one core, all runs", f"{sum(row['seconds'] for row in ends) / 60:.1f}"],
+        ["minutes of processor time, all runs", f"{sum(row['seconds'] for row in ends) / 60:.1f}"],
     ]
     return markdown(["setting", "value"], lines)
 
@@ -168,8 +168,49 @@ def epochs_table(rows: Sequence[Row]) -> str:
     return markdown(["correct share", *header], lines)
 
 
+def findings(rows: Sequence[Row]) -> str:
+    """What the rows say, in sentences whose numbers come from them."""
+
+    def mean(column: str, world: World, network: str = INVARIANT) -> float:
+        found = values(rows, column, network, world)
+        return sum(found) / len(found)
+
+    line = _line(rows)
+    ends = [row for row in rows if row["network"] == INVARIANT]
+    below = [mean("ceiling", world) - mean("accuracy", world) for world in line]
+    above = sum(row["accuracy"] > row["ceiling"] + 1e-9 for row in ends)
+    outside = sum(
+        not row["sharp_lower"] - 1e-4 <= row["ece"] <= row["sharp_upper"] + 1e-4 for row in ends
+    )
+    sentences = [
+        f"**The ceiling holds and is nearly reached.** {above} of {len(ends)} measurements of the "
+        f"{INVARIANT} network lie above it; after the last epoch the mean accuracy is "
+        f"{min(below):.3f} to {max(below):.3f} below it. The {PLAIN}, which sees the height, has "
+        f"{min(mean('accuracy', w, PLAIN) for w in line):.3f} to "
+        f"{max(mean('accuracy', w, PLAIN) for w in line):.3f}.",
+        f"**The interval holds.** {outside} of {len(ends)} measured ECEs lie outside it.",
+    ]
+    for eighths in (1, 4):
+        world = (eighths / 8, 1 - eighths / 8)
+        if world not in line:
+            continue
+        forced, whole = mean("sharp_lower", world), mean("ece", world)
+        deviation = (mean("ceiling", world) * (1 - mean("ceiling", world)) / 200) ** 0.5
+        sentences.append(
+            f"**At {world_name(world)} correct** the ECE is {whole:.3f}, of which "
+            f"{forced:.3f} ({forced / whole:.0%}) is forced by the symmetry. On "
+            f"{rows[0]['small']} points the same networks show {mean('small_ece', world):.3f} on "
+            f"average, and would show {mean('small_calibrated', world):.3f} if they were perfectly "
+            f"calibrated; the paper prints {printed(world, 'ece')}. Its accuracy there is "
+            f"{printed(world, 'accuracy')} against a ceiling of {mean('ceiling', world):.4f}: on "
+            f"200 points an accuracy at the ceiling has a standard deviation of {deviation:.3f}."
+        )
+    return "\n".join(f"* {sentence}" for sentence in sentences)
+
+
 TABLES = {
     "settings": settings_table,
+    "findings": findings,
     "accuracy": accuracy_table,
     "ece": ece_table,
     "bias": bias_table,
@@ -205,7 +246,7 @@ def worlds_figure() -> Figure:
                     linewidths=0.7 if ring else 0,
                 )
             ax.set_title(name, loc="left")
-            ax.set(aspect="equal", xticks=[], yticks=[])
+            ax.set(aspect="equal", xlim=(-0.54, 0.54), ylim=(-0.54, 0.54), xticks=[], yticks=[])
             for side in ax.spines.values():
                 side.set_visible(False)
         marks = [("label 0", MODELS[0], "s"), ("label 1", MODELS[1], "s")]
