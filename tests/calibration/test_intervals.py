@@ -172,6 +172,15 @@ def test_saturated_confidences_give_a_point() -> None:
     assert found.value == found.low == found.high == found.calibrated == 0
 
 
+@pytest.mark.parametrize("name", list(CLASSIFICATION))
+@pytest.mark.parametrize("size", [3, 4])
+def test_a_few_samples_give_a_wide_interval_and_no_nan(name: str, size: int) -> None:
+    found = interval(name, np.linspace(0.6, 0.9, size), np.arange(size) % 2, resamples=100)
+    for end in ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high"):
+        assert torch.isfinite(getattr(found, end)), end
+    assert found.low == 0
+
+
 def test_half_precision_and_integer_labels_are_taken() -> None:
     confidence, correct = drawn(shifted(0.1), 1, 300, seed=8)
     half = interval("ece", torch.from_numpy(confidence[0]).half(), correct[0].astype(int))

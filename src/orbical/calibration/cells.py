@@ -45,8 +45,8 @@ class Cells:
 
     @property
     def total(self) -> Tensor:
-        """Number of samples, `[..., 1]`."""
-        return self.count.sum(-1, keepdim=True)
+        """Number of samples, `[..., 1]`; 1 where none was drawn, which makes every sum over it 0."""
+        return self.count.sum(-1, keepdim=True).clamp(min=1)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Verdict:
         state = "ok  " if self.passed else "FAIL"
         option = "--" + self.rule.name.replace("_", "-")
         return (
-            f"{state} {self.model}: {self.rule.what} {self.value:.4g} {sign} {self.limit:g} "
+            f"{state} {self.model}: {self.rule.what} {self.value:.4g}, limit {sign} {self.limit:g} "
             f"({option})"
         )
 
