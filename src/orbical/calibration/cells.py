@@ -45,7 +45,7 @@ class Cells:
 
     @property
     def total(self) -> Tensor:
-        """Number of samples, `[..., 1]`; 1 where none was drawn, which makes every sum over it 0."""
+        """Number of samples, `[..., 1]`; 1 where none was drawn, so that ratios are 0 there."""
         return self.count.sum(-1, keepdim=True).clamp(min=1)
 
 
