@@ -15,7 +15,7 @@ confidences) and B those of the data drawn again, the ends of the interval are:
 
 Measures that estimate a square (ESD, SKCE) have the squared interval of their distance. In
 simulated worlds (N = 200 and 1000; calibrated, and ECE .03 and .1 with errors of one sign, of both
-signs, and in one bin alone) a nominal 95 % covers 94 to 100 % for every measure;
+signs, and in one bin alone) a nominal 95 % covers 92 to 100 % for every measure;
 `tests/calibration/test_intervals.py` repeats it.
 """
 
