@@ -205,6 +205,14 @@ def findings(rows: Sequence[Row]) -> str:
             f"{printed(world, 'accuracy')} against a ceiling of {mean('ceiling', world):.4f}: on "
             f"200 points an accuracy at the ceiling has a standard deviation of {deviation:.3f}."
         )
+    first, final = line[0], line[-1]
+    sentences.append(
+        f"**The {PLAIN} is not flat.** From {world_name(first)} to {world_name(final)} accuracy "
+        f"goes from {mean('accuracy', first, PLAIN):.3f} to {mean('accuracy', final, PLAIN):.3f}, "
+        f"its ECE from {mean('ece', first, PLAIN):.3f} to {mean('ece', final, PLAIN):.3f}: the "
+        "height alone tells the labels of an incorrect world, those of a correct one must be "
+        f"learnt in the plane from {rows[0]['train']} points."
+    )
     return "\n".join(f"* {sentence}" for sentence in sentences)
 
 

@@ -1,0 +1,175 @@
+"""The Swiss roll study: its worlds, its measurements against direct computations, its page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from orbical.datasets.spirals import swiss_roll
+from orbical.errors import InputError
+from orbical.studies import STUDIES
+from orbical.studies import study as study_by_name
+from orbical.studies import swiss_roll as study
+from orbical.studies import swiss_roll_page as page
+from orbical.studies.pages import fill, read_csv, write_csv
+from orbical.studies.swiss_roll import INVARIANT, PLAIN, WORLDS, Settings
+from orbical.zoo.swiss_roll import HeightInvariant, perceptron
+
+DOCS = Path(__file__).parents[2] / "docs" / "studies" / "swiss-roll.md"
+TINY = Settings(
+    seeds=2, points=1600, epochs=(2, 4), width=8, plain_width=8, draws=5, small=20, train=40
+)
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict]:
+    return list(study.run(TINY, worlds=((0.0, 1.0), (0.5, 0.5), (0.0, 0.0))))
+
+
+def test_the_worlds_are_the_line_of_the_paper_and_the_extrinsic_one() -> None:
+    assert [world[0] for world in WORLDS[:9]] == [eighths / 8 for eighths in range(9)]
+    assert all(sum(world) == 1 for world in WORLDS[:9])
+    assert WORLDS[9:] == ((0.0, 0.0),)
+
+
+def test_training_and_test_points_never_meet_and_the_test_world_keeps_whole_orbits() -> None:
+    roll = swiss_roll(0.25, 0.5, TINY.points)
+    train, test = study.split(roll, TINY, seed=3)
+    seen = {tuple(point) for point in train.x}
+    assert len(seen) == TINY.train
+    assert not seen & {tuple(point) for point in test.x}
+    assert len(test) == 2 * TINY.points // TINY.thinning
+    assert study.ceiling_of(test) == pytest.approx(0.75, abs=1e-12)
+    again, _ = study.split(roll, TINY, seed=3)
+    assert np.array_equal(train.x, again.x)
+
+
+def test_every_ece_lies_inside_its_sharp_interval_and_accuracy_under_its_ceiling(
+    rows: list[dict],
+) -> None:
+    invariant = [row for row in rows if row["network"] == INVARIANT]
+    assert len(invariant) == 3 * TINY.seeds * len(TINY.epochs)
+    for row in invariant:
+        assert row["ceiling"] == pytest.approx(1 - row["incorrect"] / 2, abs=1e-12)
+        assert row["accuracy"] <= row["ceiling"] + 1e-12
+        assert row["sharp_lower"] - 1e-9 <= row["table_ece"] <= row["sharp_upper"] + 1e-9
+        assert row["ece"] == pytest.approx(row["table_ece"], abs=1e-3)
+        assert row["gap"] < 1e-6
+    assert all("sharp_lower" not in row for row in rows if row["network"] == PLAIN)
+
+
+def test_where_all_is_incorrect_the_confidence_alone_decides_the_ece(rows: list[dict]) -> None:
+    for row in rows:
+        if row["network"] == INVARIANT and row["incorrect"] == 1:
+            assert row["accuracy"] == pytest.approx(0.5, abs=1e-9)
+            assert row["sharp_lower"] == pytest.approx(row["sharp_upper"], abs=1e-9)
+            assert row["ece"] == pytest.approx(row["confidence"] - 0.5, abs=1e-6)
+
+
+def test_measurements_equal_a_direct_computation() -> None:
+    _, test = study.split(swiss_roll(0.5, 0.5, TINY.points), TINY, seed=0)
+    torch.manual_seed(0)
+    network = perceptron(8)
+    with torch.no_grad():
+        found = study.measure(network, test, replace(TINY, bins=7), seed=0)
+        probs = network(torch.from_numpy(test.x).float()).double().softmax(1).numpy()
+    confidence, right = probs.max(1), probs.argmax(1) == test.label
+    place = np.ceil(confidence * 7) - 1
+    expected = sum(abs((right[place == b] - confidence[place == b]).sum()) for b in range(7)) / len(
+        right
+    )
+    assert found["ece"] == pytest.approx(expected, abs=1e-9)
+    assert found["accuracy"] == pytest.approx(right.mean())
+
+
+def test_small_test_sets_of_a_calibrated_model_show_a_large_ece() -> None:
+    # Confidences spread over [1/2, 1] with 200 points in 100 bins: the bias the page warns of.
+    settings = Settings()
+    roll = swiss_roll(1.0, 0.0, 16_000)
+    _, test = study.split(roll, settings, seed=0)
+
+    class Spread(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            share = 0.5 + 0.5 * torch.rand(len(x), generator=torch.Generator().manual_seed(0))
+            return torch.stack([share, 1 - share], 1).log()
+
+    found = study.measure(Spread(), test, settings, seed=0)
+    assert 0.12 < found["small_calibrated"] < 0.2
+
+
+def test_the_same_seed_gives_the_same_network() -> None:
+    first, second = (study.networks(TINY, seed=5)[INVARIANT] for _ in range(2))
+    assert isinstance(first, HeightInvariant)
+    pairs = zip(first.parameters(), second.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": 0}, "seeds: got 0"),
+        ({"points": 100}, "points, thinning"),
+        ({"thinning": 1}, "points, thinning"),
+        ({"epochs": ()}, "epochs"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(changes: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(TINY, **changes)
+
+
+def test_the_command_writes_csv_page_and_figures_and_report_repeats_them(tmp_path: Path) -> None:
+    target = tmp_path / "roll.md"
+    options = ["--page", str(target), "--seeds", "1", "--points", "320"]
+    study.main([*options, "--width", "4", "--plain-width", "4", "--epochs", "2", "1"])
+    made = {path.name for path in (tmp_path / "roll").iterdir()}
+    assert made == {"results.csv", "worlds.png", "accuracy-and-ece.png", "bias.png"}
+    text = target.read_text()
+    assert all(f"<!-- table: {name} -->" in text for name in page.TABLES)
+    target.write_text("<!-- table: ece -->\n<!-- end -->\n")
+    study.main(["report", "--page", str(target)])
+    assert "lower end" in target.read_text()
+
+
+def test_a_report_without_results_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        study.main(["report", "--page", str(tmp_path / "none.md")])
+    assert stopped.value.code == 2
+    assert "run the study first" in capsys.readouterr().err
+
+
+def test_csv_files_come_back_as_they_went(tmp_path: Path, rows: list[dict]) -> None:
+    back = read_csv(write_csv(tmp_path / "rows.csv", rows))
+    for before, after in zip(rows, back, strict=True):
+        assert before.keys() == after.keys()
+        for name, value in before.items():
+            assert after[name] == (pytest.approx(value, rel=1e-5) if name != "network" else value)
+
+
+def test_a_page_that_asks_for_an_unknown_table_is_refused() -> None:
+    with pytest.raises(InputError, match="asks for the table 'other'"):
+        fill("<!-- table: other --><!-- end -->", {"ece": ""})
+
+
+def test_the_committed_page_says_what_its_csv_says() -> None:
+    results = read_csv(DOCS.with_suffix("") / "results.csv")
+    text = DOCS.read_text(encoding="utf-8")
+    assert fill(text, {name: table(results) for name, table in page.TABLES.items()}) == text
+    assert len({row["seed"] for row in results}) >= 5
+    assert {(row["correct"], row["incorrect"]) for row in results} == set(WORLDS)
+    for row in results:
+        if row["network"] == INVARIANT:
+            assert row["accuracy"] <= row["ceiling"] + 1e-6
+            assert row["sharp_lower"] - 1e-4 <= row["ece"] <= row["sharp_upper"] + 1e-4
+
+
+def test_every_study_of_the_register_has_a_command() -> None:
+    assert {"swiss-roll", "digits", "examples"} <= set(STUDIES)
+    for name in STUDIES:
+        assert callable(study_by_name(name).main)
