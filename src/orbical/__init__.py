@@ -1,4 +1,4 @@
-"""orbical: how models behave, and how far they can be trusted, along the orbits of a symmetry group.
+"""orbical: how models behave, and how far to trust them, along the orbits of a symmetry group.
 
     import orbical as ob
 

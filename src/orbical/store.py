@@ -25,7 +25,7 @@ from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
 
 from .errors import StoreError
-from .groups import Elements, Group, Layout
+from .groups import Group, Layout
 
 FORMAT = 1
 _HEADER = "orbical"
@@ -329,10 +329,6 @@ class Scan:
     def complete(self) -> bool:
         """Whether every unit is done."""
         return bool(self._store.done.all())
-
-    def elements(self) -> Elements:
-        """Give the transformations of the orbit."""
-        return self.group
 
     def verify(self) -> list[tuple[int, int]]:
         """Check every finished unit's files; return the (model, chunk) units found damaged."""

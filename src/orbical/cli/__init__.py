@@ -23,9 +23,9 @@ app = typer.Typer(
 
 
 def _register() -> None:
-    from . import demo, info, scan
+    from . import bounds, calibration, check, demo, info, scan, study
 
-    for module in (demo, scan, info):
+    for module in (demo, scan, info, calibration, bounds, check, study):
         module.register(app)
 
 
@@ -36,6 +36,8 @@ def main() -> None:
         app()
     except OrbicalError as error:
         from rich.console import Console
+        from rich.markup import escape
 
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {error}", highlight=False)
+        console = Console(stderr=True, soft_wrap=True)
+        console.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
         sys.exit(2)

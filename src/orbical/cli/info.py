@@ -31,6 +31,7 @@ def info(
         typer.echo(json.dumps(facts, indent=2))
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(soft_wrap=True)
@@ -38,7 +39,7 @@ def info(
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in _facts(scan):
-        table.add_row(name, value)
+        table.add_row(name, escape(value))
     console.print(table)
     if damaged:
         console.print(

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from .cifar10_images import cifar10
 from .digit_images import digits
 from .folders import data_folder
 from .mnist_images import full_mnist, mnist
@@ -21,4 +22,4 @@ from .particle_images import piv
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 
-__all__ = ["BUILT_IN", "data_folder", "digits", "full_mnist", "mnist", "piv"]
+__all__ = ["BUILT_IN", "cifar10", "data_folder", "digits", "full_mnist", "mnist", "piv"]

@@ -1,0 +1,47 @@
+"""The examples of the README and of the guide run as printed; the README's numbers are ours."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.S)
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_an_example_of_the_readme_runs_as_printed(number):
+    exec(compile(EXAMPLES[number], f"README example {number}", "exec"), {})
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) == 3
+
+
+def test_the_guide_to_scanning_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/guide/scan.md").read_text(), re.S)
+    for number, block in enumerate(blocks):
+        exec(compile(block, f"guide block {number}", "exec"), names)
+    assert {path.name for path in tmp_path.glob("*.png")} == {
+        "aggregate.png",
+        "embedding.png",
+        "worst.png",
+    }
+
+
+def test_the_accuracies_are_those_recorded_with_the_weights():
+    from orbical.zoo import digits
+
+    plain = digits.provenance("plain")
+    turned = digits.provenance("augmented")
+    for recorded in (
+        plain["test accuracy upright"],
+        plain["test accuracy over 72 rotations"],
+        turned["test accuracy over 72 rotations"],
+    ):
+        assert f"{float(recorded):.1%}".replace("%", " %") in README
