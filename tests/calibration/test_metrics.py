@@ -121,7 +121,8 @@ def _work(rank: int, folder: str) -> None:
 
 
 def test_two_processes_agree_with_one(tmp_path):
-    mp.spawn(_work, args=(str(tmp_path),), nprocs=2)
+    # Forked, because a spawned process could not import this file by its name.
+    mp.start_processes(_work, args=(str(tmp_path),), nprocs=2, start_method="fork")
     seen = [*batches()[:3], batches()[0]]
     logits, labels = (torch.cat(part) for part in zip(*seen, strict=True))
     for rank in (0, 1):

@@ -34,6 +34,7 @@ from .cumulative import (
     ks,
     ordered_esd,
 )
+from .curves import ReliabilityCurve, reliability_curve
 from .gaussian import gaussian_crps, gaussian_nll
 from .generalised import (
     gence,
@@ -55,7 +56,7 @@ from .intervals import (
 )
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
 from .measures import Measure, measure_of
-from .orbit import along_orbit, pair_at, reliability_at
+from .orbit import along_orbit, pair_at, pairs_along, reliability_at
 from .regression import (
     Coverage,
     ence,
@@ -68,6 +69,7 @@ from .regression import (
 from .scores import BrierParts, accuracy, brier, brier_parts, nll
 from .smooth import smooth_ece
 from .soft import ece_loss, s_avuc, sb_ece
+from .table import classification_table, pair_table, regression_table
 
 __all__ = [
     "Bleed",
@@ -78,11 +80,13 @@ __all__ = [
     "Interval",
     "Measure",
     "Reliability",
+    "ReliabilityCurve",
     "accuracy",
     "aleatoric_bleed",
     "along_orbit",
     "brier",
     "brier_parts",
+    "classification_table",
     "classwise",
     "classwise_ece",
     "classwise_esd",
@@ -120,14 +124,18 @@ __all__ = [
     "oracle_bound",
     "ordered_esd",
     "pair_at",
+    "pair_table",
+    "pairs_along",
     "per_class",
     "probabilities",
     "quantile_calibration",
     "regression_esd",
     "regression_esd_normalised",
     "regression_interval",
+    "regression_table",
     "reliability",
     "reliability_at",
+    "reliability_curve",
     "s_avuc",
     "sb_ece",
     "skce",

@@ -209,7 +209,7 @@ def bin_sums(
         else:
             inner = edges[high, 1:-1].contiguous()
             index = torch.searchsorted(inner, working_float(block).contiguous())
-        index = index.add_(cell[within]).view(-1)
+        index = index.add_(cell[within]).reshape(-1)
         count[high].view(-1).scatter_add_(0, index, one[: len(index)])
         values = [work[0][within].copy_(block), work[1][within].copy_(correct[high, wide])]
         if weights is not None:

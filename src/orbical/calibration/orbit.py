@@ -289,6 +289,7 @@ def _labelled(
     found = xr.DataArray(values["value"], dims=dims, coords=coords, name=measure.name)
     found.attrs = {name: part for name, part in like.attrs.items() if name != "limits"}
     found.attrs |= {
+        "statistic": "",
         "metric": measure.name,
         "meaning": _MEANINGS.get(measure.name, measure.name),
         "higher_is_better": False,

@@ -76,7 +76,7 @@ def draw(scan: Any, out: Path) -> list[Path]:
     spread = response.std(1)
     images = scan.data["input"].values
     embedding = reduce.embed(scan, model="plain")
-    beside = reduce.representatives(embedding, 8)
+    beside = reduce.representatives(embedding, 8).tolist()
     made = {
         "aggregate": figures.aggregate(nero.aggregate(scan, by="label")),
         "embedding": figures.embedding(

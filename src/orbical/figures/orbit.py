@@ -63,7 +63,8 @@ def aggregate(
     else:
         names = [f"{by} {_word(value)}" for value in _values_of(array, str(by))]
         panels = [Panel(name, values[:, place]) for place, name in enumerate(names)]
-    return _sheet_figure(array, panels, limits, title, "mean ")
+    statistic = array.attrs.get("statistic", "mean ")  # of the samples at each element
+    return _sheet_figure(array, panels, limits, title, statistic)
 
 
 def individual(
