@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy.spatial.transform import Rotation
 
+import orbical as ob
 from orbical import groups
 from orbical.errors import InputError
 
@@ -148,6 +150,26 @@ def test_only_groups_within_d4_move_pixels_exactly(spec, exact):
     assert group[:1].exact_on_grid is exact, "a slice is treated as the group it comes from"
 
 
+def test_a_shear_is_resampled_although_its_entries_are_whole():
+    shear = groups.from_matrices(plane=[np.eye(2), [[1, 1], [0, 1]]])
+    assert not shear.exact_on_grid
+    moved = ob.actions.Images().apply(shear, torch.ones(1, 1, 8, 8))
+    assert moved.shape == (2, 1, 1, 8, 8)
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        groups.translations(1, 1 / 3),
+        groups.scales(0.123456789, 2.2, 5),
+        groups.euclidean(4, 0.3, 0.1),
+    ],
+    ids=str,
+)
+def test_numbers_with_many_digits_survive_printing(group):
+    assert groups.parse(str(group)).fingerprint() == group.fingerprint()
+
+
 def test_so3_grid_covers_all_rotations_and_starts_at_the_identity():
     group = groups.rotations3d(512)
     grid = Rotation.from_matrix(group.linear("space"))
@@ -231,6 +253,10 @@ def test_given_matrices_make_a_group():
         (lambda: groups.from_matrices(plane=np.eye(4)[None]), "[K, 2, 2] or [K, 3, 3]"),
         (lambda: groups.from_matrices(), "exactly one of plane= and space="),
         (lambda: groups.from_matrices(plane=np.eye(2)[None], weights=[-1]), "weights"),
+        (lambda: groups.from_matrices(plane=np.eye(2)[None], weights=[0]), "not all 0"),
+        (lambda: groups.from_matrices(plane=np.eye(2)[None], coords={"a": [1, 2]}), "(1,)"),
+        (lambda: groups.parse("from_matrices:plane:0123abcd"), "not in its name"),
+        (lambda: groups.as_group(72), "a int given"),
         (lambda: groups.product(groups.cyclic(2), groups.rotations(3)), "name a coordinate"),
     ],
 )

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .actions import check_group
 from .errors import InputError, Interrupted, StoreError, unknown_name
-from .groups import Group, parse
+from .groups import Group, as_group
 from .predictors import Predictor, as_predictor
 from .probing import PROBE_SAMPLES, array_specs, input_fields, probe_model
 from .progress import progress_bar
@@ -71,7 +71,7 @@ def scan(
     from . import store as stores
 
     predictors = _named_predictors(models)
-    group = parse(group) if isinstance(group, str) else group
+    group = as_group(group)
     task = as_task(task)
     samples = Samples(data)
     kept = _checked_keep(keep, task)
@@ -216,7 +216,7 @@ def _choose_device(device: str) -> torch.device:
 def _choose_batch_size(batch_size: int | str, first: Tree, device: torch.device) -> int:
     if batch_size == "auto":
         numbers = sum(leaf[0].numel() for leaf in leaves(first))
-        budget, most = (2**28, 2**16) if device.type == "cuda" else (2**20, 2**10)
+        budget, most = (2**28, 2**16) if device.type == "cuda" else (2**20, 2**8)
         return max(1, min(budget // max(numbers, 1), most))
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise InputError(

@@ -12,7 +12,7 @@ from torch import Tensor
 from .actions import check_group
 from .engine import as_task
 from .errors import InputError
-from .groups import Group, parse
+from .groups import Group, as_group
 from .predictors import as_predictor
 from .sweep import Sweep
 from .tasks import Task
@@ -61,7 +61,7 @@ def equivariance_error(
     >>> error.largest < 1e-5
     True
     """
-    group = parse(group) if isinstance(group, str) else group
+    group = as_group(group)
     task = as_task(task)
     x = tree_map(torch.as_tensor, x)
     check_group(task.input, group)

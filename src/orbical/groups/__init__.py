@@ -13,12 +13,13 @@ from .discrete import permutations, time_reversal, trivial
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, translations
 from .sample import Elements, Group, Layout
 from .space import rotations3d, slices3d
-from .text import parse
+from .text import as_group, parse
 
 __all__ = [
     "Elements",
     "Group",
     "Layout",
+    "as_group",
     "cyclic",
     "dihedral",
     "euclidean",

@@ -95,9 +95,16 @@ def from_matrices(
         matrices = homogeneous(matrices)
     count = len(matrices)
     quadrature = None if weights is None else np.asarray(weights, float)
-    if quadrature is not None and (quadrature.shape != (count,) or (quadrature < 0).any()):
-        raise InputError(f"weights: {count} numbers >= 0 expected, shape {quadrature.shape} given")
+    if quadrature is not None and (
+        quadrature.shape != (count,) or not (quadrature >= 0).all() or not quadrature.any()
+    ):
+        raise InputError(
+            f"weights: {count} numbers >= 0, not all 0, expected, {quadrature.tolist()} given"
+        )
     names = {key: np.asarray(entry) for key, entry in (coords or {"element": range(count)}).items()}
+    for key, entry in names.items():
+        if entry.shape != (count,):
+            raise InputError(f"coords: {key!r} has shape {entry.shape}, ({count},) expected")
     digest = hashlib.sha256(matrices.tobytes()).hexdigest()[:8]
     group = make_group(
         f"from_matrices:{part}:{digest}",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from .combining import product
-from .sample import Array, Group, Layout, homogeneous, make_group, tiles, whole_number
+from .sample import Array, Group, Layout, as_text, homogeneous, make_group, tiles, whole_number
 
 
 def _turn(angle_degrees: Array) -> Array:
@@ -102,7 +102,7 @@ def translations(radius: float, step: float = 1) -> Group:
     shift = np.stack([dx.ravel(), dy.ravel()], -1)
     count = len(shift)
     return make_group(
-        f"translations:{radius:g}:{step:g}",
+        f"translations:{as_text(radius)}:{as_text(step)}",
         {"plane": homogeneous(np.tile(np.eye(2), (count, 1, 1)), shift)},
         coords={"dx": shift[:, 0], "dy": shift[:, 1]},
         layout=Layout("plane", np.arange(count).reshape(dx.shape), {"dy": line[::-1], "dx": line}),
@@ -128,7 +128,7 @@ def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
         gaps = np.diff(log_scale)
         weights = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
     return make_group(
-        f"scales:{low:g}:{high:g}:{n}",
+        f"scales:{as_text(low)}:{as_text(high)}:{n}",
         {"plane": homogeneous(np.einsum("k,ij->kij", scale, np.eye(2)))},
         coords={"scale": scale},
         layout=Layout("line", np.arange(n), {"scale": scale}),
@@ -141,4 +141,4 @@ def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
 def euclidean(turns: int = 8, radius: float = 2, step: float = 1) -> Group:
     """Sample the rigid motions of the plane, SE(2): each turn followed by each shift."""
     group = product(translations(radius, step), rotations(turns))
-    return dataclasses.replace(group, spec=f"euclidean:{turns}:{radius:g}:{step:g}")
+    return dataclasses.replace(group, spec=f"euclidean:{turns}:{as_text(radius)}:{as_text(step)}")

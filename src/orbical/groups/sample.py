@@ -192,8 +192,10 @@ def _is_exact_on_grid(parts: Mapping[str, Array]) -> bool:
     if "plane" not in parts:
         return True
     plane = parts["plane"]
-    entries = np.isin(plane[:, :2, :2], (-1.0, 0.0, 1.0)).all()
-    return bool(entries and not plane[:, :2, 2].any())
+    size = np.abs(plane[:, :2, :2])
+    entries = np.isin(size, (0.0, 1.0)).all()
+    one_each = (size.sum(1) == 1).all() and (size.sum(2) == 1).all()  # a shear has two in a row
+    return bool(entries and one_each and not plane[:, :2, 2].any())
 
 
 def make_group(
@@ -238,6 +240,15 @@ def whole_number(argument: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or int(value) != value or value < least:
         raise InputError(f"{argument}: {value!r} given, a whole number >= {least} expected")
     return int(value)
+
+
+def as_text(number: float) -> str:
+    """Write a number so that reading it gives the same number again.
+
+    >>> as_text(2.0), as_text(0.1)
+    ('2', '0.1')
+    """
+    return repr(float(number)).removesuffix(".0")
 
 
 def tiles(index: Array) -> Layout:

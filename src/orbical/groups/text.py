@@ -44,8 +44,25 @@ def parse(text: str) -> Group:
     return group
 
 
+def as_group(group: Group | str) -> Group:
+    """Accept a group or its text."""
+    if isinstance(group, Group):
+        return group
+    if isinstance(group, str):
+        return parse(group)
+    raise InputError(
+        f"group: a {type(group).__name__} given, an orbical.groups.Group or text such as "
+        "'rotations:72' expected"
+    )
+
+
 def _parse_one(text: str) -> Group:
     name, *numbers = text.split(":")
+    if name == "from_matrices":
+        raise InputError(
+            f"group: {text!r} given, whose matrices are not in its name; make it with "
+            "orbical.groups.from_matrices"
+        )
     if name not in CONSTRUCTORS:
         raise unknown_name("group", name, CONSTRUCTORS)
     maker = CONSTRUCTORS[name]
