@@ -85,7 +85,8 @@ class Flow(Task):
         )
         if labelled:
             variables["error_map"] = Variable(
-                ("sample", "element", "map_row", "map_column"), "end-point error, block means"
+                ("sample", "element", "map_row", "map_column"),
+                "end-point error, means over the valid pixels of blocks",
             )
         return variables
 
@@ -112,8 +113,17 @@ class Flow(Task):
         extras = {"flow": outputs}
         if target is not None:
             error = (outputs - self.output.move(elements, target[None])).norm(dim=2)
-            extras["error_map"] = F.adaptive_avg_pool2d(error, MAP_SIZE)
+            extras["error_map"] = _block_means(error, self.output.valid(elements, outputs))
         return extras
+
+
+def _block_means(error: Tensor, valid: Tensor | None) -> Tensor:
+    """Reduce `[K, B, H, W]` to means over the valid pixels of blocks, NaN where there are none."""
+    if valid is None:
+        return F.adaptive_avg_pool2d(error, MAP_SIZE)
+    mask = valid[:, None].to(error.dtype)
+    share = F.adaptive_avg_pool2d(mask, MAP_SIZE)
+    return F.adaptive_avg_pool2d(error * mask, MAP_SIZE) / share  # 0 / 0 is NaN
 
 
 def _masked_mean(values: Tensor, valid: Tensor | None) -> Tensor:
