@@ -234,11 +234,20 @@ def test_fields_move_each_by_its_own_action():
     assert action.defect(group, molecule).shape == (6, 2)
 
 
+def test_rows_of_any_width_can_be_reordered():
+    group = groups.permutations(3)
+    x = torch.randn(2, 3, 5)
+    for action in (actions.Points(), actions.Vectors(per_point=True), actions.Rows()):
+        action.check(group, x)
+        assert torch.equal(action.apply(group, x)[4], x[:, group.parts["rows"][4]])
+
+
 @pytest.mark.parametrize(
     ("action", "spec", "x", "words"),
     [
         (actions.Images(), "cyclic:4", torch.rand(2, 1, 6, 8), "square ones expected"),
         (actions.Images(), "cyclic:4", torch.rand(2, 6, 6), "[sample, channel, row, column]"),
+        (actions.Images(), "cyclic:4", {"x": torch.rand(2, 1, 6, 6)}, "fields ['x'] given"),
         (actions.Window(9), "translations:1:1", torch.rand(1, 1, 8, 8), "at least 9 x 9"),
         (actions.Window(8), "translations:4:1", torch.rand(1, 1, 12, 14), "radius is 2"),
         (actions.ImagePair(), "cyclic:4", torch.rand(2, 3, 1, 6, 6), "[sample, 2, channel"),

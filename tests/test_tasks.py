@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import orbical as ob
 from orbical import actions, groups, tasks
 from orbical.errors import InputError, ModelError
 
@@ -112,6 +113,16 @@ def test_a_score_that_scaling_changes_says_so():
             "rotations3d:5*permutations:4",
             torch.randn(2, 4, 3),
         ),
+        (
+            tasks.Regression(actions.Points(), per_point=True),
+            "rotations3d:5*permutations:4",
+            torch.randn(2, 4, 3),
+        ),
+        (
+            tasks.Regression(actions.Points(), "1o", per_point=True),
+            "rotations3d:5*permutations:4",
+            torch.randn(2, 4, 3),
+        ),
     ],
 )
 def test_an_equivariant_answer_has_a_perfect_consensus_and_no_gap(task, spec, truth):
@@ -152,6 +163,28 @@ def test_flow_stores_a_reduced_error_map():
     assert float(summary["error_map"][0, 0, 0, 0]) == pytest.approx(3 * 2**0.5)
     assert float(summary["error_map"][0, 0, 15, 15]) == 0
     assert float(summary["error_map"][0, 1, 15, 0]) == pytest.approx(3 * 2**0.5), "turned along"
+
+
+def test_the_error_map_leaves_out_what_nothing_real_is_seen_of():
+    group = groups.rotations(8)
+    task = tasks.Flow()
+    truth = torch.ones(1, 2, 32, 32)
+    valid = task.output.valid(group, truth)
+    outputs = torch.where(valid[:, None, None], task.output.apply(group, truth), torch.tensor(99.0))
+    found = task.summarise(outputs, truth, group, weights_of(group))["error_map"]
+    assert float(found.nan_to_num().max()) < 1e-5
+    assert bool(found[0, 1, 0, 0].isnan()), "a corner turned by 45 degrees comes from outside"
+
+
+def test_answers_of_each_point_follow_the_order_of_the_points():
+    """A model that answers each point alone is equivariant under their order."""
+    points = torch.randn(3, 4, 3)
+    for task, model in (
+        (tasks.Regression(actions.Points(), per_point=True), lambda x: x.norm(dim=-1)[..., None]),
+        (tasks.Regression(actions.Points(), "1o", per_point=True), lambda x: 2 * x),
+    ):
+        scan = ob.scan(model, points, group="permutations:4", task=task, progress=False)
+        assert float(ob.nero.invariance_gap(scan)["total"].max()) < 1e-5
 
 
 def test_regression_reads_mean_and_variance():

@@ -48,9 +48,12 @@ class Action(ABC):
 
     def check(self, group: Group, x: Tree) -> None:
         """Refuse data that this action cannot move by this group, before any work."""
-        for leaf in leaves(x):
-            if not isinstance(leaf, Tensor):
-                raise InputError(f"data: a {type(leaf).__name__} given, a tensor expected")
+        if not isinstance(x, Tensor):
+            given = f"fields {_names(x)}" if isinstance(x, dict | tuple) else type(x).__name__
+            raise InputError(
+                f"data: {given} given, one tensor expected for the action {type(self).__name__}; "
+                "give input= an action for each field"
+            )
 
     def describe(self) -> dict[str, Any]:
         """Give the settings that change what the action does, for the record of a scan."""
@@ -78,6 +81,9 @@ class Trivial(Action):
         """Nothing is lost."""
         first = next(leaves(x))
         return torch.zeros(len(elements), len(first), device=first.device)
+
+    def check(self, group: Group, x: Tree) -> None:
+        """Anything can stay where it is."""
 
 
 class Fields(Action):

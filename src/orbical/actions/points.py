@@ -43,7 +43,7 @@ class Points(Action):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, n, d]`."""
-        part = _PART_OF_DIMENSION[x.shape[-1]]
+        part = _PART_OF_DIMENSION.get(x.shape[-1], "")  # rows of other widths are only reordered
         moved = _turn(elements, x, part)
         if part in elements.parts and elements.parts[part][:, :-1, -1].any():
             moved = moved + matrices(elements.parts[part][:, :-1, -1], x)[:, None, None]
@@ -70,7 +70,7 @@ class Vectors(Action):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., d]`."""
-        moved = _turn(elements, x, _PART_OF_DIMENSION[x.shape[-1]])
+        moved = _turn(elements, x, _PART_OF_DIMENSION.get(x.shape[-1], ""))
         return _reorder(elements, moved, 2) if self.per_point else moved
 
     def check(self, group: Group, x: Tensor) -> None:
@@ -84,21 +84,22 @@ class Vectors(Action):
 class Irreps(Action):
     """Features `[B, ..., D]` that turn as an e3nn representation with parity, such as `0e + 1o`.
 
-    Needs the extra `equivariant`.
+    Per point, `[B, n, D]`, they are also reordered. Needs the extra `equivariant`.
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("space",)
+    parts: ClassVar[tuple[str, ...]] = ("space", "rows")
 
-    def __init__(self, irreps: str) -> None:
+    def __init__(self, irreps: str, per_point: bool = False) -> None:
         self.irreps = str(_load_irreps(irreps))
+        self.per_point = per_point
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., D]`."""
         moved = x.expand(len(elements), *x.shape[1:])
-        if "space" not in elements.parts:
-            return moved
-        turns = torch.as_tensor(np.ascontiguousarray(elements.linear("space")))
-        return _multiply(_representation(self.irreps, turns).to(x), moved)
+        if "space" in elements.parts:
+            turns = torch.as_tensor(np.ascontiguousarray(elements.linear("space")))
+            moved = _multiply(_representation(self.irreps, turns).to(x), moved)
+        return _reorder(elements, moved, 2) if self.per_point else moved
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the number of features."""
@@ -108,6 +109,8 @@ class Irreps(Action):
             raise InputError(
                 f"data: {x.shape[-1]} features given, the {size} of irreps {self.irreps!r} expected"
             )
+        if self.per_point:
+            _check_rows(group, x)
 
 
 def _load_irreps(text: str) -> Any:

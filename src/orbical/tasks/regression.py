@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..actions import Action, Images, Irreps, Trivial, Vectors
+from ..actions import Action, Images, Irreps, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from ..trees import Tree
@@ -138,7 +138,7 @@ def _output_action(representation: str | Action, per_point: bool) -> Action:
     if isinstance(representation, Action):
         return representation
     if representation == "trivial":
-        return Trivial()
+        return Rows() if per_point else Trivial()
     if representation == "vector":
         return Vectors(per_point=per_point)
-    return Irreps(representation)
+    return Irreps(representation, per_point)
