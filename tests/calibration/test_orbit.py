@@ -10,6 +10,7 @@ import torch
 
 import orbical as ob
 from orbical.calibration import ece, esd, ks, reliability
+from orbical.calibration.measures import CLASSIFICATION, measure_of
 from orbical.calibration.orbit import along_orbit, pair_at, pairs_along, reliability_at
 from orbical.errors import InputError
 
@@ -52,6 +53,12 @@ def test_ece_along_the_orbit_is_ece_at_each_element(scan: ob.Scan, options: dict
             expected = float(ece(*answers(scan, model, element), **options))
             value = float(found.sel(model=model)[element])
             assert value == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_finished_measure_keeps_its_own_bins_and_norm(scan: ob.Scan) -> None:
+    options = {"bins": 3, "norm": "max"}
+    finished = along_orbit(scan, measure_of("ece", CLASSIFICATION, options))
+    np.testing.assert_allclose(finished, along_orbit(scan, "ece", **options), atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "function"), [("ks", ks), ("esd", esd)])

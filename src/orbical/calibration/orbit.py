@@ -86,7 +86,8 @@ def along_orbit(
     chosen = measure_of(measure, CLASSIFICATION, options)
     confidence, correct = _responses(scan)
     groups, members = _groups(confidence, by)
-    if chosen.name == "ece" and chosen.index is not None and not interval and _by_width(options):
+    # A finished measure keeps its bins and norm to itself; only a name has them in the options.
+    if measure == "ece" and not interval and _by_width(options):
         shape = (checked_bins(options.get("bins", 15)), len(groups))
         values = {"value": _binned_along(confidence, correct, members, *shape, options)}
     else:
