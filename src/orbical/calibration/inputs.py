@@ -40,12 +40,17 @@ def tolerance(dtype: torch.dtype) -> float:
     return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 2e-2)
 
 
-def as_floating(name: str, values: ArrayLike) -> Tensor:
-    """Take an array as a real floating tensor, or say which argument is not one."""
+def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -> Tensor:
+    """Take an array as a tensor, or say which argument is not one."""
     try:
-        tensor = torch.as_tensor(values)
+        return torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{name}: cannot be read as an array ({error})") from error
+
+
+def as_floating(name: str, values: ArrayLike) -> Tensor:
+    """Take an array as a real floating tensor, or say which argument is not one."""
+    tensor = as_array(name, values)
     if not tensor.dtype.is_floating_point:
         raise InputError(f"{name}: expected floating-point values, got dtype {tensor.dtype}")
     return tensor
@@ -56,9 +61,9 @@ def _check_unit_interval(name: str, tensor: Tensor) -> None:
     if low != low or high != high:  # NaN is the only value that differs from itself
         raise InputError(f"{name}: contains NaN; expected values in [0, 1]")
     if low < 0 or high > 1 + tolerance(tensor.dtype):
+        hint = "" if name == "correct" else " (logits must be passed as logits=)"
         raise InputError(
-            f"{name}: values span [{low:.6g}, {high:.6g}]; expected values in [0, 1]"
-            " (logits must be passed as logits=)"
+            f"{name}: values span [{low:.6g}, {high:.6g}]; expected values in [0, 1]{hint}"
         )
 
 
@@ -84,7 +89,7 @@ def pair(
     (torch.Size([2, 2]), torch.bool)
     """
     confidence = as_floating("confidence", confidence)
-    correct = torch.as_tensor(correct, device=confidence.device)
+    correct = as_array("correct", correct, confidence.device)
     if confidence.ndim == 0:
         raise InputError("confidence: expected an array [..., N], got a single number")
     if correct.ndim == 0 or correct.shape[-1] != confidence.shape[-1]:
@@ -116,7 +121,7 @@ def pair(
 
 
 def _checked_weights(weights: ArrayLike, confidence: Tensor) -> Tensor:
-    weights = torch.as_tensor(weights, device=confidence.device).to(torch.float64)
+    weights = as_array("weights", weights, confidence.device).to(torch.float64)
     if weights.ndim == 0 or weights.shape[-1] != confidence.shape[-1]:
         raise InputError(
             f"weights: expected {confidence.shape[-1]} values along the last axis,"
@@ -143,26 +148,35 @@ def _outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Te
     return name, outputs
 
 
+def class_indices(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
+    """Check class indices of any shape, and return them as int64.
+
+    >>> class_indices([0, 1], 2, torch.device("cpu"))
+    tensor([0, 1])
+    """
+    labels = as_array("labels", labels, device)
+    if labels.dtype == torch.bool or labels.dtype.is_floating_point or labels.dtype.is_complex:
+        raise InputError(f"labels: expected integer class indices, got dtype {labels.dtype}")
+    labels = labels.long()
+    low, high = (int(bound) for bound in labels.aminmax()) if labels.numel() else (0, 0)
+    if low < 0 or high >= classes:
+        raise InputError(
+            f"labels: values span [{low}, {high}]; expected class indices 0 to {classes - 1}"
+        )
+    return labels
+
+
 def true_labels(labels: ArrayLike, outputs: Tensor) -> Tensor:
     """Check class indices against outputs `[..., N, C]`; return them as int64 of shape `[..., N]`.
 
     >>> true_labels([0, 1], torch.zeros(3, 2, 5)).shape
     torch.Size([3, 2])
     """
-    labels = torch.as_tensor(labels, device=outputs.device)
-    classes = outputs.shape[-1]
-    if labels.dtype == torch.bool or labels.dtype.is_floating_point or labels.dtype.is_complex:
-        raise InputError(f"labels: expected integer class indices, got dtype {labels.dtype}")
+    labels = class_indices(labels, outputs.shape[-1], outputs.device)
     if labels.ndim == 0 or labels.shape[-1] != outputs.shape[-2]:
         raise InputError(
             f"labels: expected {outputs.shape[-2]} labels along the last axis,"
             f" one for each sample, got shape {tuple(labels.shape)}"
-        )
-    labels = labels.long()
-    low, high = (int(bound) for bound in labels.aminmax())
-    if low < 0 or high >= classes:
-        raise InputError(
-            f"labels: values span [{low}, {high}]; expected class indices 0 to {classes - 1}"
         )
     try:
         return labels.expand(outputs.shape[:-1])

@@ -13,7 +13,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from ..calibration.inputs import ArrayLike, as_floating, probabilities, working_float
+from ..calibration.inputs import (
+    ArrayLike,
+    as_floating,
+    class_indices,
+    probabilities,
+    working_float,
+)
 from ..errors import InputError, OrbicalError, StoreError, unknown_name
 
 _REGISTRY: dict[str, type[Calibrator]] = {}
@@ -142,19 +148,12 @@ def read_labels(labels: ArrayLike, samples: int, classes: int, device: torch.dev
     >>> read_labels([0, 1], samples=2, classes=2, device=torch.device("cpu"))
     tensor([0, 1])
     """
-    labels = torch.as_tensor(labels, device=device)
-    if labels.dtype == torch.bool or labels.dtype.is_floating_point or labels.dtype.is_complex:
-        raise InputError(f"labels: expected integer class indices, got dtype {labels.dtype}")
+    labels = class_indices(labels, classes, device)
     if labels.shape != (samples,):
         raise InputError(
             f"labels: expected shape ({samples},), one for each sample, got {tuple(labels.shape)}"
         )
-    low, high = (int(bound) for bound in labels.aminmax())
-    if low < 0 or high >= classes:
-        raise InputError(
-            f"labels: values span [{low}, {high}]; expected class indices 0 to {classes - 1}"
-        )
-    return labels.long()
+    return labels
 
 
 def rows_of(outputs: Tensor) -> Tensor:
