@@ -131,6 +131,7 @@ def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
         ("[tool.orbical.check]\nmax_gab = 1\n", "did you mean 'max_gap'"),
         ("[tool.orbical.check]\nmax_gap = 'small'\n", "a number expected"),
         ("[tool.orbical", "cannot be read as TOML"),
+        ("[tool.orbical]\ncheck = 3\n", "check = 3 given, expected the table"),
     ):
         settings.write_text(text)
         done = run(store, "--config", settings)

@@ -199,7 +199,13 @@ def settings_from(path: Path | None) -> dict[str, Any]:
         content = tomllib.loads(chosen.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{chosen}: cannot be read as TOML ({error})") from error
-    table = content.get("tool", {}).get("orbical", {}).get("check", {})
+    table: Any = content
+    for name in ("tool", "orbical", "check"):
+        table = table.get(name, {})
+        if not isinstance(table, dict):
+            raise InputError(
+                f"{chosen}: {name} = {table!r} given, expected the table [tool.orbical.check]"
+            )
     return {str(name).replace("-", "_"): value for name, value in table.items()}
 
 
