@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from scipy.stats import binomtest
 
 from orbical.calibration import cells, ece, esd, ks, mmce, skce, smooth_ece
 from orbical.calibration.intervals import (
@@ -16,6 +17,7 @@ from orbical.calibration.intervals import (
     mean_interval,
     oracle_bound,
     regression_interval,
+    share_interval,
 )
 from orbical.calibration.measures import CLASSIFICATION, REGRESSION
 from orbical.errors import InputError
@@ -331,3 +333,23 @@ def test_bad_input_of_a_comparison_is_named() -> None:
         oracle_bound(0)
     with pytest.raises(InputError, match=r"^variance"):
         regression_interval("ence", [0.0, 0.0], [1.0, -1.0], [0.0, 0.0])
+
+
+@pytest.mark.parametrize("truth", [0.5, 0.9, 0.99])
+def test_the_interval_of_an_accuracy_covers_and_stays_in_its_range(truth: float) -> None:
+    correct = np.random.default_rng(3).random((4000, 60)) < truth
+    found = share_interval(correct, np.full((4000, 60), 0.8))
+    assert float(found.low.min()) >= 0
+    assert float(found.high.max()) <= 1
+    covered = ((found.low <= truth) & (truth <= found.high)).double().mean()
+    assert float(covered) > 0.93
+    assert bool((found.low < found.high).all())  # also where every sample is correct
+    expected = binomtest(int(correct[0].sum()), 60).proportion_ci(method="wilson")
+    assert float(found.low[0]) == pytest.approx(expected.low)
+    assert float(found.high[0]) == pytest.approx(expected.high)
+
+
+def test_no_interval_of_an_error_reaches_beyond_one() -> None:
+    for name in CLASSIFICATION:
+        found = interval(name, [0.99, 0.98, 0.97, 0.96], [False] * 4, resamples=50)
+        assert float(found.high) <= 1

@@ -53,6 +53,7 @@ from .intervals import (
     mean_interval,
     oracle_bound,
     regression_interval,
+    share_interval,
 )
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
 from .measures import Measure, measure_of
@@ -138,6 +139,7 @@ __all__ = [
     "reliability_curve",
     "s_avuc",
     "sb_ece",
+    "share_interval",
     "skce",
     "smooth_ece",
     "top_label",

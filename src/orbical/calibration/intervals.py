@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -177,7 +177,7 @@ def mean_interval(
     calibrated_variance: ArrayLike,
     level: float = 0.95,
 ) -> Interval:
-    """Return the interval of a score that is the mean of one term a sample: NLL, Brier, accuracy.
+    """Return the interval of a score that is the mean of one term a sample: NLL, Brier.
 
     Exact moments take the place of resampling; the interval is the normal one.
 
@@ -208,6 +208,42 @@ def mean_interval(
         calibrated_high=expected + beside,
         level=level,
         method="normal",
+    )
+
+
+def share_interval(correct: ArrayLike, confidence: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the accuracy with Wilson's interval, which stays in [0, 1] and is never empty.
+
+        (s + c^2 / 2 +- c sqrt(s (1 - s / n) + c^2 / 4)) / (n + c^2),   s correct ones of n
+
+    with c the normal quantile. A calibrated model's accuracy is the mean confidence.
+
+    Args:
+        correct: `[..., N]` boolean, or 0 and 1.
+        confidence: `[..., N]` in [0, 1].
+        level: nominal coverage.
+
+    >>> found = share_interval([True] * 20, [0.9] * 20)
+    >>> round(float(found.low), 3), round(float(found.high), 3)
+    (0.839, 1.0)
+    """
+    square = _normal_quantile(checked_level(level)) ** 2
+    z, hit = binary_pair(confidence, correct)
+    z, hit = z.double().cpu(), hit.double().cpu()
+    size, total = hit.shape[-1], hit.sum(-1)
+    middle = (total + square / 2) / (size + square)
+    reach = (square * (total * (1 - total / size) + square / 4)).sqrt() / (size + square)
+    expected = z.mean(-1)
+    beside = (square * (z * (1 - z)).mean(-1) / size).sqrt()
+    return Interval(
+        value=total / size,
+        low=(middle - reach).clamp(min=0),
+        high=(middle + reach).clamp(max=1),
+        calibrated=expected,
+        calibrated_low=(expected - beside).clamp(min=0),
+        calibrated_high=(expected + beside).clamp(max=1),
+        level=level,
+        method="Wilson",
     )
 
 
@@ -339,7 +375,7 @@ def _cell_interval(
     assert distance is not None
     assert estimate is not None
     calibrated = gathered.calibrated(resamples, generator)
-    return assemble(
+    found = assemble(
         measure,
         value,
         distance(gathered.observed()),
@@ -348,3 +384,5 @@ def _cell_interval(
         estimate(calibrated),
         level,
     )
+    # No measure of residuals in [-1, 1] exceeds 1.
+    return replace(found, high=found.high.clamp(max=1))

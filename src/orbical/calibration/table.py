@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .ends import binary_pair
 from .gaussian import vector_target
 from .inputs import (
     ArrayLike,
@@ -16,7 +17,7 @@ from .inputs import (
     top_label,
     true_labels,
 )
-from .intervals import Interval, interval, mean_interval, regression_interval
+from .intervals import Interval, interval, mean_interval, regression_interval, share_interval
 from .scores import brier_terms
 
 PAIR_MEASURES = ("ece", "ece_mass", "smooth_ece", "ks", "esd", "mmce", "skce")
@@ -48,15 +49,14 @@ def pair_table(
     >>> list(found)
     ['accuracy', 'ece', 'ece_mass', 'smooth_ece', 'ks', 'esd', 'mmce', 'skce']
     """
-    z = torch.as_tensor(confidence).detach()
-    hit = torch.as_tensor(correct).double()
+    z, hit = binary_pair(confidence, correct)
     draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    table = {"accuracy": mean_interval(hit, z, z * (1 - z), level)}
+    table = {"accuracy": share_interval(hit, z, level)}
     for name in PAIR_MEASURES:
         options: dict[str, Any] = {"bins": bins} if name.startswith("ece") else {}
         if name == "ece_mass":
             options["binning"] = "mass"
-        table[name] = interval(name.removesuffix("_mass"), z, correct, **draws, **options)
+        table[name] = interval(name.removesuffix("_mass"), z, hit, **draws, **options)
     return table
 
 
