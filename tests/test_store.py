@@ -312,3 +312,19 @@ def test_a_scan_in_memory_and_on_disk_hold_the_same(tmp_path, digits):
     assert loaded.group.fingerprint() == ob.groups.rotations(9).fingerprint()
     assert loaded.group.coords["angle"][1] == 40
     assert loaded.group.layout.kind == "circle"
+
+
+def test_a_unit_of_nothing_but_fill_values_is_done(tmp_path, digits):
+    """A model that is always wrong fills `correct` with the value that also means missing."""
+
+    def always_nine(images):
+        return torch.nn.functional.one_hot(torch.full((len(images),), 9), 10) * 5.0
+
+    data = (digits[0], torch.zeros(len(digits[0]), dtype=torch.int64))
+    path = tmp_path / "wrong.zarr"
+    scan = ob.scan(
+        always_nine, data, group="rotations:4", task="classification", out=path, progress=False
+    )
+    assert not bool(scan.data["correct"].any())
+    assert scan.verify() == []
+    assert scan.complete

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +84,25 @@ class Store:
     def write(self, name: str, chunk: int, values: np.ndarray, model: int | None = None) -> None:
         """Write one array of a unit."""
         rows = self.rows(chunk)
-        with self.explained():
+        with self.explained(), _every_file_written():
             self.root[name][rows if model is None else (model, rows)] = values  # type: ignore[index]
+
+    def write_missing(self, chunk: int, values: Mapping[str, Any], model: int) -> None:
+        """Write what a model does not answer (a variance, say) as missing, to complete a unit."""
+        rows = self.rows(chunk)
+        for name in self._model_arrays - {*values}:
+            with self.explained(), _every_file_written():
+                array: Any = self.root[name]
+                array[model, rows] = array.fill_value
+
+    @cached_property
+    def _model_arrays(self) -> frozenset[str]:
+        arrays = dict(self.root.arrays())
+        return frozenset(name for name in arrays if name != "done" and self._by_model(arrays[name]))
 
     def mark_done(self, model: int, chunk: int, done: bool = True) -> None:
         """Set a unit's flag, after all its arrays are written."""
-        with self.explained():
+        with self.explained(), _every_file_written():
             self.root["done"][model, chunk] = done  # type: ignore[index]
 
     def add_models(self, entries: list[dict[str, Any]]) -> None:
@@ -141,6 +155,14 @@ class Store:
                     "free some space and run the same scan again to go on"
                 ) from error
             raise StoreError(f"{self.name} cannot be written: {error}") from error
+
+
+def _every_file_written() -> Any:
+    """Write chunks of nothing but fill values too, so that a missing file always means a loss.
+
+    Zarr reads this setting when an array is opened and keeps it nowhere.
+    """
+    return zarr.config.set({"array.write_empty_chunks": True})
 
 
 def _dims(array: zarr.Array) -> tuple[str | None, ...]:
@@ -206,7 +228,6 @@ def _create_array(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[in
             BloscCodec(cname="zstd", clevel=1, shuffle=BloscShuffle.bitshuffle),
             Crc32cCodec(),
         ],
-        config={"write_empty_chunks": True},  # so that a missing file always means a loss
     )
     array.attrs["meaning"] = spec.meaning
 
