@@ -74,6 +74,16 @@ def test_data_and_a_group_give_the_ceiling_first(call, points: Path) -> None:
         assert word in output
 
 
+def test_80_columns_show_every_number_of_the_comparison(points: Path) -> None:
+    app = typer.Typer()
+    register(app)
+    words = ["--data", str(points), "--group", "cyclic:4", "--group", "dihedral:4"]
+    shown = CliRunner().invoke(app, words, env={"COLUMNS": "80"}).output
+    assert "…" not in shown
+    (line,) = [line for line in shown.splitlines() if line.startswith("cyclic:4")]
+    assert line.split() == ["cyclic:4", "4", "1", *["0.5000"] * 5, "0.0000", "0.5000"]
+
+
 def test_data_as_json(call, points: Path) -> None:
     answer = json.loads(call("--data", points, "--group", "cyclic:4", "--json"))
     assert [row["group"] for row in answer["groups"]] == ["trivial", "cyclic:4"]
@@ -142,7 +152,7 @@ def test_bad_calls_say_what_is_expected(
         call("--data", points)
     with pytest.raises(InputError, match="no such file"):
         call("--data", tmp_path / "none.npz", "--group", "cyclic:4")
-    with pytest.raises(InputError, match="every ceiling would be 1"):
+    with pytest.raises(InputError, match="Give its data with --data"):
         call(run_store[0])
     np.savez(tmp_path / "bare.npz", x=np.zeros((2, 2)))
     with pytest.raises(InputError, match=r"holds \['x'\]; expected x and y \(missing: y\)"):

@@ -36,7 +36,7 @@ def run(*words: object) -> str:
     command.register(app)
     done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    return done.output
+    return done.stdout
 
 
 def refused(*words: object) -> str:
@@ -85,12 +85,38 @@ def test_files_of_other_samples_are_not_compared(tmp_path: Path) -> None:
     other = tmp_path / "other.npz"
     np.savez(other, probs=np.full((10, 2), 0.5), labels=np.zeros(10, int))
     assert json.loads(run(one, other, "--json", *FEW))["comparisons"] == []
+    app = typer.Typer()
+    command.register(app)
+    done = CliRunner().invoke(app, [str(one), str(other), "--json", *FEW])
+    assert "one and other are not compared: their labels differ" in done.stderr
 
 
 def test_the_table_shows_value_interval_and_calibrated_value(tmp_path: Path) -> None:
     text = run(outputs(tmp_path, "net"), *FEW)
     for word in ("smooth ECE", "95% interval", "if calibrated", "class-wise ECE"):
         assert word in text
+
+
+def test_80_columns_hold_every_interval_on_one_line(tmp_path: Path) -> None:
+    lines = run(outputs(tmp_path, "net"), outputs(tmp_path, "net[b]"), *FEW).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any("net[b]" in line for line in lines)  # no markup of the console
+    for name in ("accuracy", "ECE", "ESD", "SKCE"):
+        (line, *_) = [line for line in lines if line.split()[:1] == [name]]
+        assert line.count("[") == line.count("]") == 2
+
+
+def test_an_infinite_likelihood_has_no_interval_and_is_null_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "sure.npz"
+    np.savez(path, probs=[[1.0, 0.0], [0.5, 0.5], [0.3, 0.7]], labels=[1, 0, 1])
+    (line,) = [line for line in run(path, *FEW).splitlines() if line.strip().startswith("NLL")]
+    assert line.split()[1:3] == ["inf", "-"]
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    answer = json.loads(run(path, "--json", *FEW), parse_constant=refuse)
+    assert answer["outputs"]["sure"]["nll"]["value"] is None
 
 
 def test_csv_has_a_row_for_each_measure(tmp_path: Path) -> None:

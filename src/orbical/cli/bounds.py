@@ -115,9 +115,21 @@ def _orbits(ids: Path | None, data: Path | None, tolerance: float | None) -> Cal
         given = np.load(_existing(ids), allow_pickle=False)
         return lambda scan: given
     if data is None:
-        return lambda scan: None
+        return _stored_orbits
     x = _read(data)["x"]
     return lambda scan: match_orbits(x, scan.group, tolerance=tolerance, action=_action(x)).orbit
+
+
+def _stored_orbits(scan: Scan) -> None:
+    """Leave the orbits to the scan's own coordinate, or say what the command takes instead."""
+    from ..errors import InputError
+
+    if "orbit" not in scan.data:
+        raise InputError(
+            "bounds: the scan does not say which samples share an orbit, and alone it knows no "
+            "dissent: every ceiling would be 1. Give its data with --data x.npz, to match them, "
+            "or the orbit of each sample with --orbits ids.npy"
+        )
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -212,7 +224,7 @@ def _print_bounds(console: Any, name: str, found: Bounds) -> None:
     if found["sharp_upper"].applies:
         console.print()
         console.print(_interval(found), highlight=False)
-    table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 2))
+    table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 2, 0, 0))
     for column, justify in (("statement", "left"), ("bound", "right"), ("", "left")):
         table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for key, title in THEOREMS.items():
@@ -259,10 +271,10 @@ def _print_comparison(comparison: Comparison) -> None:
             f"[bold]{row['accuracy_ceiling']:.4f}[/] on these data."
         )
     console.print()
-    table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 2))
+    table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 1, 0, 0))
     titles = {
         "group": "group",
-        "elements": "elements",
+        "elements": "size",
         "orbits": "orbits",
         "accuracy_ceiling": "ceiling",
         "cost": "cost",
@@ -270,17 +282,20 @@ def _print_comparison(comparison: Comparison) -> None:
         "correct": "correct",
         "incorrect": "incorrect",
         "extrinsic": "extrinsic",
-        "forced_at_full_confidence": "forced ECE",
+        "forced_at_full_confidence": "forced",
     }
     for title in titles.values():
-        table.add_column(title, justify="left" if title == "group" else "right")
+        name = title == "group"
+        table.add_column(
+            title, justify="left" if name else "right", no_wrap=not name, overflow="fold"
+        )
     for row in rows:
         cells = (row[key] for key in titles)
         table.add_row(*(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
     console.print(table)
     console.print(
         f"points match within {comparison.tolerance:.3g}; cost: against the trivial group; "
-        "forced ECE: of a model that is always certain",
+        "forced: the ECE of a model that is always certain",
         style="dim",
     )
     console.print()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,7 @@ from .calibration_tables import (
     numbers,
     print_csv,
     print_groups,
+    print_json,
     print_orbit,
     print_tables,
     short,
@@ -165,7 +165,8 @@ def _comparisons(
         if not ("labels" in one and "labels" in other):
             continue
         if not np.array_equal(one["labels"], other["labels"]):
-            continue  # other samples: nothing is paired
+            typer.echo(f"{a} and {b} are not compared: their labels differ", err=True)
+            continue
         for name in _COMPARED:
             options = {"bins": settings["bins"]} if name == "ece" else {}
             draws = {key: settings[key] for key in ("level", "resamples", "seed")}
@@ -198,7 +199,7 @@ def _show(
     plain = {name: numbers(table) for name, table in tables.items()}
     if format_ == "json":
         answer = {"level": level, "outputs": plain, "comparisons": comparisons}
-        typer.echo(json.dumps(answer, indent=2))
+        print_json(answer)
     elif format_ == "csv":
         rows = [
             {"outputs": name, "measure": measure, **values}
@@ -237,7 +238,7 @@ def _show_groups(groups: dict[str, list[dict[str, Interval]]], format_: str) -> 
         for measure, (mean, spread) in table.items()
     ]
     if format_ == "json":
-        typer.echo(json.dumps(rows, indent=2))
+        print_json(rows)
     elif format_ == "csv":
         print_csv(rows)
     elif format_ == "latex":
@@ -284,7 +285,7 @@ def _scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: st
     if format_ == "json":
         plain = {model: numbers(table) for model, table in upright.items()}
         answer = {"level": settings["level"], "identity": plain, "orbit": rows}
-        typer.echo(json.dumps(answer, indent=2))
+        print_json(answer)
     elif format_ == "csv":
         print_csv(rows)
     elif format_ == "latex":

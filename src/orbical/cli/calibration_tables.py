@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import math
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -58,8 +60,46 @@ def short(value: float) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """Write an interval."""
+    """Write an interval; a dash where there is none, as around an infinite value."""
+    if low != low or high != high:
+        return "-"
     return f"[{short(low)}, {short(high)}]"
+
+
+def print_json(answer: Any) -> None:
+    """Print JSON that every parser reads: numbers that are not finite become null."""
+    sys.stdout.write(json.dumps(_finite(answer), indent=2, allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain_table(title: str) -> Any:
+    """Make a table without frames: 80 columns hold every interval on one line."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    return Table(
+        title=Text(title),
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=0,
+    )
+
+
+def _cell(text: str, style: str = "") -> Any:
+    """Keep brackets as they are; a console would read them as its own markup."""
+    from rich.text import Text
+
+    return Text(text, style=style)
 
 
 def print_tables(
@@ -67,14 +107,11 @@ def print_tables(
 ) -> None:
     """Print a table for each set of outputs, and one of their differences."""
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     for name, table in plain.items():
-        shown = Table(title=name, title_justify="left", caption_justify="left")
-        shown.caption = (
-            "if calibrated: the mean of the measure for a model whose confidence is right"
-        )
+        shown = _plain_table(name)
+        shown.caption = "if calibrated: its mean for a model whose confidence is right"
         for title in ("measure", "value", f"{level:.0%} interval", "if calibrated", "its range"):
             shown.add_column(title, justify="left" if title == "measure" else "right")
         for measure, row in table.items():
@@ -82,32 +119,34 @@ def print_tables(
             value = short(row["value"])
             shown.add_row(
                 NAMES.get(measure, measure),
-                f"[bold]{value}[/]" if beyond else value,
-                span(row["low"], row["high"]),
+                _cell(value, "bold" if beyond else ""),
+                _cell(span(row["low"], row["high"])),
                 short(row["calibrated"]),
-                span(row["calibrated_low"], row["calibrated_high"]),
+                _cell(span(row["calibrated_low"], row["calibrated_high"])),
             )
         console.print(shown)
+        console.print()
     if comparisons:
         console.print(_comparison_table(comparisons, level))
 
 
 def _comparison_table(comparisons: list[dict[str, Any]], level: float) -> Any:
-    from rich.table import Table
-
-    shown = Table(title="Differences on the same samples", title_justify="left")
+    shown = _plain_table("Differences on the same samples")
     for title in ("a", "b", "measure", "a - b", f"{level:.0%} interval", "p"):
-        left = title in ("a", "b", "measure")
-        shown.add_column(title, justify="left" if left else "right")
+        name = title in ("a", "b")
+        left = name or title == "measure"
+        shown.add_column(
+            title, justify="left" if left else "right", overflow="fold", no_wrap=not name
+        )
     for row in comparisons:
         apart = row["low"] > 0 or row["high"] < 0
         difference = short(row["difference"])
         shown.add_row(
-            row["a"],
-            row["b"],
+            _cell(row["a"]),
+            _cell(row["b"]),
             NAMES[row["measure"]],
-            f"[bold]{difference}[/]" if apart else difference,
-            span(row["low"], row["high"]),
+            _cell(difference, "bold" if apart else ""),
+            _cell(span(row["low"], row["high"])),
             f"{row['p_value']:.3f}" if row["p_value"] >= 5e-4 else "< 0.001",
         )
     return shown
@@ -118,12 +157,11 @@ def print_groups(
 ) -> None:
     """Print mean and standard deviation over seeds, a column for each group."""
     from rich.console import Console
-    from rich.table import Table
 
-    shown = Table(title="Mean and standard deviation over seeds", title_justify="left")
+    shown = _plain_table("Mean and standard deviation over seeds")
     shown.add_column("measure")
     for name in found:
-        shown.add_column(f"{name} ({seeds[name]})", justify="right")
+        shown.add_column(_cell(f"{name} ({seeds[name]})"), justify="right")
     for measure in dict.fromkeys(key for table in found.values() for key in table):
         cells = []
         for table in found.values():
@@ -170,14 +208,14 @@ def _escaped(text: str) -> str:
 def print_orbit(rows: list[dict[str, Any]]) -> None:
     """Print what a measure is at the identity, over the orbit and at its worst."""
     from rich.console import Console
-    from rich.table import Table
 
-    shown = Table(title="Along the orbit", title_justify="left")
+    shown = _plain_table("Along the orbit")
     titles = ("model", "measure", "at the identity", "mean over the orbit", "worst", "where")
     for title in titles:
         left = title in ("model", "measure", "where")
         shown.add_column(title, justify="left" if left else "right")
     for row in rows:
         values = (short(row[key]) for key in ("identity", "orbit", "worst"))
-        shown.add_row(row["model"], NAMES[row["measure"]], *values, row["worst_element"])
+        where = _cell(row["worst_element"])
+        shown.add_row(_cell(row["model"]), NAMES[row["measure"]], *values, where)
     Console().print(shown)
