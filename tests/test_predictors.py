@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from orbical.errors import InputError, ModelError
 from orbical.predictors import FunctionPredictor, as_predictor, numpy_function
@@ -85,6 +87,36 @@ def test_an_onnx_file_answers_as_the_module(net, images, tmp_path, dynamic):
     predictor = as_predictor(str(path))
     np.testing.assert_allclose(answer(predictor, images), net(images).detach(), atol=1e-5)
     assert predictor.fingerprint() == as_predictor(str(path)).fingerprint()
+
+
+def test_weights_beside_an_onnx_file_change_its_fingerprint(images, tmp_path):
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 100)).eval()
+    path = tmp_path / "net.onnx"
+    torch.onnx.export(net, (images[:2],), path, dynamo=True, external_data=True, verbose=False)
+    weights = tmp_path / "net.onnx.data"
+    before = as_predictor(str(path)).fingerprint()
+    content = bytearray(weights.read_bytes())
+    content[0] ^= 1
+    weights.write_bytes(content)
+    assert as_predictor(str(path)).fingerprint() != before
+
+
+def test_a_column_of_an_sklearn_answer_is_the_class_of_that_number(images):
+    flat = images.flatten(1).numpy()
+    classifier = LogisticRegression().fit(flat, [1, 3, 1, 3, 3])
+    probabilities = answer(as_predictor(classifier), images)
+    assert probabilities.shape == (5, 4)
+    np.testing.assert_allclose(probabilities[:, [1, 3]], classifier.predict_proba(flat))
+    assert float(probabilities[:, [0, 2]].max()) == 0
+
+
+def test_a_fitted_pipeline_is_fitted_and_an_unfitted_one_is_not(images):
+    flat = images.flatten(1).numpy()
+    pipeline = make_pipeline(FunctionTransformer(np.sqrt), LogisticRegression())
+    with pytest.raises(InputError, match="has not been fitted"):
+        as_predictor(pipeline)
+    pipeline.fit(flat, [0, 1, 0, 1, 1])
+    assert answer(as_predictor(pipeline), images).shape == (5, 2)
 
 
 def test_sklearn_classifiers_say_that_they_answer_probabilities(images):

@@ -35,3 +35,14 @@ def import_attribute(text: str, argument: str) -> Any:
             raise unknown_name(f"{argument} {text!r}", name, known)
         found = getattr(found, name)
     return found() if called else found
+
+
+def name_of(thing: Any) -> str:
+    """Name a function, or an object that is called like one, as `module:name`.
+
+    >>> import functools, math
+    >>> name_of(math.sqrt), name_of(functools.partial(pow, 2))
+    ('math:sqrt', 'functools:partial')
+    """
+    kind = thing if hasattr(thing, "__qualname__") else type(thing)
+    return f"{kind.__module__}:{kind.__qualname__}"

@@ -101,8 +101,21 @@ class OnnxPredictor(Predictor):
         return {name: _cast(value, self._inputs[name].type) for name, value in named.items()}
 
     def fingerprint(self) -> str | None:
-        """Hash the file."""
-        return _file_hash(self._path)
+        """Hash the file, and with it the files beside it that hold its weights."""
+        weights = _external_files(Path(self._path))
+        hashes = [_file_hash(self._path), *(_file_hash(str(path)) for path in weights)]
+        return (
+            hashes[0] if not weights else hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
+        )
+
+
+def _external_files(path: Path) -> list[Path]:
+    """Find the files in the same folder that an ONNX file names, where exporters put weights."""
+    content = path.read_bytes()  # at most 2 GB, the limit of the format; weights lie outside
+    beside = (other for other in path.resolve().parent.iterdir() if other.is_file())
+    return sorted(
+        other for other in beside if other.name != path.name and other.name.encode() in content
+    )
 
 
 _ONNX_TYPES = {

@@ -11,8 +11,11 @@ import numpy as np
 import torch
 
 from ..errors import InputError, ModelError
+from ..sources import name_of
 from ..trees import Tree, leaves
 from .base import Predictor, as_tensors, batch_size, to_numpy
+
+_MOST_CLASSES = 100_000  # whole numbers beyond are names, not places in an answer
 
 
 class TorchPredictor(Predictor):
@@ -20,8 +23,7 @@ class TorchPredictor(Predictor):
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = module
-        kind = type(module)
-        self.source = f"{kind.__module__}:{kind.__qualname__}"
+        self.source = name_of(type(module))
 
     def __call__(self, batch: Tree) -> Any:
         """Call the module; a dictionary batch is passed as it is, a tuple as arguments."""
@@ -56,22 +58,53 @@ class TorchPredictor(Predictor):
 
 
 class SklearnPredictor(Predictor):
-    """A scikit-learn estimator on flattened inputs: `predict_proba` where it has it."""
+    """A scikit-learn estimator on flattened inputs: `predict_proba` where it has it.
+
+    Where its classes are whole numbers, column `c` of the answer is class `c`, also where it never
+    saw some of them.
+    """
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
-        self.source = f"{type(estimator).__module__}:{type(estimator).__qualname__}"
+        self.source = name_of(type(estimator))
         self.answers = "probabilities" if hasattr(estimator, "predict_proba") else None
-        if not hasattr(estimator, "n_features_in_"):
+        if not _is_fitted(estimator):
             raise InputError(f"model: {type(estimator).__name__} has not been fitted")
+        self._columns = _class_columns(estimator)
 
     def __call__(self, batch: Tree) -> Any:
         """Predict class probabilities, or values."""
         columns = [leaf.flatten(1).cpu().numpy() for leaf in leaves(batch)]
         table = np.concatenate(columns, axis=1)
-        if self.answers:
-            return torch.as_tensor(self.estimator.predict_proba(table))
-        return torch.as_tensor(self.estimator.predict(table))
+        if self.answers is None:
+            return torch.as_tensor(self.estimator.predict(table))
+        known = torch.as_tensor(self.estimator.predict_proba(table))
+        if self._columns is None:
+            return known
+        every = known.new_zeros(len(known), int(self._columns.max()) + 1)
+        every[:, self._columns] = known
+        return every
+
+
+def _is_fitted(estimator: Any) -> bool:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(estimator)
+    except (NotFittedError, TypeError):  # a look-alike from elsewhere says so by its features
+        return hasattr(estimator, "n_features_in_")
+    return True
+
+
+def _class_columns(estimator: Any) -> np.ndarray | None:
+    """Give the class of each column of `predict_proba`, None where they are 0, 1, 2, ..."""
+    classes = getattr(estimator, "classes_", None)
+    if not isinstance(classes, np.ndarray) or classes.dtype.kind not in "iu":
+        return None
+    usual = np.array_equal(classes, np.arange(len(classes)))
+    indices = bool(((classes >= 0) & (classes < _MOST_CLASSES)).all())
+    return classes if indices and not usual else None
 
 
 class FunctionPredictor(Predictor):
@@ -84,8 +117,7 @@ class FunctionPredictor(Predictor):
     def __init__(self, function: Callable[..., Any], on: str | None = None) -> None:
         self.function = function
         self._on = on
-        kind = function if hasattr(function, "__qualname__") else type(function)
-        self.source = f"{kind.__module__}:{kind.__qualname__}"
+        self.source = name_of(function)
 
     def __call__(self, batch: Tree) -> Any:
         """Call the function the way it works."""
