@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -170,6 +171,34 @@ def linear(x):
     return x.flatten(1)[:, :10]
 
 
+def test_objects_that_are_called_like_functions_preprocess_and_read(digits):
+    task = ob.tasks.Classification(read=functools.partial(torch.mul, other=2))
+    result = scan(linear, digits, task=task, preprocess=torch.nn.Identity())
+    assert result.header["preprocess"] == "torch.nn.modules.linear:Identity"
+    assert result.header["task"]["read"] == "functools:partial"
+
+
+def test_half_precision_answers_are_stored(digits):
+    for task in ("classification", "regression"):
+        result = scan(lambda x: linear(x).bfloat16(), digits[0], task=task, keep="outputs")
+        assert result.complete
+        assert result.data["outputs"].dtype == np.float32
+
+
+@pytest.mark.parametrize("order", [("sure", "plain"), ("plain", "sure")])
+def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, order):
+    models = {
+        "plain": lambda x: x.mean((1, 2, 3)),
+        "sure": lambda x: (x.mean((1, 2, 3)), x.var((1, 2, 3)) + 1),
+    }
+    asked = {name: models[name] for name in order}
+    result = scan(asked, digits[0], task="regression", out=tmp_path / "two.zarr")
+    variance = result.data["variance"]
+    assert bool(variance.sel(model="plain").isnull().all())
+    assert bool(variance.sel(model="sure").notnull().all())
+    assert result.verify() == [], "what a model does not answer is no damage"
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
@@ -177,6 +206,24 @@ def linear(x):
         (dict(models=lambda x: x.flatten(1)[:3, :10]), ModelError, "3 answers given for 8 inputs"),
         (dict(models=lambda x: linear(x) / 0), ModelError, "NaN or infinite output"),
         (dict(models=lambda x: x @ x.new_zeros(3, 3)), ModelError, "raised for a batch"),
+        (dict(models=lambda x: linear(x) + 0j), ModelError, "complex64 of shape"),
+        (
+            dict(models={"ten": linear, "five": lambda x: linear(x)[:, :5]}, labels=None),
+            ModelError,
+            "model 'five': consensus of shape (30, 5) (sample, class) given, but 'ten'",
+        ),
+        (
+            dict(models=lambda x: (x.mean((1, 2, 3)), x.var((1, 2, 3)) + 1), keep="outputs")
+            | dict(task="regression"),
+            ModelError,
+            "keep='outputs' needs one tensor",
+        ),
+        (
+            dict(task=ob.tasks.Classification(read=lambda raw: raw.logits)),
+            ModelError,
+            "raised AttributeError for the raw output torch.float32 of shape (8, 10)",
+        ),
+        (dict(preprocess=lambda x: x @ x.new_zeros(3)), InputError, "preprocess: "),
         (dict(models={}), InputError, "models: none given"),
         (dict(models={"": linear}), InputError, "a non-empty text"),
         (dict(labels=torch.full((30,), 12)), InputError, "the model knows the classes 0 .. 9"),

@@ -16,7 +16,8 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.errors import Interrupted, StoreError
+from orbical.errors import InputError, Interrupted, ModelError, StoreError
+from orbical.store import locked
 
 
 @pytest.fixture(scope="module")
@@ -218,6 +219,34 @@ def test_overwrite_starts_anew(tmp_path, digits):
     path = tmp_path / "run.zarr"
     scan(linear(), digits, path)
     assert scan(linear(3), digits, path, group="cyclic:4", overwrite=True).group.spec == "cyclic:4"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [(lambda x: x[:1, 0, 0], ModelError), (lambda x: x.flatten(1)[:, :3], InputError)],
+)
+def test_overwriting_loses_nothing_where_the_new_scan_is_impossible(tmp_path, digits, wrong, error):
+    path = tmp_path / "kept.zarr"
+    scan({"a": linear()}, digits, path)
+    with pytest.raises(error):
+        scan({"a": wrong}, digits, path, overwrite=True)
+    assert ob.load(path).complete
+
+
+def test_a_store_that_is_being_written_is_not_deleted(tmp_path, digits):
+    path = tmp_path / "busy.zarr"
+    first = scan({"a": linear()}, digits, path)
+    with locked(first._store), pytest.raises(StoreError, match="being written by another scan"):
+        scan({"a": linear()}, digits, path, overwrite=True)
+    assert ob.load(path).complete
+
+
+def test_an_added_model_must_answer_like_those_in_the_store(tmp_path, digits):
+    path = tmp_path / "ten.zarr"
+    scan({"ten": linear()}, digits[0], path)
+    with pytest.raises(StoreError, match=r"holds consensus of shape \(40, 10\).*answer \(40, 5\)"):
+        scan({"five": lambda x: x.flatten(1)[:, :5]}, digits[0], path)
+    assert ob.load(path).models == ["ten"]
 
 
 def test_foreign_folders_are_neither_read_nor_deleted(tmp_path, digits):

@@ -53,7 +53,7 @@ def scan(
         out: the folder of the store (Zarr); None keeps the result in memory.
         resume: continue a store that holds a part of this very scan; a scan of other data, models
             or group is refused. Models that are new to the store are added.
-        overwrite: delete what the store holds first.
+        overwrite: delete what the store holds, once the new scan is known to be possible.
         keep: what else to store: `"probabilities"`, `"flow"` (as the task offers), `"outputs"` (raw
             model outputs), `"inputs"`.
         batch_size: transformed inputs in one forward pass; `"auto"` chooses by their size.
@@ -80,8 +80,11 @@ def scan(
     check_group(task.input, group)
     task.input.check(group, first)
     path = None if out is None else Path(out)
-    if path is not None and overwrite:
-        stores.remove(path)
+    exists = path is not None and path.exists()
+    if exists:
+        stores.open_store(path)  # type: ignore[arg-type] # what is no store is refused at once
+    if exists and not (resume or overwrite):
+        raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
     where = _choose_device(device)
     with ExitStack() as stack:
         for predictor in predictors.values():
@@ -90,15 +93,14 @@ def scan(
         sweep = Sweep(predictors, group, task, where, size, preprocess, kept)
         probes = {name: probe_model(sweep, name, first, target) for name in predictors}
         header = describe_scan(sweep, samples, target, probes)
-        exists = path is not None and path.exists()
-        if exists and not resume:
-            raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
-        if exists:
+        specs = array_specs(sweep, samples, target, probes)
+        if exists and overwrite:  # only now: a mistake above must not cost the old result
+            stores.remove(path)  # type: ignore[arg-type]
+        if exists and not overwrite:
             store = stores.open_store(path)  # type: ignore[arg-type]
             stack.enter_context(stores.locked(store))
-            adopt(store, header, sweep)
+            adopt(store, header, specs, sweep)
         else:
-            specs = array_specs(sweep, samples, target, probes)
             store = stores.create(path, header, specs, group)
             stack.enter_context(stores.locked(store))
             _write_truth(store, target, task)
@@ -167,10 +169,12 @@ def _write(
     for model, model_name in models.items():
         for name, values in unit.summaries[model_name].items():
             store.write(name, chunk, _to_numpy(values), model)
+        store.write_missing(chunk, unit.summaries[model_name], model)
         store.mark_done(model, chunk)
 
 
 def _to_numpy(values: Tensor) -> np.ndarray:
+    values = values.float() if values.dtype == torch.bfloat16 else values  # NumPy has no such type
     return values.detach().cpu().numpy()
 
 

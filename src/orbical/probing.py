@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .errors import ModelError
 from .samples import Samples
-from .sweep import Sweep
+from .sweep import Sweep, only_tensor
 from .trees import Tree, leaves, tree_map
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     elements = sweep.group[:PROBE_ELEMENTS]
     first = tree_map(lambda leaf: leaf.to(sweep.device), first)
     moved = sweep.task.input.apply(elements, first)
-    inputs = tree_map(lambda leaf: leaf.flatten(0, 1), moved)
-    inputs = inputs if sweep.preprocess is None else sweep.preprocess(inputs)
+    inputs = sweep.prepared(moved)
     count = len(next(leaves(first)))
     raw = sweep.answer(name, inputs)
     outputs = sweep.read(name, raw, (len(elements), count))
@@ -71,35 +70,24 @@ def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
 def array_specs(
     sweep: Sweep, samples: Samples, target: Tensor | None, probes: dict[str, Any]
 ) -> dict[str, ArraySpec]:
-    """Find out every array's shape and type from a summary of the probe."""
+    """Find out every array's shape and type from summaries of the probes.
+
+    What any model answers has an array; all who answer it must do so in one shape.
+    """
     from .store import ArraySpec
 
-    elements = sweep.group[:PROBE_ELEMENTS]
-    probe = next(iter(probes.values()))
-    count = len(next(leaves(samples.inputs(0, PROBE_SAMPLES))))
-    outputs = tree_map(
-        lambda leaf: leaf.reshape(len(elements), count, *leaf.shape[1:]), probe["outputs"]
-    )
-    truth = None if target is None else target[:count].to(sweep.device)
-    weights = torch.full((len(elements),), 1 / len(elements), device=sweep.device)
-    summary = sweep.task.summarise(outputs, truth, elements, weights.double())
-    declared = sweep.task.variables(target is not None)
-    models, number, size = len(sweep.predictors), len(samples), len(sweep.group)
-    specs = {}
-    for name, values in summary.items():
-        variable = declared[name]
-        if variable.optional and name not in sweep.keep:
-            continue
-        lead = 2 if "element" in variable.dims else 1
-        shape = (models, number, *((size,) if lead == 2 else ()), *values.shape[lead:])
-        dims = ("model", *variable.dims)
-        specs[name] = ArraySpec(dims, shape, _dtype(values), variable.meaning)
-    if "outputs" in sweep.keep:
-        tail = tuple(probe["raw"].shape[1:])
-        dims = ("model", "sample", "element", *(f"output_{i}" for i in range(len(tail))))
-        specs["outputs"] = ArraySpec(
-            dims, (models, number, size, *tail), _dtype(probe["raw"]), "raw model outputs"
-        )
+    number, size = len(samples), len(sweep.group)
+    specs: dict[str, ArraySpec] = {}
+    for model, probe in probes.items():
+        for name, spec in _model_specs(sweep, target, model, probe, number).items():
+            known = specs.setdefault(name, spec)
+            if known.shape != spec.shape:
+                axes = ", ".join(spec.dims[1:])
+                raise ModelError(
+                    f"model {model!r}: {name} of shape {spec.shape[1:]} ({axes}) given, but "
+                    f"{next(iter(probes))!r} gives {known.shape[1:]}; models of one scan must "
+                    "answer alike"
+                )
     specs["action_defect"] = ArraySpec(
         ("sample", "element"),
         (number, size),
@@ -113,6 +101,40 @@ def array_specs(
         for name, leaf in input_fields(samples.inputs(0, 1)):
             dims = ("sample", *(f"{name}_{i}" for i in range(leaf.ndim - 1)))
             specs[name] = ArraySpec(dims, (number, *leaf.shape[1:]), _dtype(leaf), "input")
+    return specs
+
+
+def _model_specs(
+    sweep: Sweep, target: Tensor | None, model: str, probe: dict[str, Any], number: int
+) -> dict[str, ArraySpec]:
+    """Find out the shapes and types of what one model answers about `number` samples."""
+    from .store import ArraySpec
+
+    elements = sweep.group[:PROBE_ELEMENTS]
+    outputs = tree_map(
+        lambda leaf: leaf.reshape(len(elements), -1, *leaf.shape[1:]), probe["outputs"]
+    )
+    count = next(leaves(outputs)).shape[1]
+    truth = None if target is None else target[:count].to(sweep.device)
+    weights = torch.full((len(elements),), 1 / len(elements), device=sweep.device)
+    summary = sweep.task.summarise(outputs, truth, elements, weights.double())
+    declared = sweep.task.variables(target is not None)
+    models, size = len(sweep.predictors), len(sweep.group)
+    specs = {}
+    for name, values in summary.items():
+        variable = declared[name]
+        if variable.optional and name not in sweep.keep:
+            continue
+        lead = 2 if "element" in variable.dims else 1
+        shape = (models, number, *((size,) if lead == 2 else ()), *values.shape[lead:])
+        dims = ("model", *variable.dims)
+        specs[name] = ArraySpec(dims, shape, _dtype(values), variable.meaning)
+    if "outputs" in sweep.keep:
+        raw = only_tensor(model, probe["raw"])
+        tail = tuple(raw.shape[1:])
+        dims = ("model", "sample", "element", *(f"output_{i}" for i in range(len(tail))))
+        shape = (models, number, size, *tail)
+        specs["outputs"] = ArraySpec(dims, shape, _dtype(raw), "raw model outputs")
     return specs
 
 

@@ -14,11 +14,12 @@ from torch import Tensor
 from . import __version__
 from .errors import StoreError
 from .samples import Samples
+from .sources import name_of
 from .sweep import Sweep
 from .trees import Tree, leaves
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .store import ArraySpec, Store
 
 _PROBE_TOLERANCE = 1e-3
 
@@ -58,7 +59,7 @@ def describe_scan(
             for name, predictor in sweep.predictors.items()
         ],
         "keep": sorted(sweep.keep),
-        "preprocess": function and f"{function.__module__}:{function.__qualname__}",
+        "preprocess": None if function is None else name_of(function),
         "run": {
             "device": str(sweep.device),
             "threads": torch.get_num_threads(),
@@ -78,7 +79,7 @@ def _choose_chunk(outputs: Tree, elements: int, batch_size: int, device: torch.d
     return max(1, min(2**24 // numbers, max(batch_size, 1), most))
 
 
-def adopt(store: Store, header: dict[str, Any], sweep: Sweep) -> None:
+def adopt(store: Store, header: dict[str, Any], specs: dict[str, ArraySpec], sweep: Sweep) -> None:
     """Continue a store: refuse another scan, add new models, redo damaged units."""
     stored = store.header
     for key, what in (("group", "group"), ("data", "data")):
@@ -99,6 +100,12 @@ def adopt(store: Store, header: dict[str, Any], sweep: Sweep) -> None:
             raise StoreError(
                 f"{store.name} holds another model under the name {entry['name']!r}: "
                 f"{_short(known[entry['name']])}, given is {_short(entry)}; give it another name"
+            )
+    for name, spec in specs.items():
+        if spec.dims[:1] == ("model",) and store.shape(name)[1:] != spec.shape[1:]:
+            raise StoreError(
+                f"{store.name} holds {name} of shape {store.shape(name)[1:] or 'none'}, the models "
+                f"given answer {spec.shape[1:]}; choose another store"
             )
     sweep.batch_size = int(stored["run"]["batch_size"])
     for key in ("device", "threads"):

@@ -81,6 +81,11 @@ class Store:
         count = int(self.header["data"]["samples"])
         return slice(chunk * self.chunk, min((chunk + 1) * self.chunk, count))
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Give the shape of an array, `()` where there is none."""
+        array: Any = self.root.get(name)
+        return () if array is None else tuple(array.shape)
+
     def write(self, name: str, chunk: int, values: np.ndarray, model: int | None = None) -> None:
         """Write one array of a unit."""
         rows = self.rows(chunk)
@@ -252,10 +257,10 @@ def open_store(path: Path) -> Store:
 
 
 def remove(path: Path) -> None:
-    """Delete a store, and nothing that is not one."""
+    """Delete a store, but nothing that is not one, nor one that is being written."""
     if path.exists():
-        open_store(path)
-        shutil.rmtree(path)
+        with locked(open_store(path)):
+            shutil.rmtree(path)
 
 
 @contextmanager

@@ -10,10 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .errors import ModelError
+from .errors import InputError, ModelError
 from .groups import Elements, Group
 from .predictors import Predictor
 from .predictors.base import batch_size as count_inputs
+from .sources import name_of
 from .tasks import Task
 from .trees import Tree, concatenate, flatten_leading, leaves, split_leading, to_device, tree_map
 
@@ -101,13 +102,12 @@ class Sweep:
                 moved = self.task.input.apply(elements, some)
                 lost.append(self.task.input.defect(elements, some, moved))
                 shape = (len(elements), count_inputs(some))
-                inputs = flatten_leading(moved)
-                inputs = inputs if self.preprocess is None else self.preprocess(inputs)
+                inputs = self.prepared(moved)
                 for name in names:
                     raw = self.answer(name, inputs)
                     answers[name].append(split_leading(self.read(name, raw, shape), *shape))
                     if "outputs" in self.keep:
-                        kept[name].append(split_leading(_only_tensor(name, raw), *shape))
+                        kept[name].append(split_leading(only_tensor(name, raw), *shape))
                     advance(shape[0] * shape[1])
             for name in names:
                 collected[name].append(concatenate(answers[name]))
@@ -116,6 +116,23 @@ class Sweep:
         outputs = {name: concatenate(parts, 1) for name, parts in collected.items()}
         whole = {name: torch.cat(parts, 1) if parts else None for name, parts in raws.items()}
         return outputs, whole, torch.cat(defects, 1)
+
+    def prepared(self, moved: Tree) -> Tree:
+        """Make one batch of moved inputs `[K, B, ...]`, by the user's `preprocess` if there is one.
+
+        A failure there is the user's, and is said to be.
+        """
+        inputs = flatten_leading(moved)
+        if self.preprocess is None:
+            return inputs
+        try:
+            return self.preprocess(inputs)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"preprocess: {name_of(self.preprocess)} raised {type(error).__name__}: {error}"
+            ) from error
 
     def answer(self, name: str, inputs: Tree) -> Any:
         """Ask one model, and name it where it fails."""
@@ -201,7 +218,8 @@ def _slices(count: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, count))
 
 
-def _only_tensor(name: str, raw: Any) -> Tensor:
+def only_tensor(name: str, raw: Any) -> Tensor:
+    """Check that a raw output can be kept: that it is one tensor."""
     if not isinstance(raw, Tensor):
         raise ModelError(
             f"model {name!r}: keep='outputs' needs one tensor as raw output, "

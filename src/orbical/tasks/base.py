@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from ..actions import Action, as_action
+from ..errors import InputError, ModelError
 from ..groups import Elements, Group
+from ..sources import name_of
 from ..trees import Tree
 
 Reader = Callable[[Any], Any]
@@ -116,14 +118,22 @@ class Task(ABC):
             "task": self.name,
             "input": self.input.describe(),
             "output": self.output.describe(),
-            "read": None if reader is None else f"{reader.__module__}:{reader.__qualname__}",
+            "read": None if reader is None else name_of(reader),
         }
 
     # What follows from it.
 
     def picked(self, raw: Any) -> Any:
         """Apply the user's `read`, where one is given."""
-        return raw if self._read is None else self._read(raw)
+        if self._read is None:
+            return raw
+        try:
+            return self._read(raw)
+        except Exception as error:
+            raise ModelError(
+                f"read {name_of(self._read)} raised {type(error).__name__} for the raw output "
+                f"{described(raw)}: {error}"
+            ) from error
 
     def summarise(
         self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
@@ -157,6 +167,31 @@ class Task(ABC):
             name: value.transpose(0, 1) if "element" in declared[name].dims else value
             for name, value in summary.items()
         }
+
+
+def as_truth(target: Any) -> Tensor:
+    """Take the ground truth as a tensor, or refuse what holds no numbers."""
+    try:
+        return torch.as_tensor(target)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"labels: numbers for each sample expected: {error}") from error
+
+
+def described(given: Any) -> str:
+    """Say what a model gave: its shape, or its kind."""
+    if isinstance(given, Tensor):
+        return f"{given.dtype} of shape {tuple(given.shape)}"
+    return type(given).__name__
+
+
+def single_or_double(values: Tensor) -> Tensor:
+    """Give whole numbers and half precision as single precision, and leave the rest."""
+    return values if values.dtype in (torch.float32, torch.float64) else values.float()
+
+
+def is_real(given: Any) -> bool:
+    """Whether a model gave real numbers."""
+    return isinstance(given, Tensor) and not given.is_complex()
 
 
 def common_variables(labelled: bool, answer_dims: tuple[str, ...]) -> dict[str, Variable]:

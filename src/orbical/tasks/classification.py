@@ -10,7 +10,16 @@ from torch import Tensor
 from ..actions import Images, Trivial
 from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements, Group
-from .base import Reader, Task, Variable, common_variables
+from .base import (
+    Reader,
+    Task,
+    Variable,
+    as_truth,
+    common_variables,
+    described,
+    is_real,
+    single_or_double,
+)
 
 ANSWERS = ("logits", "probabilities")
 
@@ -51,12 +60,12 @@ class Classification(Task):
     def read(self, raw: Any, answers: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""
         given = self.picked(raw)
-        if not isinstance(given, Tensor) or given.ndim != 2 or given.shape[1] < 2:
+        if not is_real(given) or given.ndim != 2 or given.shape[1] < 2:
             raise ModelError(
-                f"model output: {_shape(given)} given, [sample, class] with two or more classes "
+                f"model output: {described(given)} given, [sample, class] with two or more classes "
                 "expected; say with read= how to take them from the raw output"
             )
-        given = given.float() if given.dtype in (torch.float16, torch.bfloat16) else given
+        given = single_or_double(given)
         if (answers or self.answers) == "logits":
             return given.softmax(-1)
         total = given.sum(-1)
@@ -69,7 +78,7 @@ class Classification(Task):
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check class indices `[N]`."""
-        labels = torch.as_tensor(target)
+        labels = as_truth(target)
         if labels.ndim != 1 or labels.is_floating_point() or labels.is_complex():
             raise InputError(
                 f"labels: {labels.dtype} of shape {tuple(labels.shape)} given, "
@@ -131,7 +140,3 @@ class Classification(Task):
     def describe(self) -> dict[str, Any]:
         """Add what the model is said to answer."""
         return {**super().describe(), "answers": self.answers}
-
-
-def _shape(given: Any) -> str:
-    return f"shape {tuple(given.shape)}" if isinstance(given, Tensor) else type(given).__name__

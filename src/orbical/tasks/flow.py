@@ -11,7 +11,7 @@ from torch import Tensor
 from ..actions import ImagePair, VectorField
 from ..errors import InputError, ModelError
 from ..groups import Elements
-from .base import Reader, Task, Variable, common_variables
+from .base import Reader, Task, Variable, as_truth, common_variables, described, is_real
 
 MAP_SIZE = 16
 
@@ -49,17 +49,16 @@ class Flow(Task):
     def read(self, raw: Any, answers: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""
         given = self.picked(raw)
-        if not isinstance(given, Tensor) or given.ndim != 4 or given.shape[1] != 2:
-            shape = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
+        if not is_real(given) or given.ndim != 4 or given.shape[1] != 2:
             raise ModelError(
-                f"model output: {shape} given, displacements [sample, 2, row, column] expected; "
-                "say with read= how to take them from the raw output"
+                f"model output: {described(given)} given, displacements [sample, 2, row, column] "
+                "expected; say with read= how to take them from the raw output"
             )
         return given.float()
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check true displacements `[N, 2, H, W]`."""
-        flow = torch.as_tensor(target)
+        flow = as_truth(target)
         if flow.ndim != 4 or flow.shape[1] != 2 or not flow.is_floating_point():
             raise InputError(
                 f"labels: {flow.dtype} of shape {tuple(flow.shape)} given, displacements "
@@ -67,6 +66,8 @@ class Flow(Task):
             )
         if len(flow) != count:
             raise InputError(f"labels: {len(flow)} given for {count} samples")
+        if not bool(torch.isfinite(flow).all()):
+            raise InputError("labels: a flow that is NaN or infinite given, numbers expected")
         return flow.float()
 
     def check_range(self, target: Tensor, outputs: Tensor) -> None:

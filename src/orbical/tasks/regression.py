@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor
 
 from ..actions import Action, Images, Irreps, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from ..trees import Tree
-from .base import Reader, Task, Variable, common_variables
+from .base import (
+    Reader,
+    Task,
+    Variable,
+    as_truth,
+    common_variables,
+    described,
+    is_real,
+    single_or_double,
+)
 
 
 class Regression(Task):
@@ -61,7 +69,14 @@ class Regression(Task):
                 f"model output: {type(given).__name__} given, a tensor (the mean), (mean, "
                 "variance) or {'mean': ..., 'variance': ...} expected"
             )
-        outputs = {key: self._as_rows(given[key]) for key in ("mean", "variance") if key in given}
+        answered = {key: given[key] for key in ("mean", "variance") if key in given}
+        for key, values in answered.items():
+            if not is_real(values) or values.ndim == 0 or len(values) != len(given["mean"]):
+                raise ModelError(
+                    f"model output: a {key} that is {described(values)} given, real numbers "
+                    "[sample, ...] expected"
+                )
+        outputs = {key: self._as_rows(single_or_double(part)) for key, part in answered.items()}
         self._check_shape(outputs["mean"])
         if "variance" in outputs and not bool((outputs["variance"] > 0).all()):
             raise ModelError("model output: a variance that is not positive given")
@@ -83,7 +98,7 @@ class Regression(Task):
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check values `[N]`, `[N, d]` or `[N, n, d]`."""
-        values = torch.as_tensor(target)
+        values = as_truth(target)
         if not values.is_floating_point():
             values = values.double().float()
         if len(values) != count:
@@ -93,6 +108,11 @@ class Regression(Task):
             raise InputError(
                 f"labels: shape {tuple(values.shape)} given, "
                 f"[sample, {', '.join(self.truth_dims)}] expected"
+            )
+        if bool(values.isinf().any()) or (not self.per_point and bool(values.isnan().any())):
+            raise InputError(
+                "labels: NaN or infinite values given, numbers expected (NaN only for points "
+                "without a truth, with per_point)"
             )
         return values
 
