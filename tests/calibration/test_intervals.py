@@ -8,17 +8,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from scipy.stats import binomtest
+from scipy.stats import binomtest, ttest_rel
 
 from orbical.calibration import cells, ece, esd, ks, mmce, skce, smooth_ece
 from orbical.calibration.intervals import (
     compare,
     interval,
-    mean_interval,
     oracle_bound,
     regression_interval,
-    share_interval,
 )
+from orbical.calibration.means import compare_means, mean_interval, share_interval
 from orbical.calibration.measures import CLASSIFICATION, REGRESSION
 from orbical.errors import InputError
 
@@ -353,3 +352,24 @@ def test_no_interval_of_an_error_reaches_beyond_one() -> None:
     for name in CLASSIFICATION:
         found = interval(name, [0.99, 0.98, 0.97, 0.96], [False] * 4, resamples=50)
         assert float(found.high) <= 1
+
+
+def test_means_are_compared_sample_by_sample() -> None:
+    rng = np.random.default_rng(5)
+    shared, covered = rng.normal(size=(400, 80)), 0
+    for common in shared:  # what both models share is large, and cancels
+        a, b = (10 * common + rng.normal(shift, 0.3, 80) for shift in (0.1, 0.0))
+        found = compare_means(a, b)
+        covered += bool(found.low <= 0.1 <= found.high)
+        assert float(found.high - found.low) < 0.3
+    assert covered >= 0.92 * 400
+    expected = ttest_rel(a, b)
+    assert float(found.p_value) == pytest.approx(expected.pvalue, abs=0.01)
+    assert bool(found.p_value < 0.05) == bool(found.low > 0 or found.high < 0)
+
+
+def test_means_of_other_samples_are_not_compared() -> None:
+    with pytest.raises(InputError, match="b: 2 samples given, a has 3"):
+        compare_means([0.1, 0.2, 0.3], [0.1, 0.2])
+    with pytest.raises(InputError, match=r"a: expected shape \[N\]"):
+        compare_means([[0.1]], [[0.1]])

@@ -50,12 +50,11 @@ from .intervals import (
     Interval,
     compare,
     interval,
-    mean_interval,
     oracle_bound,
     regression_interval,
-    share_interval,
 )
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
+from .means import compare_means, mean_interval, share_interval
 from .measures import Measure, measure_of
 from .orbit import along_orbit, pair_at, pairs_along, reliability_at
 from .regression import (
@@ -96,6 +95,7 @@ __all__ = [
     "classwise_skce",
     "classwise_smooth_ece",
     "compare",
+    "compare_means",
     "cumulative_curve",
     "ece",
     "ece_loss",

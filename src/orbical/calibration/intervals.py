@@ -43,6 +43,7 @@ from .measures import (
     checked_level,
     checked_resamples,
     measure_of,
+    normal_quantile,
     tail_quantiles,
 )
 
@@ -171,82 +172,6 @@ def regression_interval(
     return assemble(chosen, value, *draws, level)
 
 
-def mean_interval(
-    terms: ArrayLike,
-    calibrated_mean: ArrayLike,
-    calibrated_variance: ArrayLike,
-    level: float = 0.95,
-) -> Interval:
-    """Return the interval of a score that is the mean of one term a sample: NLL, Brier.
-
-    Exact moments take the place of resampling; the interval is the normal one.
-
-    Args:
-        terms: `[..., N]`, the score of each sample.
-        calibrated_mean: `[..., N]`, what a calibrated model expects each term to be.
-        calibrated_variance: `[..., N]`, and its variance.
-        level: nominal coverage.
-
-    >>> found = mean_interval([1.0, 0.0, 1.0, 1.0], [0.8] * 4, [0.16] * 4)
-    >>> round(float(found.value), 2), round(float(found.calibrated), 2)
-    (0.75, 0.8)
-    """
-    reach = _normal_quantile(checked_level(level))
-    values = as_floating("terms", terms).detach().double().cpu()
-    expected = as_floating("calibrated_mean", calibrated_mean).detach().double().cpu().mean(-1)
-    spread = as_floating("calibrated_variance", calibrated_variance).detach().double().cpu()
-    size = values.shape[-1]
-    value = values.mean(-1)
-    around = reach * ((values - value[..., None]).square().mean(-1) / size).sqrt()
-    beside = reach * (spread.mean(-1) / size).sqrt()
-    return Interval(
-        value=value,
-        low=value - around,
-        high=value + around,
-        calibrated=expected,
-        calibrated_low=expected - beside,
-        calibrated_high=expected + beside,
-        level=level,
-        method="normal",
-    )
-
-
-def share_interval(correct: ArrayLike, confidence: ArrayLike, level: float = 0.95) -> Interval:
-    """Return the accuracy with Wilson's interval, which stays in [0, 1] and is never empty.
-
-        (s + c^2 / 2 +- c sqrt(s (1 - s / n) + c^2 / 4)) / (n + c^2),   s correct ones of n
-
-    with c the normal quantile. A calibrated model's accuracy is the mean confidence.
-
-    Args:
-        correct: `[..., N]` boolean, or 0 and 1.
-        confidence: `[..., N]` in [0, 1].
-        level: nominal coverage.
-
-    >>> found = share_interval([True] * 20, [0.9] * 20)
-    >>> round(float(found.low), 3), round(float(found.high), 3)
-    (0.839, 1.0)
-    """
-    square = _normal_quantile(checked_level(level)) ** 2
-    z, hit = binary_pair(confidence, correct)
-    z, hit = z.double().cpu(), hit.double().cpu()
-    size, total = hit.shape[-1], hit.sum(-1)
-    middle = (total + square / 2) / (size + square)
-    reach = (square * (total * (1 - total / size) + square / 4)).sqrt() / (size + square)
-    expected = z.mean(-1)
-    beside = (square * (z * (1 - z)).mean(-1) / size).sqrt()
-    return Interval(
-        value=total / size,
-        low=(middle - reach).clamp(min=0),
-        high=(middle + reach).clamp(max=1),
-        calibrated=expected,
-        calibrated_low=(expected - beside).clamp(min=0),
-        calibrated_high=(expected + beside).clamp(max=1),
-        level=level,
-        method="Wilson",
-    )
-
-
 def compare(
     measure: str | Measure | Callable[..., Tensor],
     a: tuple[ArrayLike, ArrayLike],
@@ -313,7 +238,7 @@ def compare(
     up = torch.maximum(biases[1] + middle - low, _joined_reach(above[0], below[1], joint))
     difference = values[0] - values[1]
     towards = torch.where(difference > 0, down, up).clamp(min=1e-300)
-    distance = _normal_quantile(level) * difference.abs() / towards
+    distance = normal_quantile(level) * difference.abs() / towards
     return Comparison(
         difference=difference,
         low=difference - down,
@@ -348,11 +273,6 @@ def oracle_bound(samples: int, level: float = 0.95) -> float:
     if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
         raise InputError(f"samples: expected a whole number >= 1, got {samples!r}")
     return math.sqrt(math.log(2 / (1 - checked_level(level))) / (2 * samples))
-
-
-def _normal_quantile(level: float) -> float:
-    probability = torch.tensor((1 + level) / 2, dtype=torch.float64)
-    return float(torch.special.ndtri(probability))
 
 
 def _one_pair(name: str, given: Any) -> tuple[ArrayLike, ArrayLike]:

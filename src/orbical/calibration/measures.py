@@ -255,3 +255,13 @@ def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]
     places = torch.tensor([outside, 0.5, 1 - outside], dtype=draws.dtype)
     low, middle, high = draws.quantile(places, dim=0)
     return low, middle, high
+
+
+def normal_quantile(level: float) -> float:
+    """Return how many standard deviations either side of the mean hold a level.
+
+    >>> round(normal_quantile(0.95), 3)
+    1.96
+    """
+    probability = torch.tensor((1 + level) / 2, dtype=torch.float64)
+    return float(torch.special.ndtri(probability))

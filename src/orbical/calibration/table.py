@@ -17,19 +17,22 @@ from .inputs import (
     top_label,
     true_labels,
 )
-from .intervals import Interval, interval, mean_interval, regression_interval, share_interval
+from .intervals import Interval, interval, regression_interval
+from .means import mean_interval, share_interval
 from .scores import brier_terms
 
-PAIR_MEASURES = ("ece", "ece_mass", "smooth_ece", "ks", "esd", "mmce", "skce")
+PAIR_MEASURES = ("ece", "ece_mass", "smooth_ece", "sb_ece", "ks", "esd", "mmce", "skce")
 """The measures of a pair `(confidence, correct)` that a table lists."""
 
-_BINNED = ("ence", "uce")
-_ONE_TARGET = ("ence", "uce", "quantile_calibration", "gaussian_crps")
+_BINNED = ("ence", "uce", "gence_fibre", "gence_sq_fibre")
+_ONE_TARGET = ("ence", "uce", "quantile_calibration", "gaussian_crps", "regression_esd")
 _ANY_TARGET = (
     "gaussian_nll",
     "mahalanobis_calibration",
     "gence",
     "gence_sq",
+    "gence_fibre",
+    "gence_sq_fibre",
     "regression_esd_normalised",
 )
 
@@ -47,7 +50,7 @@ def pair_table(
 
     >>> found = pair_table([0.9, 0.8, 0.7, 0.6], [True, True, False, True], resamples=50)
     >>> list(found)
-    ['accuracy', 'ece', 'ece_mass', 'smooth_ece', 'ks', 'esd', 'mmce', 'skce']
+    ['accuracy', 'ece', 'ece_mass', 'smooth_ece', 'sb_ece', 'ks', 'esd', 'mmce', 'skce']
     """
     z, hit = binary_pair(confidence, correct)
     draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
@@ -94,14 +97,14 @@ def classification_table(
     table = pair_table(confidence, correct, bins=bins, level=level, resamples=resamples, seed=seed)
     log_p = log_probabilities(**outputs).detach().double()
     p = probabilities(**outputs).detach().double()
-    truth = true_labels(labels, p)
-    terms = -log_p.gather(-1, truth[:, None])[:, 0]
+    terms = score_terms(**outputs, labels=labels)
+    if_drawn = {"nll": -log_p, "brier": p.square().sum(-1, keepdim=True) - 2 * p + 1}
     scores = {
         "accuracy": table.pop("accuracy"),
-        "nll": mean_interval(terms, *_moments(p, -log_p), level),
-        "brier": mean_interval(
-            brier_terms(p, truth), *_moments(p, p.square().sum(-1, keepdim=True) - 2 * p + 1), level
-        ),
+        **{
+            name: mean_interval(terms[name], *_moments(p, each), level)
+            for name, each in if_drawn.items()
+        },
     }
     by_class = interval(
         "ece",
@@ -112,6 +115,26 @@ def classification_table(
         seed=seed,
     )
     return {**scores, **table, "classwise_ece": _mean_of_classes(by_class)}
+
+
+def score_terms(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+) -> dict[str, Tensor]:
+    """Return the terms `[N]` of each score that is a mean over samples, for `compare_means`.
+
+    >>> score_terms(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])["brier"]
+    tensor([0.5000, 0.1250], dtype=torch.float64)
+    """
+    outputs = {"probs": probs, "logits": logits}
+    _, correct = top_label(**outputs, labels=labels)
+    log_p = log_probabilities(**outputs).detach().double()
+    p = probabilities(**outputs).detach().double()
+    truth = true_labels(labels, p)
+    return {
+        "accuracy": correct.double(),
+        "nll": -log_p.gather(-1, truth[:, None])[:, 0],
+        "brier": brier_terms(p, truth),
+    }
 
 
 def _moments(p: Tensor, terms: Tensor) -> tuple[Tensor, Tensor]:
@@ -157,7 +180,7 @@ def regression_table(
     one = torch.as_tensor(mean).ndim == 1
     names = [*_ANY_TARGET[:1], *(_ONE_TARGET if one else ()), *_ANY_TARGET[1:]]
     if error.shape[-2] < 3:
-        names.remove("regression_esd_normalised")
+        names = [name for name in names if not name.startswith("regression_esd")]
     draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     return {
         name: regression_interval(

@@ -158,7 +158,8 @@ def _comparisons(
     """Compare every two classifiers on the same samples."""
     import numpy as np
 
-    from ..calibration.intervals import compare
+    from ..calibration import compare, compare_means
+    from ..calibration.table import score_terms
 
     rows = []
     for (a, one), (b, other) in itertools.combinations(outputs.items(), 2):
@@ -167,10 +168,16 @@ def _comparisons(
         if not np.array_equal(one["labels"], other["labels"]):
             typer.echo(f"{a} and {b} are not compared: their labels differ", err=True)
             continue
+        terms = score_terms(**one), score_terms(**other)
+        comparisons = {
+            name: compare_means(terms[0][name], terms[1][name], level=settings["level"])
+            for name in terms[0]
+        }
+        draws = {key: settings[key] for key in ("level", "resamples", "seed")}
         for name in _COMPARED:
             options = {"bins": settings["bins"]} if name == "ece" else {}
-            draws = {key: settings[key] for key in ("level", "resamples", "seed")}
-            found = compare(name, _pair(one), _pair(other), **draws, **options)
+            comparisons[name] = compare(name, _pair(one), _pair(other), **draws, **options)
+        for name, found in comparisons.items():
             numbers = {key: float(part) for key, part in vars(found).items() if key != "level"}
             rows.append({"a": a, "b": b, "measure": name, **numbers})
     return rows

@@ -19,6 +19,7 @@ NAMES = {
     "ece": "ECE",
     "ece_mass": "ECE, equal mass",
     "smooth_ece": "smooth ECE",
+    "sb_ece": "SB-ECE",
     "ks": "KS",
     "esd": "ESD",
     "mmce": "MMCE",
@@ -32,6 +33,9 @@ NAMES = {
     "mahalanobis_calibration": "Mahalanobis calibration",
     "gence": "GENCE",
     "gence_sq": "GENCE, squared",
+    "gence_fibre": "GENCE, by fibre",
+    "gence_sq_fibre": "GENCE, squared, by fibre",
+    "regression_esd": "regression ESD",
     "regression_esd_normalised": "regression ESD, normalised",
 }
 _FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
@@ -147,7 +151,7 @@ def _comparison_table(comparisons: list[dict[str, Any]], level: float) -> Any:
             NAMES[row["measure"]],
             _cell(difference, "bold" if apart else ""),
             _cell(span(row["low"], row["high"])),
-            f"{row['p_value']:.3f}" if row["p_value"] >= 5e-4 else "< 0.001",
+            "< 0.001" if row["p_value"] < 5e-4 else f"{row['p_value']:.3f}",
         )
     return shown
 

@@ -1,0 +1,130 @@
+"""Intervals and comparisons of scores that are plain means: NLL, Brier, accuracy."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from .ends import Interval, binary_pair
+from .inputs import ArrayLike, as_floating
+from .intervals import Comparison
+from .measures import checked_level, normal_quantile
+
+
+def mean_interval(
+    terms: ArrayLike,
+    calibrated_mean: ArrayLike,
+    calibrated_variance: ArrayLike,
+    level: float = 0.95,
+) -> Interval:
+    """Return the interval of a score that is the mean of one term a sample: NLL, Brier.
+
+    Exact moments take the place of resampling; the interval is the normal one.
+
+    Args:
+        terms: `[..., N]`, the score of each sample.
+        calibrated_mean: `[..., N]`, what a calibrated model expects each term to be.
+        calibrated_variance: `[..., N]`, and its variance.
+        level: nominal coverage.
+
+    >>> found = mean_interval([1.0, 0.0, 1.0, 1.0], [0.8] * 4, [0.16] * 4)
+    >>> round(float(found.value), 2), round(float(found.calibrated), 2)
+    (0.75, 0.8)
+    """
+    reach = normal_quantile(checked_level(level))
+    values = as_floating("terms", terms).detach().double().cpu()
+    expected = as_floating("calibrated_mean", calibrated_mean).detach().double().cpu().mean(-1)
+    spread = as_floating("calibrated_variance", calibrated_variance).detach().double().cpu()
+    size = values.shape[-1]
+    value = values.mean(-1)
+    around = reach * ((values - value[..., None]).square().mean(-1) / size).sqrt()
+    beside = reach * (spread.mean(-1) / size).sqrt()
+    return Interval(
+        value=value,
+        low=value - around,
+        high=value + around,
+        calibrated=expected,
+        calibrated_low=expected - beside,
+        calibrated_high=expected + beside,
+        level=level,
+        method="normal",
+    )
+
+
+def share_interval(correct: ArrayLike, confidence: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the accuracy with Wilson's interval, which stays in [0, 1] and is never empty.
+
+        (s + c^2 / 2 +- c sqrt(s (1 - s / n) + c^2 / 4)) / (n + c^2),   s correct ones of n
+
+    with c the normal quantile. A calibrated model's accuracy is the mean confidence.
+
+    Args:
+        correct: `[..., N]` boolean, or 0 and 1.
+        confidence: `[..., N]` in [0, 1].
+        level: nominal coverage.
+
+    >>> found = share_interval([True] * 20, [0.9] * 20)
+    >>> round(float(found.low), 3), round(float(found.high), 3)
+    (0.839, 1.0)
+    """
+    square = normal_quantile(checked_level(level)) ** 2
+    z, hit = binary_pair(confidence, correct)
+    z, hit = z.double().cpu(), hit.double().cpu()
+    size, total = hit.shape[-1], hit.sum(-1)
+    middle = (total + square / 2) / (size + square)
+    reach = (square * (total * (1 - total / size) + square / 4)).sqrt() / (size + square)
+    expected = z.mean(-1)
+    beside = (square * (z * (1 - z)).mean(-1) / size).sqrt()
+    return Interval(
+        value=total / size,
+        low=(middle - reach).clamp(min=0),
+        high=(middle + reach).clamp(max=1),
+        calibrated=expected,
+        calibrated_low=(expected - beside).clamp(min=0),
+        calibrated_high=(expected + beside).clamp(max=1),
+        level=level,
+        method="Wilson",
+    )
+
+
+def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Comparison:
+    """Compare a score of two models on the same samples by its terms, sample by sample.
+
+        difference = mean(a - b),   reach = c sd(a - b) / sqrt(n)
+
+    with c the normal quantile: what the models share cancels in each sample's difference.
+
+    Args:
+        a: `[N]`, the score of each sample under one model, such as its NLL, or 1 where it is right.
+        b: `[N]`, the same under the other model.
+        level: nominal coverage.
+
+    >>> found = compare_means([1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0])
+    >>> round(float(found.difference), 2), round(float(found.high), 2)
+    (0.5, 1.07)
+    """
+    reach = normal_quantile(checked_level(level))
+    one, other = (_terms(name, values) for name, values in (("a", a), ("b", b)))
+    if len(one) != len(other):
+        raise InputError(f"b: {len(other)} samples given, a has {len(one)}; expected the same ones")
+    if len(one) < 2:
+        raise InputError("a: 1 sample given, expected at least 2")
+    each = one - other
+    difference = each.mean()
+    error = (each.var() / len(each)).sqrt()
+    distance = difference.abs() / error.clamp(min=1e-300)
+    return Comparison(
+        difference=difference,
+        low=difference - reach * error,
+        high=difference + reach * error,
+        p_value=2 * torch.special.ndtr(-distance),
+        level=level,
+    )
+
+
+def _terms(name: str, values: ArrayLike) -> Tensor:
+    terms = as_floating(name, values).detach().double().cpu()
+    if terms.ndim != 1 or len(terms) == 0:
+        raise InputError(f"{name}: expected shape [N], got {tuple(terms.shape)}")
+    return terms
