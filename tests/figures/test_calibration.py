@@ -106,6 +106,17 @@ def test_several_models_get_a_diagram_each_in_their_own_colour() -> None:
     assert [axes.get_title() for axes in shown] == list(curves)
 
 
+def test_the_smooth_curve_ends_where_confidences_end() -> None:
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.3, 0.8, 2000)
+    curve = reliability_curve(confidence, rng.random(2000) < confidence, bandwidth=0.1)
+    drawn = curve.place[curve.accuracy.isfinite()]
+    assert float(drawn.min()) == pytest.approx(0.3, abs=0.01)
+    assert float(drawn.max()) == pytest.approx(0.8, abs=0.01)
+    same = reliability_curve(np.full(50, 0.513), np.ones(50, bool))
+    assert int(same.accuracy.isfinite().sum()) >= 2  # a piece of a line can be drawn
+
+
 def test_the_smooth_curve_follows_the_true_accuracy() -> None:
     rng = np.random.default_rng(2)
     confidence = rng.uniform(0, 1, 20_000)

@@ -29,7 +29,8 @@ class ReliabilityCurve:
 
     Attributes:
         place: `[P]`, the confidences, 0 to 1.
-        accuracy: `[P]`, the smoothed accuracy there; NaN where fewer than three samples are near.
+        accuracy: `[P]`, the smoothed accuracy there; NaN where fewer than three samples are near,
+            and beyond the least and the largest confidence.
         low: `[P]`, lower end of its pointwise band.
         high: `[P]`, upper end.
         density: `[P]`, the smoothed density of confidences, of integral 1.
@@ -96,9 +97,11 @@ def reliability_curve(
     drawn = gathered.resampled(resamples, np.random.default_rng(seed))
     low, _, high = (part[0] for part in tail_quantiles(_smoothed(drawn, kernel)[1], level))
     near = density * len(z) * bandwidth * (2 * torch.pi) ** 0.5
-    accuracy, low, high = (
-        torch.where(near < _FEWEST, torch.nan, part) for part in (accuracy, low, high)
-    )
+    least, most = (end.item() for end in z.double().aminmax())
+    # Beyond the confidences that occur the curve would only repeat its ends.
+    step = 1 / (points - 1)
+    seen = (near >= _FEWEST) & (place >= least - step) & (place <= most + step)
+    accuracy, low, high = (torch.where(seen, part, torch.nan) for part in (accuracy, low, high))
     error = interval("smooth_ece", z, y, level=level, resamples=resamples, seed=seed)
     return ReliabilityCurve(place, accuracy, low, high, density, float(bandwidth), error)
 
