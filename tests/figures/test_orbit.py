@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 
@@ -188,6 +189,15 @@ def test_tiles_are_named_by_what_their_rows_and_columns_share() -> None:
         column = columns.index(f"{given['angle'].values[element]:g}")
         assert cells[row, column] == given.values[0, element]
         assert f"{given.values[0, element]:.2f}" in texts(axes.figure)
+
+
+def test_long_names_of_tiles_do_not_overlap() -> None:
+    fig = ob.figures.aggregate(responses("euclidean:4:2:2"))
+    fig.canvas.draw()
+    for panel in fig.axes[:2]:
+        boxes = [label.get_window_extent() for label in panel.get_xticklabels()]
+        assert len(boxes) == 12
+        assert all(a.x1 <= b.x0 for a, b in itertools.pairwise(boxes))
 
 
 def test_a_table_of_tiles_does_not_repeat_an_element_to_fill_itself() -> None:

@@ -218,6 +218,8 @@ def _draw_tiles(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
         crowded = len(ticks) > (6 if small else 12)
         axis.set_ticks([] if crowded else range(len(ticks)), labels=None if crowded else ticks)
         axis.set_label_text(label)
+    if sum(map(len, names.columns[0])) > (24 if small else 48):  # side by side they would overlap
+        panel.tick_params(axis="x", rotation=90)
     panel.tick_params(length=0)
     panel.spines[:].set_visible(False)
     for border in np.arange(1, index.shape[1]) - 0.5:
