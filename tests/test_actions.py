@@ -283,6 +283,8 @@ def test_a_group_that_moves_nothing_is_refused():
     [
         (lambda: actions.Images("linear"), "did you mean 'bilinear'"),
         (lambda: actions.Images(padding="zero"), "did you mean 'zeros'"),
+        (lambda: actions.Window("8x"), "size: '8x' given"),
+        (lambda: actions.Window(0), "size: 0 given"),
         (lambda: actions.Irreps("nonsense"), "e3nn irreps such as"),
         (lambda: actions.as_action("images"), "an orbical.actions.Action"),
     ],

@@ -192,7 +192,10 @@ def test_damaged_units_are_found_and_computed_again(tmp_path, digits, variable, 
         (dict(models={"model": linear(5)}), "another model under the name 'model'"),
         (dict(models={"model": lambda x: x.flatten(1)[:, :10]}), "another model"),
         (dict(keep="probabilities"), "another keep"),
-        (dict(task=ob.tasks.Classification(ob.actions.Images("bicubic"))), "another task"),
+        (
+            dict(task=ob.tasks.Classification(ob.actions.Images("bicubic"))),
+            "another task: it holds {'input': {'action': 'Images', 'interpolation': 'bilinear'",
+        ),
         (dict(resume=False), "resume it or overwrite it"),
     ],
 )

@@ -140,6 +140,16 @@ def test_an_equivariant_answer_has_a_perfect_consensus_and_no_gap(task, spec, tr
     assert float(spread.max()) < 1e-5, "flat along the orbit, because the score is invariant"
 
 
+def test_the_gap_of_an_exact_model_is_rounding_alone_over_many_elements():
+    group = groups.slices3d(36, 10)
+    task = tasks.Regression(actions.Vectors(), "vector")
+    truth = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
+    outputs = {"mean": task.output.apply(group, truth)}
+    summary = task.summarise(outputs, truth, group, weights_of(group))
+    assert float(summary["invariance_gap"].max()) < 2e-6
+    assert float(summary["consensus_vs_truth"].max()) < 2e-6
+
+
 def test_flow_scores_respect_the_valid_region():
     """A perfect flow that is wrong only where nothing real is seen has no error."""
     group = groups.rotations(8)

@@ -90,9 +90,10 @@ def adopt(store: Store, header: dict[str, Any], specs: dict[str, ArraySpec], swe
             )
     for key in ("task", "keep", "preprocess"):
         if stored[key] != header[key]:
+            old, new = _differing(stored[key], header[key])
             raise StoreError(
-                f"{store.name} was made with another {key}: it holds {stored[key]}, given is "
-                f"{header[key]}; choose another store or overwrite this one"
+                f"{store.name} was made with another {key}: it holds {old}, given is {new}; "
+                "choose another store or overwrite this one"
             )
     known = {entry["name"]: entry for entry in stored["models"]}
     for entry in header["models"]:
@@ -134,6 +135,14 @@ def _same_model(stored: dict[str, Any], given: dict[str, Any]) -> bool:
     return old.shape == new.shape and np.allclose(
         old, new, rtol=_PROBE_TOLERANCE, atol=_PROBE_TOLERANCE
     )
+
+
+def _differing(stored: Any, given: Any) -> tuple[Any, Any]:
+    """Of two records, keep the entries in which they differ."""
+    if not (isinstance(stored, dict) and isinstance(given, dict)):
+        return stored, given
+    keys = [key for key in {**stored, **given} if stored.get(key) != given.get(key)]
+    return {key: stored.get(key) for key in keys}, {key: given.get(key) for key in keys}
 
 
 def _short(entry: dict[str, Any]) -> str:

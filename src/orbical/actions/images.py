@@ -125,6 +125,8 @@ class Window(Images):
 
     def __init__(self, size: int, interpolation: str = "bilinear") -> None:
         super().__init__(interpolation, "zeros")
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise InputError(f"size: {size!r} given, a whole number of pixels >= 1 expected")
         self.size = size
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:

@@ -97,8 +97,13 @@ class Task(ABC):
         return consensus
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
-        """Average un-transformed outputs `[K, B, ...]` over the group, to `[B, ...]`."""
-        return torch.einsum("k,k...->...", weights.to(outputs.dtype), outputs)
+        """Average un-transformed outputs `[K, B, ...]` over the group, to `[B, ...]`.
+
+        As the first answer plus the mean difference from it, so that rounding does not add up over
+        many elements where all answers agree.
+        """
+        first = outputs[0]
+        return first + torch.einsum("k,k...->...", weights.to(outputs.dtype), outputs - first)
 
     def deviation(self, outputs: Tensor, centre: Tensor, valid: Tensor | None) -> Tensor:
         """Give the squared distance of un-transformed outputs from their mean, `[K, B]`."""
