@@ -151,6 +151,13 @@ def test_confidence_density_tends_to_the_density() -> None:
     assert density == pytest.approx([6 * 0.25 * 0.75, 1.5], rel=0.05)
 
 
+def test_taxonomy_refuses_a_function_of_another_shape() -> None:
+    x, group = np.eye(2), groups.cyclic(2)
+    for answer in (np.zeros(3), np.zeros((4, 2))):
+        with pytest.raises(InputError, match=r"function: expected answers of shape \[4, 1\]"):
+            taxonomy(x, [0, 1], group, support=0.1, function=lambda _, given=answer: given)
+
+
 def test_confidence_density_refuses_bad_windows_and_values() -> None:
     with pytest.raises(InputError, match="window: expected a half-width"):
         confidence_density([0.5], [0.5], window=0)
@@ -211,6 +218,9 @@ def test_comparison_refuses_bad_input() -> None:
         compare_groups(([[1.0, 0.0]], [0]), [])
     with pytest.raises(InputError, match="unknown name"):
         compare_groups(([[1.0, 0.0]], [0]), ["cyclik:2"])
+    for alone in ("cyclic:2", groups.cyclic(2)):
+        with pytest.raises(InputError, match="groups: expected a list or a mapping"):
+            compare_groups(([[1.0, 0.0]], [0]), alone)
 
 
 def test_matching_and_taxonomy_tell_one_story() -> None:

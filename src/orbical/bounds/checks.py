@@ -18,7 +18,10 @@ def numbers(name: str, value: Any, dims: str) -> Array:
     >>> numbers("mass", [[0.5, 0.5]], "orbit label").shape
     (1, 2)
     """
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: cannot be read as numbers ({error})") from error
     axes = dims.split()
     if array.ndim != len(axes):
         raise InputError(

@@ -129,6 +129,8 @@ def compare_groups(
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise InputError("data: expected a pair (x, label)")
     x, label = data
+    if isinstance(groups, str) or not isinstance(groups, Mapping | Sequence):
+        raise InputError(f"groups: expected a list or a mapping of candidates, got {groups!r}")
     named = groups if isinstance(groups, Mapping) else {_name(group): group for group in groups}
     if not named:
         raise InputError("groups: none given; expected at least one candidate")

@@ -121,7 +121,7 @@ def taxonomy(
         flat = images.reshape(-1, images.shape[-1])
         distance, nearest = search(flat)
         if function is not None:
-            there = np.asarray(function(flat.reshape(-1, *mover.shape)), dtype=np.float64)
+            there = _answers(function, flat.reshape(-1, *mover.shape), values.shape[1])
         else:
             # A point that stays in place keeps its own label, not that of a twin in the same place.
             own = np.linalg.norm(images - mover.flat[rows], axis=-1).ravel() <= distance + 1e-12
@@ -131,6 +131,18 @@ def taxonomy(
         present = np.isfinite(distance) if inside is None else inside(flat)
         kind[:, rows] = np.where(present.reshape(agrees.shape), np.where(agrees, 0, 1), 2)
     return Taxonomy(kind, np.asarray(group.weights), checks.sample_mass(mass, size))
+
+
+def _answers(function: Callable[[Array], Array], points: Array, width: int) -> Array:
+    """Return `[M, D]`, what the given function says at points, or say what is wrong with it."""
+    answer = np.asarray(function(points), dtype=np.float64)
+    expected = (len(points), width)
+    if answer.shape != expected and not (width == 1 and answer.shape == expected[:1]):
+        raise InputError(
+            f"function: expected answers of shape {list(expected)} for {len(points)} points, as "
+            f"the truth has, got shape {list(answer.shape)}"
+        )
+    return answer.reshape(expected)
 
 
 def _nowhere(flat: Array) -> tuple[Array, Array]:
