@@ -6,18 +6,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orbical.errors import InputError
-
+from ..pages import read_csv, write_csv
 from .results import Row
 
 PARTS = ("validation", "test", "test_ts", "test_vs")
-TEXT = {"key", "data", "loss", "shift", "device"}
-WHOLE = {"seed", "batch", "epochs", "epoch", "images"}
 
 
 def write(folder: Path, rows: Sequence[Row]) -> None:
@@ -27,13 +23,12 @@ def write(folder: Path, rows: Sequence[Row]) -> None:
         folder: where to.
         rows: of a results file.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     runs = [row for row in rows if "test" in row]
-    _table(folder / "results.csv", [_flat(row) for row in runs])
+    write_csv(folder / "results.csv", [_flat(row) for row in runs])
     for name in ("curve", "shifts"):
         points = [{"key": row["key"], **point} for row in runs for point in row.get(name, [])]
-        _table(folder / f"{name.rstrip('s')}s.csv", points)
-    _table(folder / "cost.csv", [row for row in rows if "step_ms" in row])
+        write_csv(folder / f"{name.rstrip('s')}s.csv", points)
+    write_csv(folder / "cost.csv", [row for row in rows if "step_ms" in row])
 
 
 def read(folder: Path) -> list[Row]:
@@ -45,11 +40,11 @@ def read(folder: Path) -> list[Row]:
     Returns:
         The rows, as `write` was given them.
     """
-    runs = {row["key"]: _nested(row) for row in _lines(folder / "results.csv")}
+    runs = {row["key"]: _nested(row) for row in read_csv(folder / "results.csv")}
     for name in ("curve", "shifts"):
-        for point in _lines(folder / f"{name.rstrip('s')}s.csv"):
+        for point in read_csv(folder / f"{name.rstrip('s')}s.csv"):
             runs[point.pop("key")].setdefault(name, []).append(point)
-    return [*runs.values(), *_lines(folder / "cost.csv")]
+    return [*runs.values(), *read_csv(folder / "cost.csv")]
 
 
 def _flat(row: Row) -> dict[str, Any]:
@@ -68,28 +63,3 @@ def _nested(flat: dict[str, Any]) -> Row:
         else:
             row[name] = value
     return row
-
-
-def _table(path: Path, lines: Sequence[dict[str, Any]]) -> None:
-    names = list(dict.fromkeys(name for line in lines for name in line))
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
-        writer.writeheader()
-        for line in lines:
-            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in line.items()})
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        raise InputError(f"results: there is no file {str(path)!r}")
-    with path.open(newline="") as file:
-        return [
-            {name: _value(name, text) for name, text in line.items() if text != ""}
-            for line in csv.DictReader(file)
-        ]
-
-
-def _value(name: str, text: str) -> Any:
-    if name in TEXT:
-        return text
-    return int(text) if name in WHOLE else float(text)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orbical.errors import InputError
 
+from ..pages import fill, markdown
 from . import figures, files
 from .results import Row
 from .results import read as read_lines
@@ -25,10 +25,7 @@ from .tables import COLUMNS, Spread, chosen_weights, selections, table_1, traine
 
 
 def _markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    if not lines:
-        return "(no results yet)"
-    ruled = [header, ["---"] * len(header), *lines]
-    return "\n".join("| " + " | ".join(line) + " |" for line in ruled)
+    return markdown(header, lines) if lines else "(no results yet)"
 
 
 def main_table(rows: Sequence[Row], data: str) -> str:
@@ -195,13 +192,7 @@ def filled(text: str, rows: Sequence[Row]) -> str:
         <BLANKLINE>
         <!-- end -->
     """
-
-    def table(match: re.Match[str]) -> str:
-        if match[1] not in TABLES:
-            raise InputError(f"page: it asks for the table {match[1]!r}; there is {list(TABLES)}")
-        return f"<!-- table: {match[1]} -->\n\n{TABLES[match[1]](rows)}\n\n<!-- end -->"
-
-    return re.sub(r"<!-- table: ([\w-]+) -->.*?<!-- end -->", table, text, flags=re.DOTALL)
+    return fill(text, {name: table(rows) for name, table in TABLES.items()})
 
 
 def latest(rows: Sequence[Row]) -> list[Row]:
