@@ -101,6 +101,27 @@ def test_read_and_preprocess_are_the_users_functions(folder):
     assert header["preprocess"] == "nets:darker"
 
 
+def test_fields_of_data_are_moved_each_in_its_own_way(folder):
+    (folder / "clouds.py").write_text(
+        "def energy(batch):\n    return (batch['pos'].norm(dim=-1) * batch['numbers']).sum(-1)\n"
+    )
+    generator = np.random.default_rng(0)
+    np.savez(
+        folder / "clouds.npz",
+        x_pos=generator.normal(size=(12, 4, 3)).astype(np.float32),
+        x_numbers=generator.integers(1, 9, size=(12, 4)),
+    )
+    words = ["scan", "-m", "a=clouds:energy", "-d", "clouds.npz", "-t", "regression", "-q"]
+    words += ["-g", "rotations3d:6*permutations:4", "-o", "clouds.zarr"]
+    orbical(folder, *words, "--input", "pos=points,numbers=rows")
+    scan = ob.load(folder / "clouds.zarr")
+    assert float(ob.nero.invariance_gap(scan)["total"].max()) < 1e-4
+    said = orbical(folder, *words, "--input", "pos=points", expect=2)
+    assert "fields ['numbers', 'pos'] given, fields ['pos'] expected" in said
+    said = orbical(folder, *words, "--input", "pos=points,numbers", expect=2)
+    assert "FIELD=ACTION" in said
+
+
 def test_built_in_data_and_keep(folder):
     orbical(
         folder,

@@ -15,8 +15,8 @@ _MODEL = (
     "torch.export. Import paths and .pt2 files run their author's code: name only what you trust."
 )
 _DATA = (
-    "An .npz file with x and optional y, package.module:attribute (x or (x, y)), or a built-in "
-    "name: mnist, digits."
+    "An .npz file with x (or x_NAME for each field) and optional y, package.module:attribute (x or "
+    "(x, y)), or a built-in name: mnist, digits."
 )
 _GROUP = (
     "For example rotations:72, translations:64:4, cyclic:4, dihedral:4*time_reversal, "
@@ -40,8 +40,9 @@ def scan(
     input: Annotated[
         str | None,
         typer.Option(
-            help="How the inputs move: images, images:bicubic:reflect, points, vectors, "
-            "window:128. Default: images (pairs of frames for flow)."
+            help="How the inputs move: images, images:bicubic:reflect, points, vectors, rows, "
+            "trivial, window:128; for fields pos=points,numbers=rows. Default: images (pairs of "
+            "frames for flow)."
         ),
     ] = None,
     representation: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..actions import Action, Images, Points, Vectors, Window
+from ..actions import Action, Images, Points, Rows, Trivial, Vectors, Window, as_action
 from ..errors import InputError, unknown_name
 from .base import Task, Variable
 from .classification import Classification
@@ -15,6 +15,8 @@ TASKS: dict[str, type[Task]] = {task.name: task for task in (Classification, Flo
 INPUTS: dict[str, Callable[..., Action]] = {
     "images": Images,
     "points": Points,
+    "rows": Rows,
+    "trivial": Trivial,
     "vectors": Vectors,
     "window": Window,
 }
@@ -23,9 +25,23 @@ INPUTS: dict[str, Callable[..., Action]] = {
 def parse_input(text: str) -> Action:
     """Read an input action from text: `images`, `images:bicubic:reflect`, `points`, `window:128`.
 
+    Data with several fields have an action for each: `pos=points,numbers=rows`.
+
     >>> parse_input("window:128").size
     128
+    >>> sorted(parse_input("pos=points,numbers=trivial").actions)
+    ['numbers', 'pos']
     """
+    if "=" not in text:
+        return _parse_action(text)
+    fields = [piece.strip().partition("=") for piece in text.split(",")]
+    for field, equals, action in fields:
+        if not (field and equals and action):
+            raise InputError(f"input: {text!r} given, FIELD=ACTION,FIELD=ACTION expected")
+    return as_action({field: _parse_action(action) for field, _, action in fields})
+
+
+def _parse_action(text: str) -> Action:
     name, *settings = text.split(":")
     if name not in INPUTS:
         raise unknown_name("input", name, INPUTS)
