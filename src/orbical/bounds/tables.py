@@ -245,6 +245,16 @@ class OrbitTable:
             model: which model, if the scan holds several.
             orbit: `[N]` ids, one for each sample; by default the scan's coordinate `orbit`.
             limit: the invariance gap up to which the model counts as invariant.
+
+        >>> import torch
+        >>> import orbical as ob
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="cyclic:4",
+        ...                task="classification", progress=False)
+        >>> table = OrbitTable.from_scan(scan, orbit=np.arange(20))
+        >>> table.averaged, table.mass.shape
+        (True, (20, 10))
         """
         from .scans import answers
 
@@ -296,6 +306,11 @@ class OrbitTable:
                 other; None means equal up to rounding.
             action: how the group moves `x`; `orbical.actions.Points()` by default.
             answers: as in `from_labels`.
+
+        >>> from orbical.groups import cyclic
+        >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]
+        >>> OrbitTable.from_data(x, [0, 1, 1], cyclic(2)).accuracy_ceiling
+        0.666...
         """
         from .matching import match_orbits
 

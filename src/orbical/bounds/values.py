@@ -122,6 +122,11 @@ class ValueTable:
 
         The element indices are those of `group`, so that `group.linear("plane")` is the
         representation of vectors.
+
+        >>> from orbical.groups import cyclic
+        >>> x = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
+        >>> ValueTable.from_data(x, x, cyclic(4)).element
+        array([0, 1, 2])
         """
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
         point, element = elements_between(x, group, orbits, action=action)

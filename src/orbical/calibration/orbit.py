@@ -121,7 +121,17 @@ def reliability_at(
 def pair_at(
     scan: Scan | xr.Dataset, element: int, model: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return `(confidence [N], correct [N])` of one model at one group element."""
+    """Return `(confidence [N], correct [N])` of one model at one group element.
+
+    >>> import orbical as ob
+    >>> images, labels = ob.datasets.digits()
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    >>> scan = ob.scan(net, (images[:20], labels[:20]), group="cyclic:4", task="classification",
+    ...                progress=False)
+    >>> confidence, correct = pair_at(scan, 0)
+    >>> confidence.shape, correct.dtype
+    (torch.Size([20]), torch.bool)
+    """
     confidence, correct = _responses(scan)
     names = [str(name) for name in confidence["model"].values]
     if model is None and len(names) > 1:
@@ -142,7 +152,16 @@ def pair_at(
 
 
 def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Yield each model's name and its pair `(confidence [K, N], correct [K, N])`."""
+    """Yield each model's name and its pair `(confidence [K, N], correct [K, N])`.
+
+    >>> import orbical as ob
+    >>> images, labels = ob.datasets.digits()
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    >>> scan = ob.scan(net, (images[:20], labels[:20]), group="cyclic:4", task="classification",
+    ...                progress=False)
+    >>> [confidence.shape for _, confidence, _ in pairs_along(scan)]
+    [torch.Size([4, 20])]
+    """
     confidence, correct = _responses(scan)
     for place, name in enumerate(confidence["model"].values):
         z, y = _read(*(part.isel(model=place) for part in (confidence, correct)))

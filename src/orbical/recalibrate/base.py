@@ -84,7 +84,16 @@ class Calibrator(ABC):
 
 
 def load(path: str | Path) -> Calibrator:
-    """Read a calibrator that `Calibrator.save` wrote."""
+    """Read a calibrator that `Calibrator.save` wrote.
+
+    >>> import tempfile
+    >>> from orbical.recalibrate import VectorScaling, load
+    >>> scaling = VectorScaling().fit(logits=[[2.0, 0.0], [2.0, 0.0], [0.0, 1.0]], labels=[0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scaling.save(f"{folder}/scaling.safetensors")
+    ...     load(f"{folder}/scaling.safetensors")
+    VectorScaling(penalty=0.001)
+    """
     try:
         with safe_open(str(path), framework="pt") as file:
             metadata = file.metadata() or {}
