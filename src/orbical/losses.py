@@ -64,6 +64,13 @@ def top_label(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     return confidence, predicted == labels
 
 
+def _at_least_three(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    pair = top_label(logits, labels)
+    if len(logits) < 3:
+        raise InputError(f"logits: got {len(logits)} samples, expected at least 3")
+    return pair
+
+
 def esd(logits: Tensor, labels: Tensor) -> Tensor:
     """Expected squared difference of the top label: bin-free, unbiased, nothing to tune.
 
@@ -86,7 +93,7 @@ def esd(logits: Tensor, labels: Tensor) -> Tensor:
     Paper: ESD, eq. 10, in O(n log n) where the paper's code takes O(n^2). Its appendix D calls
     the gradient unbiased; it is not.
     """
-    confidence, correct = top_label(logits, labels)
+    confidence, correct = _at_least_three(logits, labels)
     return calibration.ordered_esd(correct.double() - confidence.double(), confidence.detach())
 
 
@@ -108,7 +115,7 @@ def esd_softened(logits: Tensor, labels: Tensor, *, width: float = 0.01) -> Tens
 
     Paper: ours; it mends the bias that the ESD paper's appendix D overlooks.
     """
-    return calibration.esd_softened(*top_label(logits, labels), width=width)
+    return calibration.esd_softened(*_at_least_three(logits, labels), width=width)
 
 
 def mmce(logits: Tensor, labels: Tensor, *, phi: float = 0.4) -> Tensor:
