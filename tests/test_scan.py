@@ -167,6 +167,25 @@ def test_torch_data_sets_and_memory_maps_are_data(net, digits, tmp_path):
     )
 
 
+def test_labels_may_be_a_plain_list(net, digits):
+    labels = np.asarray(digits[1])
+    listed = scan(net, (digits[0], labels.tolist()))
+    np.testing.assert_array_equal(listed.data["label"], labels)
+    np.testing.assert_array_equal(listed.data["score"], scan(net, digits).data["score"])
+
+
+@pytest.mark.parametrize(
+    ("representation", "words"),
+    [("2e", "3 features given, the 5 of irreps"), ("vector", "but rotations3d:4 moves space")],
+)
+def test_answers_that_cannot_move_as_the_task_says_are_refused(representation, words):
+    task = ob.tasks.Regression(ob.actions.Vectors(), representation)
+    width = 3 if representation == "2e" else 2
+    with pytest.raises(ModelError, match="its answers do not move as the task says") as caught:
+        scan(lambda x: x[:, :width], torch.randn(4, 3), group="rotations3d:4", task=task)
+    assert words in str(caught.value)
+
+
 def linear(x):
     return x.flatten(1)[:, :10]
 

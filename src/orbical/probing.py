@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .errors import ModelError
+from .errors import InputError, ModelError
 from .samples import Samples
 from .sweep import Sweep, only_tensor
 from .trees import Tree, leaves, tree_map
@@ -34,6 +34,12 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     for leaf in leaves(outputs):
         if not bool(torch.isfinite(leaf).all()):
             raise ModelError(f"model {name!r}: NaN or infinite output for the first samples")
+    try:
+        sweep.task.output.check(sweep.group, sweep.task.primary(outputs))
+    except InputError as error:
+        raise ModelError(
+            f"model {name!r}: its answers do not move as the task says: {error}"
+        ) from None
     if target is not None:
         sweep.task.check_range(target, outputs)
     pairs = list(zip(leaves(outputs), leaves(again), strict=True))

@@ -40,6 +40,7 @@ class Samples:
         else:
             self.x, self.y = data, None
         self.x = tree_map(_as_array, self.x)
+        self.y = None if self.y is None else _as_array(self.y)  # the truth is one array, no tree
         self.count = _count(self.x)
 
     def __len__(self) -> int:
@@ -52,7 +53,7 @@ class Samples:
     def fingerprint(self) -> str:
         """Hash the contents of inputs and truth, a block at a time."""
         digest = hashlib.sha256()
-        for leaf in [*leaves(self.x), *([] if self.y is None else leaves(self.y))]:
+        for leaf in [*leaves(self.x), *([] if self.y is None else [self.y])]:
             for block in _blocks(leaf):
                 digest.update(repr((block.dtype.str, block.shape[1:])).encode())
                 digest.update(np.ascontiguousarray(block).data)
@@ -90,8 +91,6 @@ def _count(x: Tree) -> int:
 
 
 def _blocks(leaf: Any) -> Iterator[np.ndarray]:
-    if not hasattr(leaf, "shape"):
-        leaf = np.asarray(leaf)
     if isinstance(leaf, Tensor):
         leaf = leaf.detach().cpu().numpy()
     row_bytes = max(1, int(np.prod(leaf.shape[1:])) * np.dtype(leaf.dtype).itemsize)
