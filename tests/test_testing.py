@@ -41,17 +41,33 @@ def test_a_tolerance_can_be_given():
     )
 
 
-def test_a_convolution_is_equivariant_as_a_field_where_the_field_is_valid():
-    """A rotation-symmetric blur of a flow commutes with D4, up to rounding."""
-    kernel = torch.ones(2, 1, 3, 3) / 9
+def slopes(pair):
+    """The slope of the change between two frames: dx to the right, dy down."""
+    change = torch.nn.functional.pad(pair[:, 1] - pair[:, 0], (1, 1, 1, 1))
+    across = change[..., 1:-1, 2:] - change[..., 1:-1, :-2]
+    down = change[..., 2:, 1:-1] - change[..., :-2, 1:-1]
+    return torch.cat([across, down], 1)
+
+
+def test_the_slope_of_a_change_is_a_vector_field_that_reversed_time_turns_round():
+    pairs = torch.rand(2, 2, 1, 9, 9)
+    ob.testing.assert_equivariant(slopes, pairs, group="dihedral:4*time_reversal", task="flow")
+
+
+def test_two_channels_of_a_change_are_no_vector_field():
+    """They turn as images, but nothing turns their vectors."""
     pairs = torch.rand(2, 2, 2, 9, 9)
-
-    def blurred(pair):
-        gradient = pair[:, 1] - pair[:, 0]
-        return torch.nn.functional.conv2d(gradient, kernel, padding=1, groups=2)
-
     with pytest.raises(AssertionError, match="not equivariant under cyclic:4"):
-        ob.testing.assert_equivariant(blurred, pairs, group="cyclic:4", task="flow")
+        ob.testing.assert_equivariant(
+            lambda pair: pair[:, 1] - pair[:, 0], pairs, group="cyclic:4", task="flow"
+        )
+
+
+def test_no_samples_are_refused():
+    with pytest.raises(InputError, match="x: no samples given"):
+        ob.testing.equivariance_error(
+            POOL, torch.rand(0, 3, 8, 8), group="cyclic:4", task="classification"
+        )
 
 
 def test_data_of_the_wrong_kind_are_refused():

@@ -67,6 +67,8 @@ def equivariance_error(
     check_group(task.input, group)
     task.input.check(group, x)
     first = next(leaves(x))
+    if len(first) == 0:
+        raise InputError("x: no samples given, at least one expected")
     predictor = as_predictor(model)
     with predictor.ready(first.device):
         sweep = Sweep({"model": predictor}, group, task, first.device, batch_size)
