@@ -126,9 +126,9 @@ def _fill(
         (store.rows(chunk).stop - store.rows(chunk).start) * elements * len(left)
         for chunk, left in pending
     )
+    waiting: tuple[Any, ...] | None = None  # one unit is written while the next one is computed
     try:
         with progress_bar(total, skipped, elements * len(asked), progress) as advance:
-            waiting = None  # one unit is written while the next one is computed
             for chunk, left in pending:
                 rows = store.rows(chunk)
                 batch = samples.inputs(rows.start, rows.stop)
@@ -140,6 +140,8 @@ def _fill(
             if waiting is not None:
                 _write(store, sweep, *waiting)
     except KeyboardInterrupt:
+        if waiting is not None:  # it is finished, and writing it twice would change nothing
+            _write(store, sweep, *waiting)
         share = store.done[asked].mean()
         again = (
             "the result was in memory and is lost"

