@@ -116,6 +116,21 @@ def test_ctrl_c_says_how_to_go_on_and_loses_nothing(tmp_path):
     assert ob.load(path).share_done > 0
 
 
+def test_ctrl_c_keeps_the_unit_that_was_just_finished(tmp_path, digits):
+    net, asked = linear().eval(), []
+
+    def stopped_in_the_second_unit(images):
+        asked.append(len(images))
+        if sum(asked[3:]) > 8 * 9:  # after three first looks, a unit is 8 samples x 9 elements
+            raise KeyboardInterrupt
+        return net(images)
+
+    path = tmp_path / "run.zarr"
+    with pytest.raises(Interrupted, match="stopped at 20%"):
+        scan(stopped_in_the_second_unit, digits, path)
+    assert ob.load(path)._store.done.sum() == 1
+
+
 def test_interruption_in_memory_says_that_it_is_lost(digits):
     calls = []
 
