@@ -130,7 +130,7 @@ def _configurations(part: str, file: Any, seeds: list[int], epochs: int | None) 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the options and run one step."""
     parser = argparse.ArgumentParser(
-        prog="python -m orbical.studies.esd", description="The ESD paper's experiments."
+        prog="orbical study esd", description="The ESD paper's experiments."
     )
     steps = parser.add_subparsers(dest="step", required=True)
     packing = steps.add_parser("pack", help="write the images of both data sets, compressed")
