@@ -233,6 +233,25 @@ def test_functions_are_known_by_their_answers(tmp_path, digits):
         scan(lambda x: x.flatten(1)[:, 10:20], digits, path)
 
 
+class Sharper(torch.nn.Module):
+    """A setting that neither the weights nor the printed form show."""
+
+    def __init__(self, times):
+        super().__init__()
+        self.times = times
+
+    def forward(self, images):
+        return self.times * images.flatten(1)[:, :10]
+
+
+def test_a_setting_that_is_no_weight_makes_another_model(tmp_path, digits):
+    path = tmp_path / "run.zarr"
+    scan(Sharper(1.0), digits, path)
+    scan(Sharper(1.0), digits, path)
+    with pytest.raises(StoreError, match="another model"):
+        scan(Sharper(9.0), digits, path)
+
+
 def test_overwrite_starts_anew(tmp_path, digits):
     path = tmp_path / "run.zarr"
     scan(linear(), digits, path)

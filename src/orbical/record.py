@@ -96,8 +96,9 @@ def adopt(store: Store, header: dict[str, Any], specs: dict[str, ArraySpec], swe
                 "choose another store or overwrite this one"
             )
     known = {entry["name"]: entry for entry in stored["models"]}
+    same_device = stored["run"]["device"] == header["run"]["device"]
     for entry in header["models"]:
-        if entry["name"] in known and not _same_model(known[entry["name"]], entry):
+        if entry["name"] in known and not _same_model(known[entry["name"]], entry, same_device):
             raise StoreError(
                 f"{store.name} holds another model under the name {entry['name']!r}: "
                 f"{_short(known[entry['name']])}, given is {_short(entry)}; give it another name"
@@ -126,9 +127,15 @@ def adopt(store: Store, header: dict[str, Any], specs: dict[str, ArraySpec], swe
         )
 
 
-def _same_model(stored: dict[str, Any], given: dict[str, Any]) -> bool:
-    if stored["fingerprint"] or given["fingerprint"]:
-        return bool(stored["fingerprint"] == given["fingerprint"])
+def _same_model(stored: dict[str, Any], given: dict[str, Any], same_device: bool) -> bool:
+    """Whether content and answers agree: equal weights may stand in code with other settings.
+
+    Answers of one content are compared on one device only, since devices round differently.
+    """
+    if stored["fingerprint"] != given["fingerprint"]:
+        return False
+    if stored["fingerprint"] and not same_device:
+        return True
     if not (stored["deterministic"] and given["deterministic"]):
         return True
     old, new = np.asarray(stored["probe"]), np.asarray(given["probe"])
