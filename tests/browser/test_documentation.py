@@ -1,0 +1,70 @@
+"""The documentation in a real browser: it renders, its figures load, and it asks no other host."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["", "guide/scan/", "guide/calibration/", "theory/", "studies/esd/", "studies/swiss-roll/"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT,
+        check=True,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format, *words):
+            pass
+
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_renders_whole_and_asks_no_other_host(site, browser, page):
+    tab = browser.new_page(viewport={"width": 1440, "height": 900})
+    asked, troubles = [], []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("pageerror", lambda error: troubles.append(str(error)))
+    tab.goto(site + page, wait_until="load")
+    assert tab.locator("h1").first.inner_text()
+    broken = tab.evaluate(
+        "Array.from(document.images).filter(i => !i.complete || !i.naturalWidth).map(i => i.src)"
+    )
+    assert broken == []
+    assert troubles == []
+    foreign = [url for url in asked if not url.startswith((site, "data:", "blob:"))]
+    assert foreign == []
+    tab.close()
+
+
+@pytest.mark.browser
+def test_the_search_finds_a_measure(site, browser):
+    tab = browser.new_page(viewport={"width": 1440, "height": 900})
+    tab.goto(site, wait_until="load")
+    tab.locator("input.md-search__input").click()
+    tab.locator("input.md-search__input").type("temperature")
+    result = tab.locator(".md-search-result__item").first
+    result.wait_for(timeout=15_000)
+    assert "emperature" in result.inner_text()
+    tab.close()
