@@ -127,6 +127,14 @@ def test_padding_and_interpolation_are_chosen_by_name(padding, interpolation):
     assert corner == pytest.approx(0 if padding == "zeros" else 1, abs=0.1)
 
 
+@pytest.mark.parametrize("spec", ["cyclic:4", "rotations:8"])
+def test_whole_numbers_become_single_precision_under_every_group(spec):
+    images = torch.randint(0, 255, (2, 1, 8, 8), dtype=torch.uint8)
+    moved = actions.Images().apply(groups.parse(spec), images)
+    assert moved.dtype == torch.float32
+    np.testing.assert_allclose(moved[0], images.float(), atol=1e-3)
+
+
 def test_valid_marks_what_comes_from_inside():
     group = groups.rotations(8)
     x = torch.ones(1, 1, 9, 9)

@@ -126,7 +126,7 @@ def _fill(
         (store.rows(chunk).stop - store.rows(chunk).start) * elements * len(left)
         for chunk, left in pending
     )
-    waiting: tuple[Any, ...] | None = None  # one unit is written while the next one is computed
+    waiting: tuple[Any, ...] | None = None  # on its way from an accelerator, which works on
     try:
         with progress_bar(total, skipped, elements * len(asked), progress) as advance:
             for chunk, left in pending:
@@ -137,6 +137,9 @@ def _fill(
                 if waiting is not None:
                     _write(store, sweep, *waiting)
                 waiting = (chunk, dict(zip(left, unit.summaries, strict=True)), unit, batch, truth)
+                if unit.landed is None:  # at hand already: a kill loses one unit at the most
+                    _write(store, sweep, *waiting)
+                    waiting = None
             if waiting is not None:
                 _write(store, sweep, *waiting)
     except KeyboardInterrupt:

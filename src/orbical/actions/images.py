@@ -61,9 +61,9 @@ class Images(Action):
         self._grids: WeakKeyDictionary[Elements, dict[Any, Tensor]] = WeakKeyDictionary()
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Move `x[K or 1, B, C, H, W]`."""
+        """Move `x[K or 1, B, C, H, W]`; whole numbers become float32, whatever the group."""
         if elements.exact_on_grid:
-            return _move_exactly(elements, x)
+            return _move_exactly(elements, x if x.is_floating_point() else x.float())
         return self._resample(elements, x, x.shape[-2:])
 
     def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:

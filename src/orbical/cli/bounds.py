@@ -219,7 +219,7 @@ def _print_bounds(console: Any, name: str, found: Bounds) -> None:
     console.print("; ".join(facts), style="dim")
     if about["averaged"]:
         console.print(
-            "[yellow]The model is not invariant; these are the bounds of its orbit average.[/]"
+            "[yellow]The answers differ within an orbit; these are the bounds of their average.[/]"
         )
     if found["sharp_upper"].applies:
         console.print()

@@ -164,6 +164,7 @@ def _comparisons(
     rows = []
     for (a, one), (b, other) in itertools.combinations(outputs.items(), 2):
         if not ("labels" in one and "labels" in other):
+            typer.echo(f"{a} and {b} are not compared: pairs are of classifiers", err=True)
             continue
         if not np.array_equal(one["labels"], other["labels"]):
             typer.echo(f"{a} and {b} are not compared: their labels differ", err=True)
