@@ -2,7 +2,8 @@
 
 Functions on arrays. Most take a pair `(confidence, correct)`, made from a model's outputs by
 `top_label` or `classwise`, reduce over the last axis, broadcast over leading ones, and return
-float64. The same measures as torchmetrics classes are in `metrics`.
+float64. The same measures as torchmetrics classes are in `metrics`
+and `regression_metrics`.
 
 >>> import orbical as ob
 >>> confidence, correct = ob.calibration.top_label(probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 0])
@@ -149,6 +150,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # The metric classes need torchmetrics, which takes longer to import than all of the above.
-    if name == "metrics":
-        return importlib.import_module(f"{__name__}.metrics")
+    if name in ("metrics", "regression_metrics"):
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

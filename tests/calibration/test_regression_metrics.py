@@ -1,0 +1,86 @@
+"""The metric classes of regression: batches and processes give what all samples at once give."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from orbical import calibration
+from orbical.calibration import regression_metrics as metrics
+
+TABLE = {
+    metrics.GENCE: calibration.gence,
+    metrics.GENCESquared: calibration.gence_sq,
+    metrics.GaussianNLL: calibration.gaussian_nll,
+    metrics.GaussianCRPS: calibration.gaussian_crps,
+    metrics.RegressionESD: calibration.regression_esd,
+    metrics.ENCE: calibration.ence,
+    metrics.UCE: calibration.uce,
+}
+
+
+def batches():
+    generator = torch.Generator().manual_seed(0)
+    sizes = (40, 7, 25)
+    variance = [torch.rand(n, generator=generator) + 0.1 for n in sizes]
+    mean = [torch.randn(n, generator=generator) for n in sizes]
+    target = [
+        m + v.sqrt() * torch.randn(len(m), generator=generator)
+        for m, v in zip(mean, variance, strict=True)
+    ]
+    return list(zip(mean, variance, target, strict=True))
+
+
+@pytest.mark.parametrize("kind", list(TABLE))
+def test_batches_give_what_all_samples_give(kind):
+    metric = kind()
+    for batch in batches():
+        metric.update(*batch)
+    whole = [torch.cat(part) for part in zip(*batches(), strict=True)]
+    torch.testing.assert_close(metric.compute(), TABLE[kind](*whole))
+    metric.reset()
+    metric.update(*batches()[0])
+    torch.testing.assert_close(metric.compute(), TABLE[kind](*batches()[0]))
+
+
+@pytest.mark.parametrize("kind", [metrics.GENCE, metrics.GENCESquared, metrics.GaussianNLL])
+def test_vectors_are_averaged_over_samples(kind):
+    mean, target = torch.randn(2, 30, 3, generator=torch.Generator().manual_seed(1))
+    variance = torch.full((30, 3), 0.7)
+    metric = kind()
+    for rows in (slice(0, 11), slice(11, 30)):
+        metric.update(mean[rows], variance[rows], target[rows])
+    torch.testing.assert_close(metric.compute(), TABLE[kind](mean, variance, target))
+
+
+def _work(rank: int, folder: str) -> None:
+    dist.init_process_group("gloo", f"file://{folder}/rendezvous", rank=rank, world_size=2)
+    found = {}
+    for kind in TABLE:
+        metric = kind()
+        for batch in batches()[: 1 if rank else 3]:
+            metric.update(*batch)
+        found[kind.__name__] = metric.compute().item()
+    Path(folder, f"{rank}.json").write_text(json.dumps(found))
+    dist.destroy_process_group()
+
+
+def test_two_processes_agree_with_one(tmp_path):
+    # Forked, because a spawned process could not import this file by its name.
+    mp.start_processes(_work, args=(str(tmp_path),), nprocs=2, start_method="fork")
+    seen = [*batches(), batches()[0]]
+    whole = [torch.cat(part) for part in zip(*seen, strict=True)]
+    for rank in (0, 1):
+        found = json.loads((tmp_path / f"{rank}.json").read_text())
+        for kind, function in TABLE.items():
+            assert found[kind.__name__] == pytest.approx(function(*whole).item(), abs=1e-12)
+
+
+def test_a_variance_that_is_not_positive_is_refused_at_once():
+    with pytest.raises(ValueError, match="variance"):
+        metrics.GENCE().update(torch.zeros(2), torch.zeros(2), torch.zeros(2))
