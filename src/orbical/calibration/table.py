@@ -36,6 +36,8 @@ _ANY_TARGET = (
     "regression_esd_normalised",
 )
 
+_BY_CLASS = ("ece", "ks", "esd", "mmce", "skce")
+
 
 def pair_table(
     confidence: ArrayLike,
@@ -76,7 +78,7 @@ def classification_table(
     """Return scores and calibration measures of a classifier's outputs, with intervals.
 
     The calibrated value of a score is its mean if labels were drawn from the probabilities. The
-    class-wise ECE has the mean of the classes' intervals, which is no narrower than its own.
+    class-wise measures have the mean of the classes' intervals, no narrower than their own.
 
     Args:
         probs: probabilities `[N, C]`; or
@@ -106,15 +108,20 @@ def classification_table(
             for name, each in if_drawn.items()
         },
     }
-    by_class = interval(
-        "ece",
-        *classwise(**outputs, labels=labels),
-        bins=bins,
-        level=level,
-        resamples=max(20, resamples // 5),
-        seed=seed,
-    )
-    return {**scores, **table, "classwise_ece": _mean_of_classes(by_class)}
+    of_class, is_class = classwise(**outputs, labels=labels)
+    draws: dict[str, Any] = {
+        "level": level,
+        "resamples": max(20, resamples // 5),
+        "seed": seed,
+    }
+    by_class = {
+        f"classwise_{name}": _mean_of_classes(
+            interval(name, of_class, is_class, **draws, **({"bins": bins} if name == "ece" else {}))
+        )
+        for name in _BY_CLASS
+        if name in table  # what the top label is too short for, the classes are
+    }
+    return {**scores, **table, **by_class}
 
 
 def score_terms(
