@@ -286,6 +286,11 @@ def test_a_group_that_moves_nothing_is_refused():
         actions.check_group(actions.Images(), groups.rotations3d(8))
 
 
+def test_a_part_that_moves_nothing_is_reported():
+    with pytest.warns(UserWarning, match="also moves time, which these data have not"):
+        actions.check_group(actions.Images(), groups.parse("cyclic:4*time_reversal"))
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -165,6 +165,10 @@ def _write(
 ) -> None:
     """Write the arrays of a chunk, then the flag of each model whose unit this completes."""
     unit.wait(sweep.group, store.rows(chunk).start)
+    if sweep.batch_size != store.header["run"]["batch_size"]:  # halved, for want of memory
+        store.write_header(
+            {**store.header, "run": {**store.header["run"], "batch_size": sweep.batch_size}}
+        )
     store.write("action_defect", chunk, _to_numpy(unit.defect))
     if truth is not None:
         store.write(sweep.task.truth_name, chunk, _to_numpy(truth))

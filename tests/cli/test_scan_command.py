@@ -199,6 +199,15 @@ def test_mistakes_are_one_clear_line(folder, words, message):
     assert not (folder / "run.zarr").exists()
 
 
+def test_a_warning_is_one_clear_line(folder):
+    (folder / "noisy.py").write_text(
+        "import torch\ndef net(x):\n    return torch.randn(len(x), 10)\n"
+    )
+    said = orbical(folder, *SCAN, "-m", "noisy=noisy:net", "-q")
+    assert "warning: model 'noisy' answers the same batch differently" in " ".join(said.split())
+    assert "UserWarning" not in said
+
+
 def test_info_explains_what_is_no_store(folder):
     assert "there is no store" in orbical(folder, "info", "gone.zarr", expect=2)
     assert "not a store of orbical" in orbical(folder, "info", ".", expect=2)

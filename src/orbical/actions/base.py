@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -143,13 +144,20 @@ def as_action(action: Any) -> Action:
 
 
 def check_group(action: Action, group: Group, argument: str = "group") -> None:
-    """Refuse a group that moves nothing this action knows."""
+    """Refuse a group that moves nothing this action knows; say so where it moves more."""
     known = {part for leaf in _flat(action) for part in leaf.parts}
     if group.parts and not known & {*group.parts}:
         raise InputError(
             f"{argument}: {group.spec} moves {' and '.join(sorted(group.parts))}, "
             f"but the data ({', '.join(type(leaf).__name__ for leaf in _flat(action))}) "
             f"can be moved by {' or '.join(sorted(known)) or 'nothing'}"
+        )
+    idle = sorted({*group.parts} - known)
+    if idle:
+        warnings.warn(
+            f"{argument}: {group.spec} also moves {' and '.join(idle)}, which these data have not; "
+            "elements that differ only in that give the same answers",
+            stacklevel=3,
         )
 
 

@@ -7,6 +7,8 @@ A command module is light at import time: what it needs is imported when it runs
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import Any
 
 import typer
 
@@ -30,14 +32,22 @@ def _register() -> None:
 
 
 def main() -> None:
-    """Run the command line; expected errors are one clear line, not a traceback."""
+    """Run the command line; expected errors and warnings are one clear line each."""
     _register()
+    warnings.showwarning = _show_warning
     try:
         app()
     except OrbicalError as error:
-        from rich.console import Console
-        from rich.markup import escape
-
-        console = Console(stderr=True, soft_wrap=True)
-        console.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
+        _say("[bold red]error:[/]", str(error))
         sys.exit(2)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    _say("[bold yellow]warning:[/]", str(message))
+
+
+def _say(heading: str, text: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    Console(stderr=True, soft_wrap=True).print(f"{heading} {escape(text)}", highlight=False)

@@ -152,9 +152,14 @@ class ExportedPredictor(Predictor):
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:
         """Move the program to the device."""
+        home = next((weight.device for weight in self._module.parameters()), None)
         self._module.to(device)
-        with torch.inference_mode():
-            yield
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            if home is not None and home != device:
+                self._module.to(home)
 
     def __call__(self, batch: Tree) -> Any:
         """Run the program."""
