@@ -5,7 +5,7 @@ Every action moves a batch by all elements at once, element first: `apply(group,
 own frame (columns to the right, rows down); the actions on pixels translate, their users never do.
 """
 
-from .base import Action, Fields, Trivial, as_action, check_group
+from .base import Action, Fields, Trivial, as_action, check_group, view_of
 from .boxes import Boxes
 from .images import ImagePair, Images, VectorField, Window
 from .points import Irreps, Points, Rows, Vectors
@@ -25,4 +25,5 @@ __all__ = [
     "Window",
     "as_action",
     "check_group",
+    "view_of",
 ]

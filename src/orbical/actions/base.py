@@ -19,10 +19,12 @@ from ..trees import Tree, leaves, tree_map
 class Action(ABC):
     """How group elements move one kind of data.
 
-    `parts` are the parts of a group that the action knows; it ignores the others.
+    `parts` are the parts of a group that the action knows; it ignores the others. `drawn_as` names
+    how an interactive display shows such data.
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
+    drawn_as: ClassVar[str] = "values"
 
     @abstractmethod
     def move(self, elements: Elements, x: Tree) -> Tree:
@@ -159,6 +161,17 @@ def check_group(action: Action, group: Group, argument: str = "group") -> None:
             "elements that differ only in that give the same answers",
             stacklevel=3,
         )
+
+
+def view_of(action: Action) -> str:
+    """Name how data moved by an action are shown: by the first field that can be drawn.
+
+    >>> from orbical.actions import Points, Trivial
+    >>> view_of(as_action({"mask": Trivial(), "pos": Points()})), view_of(Trivial())
+    ('points', 'values')
+    """
+    views = [leaf.drawn_as for leaf in _flat(action)]
+    return next((view for view in views if view != "values"), "values")
 
 
 def _flat(action: Action) -> list[Action]:

@@ -50,6 +50,7 @@ class Images(Action):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane",)
+    drawn_as: ClassVar[str] = "image"
 
     def __init__(self, interpolation: str = "bilinear", padding: str = "zeros") -> None:
         if interpolation not in INTERPOLATIONS:
@@ -187,6 +188,7 @@ class ImagePair(Images):
     """Two frames `[B, 2, C, H, W]`: the plane moves both, reversed time swaps them."""
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "time")
+    drawn_as: ClassVar[str] = "pair"
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, 2, C, H, W]`."""

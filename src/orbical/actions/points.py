@@ -40,6 +40,7 @@ class Points(Action):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "space", "rows")
+    drawn_as: ClassVar[str] = "points"
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, n, d]`."""

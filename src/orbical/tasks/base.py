@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..actions import Action, as_action
+from ..actions import Action, as_action, view_of
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 from ..sources import name_of
@@ -44,7 +44,6 @@ class Task(ABC):
     score_meaning: ClassVar[str]
     higher_is_better: ClassVar[bool]
     truth_name: ClassVar[str] = "target"
-    input_view: ClassVar[str] = "image"
     detail_view: ClassVar[str] = "values"
 
     def __init__(self, input: Any, output: Any, read: Reader | None = None) -> None:
@@ -87,6 +86,11 @@ class Task(ABC):
         """Give the task's own variables, element first."""
 
     # What a task may say.
+
+    @property
+    def input_view(self) -> str:
+        """Name the view of the inputs: that of the input action, where a task names no other."""
+        return view_of(self.input)
 
     def primary(self, outputs: Tree) -> Tensor:
         """Give the tensor of the outputs that the output action moves."""
