@@ -19,7 +19,7 @@ help: ## say what can be made
 
 venv: $(DEV_READY) ## make .venv with everything a developer needs
 
-demo: $(DEMO_READY) ## scan two digit networks along the circle (ARGS="--help" lists what it takes)
+demo: $(DEMO_READY) ## scan two digit networks along the circle and open the view (ARGS="--help" lists more)
 	@$(BIN)/orbical demo $(ARGS)
 
 test: lint ## environment, linters, types, tests and documentation
@@ -54,7 +54,7 @@ $(DEV_READY): pyproject.toml constraints.txt
 $(DEMO_READY): pyproject.toml constraints.txt
 	$(make-venv)
 	@echo "Installing orbical into $(VENV) (the first time takes minutes)"
-	@$(INSTALL) -e '.[demo,flow,umap]'
+	@$(INSTALL) -e '.[demo,detection,equivariant,flow,umap]'
 	@touch $(DEMO_READY)
 
 # An environment whose making was interrupted has no pip; making it again completes it.

@@ -38,15 +38,19 @@ def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(tmp_path):
     ):
         assert words in said
     out = tmp_path / "orbical-demo"
-    scan = ob.load(out / "scan.zarr")
+    scan = ob.load(out / "digits.zarr")
     assert scan.complete
     assert (len(scan.group), scan.data.sizes["sample"]) == (72, 60)
     facts = ob.nero.summary(scan)["accuracy"].sel(position="orbit")
     assert float(facts.sel(model="augmented")) > float(facts.sel(model="plain")) + 0.3
-    made = {file.stem for file in out.glob("*.png")}
+    made = {file.stem for file in (out / "digits").glob("*.png")}
     assert {"aggregate", "embedding", "individual-4"} <= made
 
     refused = demo(tmp_path, "--samples", "50", expect=2)
     assert "was made from another data" in refused
     demo(tmp_path, "--samples", "50", "--overwrite")
-    assert ob.load(out / "scan.zarr").data.sizes["sample"] == 50
+    assert ob.load(out / "digits.zarr").data.sizes["sample"] == 50
+
+
+def test_an_unknown_demo_is_refused_with_the_known_ones(tmp_path):
+    assert "known: " in demo(tmp_path, "digit", expect=2)

@@ -1,13 +1,15 @@
-"""`orbical demo`: real digits, two networks, one orbit, in under a minute."""
+"""`orbical demo`: models, data and an orbit that come with the package, in about a minute."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-SHOWN_DIGITS = (4, 6, 9)
+from .demos import DEMOS, Order, find
+
+_NAME = "; ".join(f"{name}: {find(name).PURPOSE}" for name in DEMOS)
 
 
 def register(app: typer.Typer) -> None:
@@ -16,80 +18,42 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=_NAME)] = "digits",
     out: Annotated[Path, typer.Option(help="Where the scan and the figures go.")] = Path(
         "orbical-demo"
     ),
     train: Annotated[
         bool,
         typer.Option(
-            "--train", help="Train the two networks anew instead of using the shipped weights."
+            "--train", help="Train the networks anew instead of using the shipped weights."
         ),
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Delete a scan of other digits or networks first.")
+        bool, typer.Option("--overwrite", help="Delete a scan of other data or networks first.")
     ] = False,
-    samples: Annotated[int, typer.Option(min=1, help="How many test digits to scan.")] = 1000,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="How many samples to scan (default: the demo's own).")
+    ] = None,
     view: Annotated[
         bool, typer.Option("--view/--no-view", help="Open the interactive view at the end.")
     ] = True,
 ) -> None:
-    """Scan two digit networks over 72 rotations of real MNIST digits, and draw what they answer.
+    """Scan models that come with the package along the orbits of real or generated data.
 
-    Both networks have the same architecture and training budget; one saw only upright digits, the
-    other turned ones. Neither has seen the digits that are scanned.
+    Prints a table, draws figures, and opens the interactive view, where the models answer live.
     """
     from rich.console import Console
 
-    from ..datasets import mnist
-    from ..engine import scan as run
-    from ..groups import rotations
-    from ..tasks import Classification
-    from ..zoo import digits
+    from .. import figures
     from .tables import print_summary
 
     console = Console()
-    images, labels = mnist(split="test")
-    weights = out / "weights" if train else None
-    if weights is not None:
-        digits.main(["--out", str(weights)])
-    models = {name: digits.load(name, weights) for name in ("plain", "augmented")}
-    result = run(
-        models,
-        (images[:samples], labels[:samples]),
-        group=rotations(72),
-        task=Classification(),
-        out=out / "scan.zarr",
-        overwrite=train or overwrite,
-        keep=("probabilities", "inputs"),
-    )
-    print_summary(result, console)
-    for path in draw(result, out):
-        console.print(f"figure  {path}")
-    console.print(f"scan    {result.path}   (orbical info {result.path})")
+    made = find(name).run(Order(name, out, samples, overwrite, train))
+    print_summary(made.scan, console)
+    for title, figure in made.figures.items():
+        console.print(f"figure  {figures.save(figure, out / name / f'{title}.png')}")
+    console.print(f"scan    {made.scan.path}   (orbical info {made.scan.path})")
+    if view:
+        from ..interface import view as open_view
 
-
-def draw(scan: Any, out: Path) -> list[Path]:
-    """Draw the aggregate plot of each digit, some individual plots and the embedding."""
-    import numpy as np
-
-    from .. import figures, nero, reduce
-
-    response = scan.data["score"].sel(model="plain").values
-    label = scan.data["label"].values
-    spread = response.std(1)
-    images = scan.data["input"].values
-    embedding = reduce.embed(scan, model="plain")
-    beside = reduce.representatives(embedding, 8).tolist()
-    made = {
-        "aggregate": figures.aggregate(nero.aggregate(scan, by="label")),
-        "embedding": figures.embedding(
-            embedding, nero.individual(scan, beside), image=images[beside]
-        ),
-    }
-    for digit in sorted({*SHOWN_DIGITS} & {*label.tolist()}):
-        among = np.flatnonzero(label == digit)
-        sample = int(among[spread[among].argmax()])  # the one whose answer changes most
-        made[f"individual-{digit}"] = figures.individual(
-            nero.individual(scan, sample), image=images[sample, 0]
-        )
-    return [figures.save(figure, out / f"{name}.png") for name, figure in made.items()]
+        open_view(made.scan, models=made.models)

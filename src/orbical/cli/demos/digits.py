@@ -1,0 +1,64 @@
+"""Real MNIST digits, two networks, 72 rotations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import Made, Order
+
+PURPOSE = "two networks on real MNIST digits at 72 rotations; one saw only upright digits"
+SAMPLES = 1000
+SHOWN_DIGITS = (4, 6, 9)
+
+
+def run(order: Order) -> Made:
+    """Scan both networks of equal architecture and budget; neither has seen the scanned digits."""
+    from ...datasets import mnist
+    from ...engine import scan
+    from ...groups import rotations
+    from ...tasks import Classification
+    from ...zoo import digits
+
+    images, labels = mnist(split="test")
+    weights = order.folder / "weights" if order.train else None
+    if weights is not None:
+        digits.main(["--out", str(weights)])
+    models = {name: digits.load(name, weights) for name in ("plain", "augmented")}
+    count = order.samples or SAMPLES
+    result = scan(
+        models,
+        (images[:count], labels[:count]),
+        group=rotations(72),
+        task=Classification(),
+        out=order.store,
+        overwrite=order.train or order.overwrite,
+        keep=("probabilities", "inputs"),
+    )
+    return Made(result, models, figures_of(result))
+
+
+def figures_of(scan: Any) -> dict[str, Any]:
+    """Draw the aggregate plot of each digit, some individual plots and the embedding."""
+    import numpy as np
+
+    from ... import figures, nero, reduce
+
+    response = scan.data["score"].sel(model="plain").values
+    label = scan.data["label"].values
+    spread = response.std(1)
+    images = scan.data["input"].values
+    embedding = reduce.embed(scan, model="plain")
+    beside = reduce.representatives(embedding, 8).tolist()
+    made = {
+        "aggregate": figures.aggregate(nero.aggregate(scan, by="label")),
+        "embedding": figures.embedding(
+            embedding, nero.individual(scan, beside), image=images[beside]
+        ),
+    }
+    for digit in sorted({*SHOWN_DIGITS} & {*label.tolist()}):
+        among = np.flatnonzero(label == digit)
+        sample = int(among[spread[among].argmax()])  # the one whose answer changes most
+        made[f"individual-{digit}"] = figures.individual(
+            nero.individual(scan, sample), image=images[sample, 0]
+        )
+    return made
