@@ -1,0 +1,31 @@
+// Moving inputs in the page, for a report that has no Python behind it: each action by its name.
+import { moveImages, moveWindow, movePair } from "./images.js";
+import { moveRows, movePoints, moveVectors, stay } from "./points.js";
+
+const MOVES = {
+  Images: moveImages,
+  Window: moveWindow,
+  ImagePair: movePair,
+  Points: movePoints,
+  Vectors: moveVectors,
+  Rows: moveRows,
+  Trivial: stay,
+};
+
+// Whether an input under this action (as Python describes it) can be moved here.
+export function canMove(action) {
+  if (action.action === "Fields") return Object.values(action.fields).every(canMove);
+  return action.action in MOVES;
+}
+
+// Move the fields {name: {data, shape}} of one input by one element of the group:
+// element = {plane: 9 numbers, space: 16 numbers, time, rows}, each where the group has it, and
+// exact, which says that the whole group maps a square grid of pixels onto itself.
+export function moveInput(action, element, fields) {
+  const moved = {};
+  for (const [name, field] of Object.entries(fields)) {
+    const own = action.action === "Fields" ? action.fields[name] : action;
+    moved[name] = MOVES[own.action](own, element, field);
+  }
+  return moved;
+}
