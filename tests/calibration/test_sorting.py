@@ -32,4 +32,12 @@ def test_each_place_gets_the_value_at_the_end_or_start_of_its_run(ways, shape, l
     assert torch.equal(runs.at_first(values.clone()), first)
     index = torch.arange(shape[-1], dtype=torch.float64).expand(shape)
     starts = torch.where(values == first, index, torch.nan).nan_to_num(-1).cummax(-1).values
-    assert torch.equal(runs.starts(values), starts)
+    assert torch.equal(runs.starts(values).double(), starts)
+    before, total = runs.sums_before(values)
+    through = runs.sums_through(values)
+    sums = zip(ordered.view(-1, shape[-1]), values.view(-1, shape[-1]), strict=True)
+    for row, (z, v) in enumerate(sums):
+        lower, upto = z[:, None] > z, z[:, None] >= z
+        assert torch.allclose(before.view(-1, shape[-1])[row], (lower * v).sum(1))
+        assert torch.allclose(through.view(-1, shape[-1])[row], (upto * v).sum(1))
+        assert torch.allclose(total.view(-1)[row], v.sum())

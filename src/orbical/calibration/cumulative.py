@@ -24,11 +24,8 @@ def _slope_in_order(d: Tensor, ties: sorting.Ties) -> Tensor:
     Multiplied by `_scale(N)` it is the gradient.
     """
     size = d.shape[-1]
-    below = ties.at_last(d.cumsum(-1))  # sum of d over all samples with z <= z_i, i included
-    others = below - d  # S_i
-    running = others.cumsum(-1)
-    total = running[..., -1:].clone()
-    before = ties.at_first(running.sub_(others))  # of S_i over z_i < z_j
+    below = ties.sums_through(d)  # over all samples with z <= z_i, i included
+    before, total = ties.sums_before(below - d)  # of S_i over z_i < z_j
     reach = ties.starts(d).sub_(size - 2)  # samples with z_i >= z_j, less 2, negative
     slope = before.add_(below).addcmul_(reach, d, value=-1)
     return torch.sub(total, slope, out=slope)
@@ -71,7 +68,8 @@ class _ESD(torch.autograd.Function):
         d = sorting.take(correct, order).double().sub_(ordered)
         slope = _slope_in_order(d, sorting.ties(ordered))
         scale = _scale(d.shape[-1])
-        value = torch.linalg.vecdot(d, slope) * (scale / 2)
+        inner = torch.dot(d, slope) if d.ndim == 1 else torch.linalg.vecdot(d, slope)
+        value = inner * (scale / 2)
         gradient = torch.mul(slope, -scale, out=torch.empty_like(ordered))
         return value, sorting.put_back(gradient, order)
 

@@ -88,6 +88,10 @@ class Ties(ABC):
     tensor([1., 3., 3., 4.])
     >>> runs.at_first(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([1., 2., 2., 4.])
+    >>> runs.sums_through(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    tensor([ 1.,  6.,  6., 10.])
+    >>> runs.sums_before(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    (tensor([0., 1., 1., 6.]), tensor([10.]))
     """
 
     @abstractmethod
@@ -101,6 +105,16 @@ class Ties(ABC):
     @abstractmethod
     def starts(self, like: Tensor) -> Tensor:
         """Give the index along the last axis at which each place's run starts, shaped `like`."""
+
+    def sums_through(self, values: Tensor) -> Tensor:
+        """Sum all values up to the end of each place's run."""
+        return self.at_last(values.cumsum(-1))
+
+    def sums_before(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Sum all values before the start of each place's run; also give the sum of all."""
+        running = values.cumsum(-1)
+        total = running[..., -1:].clone()
+        return self.at_first(running.sub_(values)), total
 
 
 def ties(ordered: Tensor) -> Ties:
@@ -150,30 +164,51 @@ class _TiedPlaces(Ties):
 
 
 class _AllPlaces(Ties):
-    """Keeps where each place's run starts and ends: the same work for few ties and many."""
+    """Keeps where each place's run starts and stops: the same work for few ties and many."""
 
     def __init__(self, ordered: Tensor) -> None:
         ends = ends_of_ties(ordered).view(-1)
-        last = ends.nonzero()[:, 0].int()
-        run = torch.nn.functional.pad(ends[:-1], (1, 0)).cumsum(0, dtype=torch.int32)
-        self._tied = len(last) < len(run)
-        self._last = last.index_select(0, run)
-        self._first = torch.nn.functional.pad(last[:-1] + 1, (1, 0)).index_select(0, run)
+        size = len(ends)
+        starts = ends.new_zeros(size + 1)  # the first place has run 0: its start is counted later
+        starts[1:] = ends
+        run = starts[:size].cumsum(0, dtype=torch.int32)
+        starts[0] = True
+        bounds = starts.nonzero()[:, 0].int()
+        self._start = bounds[:-1].index_select(0, run)
+        self._stop = bounds[1:].index_select(0, run)
 
     def at_last(self, values: Tensor) -> Tensor:
         """Gather from the ends of the runs."""
-        return self._from(self._last, values)
+        return self._from(self._stop - 1, values)
 
     def at_first(self, values: Tensor) -> Tensor:
         """Gather from the starts of the runs."""
-        return self._from(self._first, values)
+        return self._from(self._start, values)
 
     def starts(self, like: Tensor) -> Tensor:
-        """Turn places in all rows into places in their own."""
-        in_row = self._first.remainder(like.shape[-1]) if like.ndim > 1 else self._first
-        return in_row.to(like.dtype).view(like.shape)
+        """Turn places in all rows into places in their own; whole numbers."""
+        in_row = self._start.remainder(like.shape[-1]) if like.ndim > 1 else self._start
+        return in_row.clone().view(like.shape)
+
+    def sums_through(self, values: Tensor) -> Tensor:
+        """Gather from running sums at the stops."""
+        if values.ndim > 1:
+            return super().sums_through(values)
+        return self._running(values).index_select(0, self._stop)
+
+    def sums_before(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Gather from running sums at the starts."""
+        if values.ndim > 1:
+            return super().sums_before(values)
+        running = self._running(values)
+        return running.index_select(0, self._start), running[-1:]
+
+    @staticmethod
+    def _running(values: Tensor) -> Tensor:
+        """Sum the first 0, 1, .. N values: N + 1 sums, so that a start finds what lies before."""
+        running = values.new_zeros(len(values) + 1)
+        torch.cumsum(values, 0, out=running[1:])
+        return running
 
     def _from(self, places: Tensor, values: Tensor) -> Tensor:
-        if not self._tied:
-            return values
         return values.view(-1).index_select(0, places).view(values.shape)
