@@ -124,7 +124,7 @@ def test_a_circle_of_imports_is_refused():
 
 
 def test_an_unknown_entry_is_named():
-    with pytest.raises(InputError, match="there is no module 'absent.js'"):
+    with pytest.raises(InputError, match=r"there is no module 'absent\.js'"):
         link("absent.js", {})
 
 
