@@ -1,0 +1,107 @@
+"""Group convolutions: invariant to their group, and plain at order one."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import orbical as ob
+from orbical.errors import InputError
+from orbical.zoo.group_cnn import FieldNorm, GroupCNN, GroupConv
+
+
+def network(group: str, **settings) -> GroupCNN:
+    torch.manual_seed(0)
+    model = GroupCNN(group, fields=(3, 4, 5), **settings).eval()
+    for module in model.modules():
+        if isinstance(module, FieldNorm):  # statistics as after training
+            module.running_mean.normal_()
+            module.running_var.uniform_(0.5, 2)
+    return model
+
+
+@pytest.mark.parametrize("group", ["cyclic:2", "cyclic:4", "dihedral:1", "dihedral:4"])
+def test_a_network_of_a_subgroup_of_d4_is_invariant_to_rounding(group):
+    ob.testing.assert_equivariant(
+        network(group), torch.rand(3, 3, 20, 20), group=group, task="classification"
+    )
+
+
+@pytest.mark.parametrize("group", ["cyclic:8", "cyclic:12", "dihedral:12"])
+def test_quarter_turns_stay_exact_within_a_larger_group(group):
+    ob.testing.assert_equivariant(
+        network(group), torch.rand(2, 3, 20, 20), group="cyclic:4", task="classification"
+    )
+
+
+def test_the_plain_network_is_not_invariant():
+    with pytest.raises(AssertionError, match="not equivariant"):
+        ob.testing.assert_equivariant(
+            network("cyclic:1"), torch.rand(3, 3, 20, 20), group="cyclic:4", task="classification"
+        )
+
+
+def smooth_blobs(count: int) -> torch.Tensor:
+    """Off-centre blobs that fade before the border, so that turning loses nothing."""
+    axis = torch.linspace(-1, 1, 48)
+    y, x = torch.meshgrid(axis, axis, indexing="ij")
+    centres = 0.4 * torch.randn(count, 3, 2, 1, 1, generator=torch.Generator().manual_seed(0))
+    squared = (x - centres[:, :, 0]) ** 2 + (y - centres[:, :, 1]) ** 2
+    return torch.exp(-squared / 0.05)
+
+
+def test_a_layer_turns_smooth_images_by_forty_five_degrees_within_three_percent():
+    layer = GroupConv("cyclic:8", 3, 4, 5, regular=False)
+    eighth = ob.groups.cyclic(8)[1:2]
+    images = smooth_blobs(4)
+
+    def turned(maps):
+        return ob.actions.Images("bicubic").apply(eighth, maps)[0]
+
+    fields = layer(images).unflatten(1, (4, 8))
+    expected = turned(fields.roll(1, 2).flatten(1, 2))
+    difference = layer(turned(images)) - expected
+    inside = (..., slice(12, -12), slice(12, -12))
+    assert float(difference[inside].detach().norm() / expected[inside].detach().norm()) < 0.03
+
+
+def test_the_group_of_one_element_is_an_ordinary_convolution():
+    layer = GroupConv("cyclic:1", 3, 4, 5, regular=False)
+    plain = nn.Conv2d(3, 4, 5, padding=2, bias=False)
+    plain.weight.data = layer.kernel.data.view(4, 3, 5, 5)
+    images = torch.rand(2, 3, 9, 9)
+    assert torch.allclose(layer(images), plain(images), atol=1e-6)
+
+
+def test_a_layer_turns_its_fields_and_permutes_their_elements():
+    group = ob.groups.dihedral(4)
+    layer = GroupConv(group, 2, 3, 3)
+    fields = torch.rand(1, 2 * 8, 6, 6)
+    for g in range(8):
+        after = group.index_of(group[[g] * 8].compose(group[range(8)]))  # h stands at g h
+
+        def moved(maps, fields_count, after=after, element=group[g : g + 1]):
+            turned = ob.actions.Images().apply(element, maps)[0].unflatten(1, (fields_count, 8))
+            place = torch.empty_like(turned)
+            place[:, :, after] = turned
+            return place.flatten(1, 2)
+
+        assert torch.allclose(layer(moved(fields, 2)), moved(layer(fields), 3), atol=1e-5)
+
+
+def test_gradients_reach_the_base_kernel():
+    model = network("cyclic:4").train()
+    model(torch.rand(4, 3, 16, 16)).logsumexp(1).sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("group", ["translations:4:2", "rotations3d:8", "time_reversal"])
+def test_a_group_that_is_no_point_group_of_the_plane_is_refused(group):
+    with pytest.raises(InputError, match="cyclic:n or dihedral:n expected"):
+        GroupCNN(group)
+
+
+def test_an_even_kernel_is_refused():
+    with pytest.raises(InputError, match="size: 4 given"):
+        GroupConv("cyclic:4", 1, 1, 4)
