@@ -8,10 +8,13 @@ from ..actions import Action, Images, Points, Rows, Trivial, Vectors, Window, as
 from ..errors import InputError, unknown_name
 from .base import Task, Variable
 from .classification import Classification
+from .detection import Detection
 from .flow import Flow
 from .regression import Regression
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Classification, Flow, Regression)}
+TASKS: dict[str, type[Task]] = {
+    task.name: task for task in (Classification, Detection, Flow, Regression)
+}
 INPUTS: dict[str, Callable[..., Action]] = {
     "images": Images,
     "points": Points,
@@ -51,4 +54,4 @@ def _parse_action(text: str) -> Action:
         raise InputError(f"input: {text!r} given; {name} does not take these settings") from None
 
 
-__all__ = ["Classification", "Flow", "Regression", "Task", "Variable", "parse_input"]
+__all__ = ["Classification", "Detection", "Flow", "Regression", "Task", "Variable", "parse_input"]

@@ -15,7 +15,7 @@ from ..actions import Action, as_action, view_of
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 from ..sources import name_of
-from ..trees import Tree
+from ..trees import Tree, leaves
 
 Reader = Callable[[Any], Any]
 
@@ -95,6 +95,11 @@ class Task(ABC):
     def primary(self, outputs: Tree) -> Tensor:
         """Give the tensor of the outputs that the output action moves."""
         return outputs
+
+    def faults(self, outputs: Tree) -> dict[str, Tensor]:
+        """Mark the answers `[K, B]` that cannot be used, under the words that say why."""
+        marks = [~torch.isfinite(leaf).flatten(2).all(-1) for leaf in leaves(outputs)]
+        return {"NaN or infinite output": torch.stack(marks).any(0)}
 
     def reference(self, consensus: Tensor) -> Tensor:
         """Turn a consensus into the kind of truth that `score` compares with."""

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from ..actions import Action, Images, Irreps, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from ..trees import Tree
-from .base import (
-    Reader,
-    Task,
-    Variable,
-    as_truth,
-    common_variables,
-    described,
-    is_real,
-    single_or_double,
+from .base import Reader, Task, Variable, as_truth, common_variables
+from .uncertainty import (
+    checked_form,
+    fitted,
+    moved_covariance,
+    moved_variance,
+    named_parts,
+    variances,
+    wrong,
 )
 
 
@@ -28,8 +29,18 @@ class Regression(Task):
     `representation` is `trivial` (energies, prices: nothing moves), `vector` (dipoles, forces, in
     the plane or in space), an e3nn irreps string with parity (`1x0e + 1x2e`), or an action. With
     `per_point`, outputs are `[N, n, d]` and permutations reorder them; otherwise `[N, d]` or `[N]`.
-    A model answers with a tensor, the mean, or with `(mean, variance)`, also as a dictionary.
     The score is the Euclidean error, root mean square over points, and lower is better.
+
+    `uncertainty` says what a model answers beside its mean, as a tuple or by name in a dictionary;
+    it is never guessed, and a bare tensor is always a mean alone. `"variance"`: (mean, variance). `"covariance"`: (mean,
+    covariance `[N, d, d]`). `"parts"`: (mean, aleatoric, epistemic). `"evidential"`: (gamma, nu,
+    alpha, beta). Variances are one number, or where nothing turns one for each component. Then
+    `variance` is stored, its parts where they are told apart, the `covariance`, and `error`, the
+    truth moved along less the mean, from which `orbical.calibration.along_orbit` works.
+
+    >>> import orbical as ob
+    >>> ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="evidential")
+    Regression(representation='vector', per_point=False, uncertainty='evidential')
     """
 
     name: ClassVar[str] = "regression"
@@ -43,11 +54,15 @@ class Regression(Task):
         representation: str | Action = "trivial",
         per_point: bool = False,
         read: Reader | None = None,
+        uncertainty: str | None = None,
     ) -> None:
         output = _output_action(representation, per_point)
         super().__init__(Images() if input is None else input, output, read)
         self.representation = representation
         self.per_point = per_point
+        self.uncertainty = checked_form(uncertainty)
+        if uncertainty is not None:
+            self.detail_view = "intervals"  # type: ignore[misc] # the view follows the answers
 
     @property
     def truth_dims(self) -> tuple[str, ...]:
@@ -55,32 +70,21 @@ class Regression(Task):
         return ("point", "component") if self.per_point else ("component",)
 
     def __repr__(self) -> str:
-        return f"Regression(representation={self.representation!r}, per_point={self.per_point})"
+        sure = "" if self.uncertainty is None else f", uncertainty={self.uncertainty!r}"
+        return (
+            f"Regression(representation={self.representation!r}, per_point={self.per_point}{sure})"
+        )
 
     def read(self, raw: Any, answers: str | None = None) -> dict[str, Tensor]:
-        """Read `{"mean": [N, d]}`, with `"variance"` where the model gives one."""
-        given = self.picked(raw)
-        if isinstance(given, tuple | list) and len(given) == 2:
-            given = {"mean": given[0], "variance": given[1]}
-        if isinstance(given, Tensor):
-            given = {"mean": given}
-        if not isinstance(given, dict) or not isinstance(given.get("mean"), Tensor):
-            raise ModelError(
-                f"model output: {type(given).__name__} given, a tensor (the mean), (mean, "
-                "variance) or {'mean': ..., 'variance': ...} expected"
-            )
-        answered = {key: given[key] for key in ("mean", "variance") if key in given}
-        for key, values in answered.items():
-            if not is_real(values) or values.ndim == 0 or len(values) != len(given["mean"]):
-                raise ModelError(
-                    f"model output: a {key} that is {described(values)} given, real numbers "
-                    "[sample, ...] expected"
-                )
-        outputs = {key: self._as_rows(single_or_double(part)) for key, part in answered.items()}
-        self._check_shape(outputs["mean"])
-        if "variance" in outputs and not bool((outputs["variance"] > 0).all()):
-            raise ModelError("model output: a variance that is not positive given")
-        return outputs
+        """Read `{"mean": [N, d]}` and what the form of uncertainty has beside it."""
+        parts = named_parts(self.picked(raw), self.uncertainty)
+        parts["mean"] = self._as_rows(parts["mean"])
+        self._check_shape(parts["mean"])
+        return fitted(parts, self.output)
+
+    def faults(self, outputs: Tree) -> dict[str, Tensor]:
+        """Mark what is no number, and what is no distribution."""
+        return super().faults(outputs) | wrong(outputs)
 
     def _as_rows(self, values: Tensor) -> Tensor:
         return values[:, None] if values.ndim == 1 else values
@@ -125,14 +129,34 @@ class Regression(Task):
             )
 
     def variables(self, labelled: bool) -> dict[str, Variable]:
-        """Declare mean and variance."""
-        return common_variables(labelled, self.truth_dims) | {
-            "mean": Variable(("sample", "element", *self.truth_dims), "predicted mean"),
-            "variance": Variable(
-                ("sample", "element", *(f"variance_{name}" for name in self.truth_dims)),
-                "predicted variance",
-            ),
-        }
+        """Declare the mean, and what there is of uncertainty."""
+        orbit, points = ("sample", "element"), self.truth_dims[:-1]
+        declared = common_variables(labelled, self.truth_dims)
+        declared["mean"] = Variable((*orbit, *self.truth_dims), "predicted mean")
+        if self.uncertainty is None:
+            return declared
+        one, whole = (*points, "variance_component"), (*self.truth_dims, "with_component")
+        declared["variance"] = Variable((*orbit, *one), "predicted variance")
+        declared["variance_gap"] = Variable(
+            ("sample",), "root mean square distance of un-transformed variances from their mean"
+        )
+        if self.uncertainty == "covariance":
+            declared["covariance"] = Variable((*orbit, *whole), "predicted covariance")
+            declared["consensus_covariance"] = Variable(
+                ("sample", *whole), "mean of the un-transformed covariances"
+            )
+        else:
+            declared["consensus_variance"] = Variable(
+                ("sample", *one), "mean of the un-transformed variances"
+            )
+        if self.uncertainty in ("parts", "evidential"):
+            declared["aleatoric"] = Variable((*orbit, *one), "variance ascribed to the data")
+            declared["epistemic"] = Variable((*orbit, *one), "variance ascribed to the model")
+        if labelled:
+            declared["error"] = Variable(
+                (*orbit, *self.truth_dims), "truth moved along, less the predicted mean"
+            )
+        return declared
 
     def primary(self, outputs: Tree) -> Tensor:
         """The mean is what moves."""
@@ -146,12 +170,36 @@ class Regression(Task):
         return squares.sqrt().float()
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
-        """Give mean and variance."""
-        return dict(outputs)
+        """Give mean, variances and the signed error."""
+        found = {"mean": outputs["mean"], **variances(outputs)}
+        if target is not None and self.uncertainty is not None:
+            found["error"] = self.output.move(elements, target[None]) - outputs["mean"]
+        return found
+
+    def summarise(
+        self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
+    ) -> dict[str, Tensor]:
+        """Add the mean of the un-transformed variances, and how far they are from it."""
+        summary = super().summarise(outputs, target, elements, weights)
+        found, backward = variances(outputs), elements.inverse()
+        if not found:
+            return summary
+        if "covariance" in found:
+            name, whole = "consensus_covariance", found["covariance"]
+            home = moved_covariance(self.output, backward, whole, self.per_point)
+        else:
+            name = "consensus_variance"
+            home = moved_variance(backward, found["variance"], self.per_point)
+        consensus = self.average(home, weights, None)
+        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, consensus, None))
+        return summary | {name: consensus, "variance_gap": gap.sqrt().float()}
 
     def describe(self) -> dict[str, Any]:
-        """Add the representation."""
-        return {**super().describe(), "per_point": self.per_point}
+        """Add whether answers are of points, and the form of uncertainty."""
+        described = {**super().describe(), "per_point": self.per_point}
+        if self.uncertainty is not None:
+            described["uncertainty"] = self.uncertainty
+        return described
 
 
 def _output_action(representation: str | Action, per_point: bool) -> Action:

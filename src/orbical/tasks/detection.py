@@ -1,0 +1,351 @@
+"""Detection: boxes with class and confidence around the objects in a field of view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..actions import Boxes, Window
+from ..errors import InputError, unknown_name
+from ..groups import Elements, Group
+from ..trees import Tree
+from .base import Reader, Task, Variable, as_truth, common_variables
+from .boxes import area, cut, iou
+from .detection_consensus import BORDER, Consensus, consensus_of
+from .detection_matching import Detections, greedy, key_match, pair, set_scores
+from .detection_reading import read_detections
+
+MEASURES = {
+    "iou": "IoU of the key object's match",
+    "match_confidence": "confidence of the key object's match",
+    "iou_confidence": "IoU x confidence of the key object's match",
+    "precision": "share of the confident detections that are right",
+    "recall": "share of the objects in view that are found",
+    "f1": "harmonic mean of precision and recall",
+    "ap": "average precision of the detections in the view",
+}
+HALF = 0.5
+"""Support from which a cluster counts as an object of the consensus."""
+
+
+class Detection(Task):
+    """Where is what? Input is a field of view that moves inside larger images; boxes move along.
+
+    A model answers, for each of N views, detections in pixels of the view: a tensor `[N, n, 6]`
+    (left, top, right, bottom, confidence, class), a dictionary of `boxes [N, n, 4]`, `scores` and
+    `labels [N, n]`, or a list of N such dictionaries of any length each. A place with class -1 or
+    confidence 0 holds no detection; NaN is an error. The `most` most confident are kept.
+
+    The truth is `[N, T, 5]`: left, top, right, bottom and class in pixels of the un-moved view
+    (what the model sees at the identity), NaN where a sample has fewer than T objects. The first
+    is the key object, around which the view is centred; objects may lie outside the view and
+    enter it.
+
+    Only what the view shows is compared, and an object that shows less than a quarter is neither
+    missed nor found. The key object's match is the detection of its class with the largest IoU x
+    confidence; missed, it has IoU and confidence 0, and no box. Precision, recall and F1 are those
+    of the greedy matching by confidence at `threshold`, of detections with confidence of at least
+    `confident`; AP ranks all. The score is one of these, chosen by name. The consensus is explained
+    in `orbical.tasks.detection_consensus`; against it, the key object is its most confident
+    cluster, and the objects are the clusters that at least half of the orbit sees.
+
+    Args:
+        input: the action on inputs, `Window(128)` where not given.
+        score: `iou`, `match_confidence`, `iou_confidence`, `precision`, `recall`, `f1` or `ap`.
+        threshold: the least IoU of a match.
+        confident: the least confidence of a detection that counts for precision, recall and F1.
+        most: detections kept for each view.
+        size: height and width of what the model sees; known where the input is a `Window`.
+        read: takes detections from a raw output.
+
+    >>> import orbical as ob
+    >>> ob.tasks.Detection(ob.actions.Window(64), score="iou")
+    Detection(score='iou', threshold=0.5)
+    """
+
+    name: ClassVar[str] = "detection"
+    higher_is_better: ClassVar[bool] = True
+    truth_name: ClassVar[str] = "objects"
+    input_view: ClassVar[str] = "window"
+    detail_view: ClassVar[str] = "boxes"
+
+    def __init__(
+        self,
+        input: Any = None,
+        score: str = "iou_confidence",
+        threshold: float = 0.5,
+        confident: float = 0.5,
+        most: int = 10,
+        size: tuple[int, int] | None = None,
+        read: Reader | None = None,
+    ) -> None:
+        window = Window(128) if input is None else input
+        if size is None and not isinstance(window, Window):
+            raise InputError(
+                f"size: not given, and the input {type(window).__name__} does not tell; the height "
+                "and width of what the model sees expected"
+            )
+        if score not in MEASURES:
+            raise unknown_name("score", score, MEASURES)
+        for name, value in (("threshold", threshold), ("confident", confident)):
+            if not 0 <= value <= 1:
+                raise InputError(f"{name}: {value!r} given, a number from 0 to 1 expected")
+        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+            raise InputError(f"most: {most!r} given, a whole number >= 1 expected")
+        height, width = (window.size, window.size) if size is None else size
+        super().__init__(window, Boxes(height, width), read)
+        self.chosen = score
+        self.threshold = float(threshold)
+        self.confident = float(confident)
+        self.most = most
+        self.size = (int(height), int(width))
+
+    def __repr__(self) -> str:
+        return f"Detection(score={self.chosen!r}, threshold={self.threshold:g})"
+
+    @property
+    def score_meaning(self) -> str:  # type: ignore[override]
+        """Say what the chosen score is."""
+        at = (
+            ""
+            if self.chosen in ("iou", "match_confidence", "iou_confidence")
+            else (f" at IoU {self.threshold:g}")
+        )
+        return MEASURES[self.chosen] + at
+
+    @property
+    def truth_dims(self) -> tuple[str, ...]:
+        """Objects, each a box and a class."""
+        return ("object", "box_class")
+
+    def read(self, raw: Any, answers: str | None = None) -> dict[str, Tensor]:
+        """Read the most confident detections of N views."""
+        found = read_detections(self.picked(raw), self.most)
+        inside = area(cut(found.box, self._view(found.box))) > 0
+        # What lies wholly outside the view, or has no area, is no detection of anything in it.
+        absent = ~(inside | found.box.isnan().any(-1)) & found.present
+        found = Detections(
+            found.box.masked_fill(absent[..., None], 0),
+            found.confidence.masked_fill(absent, 0),
+            found.label.masked_fill(absent, -1),
+        )
+        return found._asdict()
+
+    def primary(self, outputs: Tree) -> Tensor:
+        """The boxes move; class and confidence do not."""
+        return outputs["box"]
+
+    def check_target(self, target: Any, count: int) -> Tensor:
+        """Check objects `[N, T, 5]`, the first of each sample its key object."""
+        objects = as_truth(target)
+        if objects.ndim != 3 or objects.shape[-1] != 5 or not objects.is_floating_point():
+            raise InputError(
+                f"objects: {objects.dtype} of shape {tuple(objects.shape)} given, floating-point "
+                "[sample, object, 5] expected (left, top, right, bottom, class), NaN for no object"
+            )
+        if len(objects) != count:
+            raise InputError(f"objects: {len(objects)} given for {count} samples")
+        objects = objects.float()
+        gaps = objects.isnan()
+        _refuse(gaps.any(-1) & ~gaps.all(-1), "is NaN in part; all five numbers or none expected")
+        _refuse(objects.isinf().any(-1), "is infinite; pixels expected")
+        there = ~gaps.any(-1)
+        lacking = (~there[:, 0] if objects.shape[1] else torch.ones(count)).nonzero()
+        if len(lacking):
+            raise InputError(
+                f"objects: sample {int(lacking[0])} has no first object, the key object, around "
+                "which its view is centred"
+            )
+        _refuse(there & (area(objects[..., :4]) <= 0), "has no area; left < right, top < bottom")
+        kinds = objects[..., 4]
+        _refuse(there & ((kinds < 0) | (kinds != kinds.round())), "has no class index from 0")
+        outside = torch.zeros_like(there)
+        outside[:, 0] = area(cut(objects[:, 0, :4], self._view(objects))) <= 0
+        _refuse(
+            outside,
+            f"is the key object but lies outside the un-moved view of {self.size[0]} x "
+            f"{self.size[1]} pixels, in whose pixels objects are given",
+        )
+        return objects
+
+    def check_range(self, target: Tensor, outputs: Tree) -> None:
+        """Any class may stand in the truth: a detector need not find all of them."""
+
+    def variables(self, labelled: bool) -> dict[str, Variable]:
+        """Declare the detections of each element, and every measure of them."""
+        orbit = ("sample", "element")
+        variables = common_variables(labelled, ("cluster", "box_class_confidence")) | {
+            "consensus_support": Variable(
+                ("sample", "cluster"), "share of the orbit that has a detection in the cluster"
+            ),
+            "box": Variable((*orbit, "detection", "side"), "boxes in pixels of the view"),
+            "box_label": Variable(
+                (*orbit, "detection"), "class of each box, -1 where there is none"
+            ),
+            "box_score": Variable((*orbit, "detection"), "confidence of each box"),
+            "count": Variable(orbit, "number of detections"),
+            "confidence": Variable(orbit, "confidence of the most confident detection"),
+        }
+        if labelled:
+            variables |= {name: Variable(orbit, meaning) for name, meaning in MEASURES.items()}
+            variables |= {
+                "box_correct": Variable(
+                    (*orbit, "detection"), "1 where a box is right, 0 where wrong, NaN unjudged"
+                ),
+                "correct": Variable(orbit, "whether the most confident detection is right"),
+            }
+        return variables
+
+    def score(self, outputs: Tree, reference: Tensor, valid: Tensor | None = None) -> Tensor:
+        """Score detections `[K, B, M, ...]` against objects `[K, B, T, 5]` moved along."""
+        return self.measures(_detections(outputs), reference)[self.chosen]
+
+    def measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
+        """Give every measure of detections against objects `[..., T, 5]` in the same view."""
+        pairing = pair(found, objects, self._view(objects))
+        overlap, confidence = key_match(found, pairing)
+        correct, judged = greedy(found, pairing, self.threshold)
+        scores = set_scores(found, correct, judged, pairing.counted, self.confident)
+        first = found.present[..., 0]
+        return {
+            "iou": overlap,
+            "match_confidence": confidence,
+            "iou_confidence": overlap * confidence,
+            **scores._asdict(),
+            "box_correct": correct.float().masked_fill(~judged, torch.nan),
+            "correct": correct[..., 0] & first,
+        }
+
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+        """Give the detections, and with a truth every measure of them."""
+        found = _detections(outputs)
+        absent = ~found.present
+        extras = {
+            "box": found.box.masked_fill(absent[..., None], torch.nan),
+            "box_label": found.label.to(torch.int16),
+            "box_score": found.confidence.masked_fill(absent, torch.nan),
+            "count": found.present.sum(-1).to(torch.int16),
+            "confidence": found.confidence[..., 0].masked_fill(absent[..., 0], torch.nan),
+        }
+        if target is not None:
+            extras |= self.measures(found, self._moved(elements, target))
+        return extras
+
+    def summarise(
+        self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
+    ) -> dict[str, Tensor]:
+        """Turn the detections along the orbits of a batch into the variables of a scan."""
+        found = _detections(outputs)
+        agreed = self.consensus(found, elements, weights)
+        reference = self._reference(agreed)
+        against = self.measures(found, self._moved(elements, reference))
+        known = ~reference[:, 0, 4].isnan()
+        in_view = ~against["iou"].isnan()
+        share = weights.double()[:, None] * in_view
+        apart = (1 - against["iou"].nan_to_num(1.0)).double().square()
+        gap = ((share * apart).sum(0) / share.sum(0).clamp_min(1e-12)).sqrt()
+        summary = {
+            "consensus": torch.cat(
+                [agreed.box, agreed.label[..., None], agreed.confidence[..., None]], -1
+            ),
+            "consensus_support": agreed.support,
+            "invariance_gap": gap.float(),
+            # Where nothing was agreed upon there is nothing to agree with: 0, and not missing.
+            "score_vs_consensus": torch.where(known, against[self.chosen], 0.0),
+            **self.extras(outputs, target, elements),
+        }
+        if target is not None:
+            summary["score"] = summary[self.chosen]
+            judged = self.measures(_as_detections(agreed, self._view(target)), target)
+            summary["consensus_vs_truth"] = judged[self.chosen]
+        declared = self.variables(target is not None)
+        return {
+            name: value.transpose(0, 1) if "element" in declared[name].dims else value
+            for name, value in summary.items()
+        }
+
+    def consensus(self, found: Detections, elements: Elements, weights: Tensor) -> Consensus:
+        """Average the un-shifted detections `[K, B, M, ...]` over the group, in clusters."""
+        backward = elements.inverse()
+        view = self._view(found.box)
+        seen = cut(found.box, view)
+        near = torch.cat([seen[..., :2] <= BORDER, seen[..., 2:] >= view[2:] - BORDER], -1)
+        home = Detections(self.output.move(backward, found.box), found.confidence, found.label)
+        view_home = self.output.move(backward, view[None, None, None])[:, 0, 0]
+        border = near if _keeps_sides(elements) else torch.zeros_like(near)
+        return consensus_of(home, view_home, border, weights, self.threshold, self.most)
+
+    def deviation(self, outputs: Tensor, centre: Tensor, valid: Tensor | None) -> Tensor:
+        """Give the squared 1 - IoU of boxes `[K, B, M, 4]` from a box `[B, M, 4]`, mean over M."""
+        return (1 - iou(outputs, centre[None])).double().square().mean(-1)
+
+    def isometric(self, group: Group) -> bool:
+        """Upright boxes stay exact under shifts, flips, quarter turns and scalings."""
+        if "plane" not in group.parts:
+            return True
+        size = np.abs(group.linear("plane"))
+        return bool((np.isclose(size, 0).sum((1, 2)) == 2).all())
+
+    def describe(self) -> dict[str, Any]:
+        """Add what decides how detections are judged."""
+        return {
+            **super().describe(),
+            "score": self.chosen,
+            "threshold": self.threshold,
+            "confident": self.confident,
+            "most": self.most,
+        }
+
+    def _view(self, like: Tensor) -> Tensor:
+        height, width = self.size
+        return like.new_tensor([0, 0, width, height])
+
+    def _moved(self, elements: Elements, objects: Tensor) -> Tensor:
+        """Move objects `[B, T, 5]` along, to `[K, B, T, 5]`."""
+        boxes = self.output.move(elements, objects[None, ..., :4])
+        kinds = objects[None, ..., 4:].expand(len(boxes), -1, -1, -1)
+        return torch.cat([boxes, kinds], -1)
+
+    def _reference(self, agreed: Consensus) -> Tensor:
+        """Take the first cluster, and all that half of the orbit sees, as objects `[B, C, 5]`."""
+        kept = agreed.support >= HALF
+        kept[:, 0] = True
+        objects = torch.cat([agreed.box, agreed.label[..., None]], -1)
+        return objects.masked_fill(~kept[..., None], torch.nan)
+
+
+def _detections(outputs: Mapping[str, Tensor]) -> Detections:
+    return Detections(outputs["box"], outputs["confidence"], outputs["label"])
+
+
+def _as_detections(agreed: Consensus, view: Tensor) -> Detections:
+    """Take the clusters of a consensus as detections in the un-moved view."""
+    absent = agreed.label.isnan()
+    absent = absent | (area(cut(agreed.box.nan_to_num(0.0), view)) <= 0)
+    return Detections(
+        agreed.box.masked_fill(absent[..., None], 0),
+        agreed.confidence.masked_fill(absent, 0),
+        agreed.label.masked_fill(absent, -1).long(),
+    )
+
+
+def _keeps_sides(elements: Elements) -> bool:
+    """Whether left stays left and top stays top: shifts and scalings alone."""
+    if "plane" not in elements.parts:
+        return True
+    linear = elements.linear("plane")
+    return bool((linear[:, 0, 1] == 0).all() and (linear[:, 1, 0] == 0).all()) and bool(
+        (linear[:, [0, 1], [0, 1]] > 0).all()
+    )
+
+
+def _refuse(wrong: Tensor, what: str) -> None:
+    """Name the first object `[N, T]` that is wrong."""
+    places = wrong.nonzero()
+    if len(places):
+        sample, which = (int(place) for place in places[0])
+        raise InputError(f"objects: object {which} of sample {sample} {what}")

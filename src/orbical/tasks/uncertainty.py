@@ -1,0 +1,212 @@
+"""How regressors say how sure they are: the forms of an answer, what each means, what is wrong.
+
+A form is named by the user and never guessed from shapes:
+
+| `uncertainty` | a model answers |
+|---|---|
+| None | the mean |
+| `"variance"` | mean, variance |
+| `"covariance"` | mean, full covariance |
+| `"parts"` | mean, aleatoric variance, epistemic variance (of an ensemble, say) |
+| `"evidential"` | gamma, nu, alpha, beta of a normal-inverse-gamma distribution |
+
+In every form a bare tensor is a mean without uncertainty, so that a model which has none can stand
+beside models that have.
+
+A vector of positive variances cannot turn with the coordinates. So diagonal variances are taken
+where nothing turns; elsewhere one variance for all coordinates, or a full covariance.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..actions import Action, Irreps, Rows, Trivial
+from ..errors import ModelError, unknown_name
+from ..groups import Elements
+from .base import described, is_real, single_or_double
+
+FORMS: dict[str | None, tuple[str, ...]] = {
+    None: ("mean",),
+    "variance": ("mean", "variance"),
+    "covariance": ("mean", "covariance"),
+    "parts": ("mean", "aleatoric", "epistemic"),
+    "evidential": ("gamma", "nu", "alpha", "beta"),
+}
+_CENTRES = ("mean", "gamma")
+_ASYMMETRY = 1e-4
+
+
+def checked_form(uncertainty: str | None) -> str | None:
+    """Return the name of a form if it is one.
+
+    >>> checked_form("evidential")
+    'evidential'
+    """
+    if uncertainty not in FORMS:
+        raise unknown_name("uncertainty", uncertainty, [name for name in FORMS if name])
+    return uncertainty
+
+
+def named_parts(given: Any, uncertainty: str | None) -> dict[str, Tensor]:
+    """Take a model's answer apart by the form it has; the centre is called mean.
+
+    >>> named_parts((torch.zeros(2), torch.ones(2)), "variance")["variance"]
+    tensor([1., 1.])
+    """
+    names = FORMS[uncertainty]
+    if isinstance(given, Tensor):
+        names, given = ("mean",), {"mean": given}
+    if isinstance(given, tuple | list) and len(given) == len(names):
+        given = dict(zip(names, given, strict=True))
+    if not isinstance(given, dict) or not {*names} <= {*given}:
+        raise ModelError(_unread(given, uncertainty))
+    if uncertainty is None and {"variance", "covariance"} & {*given}:
+        raise ModelError(
+            "model output: a variance is given with the mean; say uncertainty='variance' (or "
+            "'covariance') to have it stored"
+        )
+    parts = {}
+    for name in names:
+        values = given[name]
+        if not is_real(values) or values.ndim == 0 or len(values) != len(given[names[0]]):
+            raise ModelError(
+                f"model output: a {name} that is {described(values)} given, real numbers "
+                "[sample, ...] expected"
+            )
+        parts["mean" if name in _CENTRES else name] = single_or_double(values)
+    return parts
+
+
+def _unread(given: Any, uncertainty: str | None) -> str:
+    names = FORMS[uncertainty]
+    shown = described(given)
+    if isinstance(given, dict):
+        shown = f"a dictionary of {', '.join(map(str, given)) or 'nothing'}"
+    if isinstance(given, tuple | list):
+        shown = f"{len(given)} values"
+    expected = "a tensor (the mean)" if len(names) == 1 else f"({', '.join(names)})"
+    keys = "{" + ", ".join(f"'{name}': ..." for name in names) + "}"
+    said = "; say with uncertainty= what else it answers, such as (mean, variance)"
+    return (
+        f"model output: {shown} given, {expected} or {keys} expected"
+        f"{said if uncertainty is None else f' with uncertainty={uncertainty!r}'}"
+    )
+
+
+def turns(action: Action) -> bool:
+    """Say whether an action mixes coordinates, so that each cannot have a variance of its own."""
+    if isinstance(action, Irreps):
+        from e3nn import o3
+
+        return any(irrep.l > 0 for _, irrep in o3.Irreps(action.irreps))
+    return not isinstance(action, Trivial | Rows)
+
+
+def fitted(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:
+    """Bring what stands beside the mean `[..., d]` to its axes, or refuse it.
+
+    Variances become `[..., 1]` or, where nothing turns, `[..., d]`; covariances are `[..., d, d]`.
+    """
+    mean = parts["mean"]
+    width = mean.shape[-1]
+    found = {"mean": mean}
+    for name, values in parts.items():
+        if name == "mean":
+            continue
+        if name == "covariance":
+            if values.shape != (*mean.shape, width):
+                raise ModelError(
+                    f"model output: a covariance of shape {tuple(values.shape)} given, "
+                    f"{(*mean.shape, width)} expected for a mean of shape {tuple(mean.shape)}"
+                )
+        else:
+            values = values[..., None] if values.ndim == mean.ndim - 1 else values
+            if values.shape[:-1] != mean.shape[:-1] or values.shape[-1] not in (1, width):
+                raise ModelError(
+                    f"model output: a {name} of shape {tuple(values.shape)} given, one or {width} "
+                    f"numbers expected for each mean of shape {tuple(mean.shape)}"
+                )
+            if values.shape[-1] > 1 and turns(action):
+                raise ModelError(
+                    f"model output: a {name} for each of {width} components given, but these turn; "
+                    "one for all of them expected, or uncertainty='covariance'"
+                )
+        found[name] = values
+    return found
+
+
+def variances(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Say how large the variance is, and which part of it is whose.
+
+        evidential: aleatoric = beta / (alpha - 1),   epistemic = beta / (nu (alpha - 1))
+
+    The variance is their sum. Of a full covariance the variance is the diagonal. Nothing is said of
+    a mean alone.
+
+    >>> one = torch.ones(1, 1)
+    >>> found = variances({"mean": one, "nu": 2 * one, "alpha": 3 * one, "beta": 4 * one})
+    >>> {name: float(part) for name, part in found.items()}
+    {'variance': 3.0, 'aleatoric': 2.0, 'epistemic': 1.0}
+    """
+    if {*outputs} == {"mean"}:
+        return {}
+    if "covariance" in outputs:
+        whole = outputs["covariance"]
+        return {"variance": whole.diagonal(dim1=-2, dim2=-1), "covariance": whole}
+    if "variance" in outputs:
+        return {"variance": outputs["variance"]}
+    if "alpha" in outputs:
+        aleatoric = outputs["beta"] / (outputs["alpha"] - 1)
+        epistemic = aleatoric / outputs["nu"]
+    else:
+        aleatoric, epistemic = torch.broadcast_tensors(outputs["aleatoric"], outputs["epistemic"])
+    return {"variance": aleatoric + epistemic, "aleatoric": aleatoric, "epistemic": epistemic}
+
+
+def wrong(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Mark answers `[K, B]` that are no distribution, under the words that say why."""
+    marks = {}
+    if "variance" in outputs:
+        marks["a variance that is not positive"] = _any(outputs["variance"] <= 0)
+    if "covariance" in outputs:
+        whole = outputs["covariance"]
+        size = whole.abs().amax((-1, -2), keepdim=True)
+        slanted = ((whole - whole.mT).abs() > _ASYMMETRY * size).flatten(-2).any(-1, keepdim=True)
+        marks["a covariance that is not symmetric"] = _any(slanted)
+        # In double precision, so that only what is not positive definite fails.
+        failed = torch.linalg.cholesky_ex(whole.double()).info > 0
+        marks["a covariance that is not positive definite"] = _any(failed[..., None])
+    if "alpha" in outputs:
+        marks["alpha <= 1, where no variance exists,"] = _any(outputs["alpha"] <= 1)
+        for name in ("nu", "beta"):
+            marks[f"a {name} that is not positive"] = _any(outputs[name] <= 0)
+    if "aleatoric" in outputs:
+        parts = outputs["aleatoric"], outputs["epistemic"]
+        for name, values in zip(("aleatoric", "epistemic"), parts, strict=True):
+            marks[f"a negative {name} variance"] = _any(values < 0)
+        marks["a variance that is not positive"] = _any(parts[0] + parts[1] <= 0)
+    return marks
+
+
+def _any(marks: Tensor) -> Tensor:
+    return marks.flatten(2).any(-1)
+
+
+def moved_variance(elements: Elements, values: Tensor, per_point: bool) -> Tensor:
+    """Move variances `[K or 1, B, ...]`: they stay, or are reordered with their points."""
+    return (Rows() if per_point else Trivial()).move(elements, values)
+
+
+def moved_covariance(action: Action, elements: Elements, values: Tensor, per_point: bool) -> Tensor:
+    """Turn covariances `[K or 1, B, ..., d, d]` with the representation D: `D S D^T`."""
+    if turns(action):
+        linear = copy.copy(action)
+        if per_point:
+            linear.per_point = False  # type: ignore[attr-defined] # points are reordered once
+        values = linear.move(elements, linear.move(elements, values).mT).mT
+    return moved_variance(elements, values, per_point)
