@@ -1,0 +1,37 @@
+/** Canvases as sharp as the screen, and colours of the page in numbers. */
+
+/** Give a canvas a size in CSS pixels at the screen's own resolution; returns its context. */
+export function fit(canvas, width, height, ratio = devicePixelRatio || 1) {
+  const [w, h] = [Math.max(Math.round(width * ratio), 1), Math.max(Math.round(height * ratio), 1)];
+  if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, { width: w, height: h });
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+/** What a colour such as `var(--model-0)` is for a canvas, at an element. */
+export function resolve(element, colour) {
+  const named = /^var\((--[\w-]+)\s*(?:,\s*(.+))?\)$/.exec(String(colour).trim());
+  if (!named) return colour;
+  const value = getComputedStyle(element).getPropertyValue(named[1]).trim();
+  return value || (named[2] ? resolve(element, named[2]) : "#888888");
+}
+
+/** Call back when the theme or the resolution of the screen changes, until `signal` aborts. */
+export function onAppearance(callback, signal) {
+  document.addEventListener("themechange", callback, { signal });
+  let watched = null;
+  const watch = () => {
+    watched?.removeEventListener("change", changed);
+    watched = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+    watched.addEventListener("change", changed, { signal });
+  };
+  const changed = () => {
+    watch();
+    callback();
+  };
+  watch();
+}

@@ -1,0 +1,141 @@
+/** Colours of models, classes and numbers: those of the figures, lighter on a dark page. */
+
+/** Okabe and Ito's, in the order of the models; told apart with any colour vision. */
+export const MODELS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D"];
+
+/** The same hues for a dark page. */
+export const MODELS_ON_DARK = ["#4BA6E0", "#F2813A", "#2CC79B", "#E29BC4", "#F0B53A", "#8FD0F5", "#B9B9B9"];
+
+/** Paul Tol's muted scheme. */
+export const CLASSES = [
+  "#332288", "#CC6677", "#117733", "#88CCEE", "#DDCC77",
+  "#882255", "#44AA99", "#999933", "#AA4499", "#9A9A9A",
+];
+
+/** The same classes for a dark page: its dark ones are lifted. */
+export const CLASSES_ON_DARK = [
+  "#8A7FE0", "#E08593", "#4CB36F", "#88CCEE", "#DDCC77",
+  "#D2608F", "#44BBA9", "#B5B548", "#D17BD1", "#B5B5B5",
+];
+
+/** Dashes beside the colours, so that hue is never the only sign of a model. */
+export const DASHES = ["", "7 3", "2 3", "9 3 2 3", "14 4", "5 2 1 2 1 2", "4 5"];
+
+/** Where the page is dark, the first part of a ramp would vanish: it starts here. */
+const START_ON_DARK = 0.2;
+const VIRIDIS =
+  "440154 481769 472a7a 433d84 3d4e8a 355e8d 2e6d8e 297b8e 23898e 1f978b 21a585 2eb37c 46c06f 65cb5e 89d548 b0dd2f d8e219 fde725";
+const DIVERGING = {
+  light: "0b4f80 0072b2 6ba7cf c2c2c2 eda06a d55e00 963f00",
+  dark: "4ba6e0 3f8fc4 5d83a1 7d7d7d a5805f d9752f f2813a",
+};
+const MISSING = { light: "#e3e3e3", dark: "#3a3d42" };
+
+/** The colour of the model at a place in the scan, as the page names it. */
+export function modelColour(place) {
+  const k = place % MODELS.length;
+  return `var(--model-${k}, ${MODELS[k]})`;
+}
+
+/** The colour of the class at a place. */
+export function classColour(place, dark = false) {
+  const list = dark ? CLASSES_ON_DARK : CLASSES;
+  return list[place % list.length];
+}
+
+/** The dash of a model: its own, that of its colour, or that of its place in the list. */
+export function dashOf(model, place) {
+  if (model.dash !== undefined) return model.dash;
+  const named = /--model-(\d+)/.exec(model.colour ?? "");
+  const known = named ? Number(named[1]) : MODELS.findIndex((colour) => same(colour, model.colour));
+  return DASHES[(known >= 0 ? known : place) % DASHES.length];
+}
+
+/** `[red, green, blue]` of `#rrggbb`, `#rgb` or `rgb(...)`. */
+export function parse(colour) {
+  const words = String(colour).trim();
+  if (/^#[0-9a-f]{3}$/i.test(words)) return [...words.slice(1)].map((digit) => parseInt(digit + digit, 16));
+  if (/^#[0-9a-f]{6}/i.test(words)) return [1, 3, 5].map((at) => parseInt(words.slice(at, at + 2), 16));
+  const numbers = words.match(/[\d.]+/g);
+  return numbers && numbers.length >= 3 ? numbers.slice(0, 3).map(Number) : [0, 0, 0];
+}
+
+/** How light a colour looks, from 0 to 1. */
+export function lightness([red, green, blue]) {
+  return (0.299 * red + 0.587 * green + 0.114 * blue) / 255;
+}
+
+/** Whether an element stands on a dark page: its text is light there. */
+export function isDark(element) {
+  return lightness(parse(getComputedStyle(element).color)) > 0.5;
+}
+
+const made = new Map();
+
+/** The 256 colours of a ramp, `[r, g, b]` each in one flat array. */
+export function ramp(kind, dark = false) {
+  const key = `${kind} ${dark}`;
+  if (!made.has(key)) made.set(key, build(kind, dark));
+  return made.get(key);
+}
+
+function build(kind, dark) {
+  const words = kind === "diverging" ? DIVERGING[dark ? "dark" : "light"] : VIRIDIS;
+  const anchors = words.split(" ").map((word) => parse(`#${word}`));
+  const start = kind !== "diverging" && dark ? START_ON_DARK : 0;
+  const table = new Uint8Array(256 * 3);
+  for (let i = 0; i < 256; i += 1) {
+    const place = (start + (1 - start) * (i / 255)) * (anchors.length - 1);
+    const k = Math.min(Math.floor(place), anchors.length - 2);
+    for (let c = 0; c < 3; c += 1) {
+      table[3 * i + c] = Math.round(anchors[k][c] + (place - k) * (anchors[k + 1][c] - anchors[k][c]));
+    }
+  }
+  return table;
+}
+
+/** The place in a ramp of 256 of a value in a range. */
+export function rampPlace(value, [low, high]) {
+  const share = high > low ? (value - low) / (high - low) : 0.5;
+  return Math.min(Math.max(Math.round(share * 255), 0), 255);
+}
+
+/** The colour of one value, `rgb(...)`; a missing one is grey. */
+export function colourOf(value, range, dark = false, kind = "sequential") {
+  if (!Number.isFinite(value)) return MISSING[dark ? "dark" : "light"];
+  const [table, at] = [ramp(kind, dark), 3 * rampPlace(value, range)];
+  return `rgb(${table[at]}, ${table[at + 1]}, ${table[at + 2]})`;
+}
+
+/** Colours of many values as rgba bytes: `kind` sequential, diverging or classes. */
+export function colourise(values, { kind = "sequential", range = [0, 1] }, dark = false) {
+  const bytes = new Uint8Array(4 * values.length);
+  const missing = parse(MISSING[dark ? "dark" : "light"]);
+  const classes = (dark ? CLASSES_ON_DARK : CLASSES).map(parse);
+  const table = kind === "classes" ? null : ramp(kind, dark);
+  for (let i = 0; i < values.length; i += 1) {
+    const value = values[i];
+    const at = 4 * i;
+    bytes[at + 3] = 255;
+    if (!Number.isFinite(value)) {
+      bytes.set(missing, at);
+    } else if (table) {
+      const place = 3 * rampPlace(value, range);
+      bytes[at] = table[place];
+      bytes[at + 1] = table[place + 1];
+      bytes[at + 2] = table[place + 2];
+    } else {
+      bytes.set(classes[Math.abs(Math.round(value)) % classes.length], at);
+    }
+  }
+  return bytes;
+}
+
+/** Ink or white, whichever is read on a colour. */
+export function readableOn(colour) {
+  return lightness(parse(colour)) > 0.5 ? "#222222" : "#ffffff";
+}
+
+function same(one, other) {
+  return String(one).toLowerCase() === String(other).toLowerCase();
+}

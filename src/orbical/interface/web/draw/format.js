@@ -1,0 +1,50 @@
+/** Numbers in words. */
+
+/** Decimals with which the largest of a range has about three digits. */
+export function decimals([low, high]) {
+  const largest = Math.max(Math.abs(low), Math.abs(high)) || 1;
+  const wanted = Math.min(Math.max(2 - Math.floor(Math.log10(largest)), 0), 6);
+  return largest >= 0.1 ? Math.min(wanted, 3) : wanted;
+}
+
+/** A number with fixed decimals, a true minus sign, and a dash where there is none. */
+export function fixed(value, places) {
+  if (!Number.isFinite(value)) return "–";
+  const words = value.toFixed(places);
+  return Number(words) === 0 ? words.replace("-", "") : words.replace("-", "−");
+}
+
+/** A function that writes values of a range: given, or by the unit of the metric. */
+export function formatter(format, range) {
+  if (typeof format === "function") return (value) => (Number.isFinite(value) ? format(value) : "–");
+  if (format === "share") return (value) => fixed(value, 3);
+  const places = decimals(range);
+  if (format === "px") return (value) => (Number.isFinite(value) ? `${fixed(value, places)} px` : "–");
+  return (value) => fixed(value, places);
+}
+
+/** A tick as short as it can be. */
+export function short(value) {
+  if (!Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(0).replace("-", "−");
+  return String(Number(value.toPrecision(4))).replace("-", "−");
+}
+
+/** An angle in degrees, whole where it is whole. */
+export function degrees(angle) {
+  const turned = ((angle % 360) + 360) % 360;
+  const rounded = Math.round(turned * 10) / 10;
+  return `${rounded === 360 ? 0 : rounded}°`;
+}
+
+/** Which values are good, where that is known. */
+export function better(higherIsBetter) {
+  if (higherIsBetter === undefined || higherIsBetter === null) return "";
+  return higherIsBetter ? "higher is better" : "lower is better";
+}
+
+/** A count with thin spaces between thousands. */
+export function count(value) {
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u2009");
+}

@@ -1,0 +1,92 @@
+/** From numbers to places and back: scales, round ticks, borders of cells. */
+
+/** Keep a value between two ends. */
+export function clamp(value, low, high) {
+  return Math.min(Math.max(value, low), high);
+}
+
+/** A linear scale from `[low, high]` to `[start, stop]`, with its inverse `.invert`. */
+export function linear([low, high], [start, stop]) {
+  const factor = high === low ? 0 : (stop - start) / (high - low);
+  const scale = (value) => start + (value - low) * factor;
+  scale.invert = (place) => (factor === 0 ? low : low + (place - start) / factor);
+  scale.domain = [low, high];
+  scale.range = [start, stop];
+  return scale;
+}
+
+/** A logarithmic scale, with its inverse. */
+export function logarithmic([low, high], range) {
+  const inner = linear([Math.log(low), Math.log(high)], range);
+  const scale = (value) => inner(Math.log(value));
+  scale.invert = (place) => Math.exp(inner.invert(place));
+  scale.domain = [low, high];
+  scale.range = range;
+  return scale;
+}
+
+/** Round values from low to high, at most about `count` of them: steps 1, 2, 2.5, 5. */
+export function ticks(low, high, count = 5) {
+  if (!(high > low) || !Number.isFinite(high - low)) return Number.isFinite(low) ? [low] : [];
+  const rough = (high - low) / Math.max(count, 1);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const factor = [1, 2, 2.5, 5, 10].find((each) => each * power >= rough * 0.9999);
+  const step = factor * power;
+  const first = Math.ceil(low / step - 1e-9);
+  const last = Math.floor(high / step + 1e-9);
+  const found = [];
+  for (let place = first; place <= last; place += 1) found.push(Number((place * step).toPrecision(12)));
+  return found;
+}
+
+/** The values at which a polar plot has rings: above its centre, up to its rim. */
+export function rings(low, high, count = 4) {
+  return ticks(low, high, count).filter((value) => value > low + 1e-9 * (high - low));
+}
+
+/** The borders of cells from their centres. */
+export function edges(centres) {
+  const n = centres.length;
+  if (n === 1) return [centres[0] - 0.5, centres[0] + 0.5];
+  const inner = Array.from({ length: n - 1 }, (_, i) => (centres[i] + centres[i + 1]) / 2);
+  return [2 * centres[0] - inner[0], ...inner, 2 * centres[n - 1] - inner[n - 2]];
+}
+
+/** Whether equal ratios describe the places better than equal steps. */
+export function isGeometric(places) {
+  if (places.length < 3 || !places.every((place) => place > 0)) return false;
+  const spread = (of) => {
+    const steps = places.slice(1).map((place, i) => of(place) - of(places[i]));
+    return Math.max(...steps) - Math.min(...steps);
+  };
+  return spread(Math.log) < spread((value) => value);
+}
+
+/** The range of the values that are numbers: from zero where all lie on one side of it. */
+export function rangeOf(values) {
+  let low = 0;
+  let high = 0;
+  let seen = false;
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    seen = true;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return seen && high > low ? [low, high] : [0, 1];
+}
+
+/** Whether there is any number among the values. */
+export function anyFinite(values) {
+  for (let i = 0; i < values.length; i += 1) if (Number.isFinite(values[i])) return true;
+  return false;
+}
+
+/** The place of the nearest of ascending or descending places. */
+export function nearestPlace(places, value) {
+  let best = 0;
+  for (let i = 1; i < places.length; i += 1) {
+    if (Math.abs(places[i] - value) < Math.abs(places[best] - value)) best = i;
+  }
+  return best;
+}

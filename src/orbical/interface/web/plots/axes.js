@@ -1,0 +1,56 @@
+/** Two straight axes with round ticks and their names. */
+
+import { short } from "../draw/format.js";
+import { ticks } from "../draw/scales.js";
+import { INK, LINE, SOFT, fitted, label, node, stroke, textWidth } from "../draw/svg.js";
+
+/** The room inside of a frame for axes with names and tick labels. */
+export function axesBox(frame, { top = 8, right = 12, yTicks = ["0.00"], yName = true, xName = true } = {}) {
+  const wide = Math.max(...yTicks.map((words) => textWidth(words)));
+  const left = Math.ceil(wide) + 10 + (yName ? 16 : 0);
+  const bottom = 20 + (xName ? 16 : 0);
+  return { left, top, width: Math.max(frame.width - left - right, 10), height: Math.max(frame.height - top - bottom, 10) };
+}
+
+/** Ticks for a length in pixels: fewer where there is little room. */
+export function ticksFor([low, high], pixels, each) {
+  return ticks(low, high, Math.max(Math.min(Math.floor(pixels / each), 5), 1));
+}
+
+/** Grid, ticks and names: `x` and `y` are scales in pixels, `xTicks` and `yTicks` values. */
+export function axes(box, { x, y, xTicks, yTicks, xName = "", yName = "", write = short, grid = true }) {
+  const { left, top, width, height } = box;
+  const [right, bottom] = [left + width, top + height];
+  const drawn = node("g");
+  for (const value of yTicks) {
+    if (grid) drawn.append(stroke(left, y(value), right, y(value)));
+    drawn.append(label(left - 6, y(value), write(value), { "text-anchor": "end" }));
+  }
+  for (const value of xTicks) {
+    if (grid) drawn.append(stroke(x(value), top, x(value), bottom));
+    else drawn.append(stroke(x(value), bottom, x(value), bottom + 4, { stroke: SOFT }));
+    drawn.append(label(x(value), bottom + 11, write(value)));
+  }
+  drawn.append(stroke(left, bottom, right, bottom, { stroke: SOFT }), stroke(left, top, left, bottom, { stroke: SOFT }));
+  if (xName) drawn.append(named(left + width / 2, bottom + 27, xName, width + left));
+  if (yName) {
+    const middle = top + height / 2;
+    const words = named(9, middle, yName, height + 20);
+    words.setAttribute("transform", `rotate(-90 9 ${middle})`);
+    drawn.append(words);
+  }
+  return drawn;
+}
+
+function named(x, y, words, room) {
+  const text = label(x, y, fitted(words, room), { fill: INK });
+  text.append(node("title", {}, words));
+  return text;
+}
+
+/** A dashed line of what would be ideal. */
+export function guide(x1, y1, x2, y2, attributes = {}) {
+  return stroke(x1, y1, x2, y2, { stroke: SOFT, "stroke-dasharray": "5 4", ...attributes });
+}
+
+export const GRID = LINE;

@@ -1,0 +1,77 @@
+/** What hands do on a scatter plot: hover, click, lasso, wheel, pan, double click. */
+
+import { atMost } from "../draw/polygon.js";
+import { panned, toData, zoomed } from "../draw/view.js";
+
+const [STILL, CORNERS] = [4, 40];
+
+/** Watch the plot; `state` holds `view` and `mode`, `does` is told what was done. */
+export function attachGestures(frame, state, does) {
+  const { root } = frame;
+  root.style.touchAction = "none";
+  let held = null;
+  const local = (event) => {
+    const { left, top } = root.getBoundingClientRect();
+    return [event.clientX - left, event.clientY - top];
+  };
+  const kindOf = (event) => {
+    if (event.button === 1 || event.altKey || event.ctrlKey || event.metaKey) return "pan";
+    if (event.shiftKey || state.mode === "lasso") return "lasso";
+    return state.view.zoom > 1 ? "pan" : "click";
+  };
+  frame.on(root, "pointerdown", (event) => {
+    if (held || event.button > 1 || !state.view) return;
+    const [x, y] = local(event);
+    held = { id: event.pointerId, kind: kindOf(event), from: [x, y], last: [x, y], moved: false, path: [[x, y]], before: state.lasso };
+    root.setPointerCapture(held.id);
+    root.focus({ preventScroll: true });
+    event.preventDefault();
+  });
+  frame.on(root, "pointermove", (event) => {
+    const [x, y] = local(event);
+    if (!held) return does.hover(x, y);
+    if (event.pointerId !== held.id) return undefined;
+    held.moved ||= Math.hypot(x - held.from[0], y - held.from[1]) > STILL;
+    if (!held.moved) return undefined;
+    if (held.kind === "pan") {
+      state.view = panned(state.view, x - held.last[0], y - held.last[1]);
+      does.hover(null);
+      does.later();
+    } else if (held.kind === "lasso") {
+      held.path.push([x, y]);
+      does.draft(held.path.map((place) => toData(state.view, ...place)));
+    }
+    held.last = [x, y];
+    return undefined;
+  });
+  const release = (event) => {
+    if (!held || event.pointerId !== held.id) return;
+    const { kind, moved, path, from, before } = held;
+    held = null;
+    if (event.type !== "pointerup") does.draft(before);
+    else if (!moved || kind === "click") does.pick(...(moved ? local(event) : from));
+    else if (kind === "lasso") finish(path, before);
+  };
+  const finish = (path, before) => {
+    const corners = atMost(path, CORNERS, 1.5);
+    if (corners.length < 3) return does.draft(before);
+    const polygon = corners.map((place) => toData(state.view, ...place).map((value) => Math.round(value * 1e4) / 1e4));
+    does.draft(polygon);
+    return does.lasso(polygon);
+  };
+  frame.on(root, "pointerup", release);
+  frame.on(root, "pointercancel", release);
+  frame.on(root, "pointerleave", () => !held && does.hover(null));
+  frame.on(root, "wheel", (event) => {
+    if (!state.view) return;
+    const next = zoomed(state.view, 2 ** (-event.deltaY / (event.deltaMode ? 12 : 240)), ...local(event));
+    if (next.zoom === state.view.zoom) return; // all is in view: the page may scroll
+    event.preventDefault();
+    state.view = next;
+    does.later();
+  }, { passive: false });
+  frame.on(root, "dblclick", () => {
+    state.view = null;
+    does.later();
+  });
+}

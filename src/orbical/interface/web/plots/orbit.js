@@ -1,0 +1,124 @@
+/** A metric along the orbit, drawn as the group's layout says; one class for every section. */
+
+import { better, formatter } from "../draw/format.js";
+import { nameOf, orbitOf } from "../draw/orbits.js";
+import { anyFinite, rangeOf } from "../draw/scales.js";
+import { attachDrag } from "./drag.js";
+import { createFrame, sayEmpty } from "./frame.js";
+import { polar } from "./polar.js";
+import { createTooltip } from "./tooltip.js";
+
+/** Layout kind -> drawing; each makes `{ draw, mark, hover, locate, at, step, name }`. */
+const LAYOUTS = { circle: polar };
+const PAGE = { canvas: true };
+
+/** Make the plot of an orbit in `el`; see the members of what is returned. */
+export function createOrbitPlot(el, group) {
+  const orbit = orbitOf(group);
+  const data = { models: [], values: new Float32Array(0), range: [0, 1], title: "", legend: true, write: String };
+  const layout = (LAYOUTS[orbit.kind] ?? LAYOUTS.tiles ?? polar)(orbit);
+  const now = { element: orbit.identity, position: [] };
+  let [moved, hovered, filled, hover] = [() => {}, () => {}, false, null];
+  const frame = createFrame(el, paint, { ...(layout.canvas ? PAGE : {}), name: `orbit-plot orbit-${orbit.kind}` });
+  const tip = createTooltip(frame.root);
+
+  function paint() {
+    if (!filled) return sayEmpty(frame, data.models.length ? "no data" : "");
+    layout.draw(frame, data);
+    layout.mark(now.element, now.position, frame, data);
+    return undefined;
+  }
+
+  function read(place, x, y) {
+    const rows = data.models.map((model, m) => ({
+      colour: model.colour,
+      name: model.name,
+      value: words(m, place.element),
+    }));
+    tip.show(x, y, layout.name?.(place) ?? nameOf(orbit, place.element), rows, frame.width, frame.height);
+  }
+
+  function words(m, element) {
+    const at = m * orbit.size + element;
+    const value = data.write(data.values[at]);
+    if (!data.low || !data.high || !Number.isFinite(data.low[at])) return value;
+    return `${value} [${data.write(data.low[at])}, ${data.write(data.high[at])}]`;
+  }
+
+  function say() {
+    const spoken = data.models.map((model, m) => `${model.name} ${words(m, now.element)}`).join(", ");
+    const { root } = frame;
+    root.setAttribute("aria-valuenow", orbit.cells[now.element]?.[0] ?? 0);
+    root.setAttribute("aria-valuetext", `${layout.name?.(now) ?? nameOf(orbit, now.element)}: ${spoken || "no data"}`);
+  }
+
+  function go(place, done) {
+    const position = place.position ?? [];
+    Object.assign(now, { element: place.element, position });
+    if (filled && frame.width) layout.mark(now.element, position, frame, data);
+    say();
+    moved({ element: place.element, position, done });
+  }
+
+  function show(place, x, y) {
+    if (place?.element !== hover) hovered(place ? { element: place.element } : null);
+    hover = place?.element;
+    layout.hover?.(place, frame, data);
+    if (place) read(place, x, y);
+    else tip.hide();
+  }
+
+  attachDrag(frame, {
+    press(x, y, phase) {
+      const place = filled ? layout.locate(x, y, phase) : null;
+      if (place) {
+        go(place, phase === "done");
+        if (phase !== "done") read(place, x, y);
+      }
+      if (phase === "done") show(null);
+    },
+    hover(x, y) {
+      show(x === null || !filled ? null : layout.locate(x, y, "hover"), x, y);
+    },
+  });
+  frame.on(frame.root, "keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !filled) return;
+    const element = layout.step(now.element, event.key, event.shiftKey);
+    if (element === null || element === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    go({ element, position: [] }, true);
+  });
+  for (const [name, value] of Object.entries({ role: "slider", tabindex: "0", "aria-valuemin": 0, "aria-valuemax": orbit.index.length - 1 })) {
+    frame.root.setAttribute(name, value);
+  }
+  say();
+  frame.root.setAttribute("aria-label", "position on the orbit");
+
+  return {
+    /** Give the numbers: `values` of all models and elements, flat. */
+    set(given) {
+      Object.assign(data, { low: null, high: null, title: "", legend: true }, given);
+      data.range = given.range?.every?.(Number.isFinite) ? given.range : rangeOf(data.values);
+      if (!(data.range[1] > data.range[0])) data.range = [data.range[0], data.range[0] + 1];
+      data.write = formatter(given.format, data.range);
+      data.better = better(given.higherIsBetter);
+      filled = data.values.length >= orbit.size && anyFinite(data.values);
+      frame.root.setAttribute("aria-label", `${data.title || "metric"} along the orbit`);
+      frame.redraw();
+      say();
+    },
+    /** Move the handle to an element (-1: the identity), or between elements. */
+    mark(element, position = []) {
+      const at = element < 0 || element >= orbit.size ? orbit.identity : element;
+      Object.assign(now, { element: at, position: position ?? [] });
+      if (filled && frame.width) layout.mark(at, now.position, frame, data);
+      say();
+    },
+    onmove: (callback) => (moved = callback),
+    onhover: (callback) => (hovered = callback),
+    focus: () => frame.root.focus(),
+    snapshot: () => frame.snapshot(),
+    destroy: () => frame.destroy(),
+  };
+}

@@ -1,0 +1,143 @@
+/** A circle of rotations: zero upwards, counter-clockwise, as the figures have it. */
+
+import { dashOf } from "../draw/colours.js";
+import { degrees, short } from "../draw/format.js";
+import { angleAt, betweenAngles, nameOf, nearestAngle, placeAt, turned } from "../draw/orbits.js";
+import { linear, rings } from "../draw/scales.js";
+import { INK, LINE, PANEL, SOFT, assign, fitted, haloed, label, node, polyline, round, stroke } from "../draw/svg.js";
+import { drawLegend } from "./legend.js";
+
+const [LABELS, CAPTION, HANDLE] = [26, 18, 8];
+
+/** The drawing of a circle for `createOrbitPlot`. */
+export function polar(orbit) {
+  const angles = Array.from(orbit.axes.angle ?? orbit.coords.angle ?? orbit.index.map((_, i) => (360 * i) / orbit.index.length), Number);
+  const [cx, cy] = [0, 1];
+  const centre = [0, 0];
+  let [radius, scale, handle, dots, pointer] = [0, linear([0, 1], [0, 1]), null, [], null];
+
+  function draw(frame, data) {
+    const parts = [];
+    const legend = node("g");
+    const top = data.legend ? drawLegend(legend, data.models, frame.width, 2) : 0;
+    const caption = data.title ? CAPTION : 2;
+    const high = frame.height - top - caption;
+    radius = Math.max(Math.min((frame.width - 2 * LABELS) / 2 - 8, (high - 2 * LABELS + 8) / 2), 10);
+    centre[cx] = frame.width / 2;
+    centre[cy] = top + high / 2;
+    scale = linear([data.range[0], data.range[1] + 0.03 * (data.range[1] - data.range[0])], [0, radius]);
+    parts.push(legend, ...web(data));
+    data.models.forEach((model, m) => parts.push(...curve(data, model, m)));
+    parts.push(...radialLabels(data), identityMark());
+    if (data.title) {
+      const words = `radius: ${data.title}${data.better ? ` (${data.better})` : ""}`;
+      const line = label(frame.width / 2, frame.height - CAPTION / 2, fitted(words, frame.width - 8));
+      line.append(node("title", {}, words));
+      parts.push(line);
+    }
+    frame.back.replaceChildren(...parts);
+    frame.front.replaceChildren(...makeHandle(data));
+  }
+
+  function web(data) {
+    const lines = rings(...data.range, radius < 70 ? 2 : 4).map((value) =>
+      node("circle", { cx: round(centre[cx]), cy: round(centre[cy]), r: round(scale(value)), fill: "none", stroke: LINE }),
+    );
+    for (let angle = 0; angle < 360; angle += radius < 50 ? 90 : 45) {
+      lines.push(stroke(...centre, ...placeAt(angle, radius, ...centre)));
+      lines.push(label(...placeAt(angle, radius + 17, ...centre), `${angle}°`));
+    }
+    return lines;
+  }
+
+  function radialLabels(data) {
+    return rings(...data.range, radius < 70 ? 2 : 4).map((value) =>
+      haloed(...placeAt(22.5, scale(value), ...centre), short(value)),
+    );
+  }
+
+  function ringOf(values, m) {
+    return Array.from(orbit.index, (element) => values[m * orbit.size + element]);
+  }
+
+  function trace(ring) {
+    return ring.map((value, i) => placeAt(angles[i], Math.max(scale(value), 0), ...centre));
+  }
+
+  function curve(data, model, m) {
+    const drawn = [];
+    if (data.low && data.high) {
+      const band = polyline(trace(ringOf(data.high, m)), true) + polyline(trace(ringOf(data.low, m)), true);
+      drawn.push(node("path", { d: band, fill: model.colour, "fill-opacity": 0.2, "fill-rule": "evenodd" }));
+    }
+    const start = data.values[m * orbit.size + orbit.identity];
+    if (Number.isFinite(start) && data.models.length <= 3) {
+      // What the model would show if it answered everywhere as it does at the identity.
+      const look = { fill: "none", stroke: model.colour, "stroke-opacity": 0.55, "stroke-dasharray": "1 4", "stroke-linecap": "round" };
+      drawn.push(node("circle", { cx: centre[cx], cy: centre[cy], r: round(Math.max(scale(start), 0)), ...look }));
+    }
+    const look = { fill: "none", stroke: model.colour, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dashOf(model, m) || null };
+    drawn.push(node("path", { d: polyline(trace(ringOf(data.values, m)), true), ...look }));
+    return drawn;
+  }
+
+  function identityMark() {
+    const angle = angles[orbit.cells[orbit.identity]?.[0] ?? 0];
+    const corner = (turn, out) => placeAt(angle + turn, radius + out, ...centre).map(round).join(" ");
+    const wide = (4 / radius) * (180 / Math.PI);
+    const mark = node("path", { d: `M${corner(0, -1)}L${corner(-wide, 8)}L${corner(wide, 8)}Z`, fill: INK });
+    mark.append(node("title", {}, "the identity: the input as it is"));
+    return mark;
+  }
+
+  function makeHandle(data) {
+    pointer = stroke(...centre, centre[cx], centre[cy] - radius, { stroke: SOFT, "stroke-dasharray": "2 3", visibility: "hidden", "data-transient": "" });
+    dots = data.models.map((model) => node("circle", { r: 4, fill: model.colour, stroke: PANEL, "stroke-width": 1.5 }));
+    handle = node(
+      "g",
+      {},
+      stroke(...centre, centre[cx], centre[cy] - radius, { stroke: INK, "stroke-width": 1.5 }),
+      node("circle", { cx: centre[cx], cy: centre[cy] - radius, r: HANDLE, fill: INK, stroke: PANEL, "stroke-width": 2 }),
+    );
+    handle.setAttribute("class", "orbit-handle");
+    return [pointer, handle, ...dots];
+  }
+
+  const angleOf = (element) => angles[orbit.cells[element]?.[0] ?? 0];
+  const turn = (angle) => `rotate(${-angle} ${centre[cx]} ${centre[cy]})`;
+
+  return {
+    draw,
+    mark(element, position, frame, data) {
+      if (!handle) return;
+      const angle = position.length ? turned(position[0]) : angleOf(element);
+      handle.setAttribute("transform", turn(angle));
+      dots.forEach((dot, m) => {
+        const value = betweenAngles(angles, ringOf(data.values, m), angle);
+        const seen = Number.isFinite(value);
+        const [x, y] = placeAt(angle, Math.max(scale(seen ? value : 0), 0), ...centre);
+        assign(dot, { cx: round(x), cy: round(y), visibility: seen ? null : "hidden" });
+      });
+    },
+    hover(place) {
+      if (!pointer) return;
+      assign(pointer, { visibility: place ? null : "hidden", transform: place ? turn(angleOf(place.element)) : null });
+    },
+    locate(x, y, phase) {
+      if (Math.hypot(x - centre[cx], y - centre[cy]) < 2) return null;
+      const angle = angleAt(x, y, ...centre);
+      const element = orbit.index[nearestAngle(angles, angle)];
+      return { element, position: orbit.continuous && phase !== "hover" ? [angle] : [] };
+    },
+    step(element, key, shift) {
+      const n = orbit.index.length;
+      const [at, leap] = [orbit.cells[element]?.[0] ?? 0, Math.max(Math.round(n / 8), 1)];
+      const one = shift ? leap : 1;
+      const steps = { ArrowRight: one, ArrowUp: one, ArrowLeft: -one, ArrowDown: -one, PageUp: leap, PageDown: -leap };
+      if (key === "Home") return orbit.index[0];
+      if (key === "End") return orbit.index[n - 1];
+      return key in steps ? orbit.index[(at + steps[key] + n) % n] : null;
+    },
+    name: (place) => (place.position?.length ? degrees(place.position[0]) : nameOf(orbit, place.element)),
+  };
+}

@@ -1,0 +1,139 @@
+/** Reliability diagram: accuracy against confidence in bins, with the counts below. */
+
+import { dashOf } from "../draw/colours.js";
+import { count as counted, fixed } from "../draw/format.js";
+import { anyFinite, clamp, linear } from "../draw/scales.js";
+import { INK, SOFT, haloed, label, node, polyline, round, stroke } from "../draw/svg.js";
+import { axes, axesBox, guide, ticksFor } from "./axes.js";
+import { createFrame, sayEmpty } from "./frame.js";
+import { marker } from "./markers.js";
+import { drawMeasures } from "./measures.js";
+import { createTooltip } from "./tooltip.js";
+
+/** Make the diagram in `el`: `{ set({ models, edges, count, confidence, accuracy, measures }), ... }`. */
+export function createReliability(el) {
+  const data = { models: [], edges: [], count: [], confidence: [], accuracy: [], measures: [], title: "" };
+  let place = null;
+  const frame = createFrame(el, paint, { name: "reliability" });
+  const tip = createTooltip(frame.root);
+  frame.root.setAttribute("role", "img");
+
+  function paint() {
+    const bins = data.edges.length - 1;
+    if (bins < 1 || !anyFinite(data.accuracy)) return sayEmpty(frame, data.models.length ? "no data" : "");
+    const words = node("g");
+    const top = drawMeasures(words, data.models, data.measures ?? [], frame.width);
+    const box = axesBox(frame, { top: top + 4 });
+    const strip = clamp(box.height * 0.2, 18, 54);
+    const upper = { ...box, height: Math.max(box.height - strip - 6, 20) };
+    place = {
+      bins, box, upper, strip,
+      x: linear([0, 1], [box.left, box.left + box.width]),
+      y: linear([0, 1], [upper.top + upper.height, upper.top]),
+    };
+    const { x, y } = place;
+    const frameOf = axes(upper, { x, y, xTicks: [], yTicks: ticksFor([0, 1], upper.height, 28), yName: "accuracy" });
+    const hint = haloed(x(0.98), y(0.04), "below the line: over-confident", { "text-anchor": "end" });
+    const parts = [words, frameOf, guide(x(0), y(0), x(1), y(1)), ...counts()];
+    data.models.forEach((model, m) => parts.push(gaps(model, m)));
+    data.models.forEach((model, m) => parts.push(curve(model, m)));
+    if (upper.width > 200) parts.push(hint);
+    frame.back.replaceChildren(...parts);
+    frame.front.replaceChildren();
+    return undefined;
+  }
+
+  const at = (m, b) => m * place.bins + b;
+  const seen = (m, b) => data.count[at(m, b)] > 0 && Number.isFinite(data.accuracy[at(m, b)]);
+
+  /** Bins of one model: the step of its accuracy, filled up to its confidence. */
+  function gaps(model, m) {
+    const drawn = node("g", { fill: model.colour, "fill-opacity": data.models.length > 2 ? 0.08 : 0.16 });
+    for (let b = 0; b < place.bins; b += 1) {
+      if (!seen(m, b)) continue;
+      const [left, right] = [place.x(data.edges[b]), place.x(data.edges[b + 1])];
+      const [one, other] = [place.y(data.accuracy[at(m, b)]), place.y(data.confidence[at(m, b)])];
+      const [up, high] = [Math.min(one, other), Math.abs(one - other)];
+      drawn.append(node("rect", { x: round(left), y: round(up), width: round(right - left), height: round(high) }));
+      drawn.append(stroke(left, one, right, one, { stroke: model.colour, "stroke-width": 1.5, "stroke-opacity": 0.8 }));
+    }
+    return drawn;
+  }
+
+  /** The mean confidence and accuracy of each bin, joined; marks grow with the samples in them. */
+  function curve(model, m) {
+    const points = [];
+    const most = Math.max(1, ...Array.from({ length: place.bins }, (_, b) => data.count[at(m, b)]));
+    const marks = [];
+    for (let b = 0; b < place.bins; b += 1) {
+      if (!seen(m, b)) continue;
+      const point = [place.x(data.confidence[at(m, b)]), place.y(data.accuracy[at(m, b)])];
+      points.push(point);
+      marks.push(marker(m, ...point, 2.5 + 3 * Math.sqrt(data.count[at(m, b)] / most), model.colour));
+    }
+    const look = { fill: "none", stroke: model.colour, "stroke-width": 1.5, "stroke-dasharray": dashOf(model, m) || null };
+    return node("g", {}, node("path", { d: polyline(points), ...look }), ...marks);
+  }
+
+  /** How many samples each bin holds, as bars side by side below. */
+  function counts() {
+    const { box, upper, strip, bins, x } = place;
+    const base = upper.top + upper.height + 6 + strip;
+    const most = Math.max(1, ...data.count);
+    const tall = linear([0, most], [0, strip]);
+    const drawn = [];
+    for (let m = 0; m < data.models.length; m += 1) {
+      for (let b = 0; b < bins; b += 1) {
+        const [left, right] = [x(data.edges[b]) + 1, x(data.edges[b + 1]) - 1];
+        const [wide, high] = [(right - left) / data.models.length, tall(data.count[at(m, b)])];
+        if (high <= 0) continue;
+        const bar = { x: round(left + m * wide), y: round(base - high), width: round(wide), height: round(high) };
+        drawn.push(node("rect", { ...bar, fill: data.models[m].colour, "fill-opacity": 0.75 }));
+      }
+    }
+    const lower = { left: box.left, top: base - strip, width: box.width, height: strip };
+    const bottom = axes(lower, {
+      x, y: linear([0, most], [base, base - strip]), grid: false, yTicks: [], xTicks: ticksFor([0, 1], box.width, 36), xName: "confidence",
+    });
+    const top = label(box.left - 6, base - strip + 5, counted(most), { "text-anchor": "end" });
+    top.append(node("title", {}, "samples in the fullest bin"));
+    return [bottom, ...drawn, top];
+  }
+
+  frame.on(frame.root, "pointermove", (event) => {
+    if (!place || !anyFinite(data.accuracy)) return;
+    const { left, top } = frame.root.getBoundingClientRect();
+    const [px, py] = [event.clientX - left, event.clientY - top];
+    const value = place.x.invert(px);
+    if (value < -0.02 || value > 1.02) return tip.hide();
+    const last = place.bins - 1;
+    const bin = clamp(Array.from(data.edges).findIndex((edge) => edge >= value) - 1, 0, last);
+    const b = value >= data.edges[last] ? last : bin;
+    frame.front.replaceChildren(node("rect", {
+      x: round(place.x(data.edges[b])), y: place.upper.top, width: round(place.x(data.edges[b + 1]) - place.x(data.edges[b])),
+      height: place.box.height, fill: INK, "fill-opacity": 0.06, stroke: SOFT, "stroke-opacity": 0.5, "data-transient": "",
+    }));
+    const rows = data.models.map((model, m) => ({
+      colour: model.colour,
+      name: `${model.name} (${counted(data.count[at(m, b)])})`,
+      value: seen(m, b) ? `${fixed(data.accuracy[at(m, b)], 3)} at ${fixed(data.confidence[at(m, b)], 3)}` : "no samples",
+    }));
+    const head = `confidence ${fixed(data.edges[b], 2)} to ${fixed(data.edges[b + 1], 2)}: accuracy`;
+    return tip.show(px, py, head, rows, frame.width, frame.height);
+  });
+  frame.on(frame.root, "pointerleave", () => {
+    tip.hide();
+    frame.front.replaceChildren();
+  });
+
+  return {
+    set(given) {
+      Object.assign(data, given);
+      const spoken = (data.measures ?? []).map((each) => `${each.model} ${each.name} ${fixed(each.value, 3)}`).join(", ");
+      frame.root.setAttribute("aria-label", `reliability diagram ${data.title ?? ""}; ${spoken}`);
+      frame.redraw();
+    },
+    snapshot: () => frame.snapshot(),
+    destroy: () => frame.destroy(),
+  };
+}

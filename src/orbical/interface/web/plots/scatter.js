@@ -1,0 +1,155 @@
+/** Samples as points: hover, pick, lasso, zoom; up to a million. */
+
+import { count as counted } from "../draw/format.js";
+import { createBuckets } from "../draw/hit.js";
+import { pointOpacity, pointRadius } from "../draw/splat.js";
+import { ACCENT, INK, PANEL, assign, node, polyline } from "../draw/svg.js";
+import { affine, toData, toPixels, wholeView } from "../draw/view.js";
+import { createFrame, sayEmpty } from "./frame.js";
+import { attachGestures } from "./gestures.js";
+import { createPoints } from "./points.js";
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
+/** Make a scatter plot in `el`; see the members of what is returned. */
+export function createScatter(el, { webgl = true } = {}) {
+  const calls = { hover() {}, pick() {}, lasso() {} };
+  const state = { view: null, selected: -1, hovered: -1, lasso: [], mode: "select" };
+  let [points, buckets, asked, layer] = [null, null, 0, null];
+  const rings = {
+    hovered: node("circle", { r: 7, fill: "none", stroke: INK, "stroke-width": 1.5, visibility: "hidden", "data-transient": "" }),
+    under: node("circle", { r: 8, fill: "none", stroke: PANEL, "stroke-width": 5, visibility: "hidden" }),
+    selected: node("circle", { r: 8, fill: "none", stroke: INK, "stroke-width": 2.5, visibility: "hidden" }),
+  };
+  const outline = node("path", { fill: ACCENT, "fill-opacity": 0.12, stroke: ACCENT, "stroke-width": 1.5, "stroke-dasharray": "5 3" });
+  const frame = createFrame(el, paint, { canvas: true, name: "scatter" });
+  layer = createPoints(frame.canvas, webgl);
+  frame.on(frame.canvas, "webglcontextlost", (event) => event.preventDefault());
+  frame.on(frame.canvas, "webglcontextrestored", () => {
+    layer.restore();
+    paint();
+  });
+  for (const [name, value] of Object.entries({ role: "application", tabindex: "0", "aria-roledescription": "scatter plot", "aria-label": "map of samples" })) {
+    frame.root.setAttribute(name, value);
+  }
+
+  function paint() {
+    if (!layer) return;
+    const [{ width, height, canvas }, ratio] = [frame, devicePixelRatio || 1];
+    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, { width: w, height: h });
+    Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+    if (!buckets) return;
+    if (!buckets.some) {
+      sayEmpty(frame, "no samples to show");
+    } else {
+      frame.back.replaceChildren();
+      frame.front.replaceChildren(outline, rings.hovered, rings.under, rings.selected);
+    }
+    const { zoom, x, y } = state.view ?? { zoom: 1 };
+    const whole = wholeView(buckets.bounds, width, height);
+    state.view = zoom > 1 ? { ...whole, zoom, x, y } : whole;
+    const n = points.xy.length / 2;
+    layer.draw({ width, height, ratio, ...affine(state.view), radius: pointRadius(n, state.view.zoom), opacity: pointOpacity(n) });
+    overlay();
+  }
+
+  function overlay() {
+    if (!state.view || !points) return;
+    for (const [name, i] of [["hovered", state.hovered], ["under", state.selected], ["selected", state.selected]]) {
+      const seen = i >= 0 && Number.isFinite(points.xy[2 * i]);
+      const [cx, cy] = seen ? toPixels(state.view, points.xy[2 * i], points.xy[2 * i + 1]) : [0, 0];
+      assign(rings[name], { cx, cy, visibility: seen ? null : "hidden" });
+    }
+    outline.setAttribute("d", polyline(state.lasso.map(([x, y]) => toPixels(state.view, x, y)), true));
+  }
+
+  function later() {
+    if (!asked) asked = requestAnimationFrame(() => {
+      asked = 0;
+      paint();
+    });
+  }
+
+  const at = (x, y) => (buckets?.some && state.view ? buckets.nearest(...toData(state.view, x, y)) : -1);
+  const choose = (i) => {
+    if (i < 0) return;
+    state.selected = i;
+    overlay();
+    calls.pick(i);
+  };
+  attachGestures(frame, state, {
+    hover(x, y) {
+      const found = x === null ? -1 : at(x, y);
+      const changed = found !== state.hovered;
+      state.hovered = found;
+      if (changed) overlay();
+      if (changed) calls.hover(found < 0 ? null : { sample: found, x, y });
+    },
+    pick: (x, y) => choose(at(x, y)),
+    draft(polygon) {
+      state.lasso = polygon;
+      overlay();
+    },
+    lasso: (polygon) => calls.lasso(polygon),
+    later,
+  });
+  frame.on(frame.root, "keydown", (event) => {
+    if (event.key === "Escape" && state.lasso.length) {
+      state.lasso = [];
+      overlay();
+      calls.lasso([]);
+    } else if (event.key in ARROWS && buckets?.some && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      event.stopPropagation();
+      const known = state.selected >= 0 && Number.isFinite(points.xy[2 * state.selected]);
+      choose(known ? buckets.neighbour(state.selected, ...ARROWS[event.key]) : buckets.nearest(state.view.x, state.view.y));
+    }
+  });
+
+  return {
+    /** Points `xy` (flat), `colours` (rgba bytes), `mask` (bytes, 1 = in the subset) or null. */
+    set(given) {
+      const before = points?.xy;
+      points = { mask: null, ...points, ...given };
+      if (points.xy !== before) {
+        buckets = createBuckets(points.xy);
+        buckets.some = points.xy.some(Number.isFinite);
+        Object.assign(state, { view: null, hovered: -1 });
+      }
+      points.colours ??= new Uint8Array(2 * points.xy.length).fill(128);
+      layer.set(points);
+      frame.root.setAttribute("aria-label", `map of ${counted(points.xy.length / 2)} samples; arrow keys go to the neighbour`);
+      if (frame.width) paint();
+    },
+    select(i) {
+      state.selected = i;
+      overlay();
+    },
+    setMode: (mode) => (state.mode = mode),
+    setLasso(polygon) {
+      state.lasso = Array.from(polygon ?? []);
+      overlay();
+    },
+    reset() {
+      state.view = null;
+      later();
+    },
+    /** Where a sample is drawn, in pixels of the plot. */
+    place: (i) => (state.view ? toPixels(state.view, points.xy[2 * i], points.xy[2 * i + 1]) : null),
+    onhover: (callback) => (calls.hover = callback),
+    onpick: (callback) => (calls.pick = callback),
+    onlasso: (callback) => (calls.lasso = callback),
+    focus: () => frame.root.focus(),
+    kind: () => layer.kind,
+    snapshot() {
+      paint();
+      return frame.snapshot();
+    },
+    destroy() {
+      cancelAnimationFrame(asked);
+      layer.destroy();
+      frame.destroy();
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/** The small readout beside the pointer: a heading, and a row for each model. */
+
+/** Make the readout of a plot inside its root element. */
+export function createTooltip(root) {
+  const box = document.createElement("div");
+  box.className = "plot-tooltip";
+  box.hidden = true;
+  Object.assign(box.style, {
+    position: "absolute", left: "0", top: "0", zIndex: "5", pointerEvents: "none", maxWidth: "94%",
+    padding: "4px 8px", borderRadius: "4px", font: "12px var(--font, system-ui, sans-serif)", lineHeight: "1.4",
+    color: "var(--ink, #222)", background: "var(--panel, #fff)", border: "1px solid var(--line, #d9d9d9)",
+    boxShadow: "0 1px 6px rgba(0, 0, 0, 0.25)",
+  });
+  const head = document.createElement("div");
+  head.style.fontWeight = "600";
+  const body = document.createElement("div");
+  Object.assign(body.style, { display: "grid", gridTemplateColumns: "auto auto 1fr", columnGap: "6px", alignItems: "center" });
+  box.append(head, body);
+  root.append(box);
+  let shown = "";
+  let size = [0, 0];
+
+  return {
+    /** Show a heading and rows `{ colour, name, value }` near a place of the root. */
+    show(x, y, heading, rows, width, height) {
+      const words = heading + rows.map((row) => row.name + row.value).join();
+      head.textContent = heading;
+      fill(body, rows);
+      box.hidden = false;
+      // Asking for the size costs a layout: only when the words have changed in length.
+      if (words.length !== shown.length || !size[0]) size = [box.offsetWidth, box.offsetHeight];
+      shown = words;
+      const left = x + 14 + size[0] > width ? x - 14 - size[0] : x + 14;
+      const top = y + 14 + size[1] > height ? y - 14 - size[1] : y + 14;
+      const [most, lowest] = [Math.max(width - size[0], 0), Math.max(height - size[1], 0)];
+      const [at, down] = [Math.min(Math.max(left, 0), most), Math.min(Math.max(top, 0), lowest)];
+      box.style.transform = `translate(${Math.round(at)}px, ${Math.round(down)}px)`;
+    },
+    hide() {
+      box.hidden = true;
+    },
+  };
+}
+
+/** Fill the rows, using those that are there again. */
+function fill(body, rows) {
+  while (body.children.length > 3 * rows.length) body.lastChild.remove();
+  while (body.children.length < 3 * rows.length) body.append(document.createElement("span"));
+  rows.forEach((row, i) => {
+    const [swatch, name, value] = [0, 1, 2].map((k) => body.children[3 * i + k]);
+    Object.assign(swatch.style, { width: row.colour ? "10px" : "0", height: "10px", borderRadius: "2px", background: row.colour ?? "none" });
+    name.textContent = row.name;
+    value.textContent = row.value;
+    Object.assign(value.style, { textAlign: "right", fontVariantNumeric: "tabular-nums" });
+  });
+}
