@@ -17,9 +17,33 @@ from torch import Tensor
 from .cifar10_images import cifar10
 from .digit_images import digits
 from .folders import data_folder
+from .furniture_clouds import furniture
+from .galaxy_images import efigi, galaxy_zoo, point_spread
+from .galaxy_shapes import galaxies
+from .image_folders import image_folder
 from .mnist_images import full_mnist, mnist
 from .particle_images import piv
+from .particle_seeding import particle_pairs
+from .point_clouds import modelnet10, padded, sweethome3d
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 
-__all__ = ["BUILT_IN", "cifar10", "data_folder", "digits", "full_mnist", "mnist", "piv"]
+__all__ = [
+    "BUILT_IN",
+    "cifar10",
+    "data_folder",
+    "digits",
+    "efigi",
+    "full_mnist",
+    "furniture",
+    "galaxies",
+    "galaxy_zoo",
+    "image_folder",
+    "mnist",
+    "modelnet10",
+    "padded",
+    "particle_pairs",
+    "piv",
+    "point_spread",
+    "sweethome3d",
+]
