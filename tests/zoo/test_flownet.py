@@ -1,0 +1,95 @@
+"""The learned flow estimator: its parts against plain references, its training, its weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from orbical.actions import ImagePair, VectorField
+from orbical.datasets import particle_pairs
+from orbical.errors import InputError
+from orbical.groups import dihedral, product, time_reversal
+from orbical.zoo import flownet
+
+
+def test_correlation_equals_the_sum_written_out():
+    first, second = torch.randn(2, 1, 3, 6, 7, generator=torch.Generator().manual_seed(0))
+    found = flownet.correlation(first, second, radius=2)
+    for number, (dy, dx) in enumerate((dy, dx) for dy in range(-2, 3) for dx in range(-2, 3)):
+        for row in range(6):
+            for column in range(7):
+                inside = 0 <= row + dy < 6 and 0 <= column + dx < 7
+                other = second[0, :, row + dy, column + dx] if inside else torch.zeros(3)
+                expected = float(first[0, :, row, column] @ other) / 3
+                assert float(found[0, number, row, column]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_warping_by_whole_pixels_moves_the_array():
+    features = torch.randn(1, 2, 8, 8, generator=torch.Generator().manual_seed(1))
+    flow = torch.tensor([2.0, 1.0]).reshape(1, 2, 1, 1).expand(1, 2, 8, 8)
+    assert torch.allclose(
+        flownet.warped(features, flow)[..., :7, :6], features[..., 1:, 2:], atol=1e-5
+    )
+
+
+def test_moved_at_random_reaches_all_sixteen_elements_and_moves_flow_with_its_images():
+    made = particle_pairs(1, size=32, seed=3)
+    many = 400
+    pair, flow = flownet.moved_at_random(
+        made["pair"].expand(many, -1, -1, -1, -1),
+        made["flow"].expand(many, -1, -1, -1),
+        torch.Generator().manual_seed(0),
+    )
+    group = product(dihedral(4), time_reversal())
+    pairs = ImagePair().apply(group, made["pair"])[:, 0]
+    flows = VectorField().apply(group, made["flow"])[:, 0]
+    which = (pair[:, None] - pairs[None]).abs().flatten(2).amax(2).argmin(1)
+    assert np.bincount(which, minlength=16).min() > 10
+    assert torch.allclose(pair, pairs[which]) and torch.allclose(flow, flows[which], atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [(64, 64), (50, 70)])
+def test_the_answer_has_the_size_of_the_images(size):
+    net = flownet.FlowNet().eval()
+    with torch.inference_mode():
+        assert net(torch.rand(2, 2, 1, *size)).shape == (2, 2, *size)
+
+
+def test_brightness_and_contrast_do_not_matter():
+    net = flownet.FlowNet().eval()
+    pair = particle_pairs(1, size=48)["pair"]
+    with torch.inference_mode():
+        assert torch.allclose(net(pair), net(0.3 * pair + 0.2), atol=1e-4)
+
+
+def test_wrong_pairs_are_refused():
+    with pytest.raises(InputError, match="pairs"):
+        flownet.FlowNet()(torch.rand(2, 3, 1, 32, 32))
+
+
+def test_the_same_seed_trains_the_same_network():
+    losses: list[float] = []
+    first, taken = flownet.train(
+        False, steps=3, size=32, batch=4, after_step=lambda _, loss: losses.append(float(loss))
+    )
+    second, _ = flownet.train(False, steps=3, size=32, batch=4)
+    assert taken == len(losses) == 3
+    for a, b in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_wrong_settings_are_refused():
+    with pytest.raises(InputError, match="size"):
+        flownet.train(True, size=33)
+
+
+def test_weights_go_to_a_file_and_come_back(tmp_path):
+    path = flownet.write(tmp_path, "symmetric", 1, steps=1, size=32, batch=1)
+    assert path.stat().st_size < 1_000_000
+    facts = flownet.provenance("symmetric", tmp_path)
+    assert facts["moved by D4 x time reversal"] == "True" and facts["steps"] == "1"
+    net = flownet.load("symmetric", tmp_path)
+    assert not net.training and all(p.dtype == torch.float32 for p in net.parameters())
+    with pytest.raises(InputError, match="flownet-directed"):
+        flownet.load("directed", tmp_path)
