@@ -196,6 +196,26 @@ def load(name: str, folder: str | Path | None = None) -> DigitCNN:
     return net.eval()
 
 
+def plain() -> DigitCNN:
+    """Load the network that saw upright digits only, for commands: `orbical.zoo.digits:plain()`.
+
+    Example:
+        >>> plain().training
+        False
+    """
+    return load("plain")
+
+
+def augmented() -> DigitCNN:
+    """Load the network that saw turned digits, for commands: `orbical.zoo.digits:augmented()`.
+
+    Example:
+        >>> augmented().training
+        False
+    """
+    return load("augmented")
+
+
 def provenance(name: str, folder: str | Path | None = None) -> dict[str, str]:
     """How a network's weights were made and how good it is, from the header of its file.
 

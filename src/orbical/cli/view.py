@@ -1,0 +1,96 @@
+"""`orbical view`: look at a scan in the browser, with models at work where they are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+
+_MODEL = (
+    "NAME=SOURCE for live answers, once for each model; NAME as in the scan. SOURCE is "
+    "package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import paths "
+    "and .pt2 files run their author's code: name only what you trust."
+)
+_EXPOSE = (
+    "Allow an address that others can reach. Whoever has the link with its token can then look at "
+    "the scan and make your models work; the connection is not encrypted."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("view")(view)
+
+
+def view(
+    store: Annotated[Path, typer.Argument(help="A stored scan, or a folder of several.")],
+    model: Annotated[list[str] | None, typer.Option("--model", "-m", help=_MODEL)] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            "-d",
+            help="The inputs, where the scan did not keep them: an .npz file, "
+            "package.module:attribute, or a built-in name.",
+        ),
+    ] = None,
+    orbits: Annotated[
+        Path | None,
+        typer.Option(help="An .npy file with the orbit id of each sample, for bounds."),
+    ] = None,
+    preprocess: Annotated[
+        str | None,
+        typer.Option(help="package.module:function applied to moved batches, as in the scan."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="The port; by default the next free one from 8420.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    expose: Annotated[bool, typer.Option("--expose", help=_EXPOSE)] = False,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The origin of pages behind a proxy such as JupyterHub, "
+            "https://hub.example.org. Repeatable."
+        ),
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+    ] = True,
+) -> None:
+    """Look at a scan: overview left, detail right, everything linked.
+
+    With models, dragging along the orbit asks them at every angle in between; without, it snaps to
+    what was scanned.
+
+    Example: [bold]orbical view run.zarr --model net=mine.nets:net[/]
+    """
+    from ..interface import open_session
+    from ..interface.server import Server, serve
+    from ..sources import import_attribute
+    from .scan import _split_model, load_data
+
+    named = dict(_split_model(text) for text in model or [])
+    if len(named) < len(model or []):
+        raise InputError("--model: a name is given twice")
+    ids = None
+    if orbits is not None:
+        import numpy as np
+
+        if not orbits.is_file():
+            raise InputError(f"--orbits: there is no file {str(orbits)!r}")
+        ids = np.load(orbits, allow_pickle=False)
+    session = open_session(
+        store,
+        named,
+        None if data is None else load_data(data),
+        preprocess=None if preprocess is None else import_attribute(preprocess, "--preprocess"),
+        orbits=ids,
+    )
+    server = Server(session, host, port, expose, allow_origin or ())
+    if expose:
+        typer.echo(f"exposed on {host}: {_EXPOSE.partition('. ')[2]}", err=True)
+    serve(server, browser)

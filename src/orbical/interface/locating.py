@@ -1,0 +1,121 @@
+"""Places on an orbit: elements of the scan, and anything between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from ..groups import Elements, Group, rotations, scales, translations
+from ..groups.sample import homogeneous
+
+_NEAR = 1e-6
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place on an orbit.
+
+    Attributes:
+        element: the element of the scan that is nearest.
+        position: the coordinates of the place, empty where elements have none.
+        elements: the transformation itself, one element.
+        scanned: whether the place is that element.
+        name: what the place is called.
+    """
+
+    element: int
+    position: tuple[float, ...]
+    elements: Elements
+    scanned: bool
+    name: str
+
+
+class Locator:
+    """Finds the transformation at a continuous position of a group that has such positions.
+
+    A circle is turned to any angle in degrees, a plane shifted to any `(dx, dy)` within its window,
+    a line scaled to any factor within its ends. Other groups have elements only.
+
+    >>> from orbical.groups import rotations
+    >>> place = Locator(rotations(8)).at(0, (50.0,))
+    >>> place.element, place.scanned, place.name
+    (1, False, 'angle 50')
+    """
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.axes = _AXES.get(group.layout.kind, ())
+        one_to_one = {*self.axes} == {*group.coords} and {*group.parts} == {"plane"}
+        self.continuous = bool(self.axes) and one_to_one
+        self._coords = (
+            np.stack([group.coords[axis] for axis in self.axes], 1)
+            if (self.continuous)
+            else np.zeros((len(group), 0))
+        )
+
+    def at(self, element: int, position: tuple[float, ...] = ()) -> Place:
+        """Find a place: the element, or the position where one is given and the group has any."""
+        if not position or not self.continuous:
+            here = tuple(float(value) for value in self._coords[element])
+            name = self.group.name(element)
+            return Place(element, here, self._element(element), True, name)
+        if len(position) != len(self.axes):
+            raise InputError(
+                f"selection position: {len(position)} numbers given, {', '.join(self.axes)} expected"
+            )
+        here = self._inside(np.asarray(position, float))
+        away = self._distance(here)
+        nearest = int(away.argmin())
+        if away[nearest] < _NEAR:
+            return self.at(nearest)
+        words = [f"{axis} {value:.4g}" for axis, value in zip(self.axes, here, strict=True)]
+        moved = Elements({"plane": _MATRICES[self.axes](here)}, 1)
+        return Place(nearest, tuple(here.tolist()), moved, False, ", ".join(words))
+
+    def _element(self, element: int) -> Elements:
+        return self.group[[element]]
+
+    def _inside(self, position: np.ndarray) -> np.ndarray:
+        if self.axes == ("angle",):
+            return position % 360.0
+        return np.clip(position, self._coords.min(0), self._coords.max(0))
+
+    def _distance(self, position: np.ndarray) -> np.ndarray:
+        apart = np.abs(self._coords - position)
+        if self.axes == ("angle",):
+            apart = np.minimum(apart, 360.0 - apart)
+        return np.sqrt(np.square(apart).sum(1))
+
+    def finer(self, factor: int = 4, most: int = 2000) -> Group | None:
+        """Sample the same orbit at finer steps, or None where there is nothing between."""
+        if not self.continuous:
+            return None
+        if self.axes == ("angle",):
+            return rotations(min(len(self.group) * factor, most))
+        if self.axes == ("scale",):
+            ends = self._coords[:, 0].min(), self._coords[:, 0].max()
+            return scales(float(ends[0]), float(ends[1]), min(len(self.group) * factor, most))
+        line = np.unique(self._coords[:, 0])
+        if len(line) < 2 or (2 * len(line) - 1) ** 2 > most:
+            return None
+        return translations(float(line[-1]), float(line[1] - line[0]) / 2)
+
+
+def _turn(position: np.ndarray) -> np.ndarray:
+    angle_rad = np.deg2rad(position[0])
+    cosine, sine = np.cos(angle_rad), np.sin(angle_rad)
+    return homogeneous(np.array([[[cosine, -sine], [sine, cosine]]]))
+
+
+def _shift(position: np.ndarray) -> np.ndarray:
+    return homogeneous(np.eye(2)[None], position[None])
+
+
+def _scale(position: np.ndarray) -> np.ndarray:
+    return homogeneous(np.eye(2)[None] * position[0])
+
+
+_AXES = {"circle": ("angle",), "plane": ("dx", "dy"), "line": ("scale",)}
+_MATRICES = {("angle",): _turn, ("dx", "dy"): _shift, ("scale",): _scale}

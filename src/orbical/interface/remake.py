@@ -1,0 +1,71 @@
+"""Actions and tasks made again from their description in the record of a scan.
+
+Only orbical's own classes are made, by name: a record may come from anywhere, and nothing it names
+is ever imported.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from .. import actions
+from ..actions import Action, as_action
+from ..errors import InputError
+from ..tasks import TASKS, Task
+
+
+def remake_action(described: Mapping[str, Any]) -> Action:
+    """Make an action from what its `describe` gave.
+
+    >>> remake_action(actions.Window(32).describe()).size
+    32
+    """
+    name = described.get("action")
+    if name == "Fields":
+        return as_action(_fields(described["fields"]))
+    kind = getattr(actions, str(name), None) if name in actions.__all__ else None
+    if not (isinstance(kind, type) and issubclass(kind, Action)) or kind is Action:
+        raise InputError(f"action: {name!r} is none of orbical's own; give the task itself")
+    return kind(**_settings(kind, described))
+
+
+def _fields(described: Any) -> Any:
+    if isinstance(described, Mapping) and "action" in described:
+        return remake_action(described)
+    if isinstance(described, Mapping):
+        return {key: _fields(part) for key, part in described.items()}
+    return tuple(_fields(part) for part in described)
+
+
+def remake_task(described: Mapping[str, Any]) -> Task:
+    """Make a task from what its `describe` gave; a task with a reader of its own is refused.
+
+    >>> from orbical.tasks import Classification
+    >>> remake_task(Classification(answers="probabilities").describe())
+    Classification(answers='probabilities')
+    """
+    name = str(described.get("task"))
+    if name not in TASKS:
+        raise InputError(f"task: {name!r} is none of orbical's own; give the task itself")
+    if described.get("read") is not None:
+        raise InputError(f"task: outputs were read by {described['read']}; give the task itself")
+    kind: Any = TASKS[name]
+    given = _settings(kind, described)
+    known = inspect.signature(kind.__init__).parameters
+    given["input"] = remake_action(described["input"])
+    if "representation" in known:
+        given["representation"] = remake_action(described["output"])
+    if "interpolation" in known and "interpolation" in described["output"]:
+        given["interpolation"] = described["output"]["interpolation"]
+    task: Task = kind(**{key: value for key, value in given.items() if key in known})
+    if task.describe() != dict(described):
+        raise InputError(f"task: {name!r} has settings that its record does not hold")
+    return task
+
+
+def _settings(kind: Any, described: Mapping[str, Any]) -> dict[str, Any]:
+    """Take from a description what the constructor asks for."""
+    known = inspect.signature(kind.__init__).parameters
+    return {key: value for key, value in described.items() if key in known and key not in ("read",)}

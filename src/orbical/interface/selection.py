@@ -1,0 +1,206 @@
+"""What is shown: one frozen record, written into the page's address and into every request."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+from urllib.parse import quote, unquote
+
+from ..errors import InputError, unknown_name
+
+COLOURS = ("mean", "variance", "correct", "class", "gap")
+ORDERS = ("worst", "best", "variable")
+REFERENCES = ("truth", "consensus")
+SCOPES = ("element", "orbit")
+MOST_VERTICES = 1024
+_MOST_TEXT = 400
+_UNESCAPED = "!~*'()"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is shown.
+
+    Attributes:
+        scan: name of a scan among those served; empty for the first.
+        models: models shown; empty for all.
+        metric: a metric of the state; empty for the score.
+        reference: what a score is measured against, "truth" or "consensus".
+        labels: classes of the subset; empty for all.
+        lasso: corners of a polygon in the embedding, in [-1, 1]^2; empty for none.
+        method: the embedding.
+        of: the model whose responses are embedded; empty for all together.
+        colour: what colours the embedding.
+        order: how the list is sorted.
+        sample: the selected sample.
+        element: the orbit position as an element of the scan; -1 is the identity.
+        position: a continuous orbit position; empty for that of `element`.
+        scope: calibration at the element or over the orbit.
+        dense: the individual plot at finer steps.
+
+    >>> Selection(sample=12, labels=(6, 9)).to_fragment()
+    'labels=6,9&sample=12'
+    >>> Selection.from_fragment("#sample=12&labels=6,9").labels
+    (6, 9)
+    """
+
+    scan: str = ""
+    models: tuple[str, ...] = ()
+    metric: str = ""
+    reference: str = "truth"
+    labels: tuple[int, ...] = ()
+    lasso: tuple[tuple[float, float], ...] = ()
+    method: str = "pca"
+    of: str = ""
+    colour: str = "mean"
+    order: str = "worst"
+    sample: int = 0
+    element: int = -1
+    position: tuple[float, ...] = ()
+    scope: str = "element"
+    dense: bool = False
+
+    @classmethod
+    def from_json(cls, given: Any) -> Selection:
+        """Take a selection from a request; unknown or ill-typed fields are refused."""
+        if not isinstance(given, Mapping):
+            raise InputError(f"selection: {type(given).__name__} given, an object expected")
+        for name in given:
+            if name not in _READERS:
+                raise unknown_name("selection", name, _READERS)
+        return cls(**{name: _READERS[name](name, value) for name, value in given.items()})
+
+    @classmethod
+    def from_fragment(cls, text: str) -> Selection:
+        """Read the fragment of an address; what is unknown or ill-written keeps its default.
+
+        An address may come from another version, or from a hand: it opens what it can.
+        """
+        fields: dict[str, Any] = {}
+        for piece in text.removeprefix("#").split("&"):
+            name, _, value = piece.partition("=")
+            with contextlib.suppress(KeyError, ValueError):  # an InputError is a ValueError
+                fields[name] = _READERS[name](name, _WORDS[name](value))
+        return cls(**fields)
+
+    def to_fragment(self) -> str:
+        """Write what differs from the default."""
+        usual = Selection()
+        return "&".join(
+            f"{field.name}={_written(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != getattr(usual, field.name)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give all fields, ready for JSON."""
+        return dataclasses.asdict(self)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _MOST_TEXT:
+        raise InputError(f"selection {name}: {_short(value)} given, a text expected")
+    return value
+
+
+def _one_of(known: tuple[str, ...]) -> Callable[[str, Any], str]:
+    def read(name: str, value: Any) -> str:
+        if value not in known:
+            raise unknown_name(f"selection {name}", _short(value), known)
+        return str(value)
+
+    return read
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**31 - 1:
+        raise InputError(f"selection {name}: {_short(value)} given, a whole number expected")
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not good:
+        raise InputError(f"selection {name}: {_short(value)} given, a number expected")
+    return float(value)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"selection {name}: {_short(value)} given, true or false expected")
+    return value
+
+
+def _several(read: Callable[[str, Any], Any], most: int) -> Callable[[str, Any], tuple[Any, ...]]:
+    def read_all(name: str, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple) or len(value) > most:
+            raise InputError(f"selection {name}: {_short(value)} given, a list expected")
+        return tuple(read(name, part) for part in value)
+
+    return read_all
+
+
+def _corner(name: str, value: Any) -> tuple[float, float]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise InputError(f"selection {name}: {_short(value)} given, corners (x, y) expected")
+    return _number(name, value[0]), _number(name, value[1])
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+_READERS: dict[str, Callable[[str, Any], Any]] = {
+    "scan": _text,
+    "models": _several(_text, 256),
+    "metric": _text,
+    "reference": _one_of(REFERENCES),
+    "labels": _several(_whole, 100_000),
+    "lasso": _several(_corner, MOST_VERTICES),
+    "method": _text,
+    "of": _text,
+    "colour": _one_of(COLOURS),
+    "order": _one_of(ORDERS),
+    "sample": _whole,
+    "element": _whole,
+    "position": _several(_number, 3),
+    "scope": _one_of(SCOPES),
+    "dense": _flag,
+}
+
+
+def _list_of(read: Callable[[str], Any], separator: str = ",") -> Callable[[str], tuple[Any, ...]]:
+    return lambda text: tuple(read(word) for word in text.split(separator)) if text else ()
+
+
+_WORDS: dict[str, Callable[[str], Any]] = {
+    "models": _list_of(unquote),
+    "labels": _list_of(int),
+    "lasso": _list_of(_list_of(float), ";"),
+    "position": _list_of(float),
+    "sample": int,
+    "element": int,
+    "dense": lambda text: {"1": True, "0": False}.get(text, text),
+} | dict.fromkeys(("scan", "metric", "reference", "method", "of", "colour", "order", "scope"), unquote)
+
+
+def _written(value: Any) -> str:
+    """Write a field as the page writes it: numbers with at most four decimals."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        rounded = Decimal(value).quantize(Decimal("0.0001"), ROUND_HALF_UP)
+        text = f"{rounded:f}".rstrip("0").rstrip(".")
+        return "0" if text == "-0" else text
+    if isinstance(value, str):
+        return quote(value, safe=_UNESCAPED)
+    separator = ";" if value and isinstance(value[0], tuple) else ","
+    return separator.join(_written(part) for part in value)

@@ -1,0 +1,98 @@
+"""The metric over the orbit: its mean over the subset, or a measure of the subset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...calibration import measure_of
+from ...calibration.measures import CLASSIFICATION
+from ..selection import Selection
+from .columns import columns
+from .metrics import Metric
+from .opened import Opened
+from .subsets import Answer, mask_of
+from .tallies import sums_over, tally
+
+Array = np.ndarray
+
+_DEVIATIONS = 1.96
+"""Standard errors to either side of a mean that hold 95 %."""
+
+
+def aggregate(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer `values [M, K]`, with the ends of an interval where the metric has one."""
+    metric = opened.metric(selection)
+    models = opened.shown(selection)
+    mask = mask_of(opened, selection)
+    count = opened.samples if mask is None else int(mask.sum())
+    find = _means if metric.per_sample else _measures
+    arrays = {name: part[models] for name, part in find(opened, selection, metric, mask).items()}
+    about = {
+        "count": count,
+        "metric": metric.name,
+        "models": [opened.models[model] for model in models],
+        "range": axis_of(metric, arrays["values"]),
+        "reference": opened.reference(selection),
+    }
+    return about, arrays
+
+
+def axis_of(metric: Metric, values: Array) -> list[float]:
+    """Give the ends of an axis that shows these values."""
+    seen = values[np.isfinite(values)]
+    least, most = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
+    low = least if metric.low is None else metric.low
+    high = most if metric.high is None else metric.high
+    return [low, high if high > low else low + 1.0]
+
+
+def _means(
+    opened: Opened, selection: Selection, metric: Metric, mask: Array | None
+) -> dict[str, Array]:
+    variable = opened.variable(metric, opened.reference(selection))
+    sums = tally(opened, variable)
+    if mask is None:
+        parts = tuple(part.sum(1) for part in (sums.count, sums.total, sums.squares))
+    elif not selection.lasso and sums.by_class:
+        known = [label for label in selection.labels if 0 <= label < sums.count.shape[1]]
+        parts = tuple(part[:, known].sum(1) for part in (sums.count, sums.total, sums.squares))
+    else:
+        key = ("sums", variable, mask.tobytes())
+        parts = opened.memo.once(key, lambda: sums_over(opened, variable, mask))
+    return _with_errors(*parts)
+
+
+def _with_errors(count: Array, total: Array, squares: Array) -> dict[str, Array]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        variance = (squares / count - mean**2).clip(0) * count / (count - 1)
+        reach = _DEVIATIONS * np.sqrt(variance / count)
+    return {"values": mean, "low": mean - reach, "high": mean + reach}
+
+
+def _measures(
+    opened: Opened, selection: Selection, metric: Metric, mask: Array | None
+) -> dict[str, Array]:
+    reference = opened.reference(selection)
+    key = ("measure", metric.name, reference, None if mask is None else mask.tobytes())
+
+    def compute() -> Array:
+        measure = measure_of(metric.name, CLASSIFICATION, {})
+        found = np.full((len(opened.models), len(opened.group)), np.nan)
+        pairs = columns(opened, reference)
+        for model in range(len(opened.models)):
+            for element in range(len(opened.group)):
+                sure, right = pairs.pair(model, element)
+                kept = ~np.isnan(sure) if mask is None else mask & ~np.isnan(sure)
+                if kept.sum() > 1:
+                    found[model, element] = float(
+                        measure.value(
+                            torch.from_numpy(sure[kept]), torch.from_numpy(right[kept])
+                        ).detach()
+                    )
+        return found
+
+    return {"values": opened.memo.once(key, compute)}

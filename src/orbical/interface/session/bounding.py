@@ -1,0 +1,30 @@
+"""What the symmetry makes possible: the bounds of each model, where orbits are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import InputError
+from ..selection import Selection
+from .opened import Opened
+from .subsets import Answer
+
+
+def bounds(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer accuracy ceiling and ECE interval of each model shown, or why there are none."""
+    names = [opened.models[model] for model in opened.shown(selection)]
+    try:
+        found = [
+            opened.memo.once(("bounds", name), lambda n=name: _of(opened, n)) for name in names
+        ]
+    except InputError as error:
+        return {"available": False, "reason": str(error), "models": []}, {}
+    return {"available": True, "reason": "", "models": found}, {}
+
+
+def _of(opened: Opened, name: str) -> dict[str, Any]:
+    from ...bounds import OrbitTable, classification
+
+    table = OrbitTable.from_scan(opened.scan, name, orbit=opened.orbits)
+    found = classification(table)
+    return {"name": name, **found.to_dict()}

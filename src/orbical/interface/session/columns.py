@@ -1,0 +1,85 @@
+"""Confidence and correctness at one element for all samples: a scan turned on its side.
+
+A scan lies on disk sample by sample. Calibration at an element wants the other direction, and while
+someone drags along the orbit it wants it many times a second. So the pair is written once in that
+direction: into memory where it is small, into a temporary file where it is not.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from .opened import Opened
+
+Array = np.ndarray
+
+MOST_IN_MEMORY = 32 << 20
+
+
+class Columns:
+    """`[M, K, N]` confidences, negative where the answer is wrong and NaN where it is unfinished.
+
+    The sign of a confidence is free to say whether it was justified, which halves the space.
+    """
+
+    def __init__(self, opened: Opened, reference: str) -> None:
+        self._shape = (len(opened.models), len(opened.group), opened.samples)
+        self._file: Any = None
+        self._held: Array | None = None
+        if 4 * np.prod(self._shape) <= MOST_IN_MEMORY:
+            self._held = np.empty(self._shape, np.float32)
+        else:
+            self._file = tempfile.TemporaryFile(prefix="orbical-")  # noqa: SIM115 - kept open
+            self._file.truncate(4 * int(np.prod(self._shape)))
+        correct = opened.variable(opened.metrics["correct"], reference)
+        for number, rows in opened.blocks("confidence"):
+            for model in range(self._shape[0]):
+                sure = opened.responses("confidence", number, model)
+                right = _rows(opened, correct, rows, model)
+                self._write(model, rows, np.where(right > 0, sure, -sure).T)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in memory."""
+        return 0 if self._held is None else int(self._held.nbytes)
+
+    def _write(self, model: int, rows: slice, values: Array) -> None:
+        if self._held is not None:
+            self._held[model, :, rows] = values
+            return
+        for element, column in enumerate(np.ascontiguousarray(values)):
+            start = (model * self._shape[1] + element) * self._shape[2] + rows.start
+            self._file.seek(4 * start)
+            self._file.write(column.tobytes())
+
+    def pair(self, model: int, element: int) -> tuple[Array, Array]:
+        """Read `(confidence [N], correct [N])` of one model at one element."""
+        if self._held is not None:
+            column = self._held[model, element]
+        else:
+            import os
+
+            size = 4 * self._shape[2]
+            start = (model * self._shape[1] + element) * size
+            column = np.frombuffer(os.pread(self._file.fileno(), size, start), np.float32)
+        return np.abs(column), ~np.signbit(column)
+
+
+def columns(opened: Opened, reference: str) -> Columns:
+    """Give the columns of a scan, made once."""
+    return opened.memo.once(("columns", reference), lambda: Columns(opened, reference))  # type: ignore[no-any-return]
+
+
+def _rows(opened: Opened, variable: str, rows: slice, model: int) -> Array:
+    """Read responses for any run of samples: blocks of another variable may end elsewhere."""
+    parts = [
+        opened.responses(variable, number, model)[
+            max(0, rows.start - span.start) : rows.stop - span.start
+        ]
+        for number, span in opened.blocks(variable)
+        if span.start < rows.stop and span.stop > rows.start
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

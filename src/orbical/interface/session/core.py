@@ -1,0 +1,160 @@
+"""The session: which scans are served, and who answers what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError, OrbicalError, unknown_name
+from ...store import Scan
+from ..live import Live
+from ..selection import Selection
+from ..wire import encode
+from . import aggregates, bounding, colours, embedding, places, reliability, states, subsets
+from .opened import Opened
+from .subsets import Answer
+
+Handler = Callable[[Opened, Selection, dict[str, Any]], Answer]
+
+
+def _embedding(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+    found = embedding.embedding(opened, selection)
+    about = {"explained": found.explained, "method": selection.method, "note": found.note}
+    return about, {"xy": found.xy}
+
+
+HANDLERS: dict[str, Handler] = {
+    "aggregate": aggregates.aggregate,
+    "embedding": _embedding,
+    "colour": colours.colour,
+    "subset": subsets.subset,
+    "list": subsets.listed,
+    "sample": places.sample,
+    "hover": places.hover,
+    "place": places.place,
+    "calibration": reliability.calibration,
+    "bounds": bounding.bounds,
+}
+KINDS = ("state", *HANDLERS, "export")
+
+
+class Session:
+    """Scans, models and what is known of them; answers requests, and keeps no selection.
+
+    Arguments:
+        scans: scans by name, at least one; the first is shown where a selection names none.
+        models: models by their names in the scans, for live answers.
+        data: the inputs, where a scan did not keep them.
+        task: the task, where it cannot be made from the record.
+        preprocess: as given to `orbical.scan`.
+        orbits: the orbit id of each sample, for bounds.
+        classes: names of the classes.
+
+    >>> import orbical as ob, torch
+    >>> images, labels = ob.datasets.digits()
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8",
+    ...                task="classification", progress=False)
+    >>> session = Session({"digits": scan})
+    >>> header, arrays = session.handle({"kind": "aggregate", "sequence": 1, "selection": {}})
+    >>> header["count"], arrays["values"].shape
+    (20, (1, 8))
+    """
+
+    def __init__(
+        self,
+        scans: Mapping[str, Scan] | Scan,
+        models: Mapping[str, Any] | None = None,
+        data: Any = None,
+        task: Any = None,
+        preprocess: Any = None,
+        orbits: Any = None,
+        classes: list[str] | None = None,
+    ) -> None:
+        served = {"scan": scans} if isinstance(scans, Scan) else dict(scans)
+        if not served:
+            raise InputError("scans: none given, at least one expected")
+        named = dict(models or {})
+        known = {name for scan in served.values() for name in scan.models}
+        for name in named:
+            if name not in known:
+                raise unknown_name("models", name, known)
+        self.scans: dict[str, Opened] = {}
+        for name, scan in served.items():
+            own = {key: model for key, model in named.items() if key in scan.models}
+            fits = len(served) == 1 or _holds(data, scan)
+            live = Live(scan, own, data if fits else None, task, preprocess)
+            ids = None if orbits is None else np.asarray(orbits)
+            self.scans[name] = Opened(name, scan, live, ids, classes)
+
+    def opened(self, name: str = "") -> Opened:
+        """Give a scan by its name; the first where none is named."""
+        if not name:
+            return next(iter(self.scans.values()))
+        if name not in self.scans:
+            raise unknown_name("selection scan", name, self.scans)
+        return self.scans[name]
+
+    def state(self, name: str = "") -> Answer:
+        """Describe a scan."""
+        titles = [
+            {"name": opened.name, "title": states.title_of(opened)}
+            for opened in self.scans.values()
+        ]
+        return states.state(self.opened(name), titles)
+
+    def handle(self, message: Mapping[str, Any]) -> Answer:
+        """Answer a request: `(header, arrays)`. What cannot be answered raises an `InputError`."""
+        if not isinstance(message, Mapping):
+            raise InputError(f"request: {type(message).__name__} given, an object expected")
+        kind, sequence = message.get("kind"), message.get("sequence", 0)
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise unknown_name("kind", kind, KINDS)
+        if isinstance(sequence, bool) or not isinstance(sequence, int):
+            raise InputError(f"sequence: {sequence!r} given, a whole number expected")
+        selection = Selection.from_json(message.get("selection", {}))
+        opened = self.opened(selection.scan)
+        if kind == "state":
+            fields, arrays = self.state(selection.scan)
+        elif kind == "export":
+            from ..export import exported
+
+            fields, arrays = exported(opened, selection, dict(message))
+        else:
+            fields, arrays = HANDLERS[kind](opened, selection, dict(message))
+        return {"kind": kind, "sequence": sequence, **fields}, arrays
+
+    def answer(self, message: Any) -> bytes:
+        """Answer a request with a frame; what cannot be answered is a frame with an `error`."""
+        try:
+            return encode(*self.handle(message))
+        except OrbicalError as error:
+            text = str(error)
+        except Exception as error:  # shown in the page, and the next request is answered
+            text = f"{type(error).__name__}: {error}"
+        return encode(error_header(message, text), {})
+
+    def close(self) -> None:
+        """Let the models' threads end."""
+        for opened in self.scans.values():
+            if opened.live is not None:
+                opened.live.close()
+
+
+def error_header(message: Any, text: str) -> dict[str, Any]:
+    """Say what went wrong with a request, under its own kind and number."""
+    given = message if isinstance(message, Mapping) else {}
+    kind, sequence = given.get("kind"), given.get("sequence")
+    return {
+        "kind": kind if kind in KINDS else "error",
+        "sequence": sequence if isinstance(sequence, int) else 0,
+        "error": text,
+    }
+
+
+def _holds(data: Any, scan: Scan) -> bool:
+    from ...samples import Samples
+
+    return data is not None and len(Samples(data)) == scan.header["data"]["samples"]

@@ -1,0 +1,158 @@
+"""The map of samples by their responses, in [-1, 1]^2, made in passes over blocks of samples.
+
+A sample is one point: its scores along the orbit, those of several models side by side. The map is
+of the scores whatever metric is shown, so that a subset drawn in it stays the same when the metric
+changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import InputError, unknown_name
+from ...reduce import METHODS, NEIGHBOURS
+from ..selection import Selection
+from .opened import Opened
+from .tallies import tally
+
+Array = np.ndarray
+
+REPRESENTATIVES = 5_000
+"""Methods that are not linear place this many samples, the others by those nearest to them."""
+MOST_PRODUCTS = 5e9
+"""Multiplications spent on the principal axes; of more samples every second, third, ... is used."""
+_KEPT_COMPONENTS = 50
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Map:
+    """A place for each sample.
+
+    Attributes:
+        xy: `[N, 2]`, NaN for unfinished samples.
+        explained: shares of the variance, for PCA.
+        note: how many samples the map was made from, where it was not all.
+    """
+
+    xy: Array
+    explained: list[float] | None
+    note: str
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(self.xy.nbytes)
+
+
+def available_methods() -> list[str]:
+    """List the methods that can be used here."""
+    from importlib.util import find_spec
+
+    return [name for name in METHODS if name != "umap" or find_spec("umap") is not None]
+
+
+def embedding(opened: Opened, selection: Selection) -> Map:
+    """Give the map that a selection asks for, made once."""
+    if selection.method not in METHODS:
+        raise unknown_name("selection method", selection.method, METHODS)
+    models = opened.of(selection)
+    variable = opened.variable(opened.metrics["score"], opened.reference(selection))
+    key = ("map", selection.method, tuple(models), variable)
+    return opened.memo.once(key, lambda: _make(opened, selection.method, models, variable))  # type: ignore[no-any-return]
+
+
+def _make(opened: Opened, method: str, models: list[int], variable: str) -> Map:
+    scores, explained, used = _components(opened, models, variable)
+    finished = np.isfinite(scores).all(1)
+    count = int(finished.sum())
+    if count < 4:
+        raise InputError(f"embedding: {count} finished samples, 4 or more expected")
+    note = "" if used >= count else f"axes from {used:,} of {count:,} samples"
+    placed = np.zeros((count, 2))
+    points = scores[finished].astype(np.float64)
+    if points.shape[1]:
+        if method == "pca":
+            placed[:, : min(2, points.shape[1])] = points[:, :2]
+        elif count <= REPRESENTATIVES:
+            placed = _two(METHODS[method](points, 2, 0))
+        else:
+            placed = _by_representatives(points, method)
+            note = f"{REPRESENTATIVES:,} of {count:,} samples placed, the rest by their neighbours"
+    xy = np.full((len(scores), 2), np.nan, np.float32)
+    xy[finished] = _framed(placed)
+    return Map(xy, explained if method == "pca" else None, note)
+
+
+def _components(opened: Opened, models: list[int], variable: str) -> tuple[Array, list[float], int]:
+    """Give the samples in the frame of their principal components, `[N, P]`, largest first."""
+    key = ("components", tuple(models), variable)
+    return opened.memo.once(key, lambda: _principal(opened, models, variable))  # type: ignore[no-any-return]
+
+
+def _principal(opened: Opened, models: list[int], variable: str) -> tuple[Array, list[float], int]:
+    size = len(models) * len(opened.group)
+    stride = max(1, int(np.ceil(opened.samples * size**2 / MOST_PRODUCTS)))
+    roots = np.tile(np.sqrt(opened.group.weights), len(models)).astype(np.float32)
+    sums = tally(opened, variable)
+    with np.errstate(invalid="ignore"):
+        each = sums.total[models].sum(1) / sums.count[models].sum(1)
+    centre = np.nan_to_num(each).reshape(-1).astype(np.float32)
+    second, first, used = np.zeros((size, size)), np.zeros(size), 0
+    for number, rows in opened.blocks(variable):
+        start = -rows.start % stride
+        points = _points(opened, models, variable, number)[start::stride]
+        points = (points[np.isfinite(points).all(1)] - centre) * roots
+        second += points.T @ points
+        first += points.sum(0, dtype=np.float64)
+        used += len(points)
+    if used == 0:
+        return np.full((opened.samples, 0), np.nan, np.float32), [], 0
+    shift = first / used
+    covariance = second / used - np.outer(shift, shift)
+    variances, axes = np.linalg.eigh(covariance)
+    variances, axes = variances[::-1], axes[:, ::-1]
+    kept = (variances > _TINY * max(variances[0], _TINY)) & (np.arange(size) < _KEPT_COMPONENTS)
+    axes = axes[:, kept]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
+    scores = np.empty((opened.samples, axes.shape[1]), np.float32)
+    turned = (roots[:, None] * axes).astype(np.float32)
+    home = (centre * roots + shift).astype(np.float64) @ axes
+    for number, rows in opened.blocks(variable):
+        scores[rows] = _points(opened, models, variable, number) @ turned - home
+    whole = max(float(variances.clip(0).sum()), _TINY)
+    return scores, [float(part) / whole for part in variances[:2].clip(0)], used
+
+
+def _points(opened: Opened, models: list[int], variable: str, number: int) -> Array:
+    return np.concatenate([opened.responses(variable, number, model) for model in models], axis=1)
+
+
+def _by_representatives(points: Array, method: str) -> Array:
+    """Place some samples by the method, and the others by the mean of their nearest."""
+    from scipy.spatial import cKDTree
+
+    chosen = np.unique(np.linspace(0, len(points) - 1, REPRESENTATIVES).astype(int))
+    some = _two(METHODS[method](points[chosen], 2, 0))
+    if method == "ica":  # a linear map, which the representatives determine
+        flat = points[chosen, :2] - points[chosen, :2].mean(0)
+        turn, *_ = np.linalg.lstsq(flat, some - some.mean(0), rcond=None)
+        return (points[:, :2] - points[chosen, :2].mean(0)) @ turn + some.mean(0)
+    near = min(3, NEIGHBOURS, len(chosen))
+    distance, index = cKDTree(points[chosen, :10]).query(points[:, :10], k=near)
+    share = 1 / (distance + 1e-9)
+    share /= share.sum(1, keepdims=True)
+    return np.asarray((some[index] * share[..., None]).sum(1))
+
+
+def _two(placed: Array) -> Array:
+    return np.pad(placed, ((0, 0), (0, 2 - placed.shape[1])))
+
+
+def _framed(placed: Array) -> Array:
+    """Put places into [-1, 1]^2, with one scale for both axes, so that distances mean something."""
+    low, high = placed.min(0), placed.max(0)
+    reach = float((high - low).max()) / 2
+    return (placed - (low + high) / 2) / (reach if reach > 0 else 1.0)

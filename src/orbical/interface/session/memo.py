@@ -1,0 +1,73 @@
+"""Things computed once: a small memory in which the same question is never worked on twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+
+
+class Memo:
+    """A cache of answers by key, bounded in number and in bytes, the least recently used go first.
+
+    Several threads may ask the same question: one computes, the others wait for it. An error is
+    raised to all who wait, and not remembered.
+
+    >>> memo = Memo(entries=2)
+    >>> memo.once("a", lambda: 1), memo.once("a", lambda: 2)
+    (1, 1)
+    """
+
+    def __init__(self, entries: int = 64, size: int = 1 << 62) -> None:
+        self._entries, self._size = entries, size
+        self._held: OrderedDict[Hashable, Any] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._working: dict[Hashable, threading.Lock] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes held now."""
+        return self._bytes
+
+    def known(self, key: Hashable) -> Any | None:
+        """Give what is held under a key, or None."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key]
+            return None
+
+    def once(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Give what is held under a key, or compute and hold it."""
+        found = self.known(key)
+        if found is not None:
+            return found
+        with self._lock:
+            turn = self._working.setdefault(key, threading.Lock())
+        with turn:
+            found = self.known(key)
+            if found is not None:
+                return found
+            try:
+                found = compute()
+                self._keep(key, found)
+            finally:
+                with self._lock:
+                    self._working.pop(key, None)
+            return found
+
+    def _keep(self, key: Hashable, value: Any) -> None:
+        with self._lock:
+            self._held[key] = value
+            self._bytes += _size_of(value)
+            while len(self._held) > self._entries or (
+                self._bytes > self._size and len(self._held) > 1
+            ):
+                _, dropped = self._held.popitem(last=False)
+                self._bytes -= _size_of(dropped)
+
+
+def _size_of(value: Any) -> int:
+    return int(getattr(value, "nbytes", 0))

@@ -1,0 +1,96 @@
+"""What can be drawn over an orbit: found from the arrays of a scan, whatever its task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import unknown_name
+from .reader import Reader
+
+MEASURES = {
+    "ece": ("ECE", "expected calibration error: mean gap of confidence and accuracy over 15 bins"),
+    "ks": ("KS", "largest gap of cumulative accuracy and confidence"),
+    "esd": ("ESD", "expected squared difference of cumulative accuracy and confidence, unbiased"),
+    "smooth_ece": ("Smooth ECE", "calibration error with a Gaussian instead of bins"),
+    "mmce": ("MMCE", "maximum mean calibration error, by a Laplacian kernel"),
+}
+_TITLES = {
+    "score": "Score",
+    "confidence": "Confidence",
+    "correct": "Accuracy",
+    "action_defect": "Action defect",
+}
+_BETTER = {"correct": True, "action_defect": False}
+_HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One quantity over the orbit: of each sample, or of a set of samples."""
+
+    name: str
+    title: str
+    unit: str
+    low: float | None
+    high: float | None
+    higher_is_better: bool | None
+    per_sample: bool
+    meaning: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Give all fields, ready for JSON."""
+        return dict(vars(self))
+
+
+def find_metrics(reader: Reader) -> dict[str, Metric]:
+    """List what a scan can show: each array with one number a place, and measures of sets."""
+    header = reader.scan.header
+    classes = header["task"]["task"] == "classification"
+    upward = bool(header["score"]["higher_is_better"])
+    found: dict[str, Metric] = {}
+    names = [name for name in reader.dims if _one_number_a_place(reader, name)]
+    for name in ["score", *(name for name in names if name not in ("score", *_HIDDEN))]:
+        share = classes and name in ("score", "confidence", "correct")
+        meaning = header["score"]["meaning"] if name == "score" else reader.meanings[name]
+        title = meaning[:1].upper() + meaning[1:] if name == "score" else _title(name)
+        found[name] = Metric(
+            name=name,
+            title=title,
+            unit="share" if share else "px" if "pixel" in meaning else "number",
+            low=0.0 if share or reader_starts_at_zero(name, upward) else None,
+            high=1.0 if share else None,
+            higher_is_better=upward if name == "score" else _BETTER.get(name),
+            per_sample=True,
+            meaning=meaning,
+        )
+    if {"confidence", "correct"} <= {*names}:
+        for name, (title, meaning) in MEASURES.items():
+            found[name] = Metric(name, title, "number", 0.0, None, False, False, meaning)
+    return found
+
+
+def reader_starts_at_zero(name: str, higher_is_better: bool) -> bool:
+    """Whether a quantity is a distance, an error or a count, so that its axis starts at zero."""
+    return name in ("action_defect", "count") or (name == "score" and not higher_is_better)
+
+
+def _one_number_a_place(reader: Reader, name: str) -> bool:
+    dims = reader.dims[name]
+    classes = reader.dtype(name).kind in "iu" and name == "predicted"  # indices have no mean
+    return dims in (("model", "sample", "element"), ("sample", "element")) and not classes
+
+
+def _title(name: str) -> str:
+    return _TITLES.get(name, name.replace("_", " ").capitalize())
+
+
+def chosen_metric(metrics: dict[str, Metric], name: str, per_sample: bool = False) -> Metric:
+    """Find the metric a selection names; a measure of sets says nothing of one sample.
+
+    There the score stands in for it.
+    """
+    if name and name not in metrics:
+        raise unknown_name("selection metric", name, metrics)
+    metric = metrics[name or "score"]
+    return metric if metric.per_sample or not per_sample else metrics["score"]

@@ -1,0 +1,181 @@
+"""A scan that is being looked at: its arrays, metrics, labels and what was computed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from ...errors import InputError, unknown_name
+from ...store import Scan
+from ..live import Live
+from ..selection import Selection
+from .memo import Memo
+from .metrics import Metric, chosen_metric, find_metrics
+from .reader import Reader
+
+Array = np.ndarray
+
+AGREES = "agrees"
+_FINISHED = "score_vs_consensus"
+
+
+class Opened:
+    """A scan, and memories of what was computed of it."""
+
+    def __init__(
+        self,
+        name: str,
+        scan: Scan,
+        live: Live | None = None,
+        orbits: Array | None = None,
+        classes: list[str] | None = None,
+    ) -> None:
+        self.name = name
+        self.scan = scan
+        self.group = scan.group
+        self.reader = Reader(scan)
+        self.models: list[str] = scan.models
+        self.metrics = find_metrics(self.reader)
+        self.live = live
+        self.memo = Memo(entries=256, size=256 << 20)
+        self.orbits = orbits
+        self._class_names = classes
+
+    @property
+    def samples(self) -> int:
+        """The number of samples."""
+        return self.reader.samples
+
+    @cached_property
+    def label(self) -> Array | None:
+        """The class of each sample, where samples have one."""
+        name = "label"
+        if name not in self.reader or self.reader.dims[name] != ("sample",):
+            return None
+        return self.reader.whole(name).astype(np.int64)
+
+    @cached_property
+    def classes(self) -> list[str | int]:
+        """The names of the classes, or their numbers."""
+        if self.label is None:
+            return []
+        count = int(self.label.max()) + 1
+        for name, dims in self.reader.dims.items():
+            if dims[-1:] == ("class",):
+                count = max(count, self.reader.shape(name)[-1])
+        if self._class_names is not None:
+            if len(self._class_names) < count:
+                raise InputError(f"classes: {len(self._class_names)} names given, {count} expected")
+            return [*self._class_names]
+        return [*range(count)]
+
+    def shown(self, selection: Selection) -> list[int]:
+        """Give the models shown, in the order of the scan."""
+        for name in selection.models:
+            if name not in self.models:
+                raise unknown_name("selection models", name, self.models)
+        return [
+            place
+            for place, name in enumerate(self.models)
+            if not selection.models or name in selection.models
+        ]
+
+    def of(self, selection: Selection) -> list[int]:
+        """Give the models whose responses are embedded: one, or all."""
+        if not selection.of:
+            return [*range(len(self.models))]
+        if selection.of not in self.models:
+            raise unknown_name("selection of", selection.of, self.models)
+        return [self.models.index(selection.of)]
+
+    def sample(self, number: int) -> int:
+        """Check the number of a sample."""
+        if not 0 <= number < self.samples:
+            raise InputError(f"selection sample: {number} given, 0 to {self.samples - 1} expected")
+        return number
+
+    def element(self, selection: Selection) -> int:
+        """Give the selected element; -1 is the identity."""
+        number = selection.element
+        if not -1 <= number < len(self.group):
+            raise InputError(
+                f"selection element: {number} given, 0 to {len(self.group) - 1} expected, "
+                "or -1 for the identity"
+            )
+        return self.group.identity if number == -1 else number
+
+    def metric(self, selection: Selection, per_sample: bool = False) -> Metric:
+        """Give the selected metric."""
+        return chosen_metric(self.metrics, selection.metric, per_sample)
+
+    def reference(self, selection: Selection) -> str:
+        """Give what scores are measured against: without a truth, always the consensus."""
+        return selection.reference if self.scan.labelled else "consensus"
+
+    def variable(self, metric: Metric, reference: str) -> str:
+        """Name the array behind a metric; against the consensus it is another one."""
+        if reference == "consensus":
+            return {"score": _FINISHED, "correct": AGREES}.get(metric.name, metric.name)
+        return metric.name
+
+    def responses(self, variable: str, number: int, model: int) -> Array:
+        """Give a block of responses `[rows, K]` in single precision, NaN where unfinished."""
+        if variable == AGREES:
+            answers = self.reader.block("predicted", number, model)
+            rows = slice(*self._rows(variable, number))
+            values = (answers == self._consensus_class[model, rows, None]).astype(np.float32)
+        else:
+            owner = model if self.reader.by_model(variable) else None
+            values = self.reader.block(variable, number, owner)
+        if values.dtype.kind == "f":
+            return values
+        values = values.astype(np.float32)
+        if not self.scan.complete:
+            values[np.isnan(self._finished(variable, number, model))] = np.nan
+        return values
+
+    def response(self, variable: str, sample: int, model: int) -> Array:
+        """Give one sample's response `[K]`."""
+        if variable == AGREES:
+            answers = self.reader.row("predicted", sample, model)
+            mean = self.reader.row("consensus", sample, model)
+            values = (answers == mean.argmax(-1)).astype(np.float32)
+        else:
+            owner = model if self.reader.by_model(variable) else None
+            values = self.reader.row(variable, sample, owner)
+        if values.dtype.kind == "f":
+            return values
+        values = values.astype(np.float32)
+        if not self.scan.complete:
+            values[np.isnan(self.reader.row(_FINISHED, sample, model))] = np.nan
+        return values
+
+    def blocks(self, variable: str) -> Iterator[tuple[int, slice]]:
+        """Walk over the blocks of a variable."""
+        return self.reader.blocks("predicted" if variable == AGREES else variable)
+
+    def _rows(self, variable: str, number: int) -> tuple[int, int]:
+        size = self.reader.rows_of_block("predicted" if variable == AGREES else variable)
+        return number * size, min((number + 1) * size, self.samples)
+
+    def _finished(self, variable: str, number: int, model: int) -> Array:
+        start, stop = self._rows(variable, number)
+        size = self.reader.rows_of_block(_FINISHED)
+        parts = [
+            self.reader.block(_FINISHED, block, model)
+            for block in range(start // size, -(-stop // size))
+        ]
+        joined = np.concatenate(parts)
+        first = (start // size) * size
+        return joined[start - first : stop - first]
+
+    @cached_property
+    def _consensus_class(self) -> Array:
+        """The class of each consensus, `[M, N]`."""
+        found = np.zeros((len(self.models), self.samples), np.int32)
+        for model in range(len(self.models)):
+            for number, rows in self.reader.blocks("consensus"):
+                found[model, rows] = self.reader.block("consensus", number, model).argmax(-1)
+        return found

@@ -1,0 +1,99 @@
+"""Inputs as what travels to a page: images in bytes where they are large, small pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ...trees import Tree
+from .opened import Opened
+
+Array = np.ndarray
+
+MOST_FLOATS = 1 << 14
+THUMBNAIL = 56
+MOST_FIELD = 64
+_SINGLE_NAMES = {"image": "image", "pair": "pair", "points": "pos"}
+
+
+def input_arrays(moved: Tree | None, view: str) -> tuple[dict[str, Array], dict[str, list[float]]]:
+    """Give the arrays of one moved input `[1, 1, ...]`, and the range of those sent as bytes.
+
+    A picture of more than 16,384 numbers is sent in bytes between its smallest and largest value.
+    """
+    if moved is None:
+        return {}, {}
+    if isinstance(moved, Tensor):
+        fields = {_SINGLE_NAMES.get(view, "values"): moved}
+    elif isinstance(moved, dict):
+        fields = moved
+    else:
+        fields = {str(number): part for number, part in enumerate(moved)}
+    arrays, spans = {}, {}
+    for name, leaf in fields.items():
+        values = leaf[0, 0].detach().cpu()
+        span = _span(values)
+        spans[name] = span
+        large = values.is_floating_point() and values.numel() > MOST_FLOATS and values.ndim >= 3
+        arrays[name] = _bytes(values, span).numpy() if large else values.numpy()
+    return arrays, spans
+
+
+def _span(values: Tensor) -> list[float]:
+    """Give the range of a picture; what lies within 0 and 1 is shown within 0 and 1."""
+    if values.numel() == 0:
+        return [0.0, 1.0]
+    low, high = float(values.min()), float(values.max())
+    if low >= 0.0 and high <= 1.0:
+        return [0.0, 1.0]
+    if low >= 0.0 and high <= 255.0 and high > 1.5:
+        return [0.0, 255.0]
+    return [low, high if high > low else low + 1.0]
+
+
+def _bytes(values: Tensor, span: list[float]) -> Tensor:
+    scaled = (values.float() - span[0]) / (span[1] - span[0])
+    return (scaled.clamp(0, 1) * 255).round().to(torch.uint8)
+
+
+def thumbnails(opened: Opened, samples: list[int]) -> Array | None:
+    """Give small pictures `[S, h, w, c]` of un-moved inputs, None where inputs are no images."""
+    if opened.live is None or opened.scan.header["views"]["input"] not in ("image", "pair"):
+        return None
+    pictures = [
+        opened.memo.once(("picture", one), lambda o=one: _picture(opened, o)) for one in samples
+    ]
+    if any(picture is _NOTHING for picture in pictures):
+        return None
+    return np.stack(pictures)
+
+
+_NOTHING = np.zeros(0, np.uint8)
+
+
+def _picture(opened: Opened, sample: int) -> Array:
+    live = opened.live
+    given: Any = None if live is None else live.input(sample)
+    if not isinstance(given, Tensor) or given.ndim not in (4, 5):
+        return _NOTHING
+    image = given[0] if given.ndim == 4 else given[0, 0]  # of a pair the first frame
+    image = image[:3] if image.shape[0] >= 3 else image[:1]
+    span = _span(image)
+    image = image.float()[None]
+    size = max(image.shape[-2:])
+    if size > THUMBNAIL:
+        shape = [max(1, round(side * THUMBNAIL / size)) for side in image.shape[-2:]]
+        image = F.interpolate(image, shape, mode="area")
+    return _bytes(image[0], span).permute(1, 2, 0).contiguous().numpy()
+
+
+def thinned(values: Array) -> tuple[Array, int]:
+    """Take every n-th row and column of large fields `[M, ..., H, W]`, so that frames stay small."""
+    if values.ndim < 4 or max(values.shape[-2:]) <= MOST_FIELD:
+        return values, 1
+    step = -(-max(values.shape[-2:]) // MOST_FIELD)
+    return values[..., step // 2 :: step, step // 2 :: step], step

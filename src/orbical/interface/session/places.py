@@ -1,0 +1,225 @@
+"""One sample: its response along the orbit, its picture, and what models answer at a place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...trees import Tree
+from ..selection import Selection
+from .aggregates import axis_of
+from .opened import Opened
+from .pictures import input_arrays, thinned, thumbnails
+from .subsets import Answer
+
+Array = np.ndarray
+
+MOST_HOVERED = 64
+
+
+def sample(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer one sample's response along its orbit, for each model shown."""
+    number = opened.sample(selection.sample)
+    metric = opened.metric(selection, per_sample=True)
+    reference = opened.reference(selection)
+    variable = opened.variable(metric, reference)
+    models = opened.shown(selection)
+    values = np.stack([opened.response(variable, number, model) for model in models])
+    about: dict[str, Any] = {
+        "sample": number,
+        "metric": metric.name,
+        "models": [opened.models[model] for model in models],
+        "label": None if opened.label is None else int(opened.label[number]),
+        "consensus": [_consensus_class(opened, number, model) for model in models],
+        "range": axis_of(metric, values),
+        "reference": reference,
+    }
+    arrays: dict[str, Any] = {"values": values}
+    right = None
+    if "correct" in opened.metrics:
+        right = opened.variable(opened.metrics["correct"], reference)
+        arrays["correct"] = np.stack(
+            [opened.response(right, number, model) > 0 for model in models]
+        ).astype(np.uint8)
+    if selection.dense and opened.live is not None and opened.live.models:
+        _densely(opened, number, models, variable, about, arrays)
+    return about, arrays
+
+
+def _densely(
+    opened: Opened,
+    number: int,
+    models: list[int],
+    variable: str,
+    about: dict[str, Any],
+    arrays: dict[str, Any],
+) -> None:
+    """Put answers at finer steps in the place of the scanned ones, where models can be asked."""
+    from .states import group_json
+
+    live = opened.live
+    group = None if live is None else live.locator.finer()
+    if live is None or group is None:
+        return
+    answers = live.ask(number, group, [opened.models[model] for model in models])
+    errors = {name: answer.error for name, answer in answers.items() if answer.error}
+    if errors:
+        about["errors"] = errors
+    rows = [answers.get(opened.models[model]) for model in models]
+    if not any(row is not None and variable in row.variables for row in rows):
+        return
+    blank = np.full(len(group), np.nan, np.float32)
+    for name, wanted in (("values", variable), ("correct", "correct")):
+        if name in arrays:
+            arrays[name] = np.stack(
+                [
+                    blank if row is None else row.variables.get(wanted, blank).astype(np.float32)
+                    for row in rows
+                ]
+            )
+    if "correct" in arrays:
+        arrays["correct"] = (arrays["correct"] > 0).astype(np.uint8)
+    arrays["index"] = group.layout.index.astype(np.int32)
+    about["group"] = group_json(group)
+
+
+def hover(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the responses of a few samples, with small pictures of their inputs."""
+    numbers = message.get("samples")
+    if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_HOVERED:
+        raise InputError(f"samples: a list of 1 to {MOST_HOVERED} samples expected")
+    if any(isinstance(one, bool) or not isinstance(one, int) for one in numbers):
+        raise InputError("samples: whole numbers expected")
+    chosen = [opened.sample(one) for one in numbers]
+    metric = opened.metric(selection, per_sample=True)
+    variable = opened.variable(metric, opened.reference(selection))
+    models = opened.shown(selection)
+    arrays: dict[str, Any] = {
+        "values": np.stack(
+            [[opened.response(variable, one, model) for model in models] for one in chosen]
+        )
+    }
+    pictures = thumbnails(opened, chosen)
+    if pictures is not None:
+        arrays["thumbnail"] = pictures
+    if opened.label is not None:
+        arrays["label"] = opened.label[chosen].astype(np.int32)
+    sums = opened.memo.known(("tally", variable))
+    span = [metric.low, metric.high]
+    if None in span:
+        span = axis_of(
+            metric, arrays["values"] if sums is None else np.array([sums.low, sums.high])
+        )
+    about = {
+        "samples": chosen,
+        "metric": metric.name,
+        "models": [opened.models[model] for model in models],
+        "range": span,
+    }
+    return about, arrays
+
+
+def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the moved input at a place, and what each model shown answers there."""
+    number = opened.sample(selection.sample)
+    live = opened.live
+    assert live is not None  # a session always has one, with or without models
+    models = opened.shown(selection)
+    names = [opened.models[model] for model in models]
+    here = live.locator.at(opened.element(selection), selection.position)
+    answers = live.ask(number, here.elements, names)
+    if not here.scanned and not any(not answer.error for answer in answers.values()):
+        asked = answers
+        here = live.locator.at(here.element)  # nobody answers between the scanned elements
+        answers = {name: answer for name, answer in asked.items() if answer.error}
+    about: dict[str, Any] = {
+        "sample": number,
+        "element": here.element,
+        "position": list(here.position),
+        "scanned": here.scanned,
+        "name": here.name,
+        "models": names,
+        "live": any(not answer.error for answer in answers.values()),
+        "milliseconds": {
+            name: round(answer.milliseconds, 3)
+            for name, answer in answers.items()
+            if not answer.error
+        },
+        "errors": {name: answer.error for name, answer in answers.items() if answer.error},
+        "truth": None if opened.label is None else int(opened.label[number]),
+        "consensus": [_consensus_class(opened, number, model) for model in models],
+    }
+    header = opened.scan.header
+    arrays: dict[str, Any] = {}
+    moved: Tree | None = live.moved(number, here.elements)
+    pictures, spans = input_arrays(moved, header["views"]["input"])
+    for name, values in pictures.items():
+        arrays[f"input/{name}"] = values
+    about["input"] = {"view": header["views"]["input"], "fields": [*pictures], "range": spans}
+    details = _details(opened, number, models, here.element, answers)
+    steps: dict[str, int] = {}
+    for name, values in details.items():
+        arrays[f"detail/{name}"], step = thinned(values)
+        if step > 1:
+            steps[name] = step
+    about["detail"] = {"view": header["views"]["detail"], "fields": [*details], "steps": steps}
+    _references(opened, number, models, here.elements, arrays)
+    return about, arrays
+
+
+def _details(
+    opened: Opened, number: int, models: list[int], element: int, answers: dict[str, Any]
+) -> dict[str, Array]:
+    """Gather each variable at the place, `[M, ...]`: said live, else as stored, else missing."""
+    reader = opened.reader
+    rows: list[dict[str, Array]] = []
+    for model in models:
+        answer = answers.get(opened.models[model])
+        if answer is not None and not answer.error:
+            rows.append({name: values[0] for name, values in answer.variables.items()})
+        else:
+            rows.append(
+                {
+                    name: reader.row(name, number, model)[element]
+                    for name, dims in reader.dims.items()
+                    if dims[:3] == ("model", "sample", "element") and name != "outputs"
+                }
+            )
+    found: dict[str, Array] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        shape = next(row[name].shape for row in rows if name in row)
+        parts = [np.asarray(row.get(name, np.full(shape, np.nan)), np.float32) for row in rows]
+        found[name] = np.stack(parts)
+    return found
+
+
+def _references(
+    opened: Opened, number: int, models: list[int], elements: Any, arrays: dict[str, Any]
+) -> None:
+    """Add consensus and truth, un-moved and moved along to the place."""
+    import torch
+
+    reader, task = opened.reader, opened.live.task if opened.live else None
+    if "consensus" in reader:
+        still = np.stack([reader.row("consensus", number, model) for model in models])
+        arrays["consensus/answer"], _ = thinned(still)
+        if task is not None and opened.label is None:
+            moved = task.output.apply(elements, torch.from_numpy(np.array(still)))[0]
+            arrays["consensus/moved"], _ = thinned(moved.numpy())
+    name = task.truth_name if task is not None else "target"
+    if opened.label is None and name in reader:
+        truth = reader.row(name, number, None)
+        arrays["truth/still"], _ = thinned(truth[None])
+        if task is not None:
+            moved = task.output.apply(elements, torch.from_numpy(np.array(truth))[None])[0]
+            arrays["truth/moved"], _ = thinned(moved.numpy())
+
+
+def _consensus_class(opened: Opened, number: int, model: int) -> int | None:
+    reader = opened.reader
+    if "consensus" not in reader or reader.dims["consensus"][-1] != "class":
+        return None
+    mean = reader.row("consensus", number, model)
+    return int(mean.argmax()) if np.isfinite(mean).all() else None

@@ -1,0 +1,98 @@
+"""Reading a scan a little at a time: rows from their own chunk, passes over blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...store import Scan
+from .memo import Memo
+
+Array = np.ndarray
+
+BLOCK_ROWS = 4096
+BLOCK_BYTES = 1 << 23
+CACHE_BYTES = 128 << 20
+
+
+class Reader:
+    """The arrays of a stored scan, of which memory holds only what was used last.
+
+    `row` reads the one chunk that holds a sample; `blocks` walks over all samples in runs of whole
+    chunks. Both share a cache of at most `size` bytes.
+    """
+
+    def __init__(self, scan: Scan, size: int = CACHE_BYTES) -> None:
+        self.scan = scan
+        self.samples = int(scan.header["data"]["samples"])
+        self.chunk = int(scan.header["run"]["chunk"])
+        self._arrays: dict[str, Any] = {
+            name: array for name, array in scan._store.root.arrays() if name != "done"
+        }
+        self.dims: dict[str, tuple[str, ...]] = {
+            name: tuple(array.metadata.dimension_names) for name, array in self._arrays.items()
+        }
+        self.meanings = {
+            name: str(array.attrs.get("meaning", name)) for name, array in self._arrays.items()
+        }
+        self._memo = Memo(entries=1 << 16, size=size)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arrays
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Give the shape of an array."""
+        return tuple(self._arrays[name].shape)
+
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """Give the type of an array."""
+        return np.dtype(self._arrays[name].dtype)
+
+    def by_model(self, name: str) -> bool:
+        """Whether each model has its own."""
+        return self.dims[name][:1] == ("model",)
+
+    def rows_of_block(self, name: str) -> int:
+        """How many samples a block holds: whole chunks, and a few megabytes at most."""
+        shape = self.shape(name)
+        numbers = int(np.prod(shape[2:] if self.by_model(name) else shape[1:]))
+        row = max(1, numbers * self.dtype(name).itemsize)
+        most = min(BLOCK_ROWS, BLOCK_BYTES // row)
+        return self.chunk * max(1, most // self.chunk)
+
+    def block(self, name: str, number: int, model: int | None) -> Array:
+        """Read one block of samples, of one model where each has its own."""
+
+        def read() -> Array:
+            size = self.rows_of_block(name)
+            rows = slice(number * size, min((number + 1) * size, self.samples))
+            return np.asarray(self._arrays[name][rows if model is None else (model, rows)])
+
+        return self._memo.once(("block", name, number, model), read)  # type: ignore[no-any-return]
+
+    def blocks(self, name: str) -> Iterator[tuple[int, slice]]:
+        """Walk over the blocks of an array: their number, and the samples they hold."""
+        size = self.rows_of_block(name)
+        for number, start in enumerate(range(0, self.samples, size)):
+            yield number, slice(start, min(start + size, self.samples))
+
+    def row(self, name: str, sample: int, model: int | None) -> Array:
+        """Read one sample, and no more of the disk than the chunk it lies in."""
+        size = self.rows_of_block(name)
+        held = self._memo.known(("block", name, sample // size, model))
+        if held is not None:
+            return held[sample % size]  # type: ignore[no-any-return]
+        number = sample // self.chunk
+
+        def read() -> Array:
+            rows = slice(number * self.chunk, min((number + 1) * self.chunk, self.samples))
+            return np.asarray(self._arrays[name][rows if model is None else (model, rows)])
+
+        chunk = self._memo.once(("chunk", name, number, model), read)
+        return chunk[sample % self.chunk]  # type: ignore[no-any-return]
+
+    def whole(self, name: str) -> Array:
+        """Read a small array at once, such as the labels."""
+        return np.asarray(self._arrays[name][:])

@@ -1,0 +1,155 @@
+"""Can confidence be trusted here? Reliability, cumulative curves and errors of the subset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...calibration import cumulative_curve, esd, interval, ks, reliability
+from ..selection import Selection
+from .columns import Columns, columns
+from .opened import Opened
+from .subsets import Answer, mask_of
+
+Array = np.ndarray
+
+BINS = 15
+CURVE_POINTS = 101
+RESAMPLES = 200
+MOST_PAIRS = 2_000_000
+"""Pairs of confidence and correctness over whole orbits; of more, every second, third, ..."""
+
+
+def calibration(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the reliability diagram and its kin, for each model shown."""
+    if not {"confidence", "correct"} <= opened.metrics.keys():
+        return {"available": False, "reason": "no confidence and correctness are stored"}, {}
+    element = opened.element(selection)
+    mask = mask_of(opened, selection)
+    reference = opened.reference(selection)
+    models = opened.shown(selection)
+    pairs = columns(opened, reference)
+    whole = selection.scope == "orbit"
+    place = "orbit" if whole else element
+    key = ("calibration", place, reference, None if mask is None else mask.tobytes())
+    found = []
+    for model in models:
+        found.append(
+            opened.memo.once((*key, model), lambda m=model: _of(opened, pairs, m, place, mask))
+        )
+    about = {
+        "available": True,
+        "scope": selection.scope,
+        "element": element,
+        "models": [opened.models[model] for model in models],
+        "count": max((part["count"] for part in found), default=0),
+        "measures": [
+            {"model": opened.models[model], **entry}
+            for model, part in zip(models, found, strict=True)
+            for entry in part["measures"]
+        ],
+    }
+    if whole:
+        about["note"] = "answers along an orbit are not independent, so no interval is given"
+    arrays = {
+        "edges": np.linspace(0, 1, BINS + 1),
+        "cumulative_x": np.linspace(0, 1, CURVE_POINTS),
+    }
+    for name in ("bins", "confidence", "accuracy", "curve_confidence", "curve_accuracy"):
+        arrays[_NAMES[name]] = np.stack([part[name] for part in found])
+    return about, arrays
+
+
+_NAMES = {
+    "bins": "count",
+    "confidence": "confidence",
+    "accuracy": "accuracy",
+    "curve_confidence": "cumulative_confidence",
+    "curve_accuracy": "cumulative_accuracy",
+}
+
+
+def _of(
+    opened: Opened, pairs: Columns, model: int, place: int | str, mask: Array | None
+) -> dict[str, Any]:
+    if place == "orbit":
+        sure, right, weights = _along(opened, pairs, model, mask)
+    else:
+        sure, right = (torch.from_numpy(part) for part in _at(pairs, model, int(place), mask))
+        weights = None
+    if len(sure) < 2:
+        empty = np.full(BINS, np.nan)
+        curve = np.full(CURVE_POINTS, np.nan)
+        return {
+            "count": len(sure),
+            "bins": np.zeros(BINS, np.int32),
+            "confidence": empty,
+            "accuracy": empty,
+            "curve_confidence": curve,
+            "curve_accuracy": curve,
+            "measures": [],
+        }
+    diagram = reliability(sure, right, bins=BINS, weights=weights)
+    curve = cumulative_curve(sure, right)
+    ends = np.searchsorted(curve.quantile.numpy(), np.linspace(0, 1, CURVE_POINTS), side="right")
+    return {
+        "count": len(sure),
+        "bins": diagram.count.numpy().astype(np.int32),
+        "confidence": diagram.confidence.numpy(),
+        "accuracy": diagram.accuracy.numpy(),
+        "curve_confidence": np.concatenate([[0.0], curve.confidence.numpy()])[ends],
+        "curve_accuracy": np.concatenate([[0.0], curve.accuracy.numpy()])[ends],
+        "measures": _measured(sure, right, weights, diagram, place == "orbit"),
+    }
+
+
+def _measured(
+    sure: Tensor, right: Tensor, weights: Tensor | None, diagram: Any, dependent: bool
+) -> list[dict[str, Any]]:
+    if dependent:
+        from ...calibration import error_of
+
+        value = float(error_of(diagram, "l1"))
+        return [{"name": "ece", "value": value, "low": None, "high": None, "expected": None}]
+    found = interval("ece", sure, right, resamples=RESAMPLES)
+    first = {
+        "name": "ece",
+        "value": float(found.value),
+        "low": float(found.low),
+        "high": float(found.high),
+        "expected": float(found.calibrated),
+    }
+    # Their intervals take too long for someone who drags along the orbit.
+    others = [
+        {"name": name, "value": float(value), "low": None, "high": None, "expected": None}
+        for name, value in (("ks", ks(sure, right)), ("esd", esd(sure, right)))
+    ]
+    return [first, *others]
+
+
+def _at(pairs: Columns, model: int, element: int, mask: Array | None) -> tuple[Array, Array]:
+    sure, right = pairs.pair(model, element)
+    kept = ~np.isnan(sure) if mask is None else mask & ~np.isnan(sure)
+    return sure[kept], right[kept]
+
+
+def _along(
+    opened: Opened, pairs: Columns, model: int, mask: Array | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Join the pairs of all elements, each with the weight of its element."""
+    size = len(opened.group)
+    count = opened.samples if mask is None else int(mask.sum())
+    stride = max(1, -(-count * size // MOST_PAIRS))
+    parts = [_at(pairs, model, element, mask) for element in range(size)]
+    sure = np.concatenate([sure[::stride] for sure, _ in parts])
+    right = np.concatenate([right[::stride] for _, right in parts])
+    weights = np.concatenate(
+        [
+            np.full(len(sure[::stride]), weight)
+            for (sure, _), weight in zip(parts, opened.group.weights, strict=True)
+        ]
+    )
+    return torch.from_numpy(sure), torch.from_numpy(right), torch.from_numpy(weights)

@@ -1,0 +1,89 @@
+"""All that does not change with the selection: what a page must know of a scan to draw it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import __version__
+from ...groups import Group
+from ..live import Locator
+from .colours import available_colours
+from .embedding import available_methods
+from .opened import Opened
+from .subsets import Answer
+
+PARTS = ("plane", "space", "time")
+
+
+def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
+    """Describe a scan: its task, models, group, metrics and what can be asked of it."""
+    header, group = opened.scan.header, opened.group
+    live = opened.live
+    about = {
+        "scans": titles,
+        "scan": opened.name,
+        "title": title_of(opened),
+        "task": {
+            "name": header["task"]["task"],
+            "score": header["score"]["meaning"],
+            "higher_is_better": header["score"]["higher_is_better"],
+            "labelled": opened.scan.labelled,
+            "truth_name": "label" if opened.label is not None else "target",
+        },
+        "views": header["views"],
+        "models": [
+            {"name": name, "live": live is not None and name in live.models}
+            for name in opened.models
+        ],
+        "classes": opened.classes,
+        "samples": opened.samples,
+        "group": group_json(group),
+        "metrics": [metric.to_json() for metric in opened.metrics.values()],
+        "methods": available_methods(),
+        "colours": available_colours(opened),
+        "live": live is not None and bool(live.models),
+        "inputs": live is not None and live.has_inputs,
+        "warnings": [] if live is None else [*live.warnings],
+        "stored": [
+            name
+            for name, dims in opened.reader.dims.items()
+            if dims[:3] == ("model", "sample", "element")
+        ],
+        "bounds": opened.orbits is not None or "orbit" in opened.scan.data,
+        "calibration": {"confidence", "correct"} <= opened.metrics.keys(),
+        "complete": opened.scan.complete,
+        "version": __version__,
+        "move": header["task"]["input"],
+    }
+    arrays: dict[str, Any] = {
+        "index": group.layout.index.astype(np.int32),
+        "weights": group.weights.astype(np.float32),
+    }
+    if opened.label is not None:
+        arrays["label"] = opened.label.astype(np.int32)
+    for name in PARTS:
+        if name in group.parts:
+            arrays[name] = np.asarray(group.parts[name], np.float32)
+    return about, arrays
+
+
+def group_json(group: Group) -> dict[str, Any]:
+    """Describe a group for drawing."""
+    return {
+        "spec": group.spec,
+        "kind": group.layout.kind,
+        "names": [group.name(place) for place in range(len(group))],
+        "identity": group.identity,
+        "axes": {name: np.asarray(values).tolist() for name, values in group.layout.axes.items()},
+        "coords": {name: np.asarray(values).tolist() for name, values in group.coords.items()},
+        "continuous": Locator(group).continuous,
+        "measure": group.measure,
+    }
+
+
+def title_of(opened: Opened) -> str:
+    """Give a line that names a scan."""
+    task = opened.scan.header["task"]["task"]
+    return f"{opened.name}: {task} along {opened.group.spec}"

@@ -1,0 +1,86 @@
+"""Which samples: those of some classes, those inside a lasso, and the best and worst of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ..selection import Selection
+from .embedding import embedding
+from .opened import Opened
+from .tallies import tally
+
+Array = np.ndarray
+
+MOST_LISTED = 200
+Answer = tuple[dict[str, Any], dict[str, Any]]
+
+
+def mask_of(opened: Opened, selection: Selection) -> Array | None:
+    """Give the mask `[N]` of the subset, None where it is everything."""
+    if not selection.labels and not selection.lasso:
+        return None
+    key = ("mask", selection.labels, selection.lasso)
+    if selection.lasso:
+        key += (selection.method, selection.of, opened.reference(selection))
+    return opened.memo.once(key, lambda: _mask(opened, selection))  # type: ignore[no-any-return]
+
+
+def _mask(opened: Opened, selection: Selection) -> Array:
+    mask = np.ones(opened.samples, bool)
+    if selection.labels:
+        if opened.label is None:
+            raise InputError("selection labels: given, but these samples have no classes")
+        mask &= np.isin(opened.label, selection.labels)
+    if selection.lasso:
+        mask &= inside(np.asarray(selection.lasso), embedding(opened, selection).xy)
+    return mask
+
+
+def inside(polygon: Array, xy: Array) -> Array:
+    """Say which points `[N, 2]` lie inside a polygon `[V, 2]`, by the even-odd rule.
+
+    >>> inside(np.array([[0, 0], [1, 0], [0, 1]]), np.array([[0.2, 0.2], [0.9, 0.9]])).tolist()
+    [True, False]
+    """
+    if len(polygon) < 3:
+        return np.zeros(len(xy), bool)
+    near = np.flatnonzero(((xy >= polygon.min(0)) & (xy <= polygon.max(0))).all(1))
+    x, y = xy[near, 0].astype(np.float64), xy[near, 1].astype(np.float64)
+    odd = np.zeros(len(near), bool)
+    for (x0, y0), (x1, y1) in zip(polygon, np.roll(polygon, -1, 0), strict=True):
+        if y0 == y1:
+            continue
+        odd ^= ((y0 > y) != (y1 > y)) & (x < (x1 - x0) * (y - y0) / (y1 - y0) + x0)
+    found = np.zeros(len(xy), bool)
+    found[near] = odd
+    return found
+
+
+def subset(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer which samples are in the subset."""
+    mask = mask_of(opened, selection)
+    mask = np.ones(opened.samples, bool) if mask is None else mask
+    return {"count": int(mask.sum())}, {"mask": mask.astype(np.uint8)}
+
+
+def listed(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the worst, best or most variable samples of the subset, with their values."""
+    metric = opened.metric(selection, per_sample=True)
+    sums = tally(opened, opened.variable(metric, opened.reference(selection)))
+    models = opened.of(selection)
+    variable = selection.order == "variable"
+    values = (sums.variance if variable else sums.mean)[models].mean(0)
+    upward = metric.higher_is_better is not False
+    falling = variable or (selection.order == "best") == upward
+    mask = mask_of(opened, selection)
+    among = np.flatnonzero(np.isfinite(values) if mask is None else mask & np.isfinite(values))
+    keys = -values[among] if falling else values[among]
+    if len(among) > MOST_LISTED:
+        among = among[np.argpartition(keys, MOST_LISTED - 1)[:MOST_LISTED]]
+        keys = -values[among] if falling else values[among]
+    order = among[np.lexsort((among, keys))]
+    about = {"order": selection.order, "metric": metric.name, "count": len(order)}
+    return about, {"samples": order.astype(np.int32), "values": values[order]}

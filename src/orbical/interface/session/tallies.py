@@ -1,0 +1,109 @@
+"""One pass over a variable: sums for each class and element, mean and variance of each sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .opened import Opened
+
+Array = np.ndarray
+
+MOST_CELLS = 1 << 22
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Sums over samples, and what each sample's orbit comes to.
+
+    Attributes:
+        count: `[M, C, K]`, finished samples of each class at each element; C is 1 without classes.
+        total: `[M, C, K]`, their sum.
+        squares: `[M, C, K]`, the sum of their squares.
+        mean: `[M, N]`, each sample's mean over its orbit, by the weights of the group.
+        variance: `[M, N]`, its variance there.
+        low: the smallest value.
+        high: the largest value.
+    """
+
+    count: Array
+    total: Array
+    squares: Array
+    mean: Array
+    variance: Array
+    low: float
+    high: float
+
+    @property
+    def by_class(self) -> bool:
+        """Whether the sums are apart for each class."""
+        return self.count.shape[1] > 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        arrays = (self.count, self.total, self.squares, self.mean, self.variance)
+        return sum(array.nbytes for array in arrays)
+
+
+def tally(opened: Opened, variable: str) -> Tally:
+    """Give the tally of a variable, made once."""
+    return opened.memo.once(("tally", variable), lambda: _make(opened, variable))  # type: ignore[no-any-return]
+
+
+def sums_over(opened: Opened, variable: str, rows: Array) -> tuple[Array, Array, Array]:
+    """Sum over chosen samples, `rows [N]` a mask: count, total and squares, `[M, K]` each."""
+    shape = (len(opened.models), len(opened.group))
+    count, total, squares = (np.zeros(shape) for _ in range(3))
+    for number, span in opened.blocks(variable):
+        mask = rows[span]
+        if not mask.any():
+            continue
+        for model in range(shape[0]):
+            values = opened.responses(variable, number, model)[mask].astype(np.float64)
+            seen = np.isfinite(values)
+            values = np.where(seen, values, 0.0)
+            count[model] += seen.sum(0)
+            total[model] += values.sum(0)
+            squares[model] += np.square(values).sum(0)
+    return count, total, squares
+
+
+def _make(opened: Opened, variable: str) -> Tally:
+    models, size = len(opened.models), len(opened.group)
+    classes = max(1, len(opened.classes))
+    if models * classes * size > MOST_CELLS:
+        classes = 1
+    label = opened.label if classes > 1 else None
+    weights = opened.group.weights.astype(np.float32)
+    count, total, squares = (np.zeros((models, classes, size)) for _ in range(3))
+    mean, variance = (np.full((models, opened.samples), np.nan, np.float32) for _ in range(2))
+    low, high = np.inf, -np.inf
+    for number, rows in opened.blocks(variable):
+        members = None if label is None else _members(label[rows], classes)
+        for model in range(models):
+            values = opened.responses(variable, number, model)
+            seen = np.isfinite(values)
+            whole = bool(seen.all())
+            filled = values if whole else np.where(seen, values, np.float32(0))
+            if members is None:
+                total[model, 0] += filled.sum(0, dtype=np.float64)
+                squares[model, 0] += np.square(filled).sum(0, dtype=np.float64)
+                count[model, 0] += seen.sum(0)
+            else:
+                total[model] += members @ filled
+                squares[model] += members @ np.square(filled)
+                count[model] += members.sum(1)[:, None] if whole else members @ seen.astype("f4")
+            mean[model, rows] = values @ weights
+            centred = values - mean[model, rows, None]
+            variance[model, rows] = np.square(centred) @ weights
+            if seen.any():
+                low = min(low, float(filled.min() if whole else values[seen].min()))
+                high = max(high, float(filled.max() if whole else values[seen].max()))
+    return Tally(count, total, squares, mean, variance, low, high)
+
+
+def _members(label: Array, classes: int) -> Array:
+    """Say which rows belong to which class, `[C, rows]`, ones and zeros."""
+    return (label[None] == np.arange(classes)[:, None]).astype(np.float32)
