@@ -212,7 +212,8 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         "sure": lambda x: (x.mean((1, 2, 3)), x.var((1, 2, 3)) + 1),
     }
     asked = {name: models[name] for name in order}
-    result = scan(asked, digits[0], task="regression", out=tmp_path / "two.zarr")
+    task = ob.tasks.Regression(uncertainty="variance")
+    result = scan(asked, digits[0], task=task, out=tmp_path / "two.zarr")
     variance = result.data["variance"]
     assert bool(variance.sel(model="plain").isnull().all())
     assert bool(variance.sel(model="sure").notnull().all())
@@ -234,7 +235,7 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         ),
         (
             dict(models=lambda x: (x.mean((1, 2, 3)), x.var((1, 2, 3)) + 1), keep="outputs")
-            | dict(task="regression"),
+            | dict(task=ob.tasks.Regression(uncertainty="variance")),
             ModelError,
             "keep='outputs' needs one tensor",
         ),

@@ -197,14 +197,6 @@ def test_answers_of_each_point_follow_the_order_of_the_points():
         assert float(ob.nero.invariance_gap(scan)["total"].max()) < 1e-5
 
 
-def test_regression_reads_mean_and_variance():
-    task = tasks.Regression()
-    mean, variance = torch.zeros(3), torch.ones(3)
-    assert task.read(mean)["mean"].shape == (3, 1)
-    for raw in ((mean, variance), {"mean": mean, "variance": variance}):
-        assert task.read(raw)["variance"].shape == (3, 1)
-
-
 @pytest.mark.parametrize(
     ("read", "words"),
     [
@@ -219,10 +211,6 @@ def test_regression_reads_mean_and_variance():
         (lambda: tasks.Regression().read({"value": 1}), "(mean, variance)"),
         (lambda: tasks.Regression().read(torch.zeros(2, 3, 4)), "[sample, component]"),
         (lambda: tasks.Regression(None, "vector").read(torch.zeros(2, 4)), "2 or 3 expected"),
-        (
-            lambda: tasks.Regression().read((torch.zeros(2), torch.zeros(2))),
-            "variance that is not positive",
-        ),
     ],
 )
 def test_answers_that_cannot_be_read_are_explained(read, words):

@@ -31,9 +31,9 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     raw = sweep.answer(name, inputs)
     outputs = sweep.read(name, raw, (len(elements), count))
     again = sweep.read(name, sweep.answer(name, inputs), (len(elements), count))
-    for leaf in leaves(outputs):
-        if not bool(torch.isfinite(leaf).all()):
-            raise ModelError(f"model {name!r}: NaN or infinite output for the first samples")
+    for fault, marks in sweep.task.faults(tree_map(lambda leaf: leaf[None], outputs)).items():
+        if bool(marks.any()):
+            raise ModelError(f"model {name!r}: {fault} for the first samples")
     try:
         sweep.task.output.check(sweep.group, sweep.task.primary(outputs))
     except InputError as error:

@@ -49,7 +49,7 @@ class Sweep:
         while True:
             try:
                 outputs, raw, defect = self._outputs(batch, names, advance)
-                broken = {name: _broken(outputs[name]) for name in names}
+                broken = {name: self.task.faults(outputs[name]) for name in names}
                 summaries = {
                     name: self._summary(outputs.pop(name), raw[name], target) for name in names
                 }
@@ -177,12 +177,15 @@ class Unit:
 
     summaries: dict[str, dict[str, Tensor]]
     defect: Tensor
-    broken: dict[str, Tensor]
+    broken: dict[str, dict[str, Tensor]]
     landed: Any = None
 
     @classmethod
     def on_its_way(
-        cls, summaries: dict[str, dict[str, Tensor]], defect: Tensor, broken: dict[str, Tensor]
+        cls,
+        summaries: dict[str, dict[str, Tensor]],
+        defect: Tensor,
+        broken: dict[str, dict[str, Tensor]],
     ) -> Unit:
         """Start the journey of all arrays to the processor's memory."""
         there = tree_map(
@@ -195,22 +198,17 @@ class Unit:
         return cls(there[0], there[1], there[2], landed)
 
     def wait(self, group: Group, first_sample: int) -> None:
-        """Wait for the arrays, and refuse answers that are not numbers."""
+        """Wait for the arrays, and refuse answers that cannot be used."""
         if self.landed is not None:
             self.landed.synchronize()
-        for name, broken in self.broken.items():
-            if bool(broken.any()):
-                element, sample = (int(place) for place in broken.nonzero()[0])
-                raise ModelError(
-                    f"model {name!r}: NaN or infinite output for sample {first_sample + sample} "
-                    f"at {group.name(element)}"
-                )
-
-
-def _broken(outputs: Tree) -> Tensor:
-    """Mark the answers `[K, B]` that hold NaN or infinity."""
-    marks = [~torch.isfinite(leaf).flatten(2).all(-1) for leaf in leaves(outputs)]
-    return torch.stack(marks).any(0)
+        for name, faults in self.broken.items():
+            for fault, marks in faults.items():
+                if bool(marks.any()):
+                    element, sample = (int(place) for place in marks.nonzero()[0])
+                    raise ModelError(
+                        f"model {name!r}: {fault} for sample {first_sample + sample} "
+                        f"at {group.name(element)}"
+                    )
 
 
 def _slices(count: int, size: int) -> Iterator[slice]:

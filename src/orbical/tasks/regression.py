@@ -32,11 +32,12 @@ class Regression(Task):
     The score is the Euclidean error, root mean square over points, and lower is better.
 
     `uncertainty` says what a model answers beside its mean, as a tuple or by name in a dictionary;
-    it is never guessed, and a bare tensor is always a mean alone. `"variance"`: (mean, variance). `"covariance"`: (mean,
-    covariance `[N, d, d]`). `"parts"`: (mean, aleatoric, epistemic). `"evidential"`: (gamma, nu,
-    alpha, beta). Variances are one number, or where nothing turns one for each component. Then
-    `variance` is stored, its parts where they are told apart, the `covariance`, and `error`, the
-    truth moved along less the mean, from which `orbical.calibration.along_orbit` works.
+    it is never guessed, and a bare tensor is always a mean alone. `"variance"`: (mean, variance).
+    `"covariance"`: (mean, covariance `[N, d, d]`). `"parts"`: (mean, aleatoric, epistemic).
+    `"evidential"`: (gamma, nu, alpha, beta). Variances are one number, or where nothing turns one
+    for each component. Then `variance` is stored, its parts where they are told apart, the
+    `covariance`, and `error`, the truth moved along less the mean, from which
+    `orbical.calibration.along_orbit` works.
 
     >>> import orbical as ob
     >>> ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="evidential")
