@@ -18,7 +18,8 @@ from timing import Row, at_least, installed, run, seconds
 from torch import Tensor
 
 from orbical import calibration
-from orbical.calibration.intervals import compare, interval
+from orbical.calibration.comparisons import compare
+from orbical.calibration.intervals import interval
 
 RESAMPLES = 1000
 TIMED = 100

@@ -11,12 +11,8 @@ import torch
 from scipy.stats import binomtest, ttest_rel
 
 from orbical.calibration import cells, ece, esd, ks, mmce, skce, smooth_ece
-from orbical.calibration.intervals import (
-    compare,
-    interval,
-    oracle_bound,
-    regression_interval,
-)
+from orbical.calibration.comparisons import compare
+from orbical.calibration.intervals import interval, oracle_bound, regression_interval
 from orbical.calibration.means import compare_means, mean_interval, share_interval
 from orbical.calibration.measures import CLASSIFICATION, REGRESSION
 from orbical.errors import InputError

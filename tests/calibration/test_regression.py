@@ -490,7 +490,7 @@ def test_bleed_refuses_what_is_no_variance() -> None:
         bleed.aleatoric_bleed([[1.0, -1.0]])
     with pytest.raises(InputError, match="aleatoric: contains NaN"):
         bleed.aleatoric_bleed([1.0, math.nan])
-    with pytest.raises(InputError, match="truth: expected the shape"):
+    with pytest.raises(InputError, match="truth: expected a number or the shape"):
         bleed.aleatoric_bleed([[1.0, 1.0]], [[1.0, 1.0, 1.0]])
     with pytest.raises(InputError, match="orbit: expected 2 integers"):
         bleed.nll_optimal_bleed([1.0, 2.0], [0.0, 1.0])

@@ -27,6 +27,7 @@ from .by_class import (
     classwise_smooth_ece,
     per_class,
 )
+from .comparisons import Comparison, compare, regression_compare
 from .cumulative import (
     CumulativeCurve,
     cumulative_curve,
@@ -36,6 +37,7 @@ from .cumulative import (
     ordered_esd,
 )
 from .curves import ReliabilityCurve, reliability_curve
+from .ends import Interval
 from .gaussian import gaussian_crps, gaussian_nll
 from .generalised import (
     gence,
@@ -46,14 +48,7 @@ from .generalised import (
     gence_sq_floor,
 )
 from .inputs import classwise, normalised_entropy, probabilities, top_label
-from .intervals import (
-    Comparison,
-    Interval,
-    compare,
-    interval,
-    oracle_bound,
-    regression_interval,
-)
+from .intervals import interval, oracle_bound, regression_interval
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
 from .means import compare_means, mean_interval, share_interval
 from .measures import Measure, measure_of
@@ -70,7 +65,7 @@ from .regression import (
 from .scores import BrierParts, accuracy, brier, brier_parts, nll
 from .smooth import smooth_ece
 from .soft import ece_loss, s_avuc, sb_ece
-from .table import classification_table, pair_table, regression_table
+from .table import classification_table, pair_table, regression_score_terms, regression_table
 
 __all__ = [
     "Bleed",
@@ -131,9 +126,11 @@ __all__ = [
     "per_class",
     "probabilities",
     "quantile_calibration",
+    "regression_compare",
     "regression_esd",
     "regression_esd_normalised",
     "regression_interval",
+    "regression_score_terms",
     "regression_table",
     "reliability",
     "reliability_at",

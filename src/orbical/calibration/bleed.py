@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -48,23 +49,34 @@ def aleatoric_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Ble
 
     Args:
         aleatoric: `[N]` or `[..., N, d]`, predicted aleatoric variance.
-        truth: the same shape; None where the data are free of noise.
+        truth: the same shape, or one number; None where the data are free of noise.
 
     >>> aleatoric_bleed([[1.0, 0.0], [3.0, 2.0]])
     Bleed(total=tensor(7., dtype=torch.float64),
           per_coordinate=tensor([5., 2.], dtype=torch.float64))
     """
+    per_coordinate = aleatoric_terms(aleatoric, truth).mean(-2)
+    return Bleed(per_coordinate.sum(-1), per_coordinate)
+
+
+def aleatoric_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
+    """Return what each sample and coordinate adds to the bleed, `[..., N, d]`.
+
+    >>> aleatoric_terms([1.0, 3.0], 1.0)
+    tensor([[0.],
+            [4.]], dtype=torch.float64)
+    """
     excess = _variances("aleatoric", aleatoric)
     if truth is not None:
-        true = _variances("truth", truth)
-        if true.shape[-2:] != excess.shape[-2:]:
+        single = not isinstance(truth, Tensor) and np.ndim(truth) == 0
+        true = _variances("truth", [float(truth)] if single else truth)
+        if not single and true.shape[-2:] != excess.shape[-2:]:
             raise InputError(
-                f"truth: expected the shape of aleatoric {tuple(excess.shape)},"
+                f"truth: expected a number or the shape of aleatoric {tuple(excess.shape)},"
                 f" got {tuple(true.shape)}"
             )
         excess = excess - true
-    per_coordinate = excess.square().mean(-2)
-    return Bleed(per_coordinate.sum(-1), per_coordinate)
+    return excess.square()
 
 
 def nll_optimal_bleed(

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError
 from .cells import Cells, Tally, tally
 from .measures import Measure
 
@@ -36,7 +35,12 @@ class PairedWorlds:
     calibrated: Tensor
 
 
-def _blocks(resamples: int, numbers: int) -> list[int]:
+def blocks_of(resamples: int, numbers: int) -> list[int]:
+    """Cut resamples of so many numbers each into blocks that are held at once.
+
+    >>> blocks_of(5, BLOCK // 2)
+    [2, 2, 1]
+    """
     size = max(1, min(resamples, BLOCK // max(numbers, 1)))
     return [min(size, resamples - start) for start in range(0, resamples, size)]
 
@@ -45,7 +49,8 @@ def _uniform(shape: tuple[int, ...], generator: np.random.Generator, like: Tenso
     return torch.from_numpy(generator.random(shape)).to(like.device)
 
 
-def _distance(measure: Measure) -> Callable[..., Tensor]:
+def distance_of(measure: Measure) -> Callable[..., Tensor]:
+    """Give the function whose draws make an interval, its values in float64 on the processor."""
     function = measure.value if measure.distance is None else measure.distance
 
     def of_samples(*given: Tensor) -> Tensor:
@@ -62,9 +67,9 @@ def drawn_pairs(
     generator: np.random.Generator,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Evaluate a function on samples drawn again, and on labels drawn from the confidences."""
-    distance, size = _distance(measure), confidence.shape[-1]
+    distance, size = distance_of(measure), confidence.shape[-1]
     again, chance, estimates = [], [], []
-    for block in _blocks(resamples, confidence.numel()):
+    for block in blocks_of(resamples, confidence.numel()):
         index = torch.from_numpy(generator.integers(0, size, (block, size))).to(confidence.device)
         again.append(distance(confidence[..., index], correct[..., index]))
         labels = _uniform((block, *confidence.shape), generator, confidence) < confidence
@@ -74,45 +79,6 @@ def drawn_pairs(
     observed, calibrated = distance(confidence, correct), torch.cat(chance)
     values = torch.cat(estimates) if estimates else calibrated
     return observed, torch.cat(again, -1).movedim(-1, 0), calibrated, values
-
-
-def drawn_targets(
-    measure: Measure,
-    mean: Tensor,
-    variance: Tensor,
-    target: Tensor,
-    resamples: int,
-    generator: np.random.Generator,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Evaluate a regression measure on samples drawn again, and on targets drawn as predicted."""
-    distance, size = _distance(measure), mean.shape[0]
-    again, chance, estimates = [], [], []
-    full = variance.ndim > mean.ndim
-    root = torch.linalg.cholesky(variance) if full else variance.sqrt()
-    for block in _blocks(resamples, variance.numel()):
-        index = torch.from_numpy(generator.integers(0, size, (block, size))).to(mean.device)
-        again.append(_each(distance, mean[index], variance[index], target[index]))
-        noise = torch.from_numpy(generator.standard_normal((block, *mean.shape))).to(mean.device)
-        error = (root @ noise[..., None])[..., 0] if full else root * noise
-        wide = (mean.expand_as(error), variance.expand(block, *variance.shape), mean + error)
-        chance.append(_each(distance, *wide))
-        estimates.append(_each(lambda *given: measure.value(*given).cpu(), *wide))
-    observed = distance(mean, variance, target)
-    return observed, torch.cat(again), torch.cat(chance), torch.cat(estimates)
-
-
-def _each(function: Callable[..., Tensor], *given: Tensor) -> Tensor:
-    """Apply a function to each resample: at once where it takes leading axes."""
-    mean = given[0]
-    if mean.ndim == 2:  # one target: [resample, N] is not [N, d] to a measure of vectors
-        try:
-            values = function(*given)
-        except InputError:
-            values = None
-        if values is not None and values.shape == mean.shape[:1]:
-            return values
-        given = tuple(part[..., None] for part in given)
-    return function(*given)
 
 
 def paired_worlds(
@@ -161,7 +127,7 @@ def _paired_cells(
     joint, number = torch.unique(codes[0] * width + codes[1], return_counts=True)
     kinds = torch.stack([joint // width, joint % width])
     again = []
-    for block in _blocks(resamples, kinds.shape[1]):
+    for block in blocks_of(resamples, kinds.shape[1]):
         drawn = generator.poisson(number.numpy(), (block, len(number)))
         counts = torch.from_numpy(drawn).double()
         both = [

@@ -174,10 +174,19 @@ def gaussian_nll(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Ten
     >>> gaussian_nll([0.0, 0.0], [1.0, 1.0], [1.0, -1.0])
     tensor(1.4189, dtype=torch.float64)
     """
+    return nll_terms(mean, variance, target).mean(-1)
+
+
+def nll_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return the negative log-likelihood of each sample, `[..., N]`; see `gaussian_nll`.
+
+    >>> nll_terms([0.0, 0.0], [1.0, 1.0], [1.0, 0.0])
+    tensor([1.4189, 0.9189], dtype=torch.float64)
+    """
     error, variance, full = vector_target(mean, variance, target)
     distance, log_determinant = whitened(error, variance, full)
     constant = error.shape[-1] * math.log(2 * math.pi)
-    return 0.5 * (distance + log_determinant + constant).mean(-1)
+    return 0.5 * (distance + log_determinant + constant)
 
 
 def gaussian_crps(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
@@ -195,9 +204,18 @@ def gaussian_crps(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Te
     >>> gaussian_crps([0.0], [1.0], [0.0])
     tensor(0.2337, dtype=torch.float64)
     """
+    return crps_terms(mean, variance, target).mean(-1)
+
+
+def crps_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return the continuous ranked probability score of each sample; see `gaussian_crps`.
+
+    >>> crps_terms([0.0], [1.0], [0.0])
+    tensor([0.2337], dtype=torch.float64)
+    """
     error, variance = one_target(mean, variance, target)
     deviation = variance.sqrt()
     z = error / deviation
     density = torch.exp(-0.5 * z.square()) / math.sqrt(2 * math.pi)
     centred = 2 * torch.special.ndtr(z) - 1
-    return (deviation * (z * centred + 2 * density - 1 / math.sqrt(math.pi))).mean(-1)
+    return deviation * (z * centred + 2 * density - 1 / math.sqrt(math.pi))

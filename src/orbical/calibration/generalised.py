@@ -72,8 +72,17 @@ def gence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
     >>> gence([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0])
     tensor(0.5000, dtype=torch.float64)
     """
+    return gence_terms(mean, variance, target).mean(-1)
+
+
+def gence_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return what each sample adds to GENCE, `[..., N]`; see `gence`.
+
+    >>> gence_terms([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0]).round(decimals=6)
+    tensor([0., 1.], dtype=torch.float64)
+    """
     gap, _ = _absolute(mean, variance, target)
-    return gap.square().sum(-1).mean(-1)
+    return gap.square().sum(-1)
 
 
 def gence_sq(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
@@ -93,8 +102,17 @@ def gence_sq(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
     >>> gence_sq([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
     tensor(4.5000, dtype=torch.float64)
     """
+    return gence_sq_terms(mean, variance, target).mean(-1)
+
+
+def gence_sq_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return what each sample adds to GENCE_sq, `[..., N]`; see `gence_sq`.
+
+    >>> gence_sq_terms([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
+    tensor([0., 9.], dtype=torch.float64)
+    """
     gap, _ = _squared(mean, variance, target)
-    return gap.square().sum(-1).mean(-1)
+    return gap.square().sum(-1)
 
 
 def gence_fibre(

@@ -1,4 +1,4 @@
-"""How far a measure can be trusted: intervals, the value of a calibrated model, comparisons.
+"""How far a measure can be trusted: intervals, and the value of a calibrated model.
 
 A calibration error is a distance, `theta = ||nu||` with nu the signed residual; its estimate
 `||nu + noise||` is biased upwards and never 0, so the percentile bootstrap misses a calibrated
@@ -23,19 +23,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from ..errors import InputError
-from . import gaussian
 from .cells import Tally, tally
-from .drawing import BLOCK, drawn_pairs, drawn_targets, paired_worlds
-from .ends import Interval, assemble, binary_pair, ends, joined, unbiased
-from .inputs import ArrayLike, as_floating
+from .drawing import BLOCK, drawn_pairs
+from .ends import Interval, assemble, binary_pair, joined
+from .inputs import ArrayLike
 from .measures import (
     CLASSIFICATION,
     REGRESSION,
@@ -43,28 +41,8 @@ from .measures import (
     checked_level,
     checked_resamples,
     measure_of,
-    normal_quantile,
-    tail_quantiles,
 )
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The difference of a measure between two models on the same samples, `a - b`.
-
-    Attributes:
-        difference: of the measured values.
-        low: lower end of the interval for the population's difference.
-        high: upper end.
-        p_value: 1 less the level at which the interval no longer holds 0.
-        level: nominal coverage.
-    """
-
-    difference: Tensor
-    low: Tensor
-    high: Tensor
-    p_value: Tensor
-    level: float
+from .targets import as_vectors, drawn_targets, on_vectors
 
 
 def interval(
@@ -144,13 +122,13 @@ def regression_interval(
         measure: "ence", "uce", "regression_esd", "regression_esd_normalised",
             "quantile_calibration", "mahalanobis_calibration", "gence", "gence_sq", "gence_fibre",
             "gence_sq_fibre", "gaussian_nll", "gaussian_crps"; or a function.
-        mean: `[N]` or `[N, d]`.
-        variance: as the mean, `[N, 1]`, or a full covariance `[N, d, d]`.
+        mean: `[N]` or `[..., N, d]`; leading axes are drawn again together and answered each.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
         target: as the mean.
         level: nominal coverage.
         resamples: number of draws from each of the two worlds.
         seed: of the draws.
-        options: of the measure, such as `bins`.
+        options: of the measure, such as `bins`, or `levels` of the two that count coverage.
 
     >>> rng = np.random.default_rng(0)
     >>> variance = rng.uniform(0.5, 2, 400)
@@ -162,95 +140,10 @@ def regression_interval(
     chosen = measure_of(measure, REGRESSION, options)
     checked_level(level)
     checked_resamples(resamples)
-    mean, variance, target = (
-        as_floating(name, values).detach().double()
-        for name, values in (("mean", mean), ("variance", variance), ("target", target))
-    )
-    gaussian.vector_target(mean, variance, target)
-    value = chosen.value(mean, variance, target).detach().double().cpu()
-    draws = drawn_targets(chosen, mean, variance, target, resamples, np.random.default_rng(seed))
+    given = as_vectors(mean, variance, target)
+    value = on_vectors(chosen, chosen.value)(*given).detach().double().cpu()
+    draws = drawn_targets(chosen, *given, resamples, np.random.default_rng(seed))
     return assemble(chosen, value, *draws, level)
-
-
-def compare(
-    measure: str | Measure | Callable[..., Tensor],
-    a: tuple[ArrayLike, ArrayLike],
-    b: tuple[ArrayLike, ArrayLike],
-    *,
-    level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
-    **options: Any,
-) -> Comparison:
-    """Compare a calibration measure of two models, or two methods, on the same samples.
-
-    Both are resampled together, so that what the models share cancels; their biases do not, since
-    a calibrated model is biased more than one that is not. Each end lies as far from `a - b` as
-    the larger of two reaches, here for the upper end:
-
-        bias_b + (median - q_lower) of the resampled difference
-        sqrt((u_a - a)^2 + (b - l_b)^2 - 2 r (u_a - a) (b - l_b))
-
-    The first guards against unequal biases (bias_b is the value less the point where the median,
-    linear between the calibrated and the observed world, reaches it; bias_a may be 0). The second
-    joins the intervals `[l, u]` of both by the correlation r of their resamples (Zou and Donner
-    2008). The p-value is below `1 - level` exactly if 0 lies outside.
-
-    Args:
-        measure: as for `interval`.
-        a: `(confidence [N], correct [N])` of one model.
-        b: the same of the other, sample by sample.
-        level: nominal coverage.
-        resamples: number of draws from each world.
-        seed: of the draws.
-        options: of the measure.
-
-    >>> confidence = np.linspace(0.5, 1.0, 1000)
-    >>> correct = np.random.default_rng(0).random(1000) < confidence
-    >>> found = compare("ece", (confidence, correct), (confidence ** 2, correct))
-    >>> bool(found.high < 0), bool(found.p_value < 0.01)
-    (True, True)
-    """
-    chosen = measure_of(measure, CLASSIFICATION, options)
-    checked_level(level)
-    checked_resamples(resamples)
-    if chosen.distance is None:
-        raise InputError(f"measure: {chosen.name} is a mean; compare the terms of its samples")
-    pairs = [binary_pair(*_one_pair(name, given)) for name, given in (("a", a), ("b", b))]
-    sizes = [len(confidence) for confidence, _ in pairs]
-    if sizes[0] != sizes[1]:
-        raise InputError(f"b: {sizes[1]} samples given, a has {sizes[0]}; expected the same ones")
-    values = [chosen.value(*given).detach().double().cpu() for given in pairs]
-    worlds = paired_worlds(chosen, pairs, resamples, np.random.default_rng(seed))
-    drawn = worlds.resampled**chosen.power
-    low, middle, high = tail_quantiles(drawn[0] - drawn[1], level)
-    joint = torch.corrcoef(worlds.resampled)[0, 1].nan_to_num(0.0)
-    biases, below, above = [], [], []
-    for value, seen, again, chance in zip(
-        values, worlds.observed, worlds.resampled, worlds.calibrated, strict=True
-    ):
-        corrected = unbiased(seen, again.median(), chance.median())
-        biases.append(seen**chosen.power - corrected**chosen.power)
-        reach = ends(seen, again[:, None], chance[:, None], level)
-        below.append((value - reach[0][0] ** chosen.power).clamp(min=0))
-        above.append((reach[1][0] ** chosen.power - value).clamp(min=0))
-    down = torch.maximum(biases[0] + high - middle, _joined_reach(below[0], above[1], joint))
-    up = torch.maximum(biases[1] + middle - low, _joined_reach(above[0], below[1], joint))
-    difference = values[0] - values[1]
-    towards = torch.where(difference > 0, down, up).clamp(min=1e-300)
-    distance = normal_quantile(level) * difference.abs() / towards
-    return Comparison(
-        difference=difference,
-        low=difference - down,
-        high=difference + up,
-        p_value=2 * torch.special.ndtr(-distance),
-        level=level,
-    )
-
-
-def _joined_reach(one: Tensor, other: Tensor, correlation: Tensor) -> Tensor:
-    squared = one.square() + other.square() - 2 * correlation * one * other
-    return squared.clamp(min=0).sqrt()
 
 
 def oracle_bound(samples: int, level: float = 0.95) -> float:
@@ -273,14 +166,6 @@ def oracle_bound(samples: int, level: float = 0.95) -> float:
     if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
         raise InputError(f"samples: expected a whole number >= 1, got {samples!r}")
     return math.sqrt(math.log(2 / (1 - checked_level(level))) / (2 * samples))
-
-
-def _one_pair(name: str, given: Any) -> tuple[ArrayLike, ArrayLike]:
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InputError(f"{name}: expected (confidence, correct), got {type(given).__name__}")
-    if torch.as_tensor(given[0]).ndim != 1:
-        raise InputError(f"{name}: expected confidence of shape [N]")
-    return given[0], given[1]
 
 
 def _cell_interval(

@@ -42,6 +42,8 @@ class Measure:
         index: the cells that samples are gathered in, where the measure is known on cells.
         cell_value: the value, of cells.
         cell_distance: the distance, of cells.
+        one_target: whether a regression measure takes one target, `[..., N]`, or vectors,
+            `[..., N, d]`; None where a user's function does not say.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Measure:
     index: Index | None = None
     cell_value: OfCells | None = None
     cell_distance: OfCells | None = None
+    one_target: bool | None = None
 
 
 def _fine(
@@ -143,17 +146,21 @@ def _normalised_esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> 
     return _cumulative_distance(distance / error.shape[-1] - 1, log_determinant)
 
 
-def _coverage_error(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    def error(mean: Tensor, variance: Tensor, target: Tensor, **options: Any) -> Tensor:
-        return function(mean, variance, target, **options).error
+def _covered(name: str, function: Callable[..., Any], one_target: bool) -> Callable[..., Measure]:
+    def make(levels: int = 99) -> Measure:
+        def error(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
+            return function(mean, variance, target, levels=levels).error
 
-    return error
+        regression.checked_levels(levels)
+        return Measure(name, error, error, one_target=one_target)
+
+    return make
 
 
 def _binned(name: str, function: Callable[..., Tensor]) -> Callable[..., Measure]:
     def make(bins: int = 15) -> Measure:
         value = partial(function, bins=checked_bins(bins))
-        return Measure(name, value, value)
+        return Measure(name, value, value, one_target=True)
 
     return make
 
@@ -161,39 +168,42 @@ def _binned(name: str, function: Callable[..., Tensor]) -> Callable[..., Measure
 def _binned_square(name: str, function: Callable[..., Tensor]) -> Callable[..., Measure]:
     def make(bins: int = 15) -> Measure:
         value = partial(function, bins=checked_bins(bins))
-        return Measure(name, value, lambda *given: value(*given).sqrt(), 2)
+        return Measure(name, value, lambda *given: value(*given).sqrt(), 2, one_target=False)
 
     return make
+
+
+def _unbinned(
+    name: str,
+    value: Callable[..., Tensor],
+    one_target: bool,
+    distance: Callable[..., Tensor] | None = None,
+) -> Callable[..., Measure]:
+    """Make a mean, or with a distance the estimate of its square."""
+    power = 1 if distance is None else 2
+    return lambda: Measure(name, value, distance, power, one_target=one_target)
 
 
 REGRESSION: dict[str, Callable[..., Measure]] = {
     "ence": _binned("ence", regression.ence),
     "uce": _binned("uce", regression.uce),
-    "regression_esd": lambda: Measure(
-        "regression_esd", regression.regression_esd, _esd_distance, 2
-    ),
-    "regression_esd_normalised": lambda: Measure(
+    "regression_esd": _unbinned("regression_esd", regression.regression_esd, True, _esd_distance),
+    "regression_esd_normalised": _unbinned(
         "regression_esd_normalised",
         regression.regression_esd_normalised,
+        False,
         _normalised_esd_distance,
-        2,
     ),
-    "quantile_calibration": lambda: Measure(
-        "quantile_calibration",
-        _coverage_error(regression.quantile_calibration),
-        _coverage_error(regression.quantile_calibration),
+    "quantile_calibration": _covered("quantile_calibration", regression.quantile_calibration, True),
+    "mahalanobis_calibration": _covered(
+        "mahalanobis_calibration", regression.mahalanobis_calibration, False
     ),
-    "mahalanobis_calibration": lambda: Measure(
-        "mahalanobis_calibration",
-        _coverage_error(regression.mahalanobis_calibration),
-        _coverage_error(regression.mahalanobis_calibration),
-    ),
-    "gence": lambda: Measure("gence", generalised.gence, None),
-    "gence_sq": lambda: Measure("gence_sq", generalised.gence_sq, None),
+    "gence": _unbinned("gence", generalised.gence, False),
+    "gence_sq": _unbinned("gence_sq", generalised.gence_sq, False),
     "gence_fibre": _binned_square("gence_fibre", generalised.gence_fibre),
     "gence_sq_fibre": _binned_square("gence_sq_fibre", generalised.gence_sq_fibre),
-    "gaussian_nll": lambda: Measure("gaussian_nll", gaussian.gaussian_nll, None),
-    "gaussian_crps": lambda: Measure("gaussian_crps", gaussian.gaussian_crps, None),
+    "gaussian_nll": _unbinned("gaussian_nll", gaussian.gaussian_nll, False),
+    "gaussian_crps": _unbinned("gaussian_crps", gaussian.gaussian_crps, True),
 }
 
 

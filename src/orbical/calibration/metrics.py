@@ -20,7 +20,7 @@ from .binned import Reliability, bin_sums, checked_bins, diagram_of, ece, error_
 from .cumulative import esd, ks
 from .inputs import ArrayLike, log_probabilities, positive, probabilities, top_label, true_labels
 from .kernel import mmce, skce
-from .scores import brier_terms
+from .scores import brier_terms, nll_terms
 
 
 class _Summed(Metric):
@@ -182,7 +182,7 @@ class NLL(_Mean):
 
     def _terms(self, outputs: dict[str, ArrayLike | None], labels: ArrayLike) -> Tensor:
         log_p = log_probabilities(**outputs)
-        return -log_p.gather(-1, true_labels(labels, log_p)[..., None])
+        return nll_terms(log_p, true_labels(labels, log_p))
 
 
 class Brier(_Mean):

@@ -20,23 +20,14 @@ from .binned import Reliability, bin_index, checked_bins, diagram_of, error_of, 
 from .binned import reliability as reliability_of
 from .intervals import interval as interval_of
 from .measures import CLASSIFICATION, Measure, measure_of
+from .orbit_arrays import ENDS, groups_of, labelled, read_together
+from .regression_orbit import holds_regression, regression_along
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from ..store import Scan
 
-_MEANINGS = {
-    "ece": "expected calibration error",
-    "ks": "Kolmogorov-Smirnov calibration error",
-    "esd": "expected squared difference",
-    "smooth_ece": "smooth calibration error",
-    "mmce": "maximum mean calibration error",
-    "mmce_squared": "squared maximum mean calibration error",
-    "skce": "squared kernel calibration error",
-    "sb_ece": "soft-binned calibration error",
-}
-_ENDS = ("low", "high", "calibrated")
 _BLOCK = 1 << 23
 """Numbers of one array that are read at once."""
 
@@ -57,13 +48,18 @@ def along_orbit(
         value[model, element] = measure over samples of (confidence, correct) at that element
 
     A model can be calibrated on upright inputs and over-confident on turned ones; one number over
-    all of them hides it. Samples whose scan is unfinished are left out.
+    all of them hides it. Samples whose scan is unfinished are left out. A regression scan with
+    uncertainty has the measures of regression, of `(mean, variance, truth)` in the frame of each
+    element, and "aleatoric_bleed", whose option `truth` is the true variance (0 by default); those
+    that a calibrated model does not bring to 0 carry its value as the attribute `floor`.
 
     Args:
-        scan: a labelled classification scan, or its `data`.
-        measure: the name of a measure (see `interval`), or a function of `(confidence, correct)`
-            that reduces over the last axis.
-        by: a coordinate on `sample`, such as "label": its values become a dimension.
+        scan: a labelled scan of classification, or of regression with uncertainty; or its `data`.
+        measure: the name of a measure (see `interval` and `regression_interval`), or a function of
+            `(confidence, correct)` that reduces over the last axis; for regression of
+            `(mean, variance, target)`.
+        by: a coordinate on `sample`, such as "label": its values become a dimension. For
+            regression also "component": each coordinate of the target apart.
         interval: whether to attach the coordinates `low`, `high` and `calibrated`, of the array's
             shape; see `interval`.
         level: nominal coverage of the interval.
@@ -83,17 +79,19 @@ def along_orbit(
     >>> dict(found.sizes), found.attrs["metric"]
     ({'model': 1, 'element': 8}, 'ece')
     """
-    chosen = measure_of(measure, CLASSIFICATION, options)
+    draws = {"level": level, "resamples": resamples, "seed": seed}
+    if holds_regression(scan):
+        return regression_along(scan, measure, by, draws if interval else None, options)
     confidence, correct = _responses(scan)
-    groups, members = _groups(confidence, by)
+    chosen = measure_of(measure, CLASSIFICATION, options)
+    groups, members = groups_of(confidence, by)
     # A finished measure keeps its bins and norm to itself; only a name has them in the options.
     if measure == "ece" and not interval and _by_width(options):
         shape = (checked_bins(options.get("bins", 15)), len(groups))
         values = {"value": _binned_along(confidence, correct, members, *shape, options)}
     else:
-        draws = {"level": level, "resamples": resamples, "seed": seed}
         values = _along(chosen, confidence, correct, members, len(groups), interval, draws)
-    return _labelled(chosen, confidence, groups, by, values)
+    return labelled(chosen.name, confidence, groups, by, values)
 
 
 def reliability_at(
@@ -164,7 +162,7 @@ def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]
     """
     confidence, correct = _responses(scan)
     for place, name in enumerate(confidence["model"].values):
-        z, y = _read(*(part.isel(model=place) for part in (confidence, correct)))
+        z, y = read_together(*(part.isel(model=place) for part in (confidence, correct)))
         finished = ~np.isnan(z).any(1)
         kept = (np.ascontiguousarray(part[finished].T) for part in (z, y > 0))
         z_, y_ = (torch.from_numpy(part) for part in kept)
@@ -178,20 +176,10 @@ def _responses(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
             raise InputError(
-                f"scan: it holds no {name!r}; expected a labelled scan of a classification task"
+                f"scan: it holds no {name!r}; expected a labelled scan of classification, or of "
+                "regression with uncertainty="
             )
     return responses(scan, "confidence"), responses(scan, "correct")
-
-
-def _groups(confidence: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of a coordinate on samples, and the place of each sample among them."""
-    size = confidence.sizes["sample"]
-    if by is None:
-        return np.zeros(1), np.zeros(size, dtype=np.int64)
-    known = [str(name) for name, part in confidence.coords.items() if part.dims == ("sample",)]
-    if by not in known:
-        raise unknown_name("by", by, known)
-    return np.unique(confidence[by].values, return_inverse=True)
 
 
 def _by_width(options: dict[str, Any]) -> bool:
@@ -215,7 +203,7 @@ def _binned_along(
     column = torch.arange(elements)
     for rows in _sample_chunks(confidence):
         chosen = (part.isel(sample=rows) for part in (confidence, correct))
-        z, y = (torch.from_numpy(part) for part in _read(*chosen))
+        z, y = (torch.from_numpy(part) for part in read_together(*chosen))
         finished = ~z.isnan()
         member = torch.from_numpy(members[rows])[:, None]
         place = ((row + member) * elements + column).expand_as(z)[finished]
@@ -247,14 +235,6 @@ def _sample_chunks(values: xr.DataArray) -> Iterator[slice]:
     yield slice(start, stop)
 
 
-def _read(*arrays: xr.DataArray) -> Iterator[np.ndarray]:
-    """Read several arrays in one pass over the store."""
-    import dask
-
-    for part in dask.compute(*(array.data for array in arrays)):
-        yield np.asarray(part)
-
-
 def _along(
     measure: Measure,
     confidence: xr.DataArray,
@@ -265,12 +245,13 @@ def _along(
     draws: dict[str, Any],
 ) -> dict[str, np.ndarray]:
     """Return a measure, and its interval if asked, `[model, group, element]` each."""
-    names = ("value", *_ENDS) if interval else ("value",)
+    names = ("value", *ENDS) if interval else ("value",)
     shape = (confidence.sizes["model"], groups, confidence.sizes["element"])
     found = {name: np.full(shape, np.nan) for name in names}
     for model in range(shape[0]):
         z, y = (
-            part.T for part in _read(*(part.isel(model=model) for part in (confidence, correct)))
+            part.T
+            for part in read_together(*(part.isel(model=model) for part in (confidence, correct)))
         )
         y, finished = y > 0, ~np.isnan(z).any(0)
         for group in range(groups):
@@ -284,35 +265,4 @@ def _along(
                     found[name][model, group] = getattr(answer, name).numpy()
             else:
                 found["value"][model, group] = measure.value(*given).detach().numpy()
-    return found
-
-
-def _labelled(
-    measure: Measure,
-    like: xr.DataArray,
-    groups: np.ndarray,
-    by: str | None,
-    values: dict[str, np.ndarray],
-) -> xr.DataArray:
-    import xarray as xr
-
-    dims = ("model", "element") if by is None else ("model", by, "element")
-    values = {name: part[:, 0] if by is None else part for name, part in values.items()}
-    coords: dict[str, Any] = {
-        str(name): part
-        for name, part in like.coords.items()
-        if part.dims in (("model",), ("element",))
-    }
-    if by is not None:
-        coords[by] = groups
-    coords |= {name: (dims, values[name]) for name in _ENDS if name in values}
-    found = xr.DataArray(values["value"], dims=dims, coords=coords, name=measure.name)
-    found.attrs = {name: part for name, part in like.attrs.items() if name != "limits"}
-    found.attrs |= {
-        "statistic": "",
-        "metric": measure.name,
-        "meaning": _MEANINGS.get(measure.name, measure.name),
-        "higher_is_better": False,
-        "reference": "truth",
-    }
     return found

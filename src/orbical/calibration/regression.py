@@ -143,9 +143,19 @@ class Coverage:
     error: Tensor
 
 
-def _coverage(probability: Tensor, levels: int) -> Coverage:
+def checked_levels(levels: int) -> int:
+    """Return the number of levels if it is one.
+
+    >>> checked_levels(99)
+    99
+    """
     if isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
         raise InputError(f"levels: expected a whole number >= 1, got {levels!r}")
+    return levels
+
+
+def _coverage(probability: Tensor, levels: int) -> Coverage:
+    checked_levels(levels)
     index = bin_index(probability.detach().clamp(0, 1), levels + 1)
     share = bin_count(index, levels + 1) / index.shape[-1]
     nominal = torch.arange(1, levels + 1, device=index.device, dtype=torch.float64) / (levels + 1)

@@ -46,8 +46,16 @@ def nll(
     tensor(0.4904, dtype=torch.float64)
     """
     log_p = log_probabilities(probs=probs, logits=logits)
-    truth = true_labels(labels, log_p)
-    return -log_p.gather(-1, truth[..., None])[..., 0].double().mean(-1)
+    return nll_terms(log_p, true_labels(labels, log_p)).mean(-1)
+
+
+def nll_terms(log_p: Tensor, truth: Tensor) -> Tensor:
+    """Return each sample's negative log-likelihood from log-probabilities, in float64.
+
+    >>> nll_terms(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([0]))
+    tensor([0.6931], dtype=torch.float64)
+    """
+    return -log_p.gather(-1, truth[..., None])[..., 0].double()
 
 
 def brier_terms(p: Tensor, truth: Tensor) -> Tensor:

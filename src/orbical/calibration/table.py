@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from . import gaussian, generalised
 from .ends import binary_pair
-from .gaussian import vector_target
 from .inputs import (
     ArrayLike,
     classwise,
@@ -19,7 +19,7 @@ from .inputs import (
 )
 from .intervals import Interval, interval, regression_interval
 from .means import mean_interval, share_interval
-from .scores import brier_terms
+from .scores import brier_terms, nll_terms
 
 PAIR_MEASURES = ("ece", "ece_mass", "smooth_ece", "sb_ece", "ks", "esd", "mmce", "skce")
 """The measures of a pair `(confidence, correct)` that a table lists."""
@@ -139,7 +139,7 @@ def score_terms(
     truth = true_labels(labels, p)
     return {
         "accuracy": correct.double(),
-        "nll": -log_p.gather(-1, truth[:, None])[:, 0],
+        "nll": nll_terms(log_p, truth),
         "brier": brier_terms(p, truth),
     }
 
@@ -183,7 +183,7 @@ def regression_table(
     >>> round(float(found["gaussian_nll"].value), 4)
     1.2939
     """
-    error, _, _ = vector_target(mean, variance, target)
+    error, _, _ = gaussian.vector_target(mean, variance, target)
     one = torch.as_tensor(mean).ndim == 1
     names = [*_ANY_TARGET[:1], *(_ONE_TARGET if one else ()), *_ANY_TARGET[1:]]
     if error.shape[-2] < 3:
@@ -195,3 +195,31 @@ def regression_table(
         )
         for name in names
     }
+
+
+def regression_score_terms(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike
+) -> dict[str, Tensor]:
+    """Return the terms `[N]` of each score that is a mean over samples, for `compare_means`.
+
+    Squared error, NLL, GENCE, its squared form, and for one target the CRPS.
+
+    Args:
+        mean: `[N]` or `[N, d]`.
+        variance: as the mean, `[N, 1]`, or a full covariance `[N, d, d]`.
+        target: as the mean.
+
+    >>> regression_score_terms([0.0, 1.0], [1.0, 1.0], [1.0, 1.0])["squared_error"]
+    tensor([1., 0.], dtype=torch.float64)
+    """
+    given = (mean, variance, target)
+    error, _, _ = gaussian.vector_target(*given)
+    terms = {
+        "squared_error": error.square().sum(-1),
+        "gaussian_nll": gaussian.nll_terms(*given),
+        "gence": generalised.gence_terms(*given),
+        "gence_sq": generalised.gence_sq_terms(*given),
+    }
+    if torch.as_tensor(mean).ndim == 1:
+        terms["gaussian_crps"] = gaussian.crps_terms(*given)
+    return {name: part.detach().cpu() for name, part in terms.items()}

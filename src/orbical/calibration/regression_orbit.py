@@ -1,0 +1,242 @@
+"""Calibration of regression along the orbit: errors against predicted variances at each element.
+
+A scan of regression with uncertainty stores `error`, the truth moved along less the answer, in the
+frame of each element, and `variance` (or `covariance`) there. Every measure depends on these two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError, unknown_name
+from .bleed import aleatoric_terms
+from .intervals import regression_interval
+from .means import mean_interval
+from .measures import REGRESSION, Measure, measure_of
+from .orbit_arrays import ENDS, groups_of, labelled, read_together
+from .targets import on_vectors
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store import Scan
+
+BLEED = "aleatoric_bleed"
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One model's answers along the orbit, S samples (or points of samples) at K elements.
+
+    Attributes:
+        error: `[K, S, d]`, truth less mean, in the frame of the element.
+        variance: `[K, S, d]`, `[K, S, 1]`, or a full covariance `[K, S, d, d]`.
+        aleatoric: `[K, S, d]` or `[K, S, 1]`: the variance that is ascribed to the data.
+        sample: `[S]`, the sample that each belongs to.
+    """
+
+    error: Tensor
+    variance: Tensor
+    aleatoric: Tensor
+    sample: Tensor
+
+    def chosen(self, kept: Tensor) -> Predictions:
+        """Keep some of the samples, by a mask `[S]`."""
+        return Predictions(
+            self.error[:, kept],
+            self.variance[:, kept],
+            self.aleatoric[:, kept],
+            self.sample[kept],
+        )
+
+    def by_component(self) -> Predictions:
+        """Look at each coordinate apart: `[d, K, S, 1]`, with its marginal variance."""
+        width = self.error.shape[-1]
+
+        def apart(values: Tensor) -> Tensor:
+            return values.expand(*values.shape[:-1], width).movedim(-1, 0)[..., None]
+
+        spread = self.variance
+        if spread.ndim > self.error.ndim:
+            spread = spread.diagonal(dim1=-2, dim2=-1)
+        return Predictions(apart(self.error), apart(spread), apart(self.aleatoric), self.sample)
+
+
+def holds_regression(scan: Scan | xr.Dataset) -> bool:
+    """Say whether a scan is one of regression with a truth and with uncertainty."""
+    variables = getattr(getattr(scan, "data", scan), "data_vars", ())
+    return {"error", "variance"} <= {*variables}
+
+
+def predictions_along(scan: Scan | xr.Dataset, model: int) -> Predictions:
+    """Read one model's errors and variances at all elements; unfinished samples are left out.
+
+    >>> import orbical as ob
+    >>> task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
+    >>> def net(x):
+    ...     return 0.9 * x, torch.ones(len(x), 1)
+    >>> x = torch.randn(20, 2)
+    >>> scan = ob.scan(net, (x, x), group="cyclic:4", task=task, progress=False)
+    >>> predictions_along(scan, 0).error.shape
+    torch.Size([4, 20, 2])
+    """
+    data: Any = getattr(scan, "data", scan)
+    names = [name for name in ("error", "variance", "covariance", "aleatoric") if name in data]
+    chosen = (data[name].isel(model=model).transpose("element", "sample", ...) for name in names)
+    read = read_together(*chosen)
+    arrays = {name: torch.from_numpy(part).double() for name, part in zip(names, read, strict=True)}
+    arrays.setdefault("aleatoric", arrays["variance"])
+    per_point = data["error"].ndim == 5
+    if per_point:
+        arrays = _points_first(arrays)
+    error = arrays["error"]
+    samples = torch.arange(data.sizes["sample"])
+    sample = samples.repeat_interleave(error.shape[1] // len(samples))
+    found = Predictions(
+        error, arrays.get("covariance", arrays["variance"]), arrays["aleatoric"], sample
+    )
+    finite = (part.flatten(2).isfinite().all(-1).all(0) for part in (found.error, found.variance))
+    with_error, with_variance = finite
+    return found.chosen(with_error & with_variance)
+
+
+def _points_first(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Make points samples, `[K, N * n, ...]`; those without a truth stand last in each sample.
+
+    A permutation moves the points without a truth, and at each element they must be the same rows.
+    """
+    absent = arrays["error"].isnan().any(-1)
+    order = absent.to(torch.uint8).argsort(dim=2, stable=True)
+    ordered = {}
+    for name, part in arrays.items():
+        index = order.reshape(*order.shape, *[1] * (part.ndim - 3)).expand(part.shape)
+        ordered[name] = part.gather(2, index).flatten(1, 2)
+    return ordered
+
+
+def predictions_at(
+    scan: Scan | xr.Dataset, element: int, model: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return `(mean, variance, target)` of one model at one element, errors taken as targets.
+
+    The mean is 0, which no measure minds; one coordinate is given as `[S]`, several as `[S, d]`.
+
+    >>> import orbical as ob
+    >>> task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
+    >>> def net(x):
+    ...     return 0.9 * x, torch.ones(len(x), 1)
+    >>> x = torch.randn(20, 2)
+    >>> scan = ob.scan(net, (x, x), group="cyclic:4", task=task, progress=False)
+    >>> [part.shape for part in predictions_at(scan, 0, 0)]
+    [torch.Size([20, 2]), torch.Size([20, 1]), torch.Size([20, 2])]
+    """
+    found = predictions_along(scan, model)
+    error, variance = found.error[element], found.variance[element]
+    if error.shape[-1] == 1:
+        error, variance = error[:, 0], variance.reshape(len(variance))
+    return torch.zeros_like(error), variance, error
+
+
+def regression_along(
+    scan: Scan | xr.Dataset,
+    measure: str | Measure | Callable[..., Tensor],
+    by: str | None,
+    draws: dict[str, Any] | None,
+    options: dict[str, Any],
+) -> xr.DataArray:
+    """Return a regression measure `[model, element]` or `[model, by, element]`; see `along_orbit`.
+
+    Args:
+        scan: a labelled scan of regression with uncertainty, or its `data`.
+        measure: a name, or a function of `(mean, variance, target)`.
+        by: "component", or a coordinate on `sample`.
+        draws: level, resamples and seed of the intervals; None for none.
+        options: of the measure.
+    """
+    from ..nero import responses
+
+    if isinstance(measure, str) and measure not in (BLEED, *REGRESSION):
+        raise unknown_name("measure", measure, (BLEED, *REGRESSION))
+    answer: _Bleed | _Measured = (
+        _Bleed(draws, options)
+        if measure == BLEED
+        else _Measured(measure_of(measure, REGRESSION, options), draws)
+    )
+    like = responses(scan, "score")
+    data: Any = getattr(scan, "data", scan)
+    apart = by == "component"
+    if apart:
+        groups, members = np.arange(data.sizes["component"]), None
+    else:
+        groups, members = groups_of(like, by)
+    names = ("value",) if draws is None else ("value", *ENDS)
+    shape = (like.sizes["model"], len(groups), like.sizes["element"])
+    values = {name: np.full(shape, np.nan) for name in names}
+    for model in range(shape[0]):
+        found = predictions_along(scan, model)
+        if not len(found.sample):
+            continue
+        if members is None:
+            parts: list[Any] = [(slice(None), answer(found.by_component()))]
+        else:
+            member = torch.from_numpy(members)[found.sample]
+            parts = [
+                (group, answer(found.chosen(member == group)))
+                for group in range(len(groups))
+                if bool((member == group).any())
+            ]
+        for place, part in parts:
+            for name in names:
+                values[name][model, place] = part[name].cpu().numpy()
+    return labelled(answer.name, like, groups, by, values)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A measure of errors and variances, at all elements at once."""
+
+    measure: Measure
+    draws: dict[str, Any] | None
+
+    @property
+    def name(self) -> str:
+        return self.measure.name
+
+    def __call__(self, found: Predictions) -> dict[str, Tensor]:
+        if self.measure.one_target and found.error.shape[-1] > 1:
+            raise InputError(
+                f"measure: {self.name} is of one target, the scan has {found.error.shape[-1]} "
+                "components; expected by='component', or a measure of vectors such as 'gence' or "
+                "'mahalanobis_calibration'"
+            )
+        given = torch.zeros_like(found.error), found.variance, found.error
+        if self.draws is None:
+            return {"value": on_vectors(self.measure, self.measure.value)(*given).detach()}
+        return vars(regression_interval(self.measure, *given, **self.draws))
+
+
+class _Bleed:
+    """Aleatoric bleed at all elements at once: a mean over samples, 0 where nothing bleeds."""
+
+    name = BLEED
+
+    def __init__(self, draws: dict[str, Any] | None, options: dict[str, Any]) -> None:
+        if {*options} - {"truth"}:
+            raise InputError(f"options: {BLEED} does not take {', '.join(options)}")
+        self.truth, self.draws = options.get("truth", 0.0), draws
+
+    def __call__(self, found: Predictions) -> dict[str, Tensor]:
+        width = found.error.shape[-1]
+        aleatoric = found.aleatoric.expand(*found.aleatoric.shape[:-1], width)
+        terms = aleatoric_terms(aleatoric, self.truth).sum(-1)
+        if self.draws is None:
+            return {"value": terms.mean(-1)}
+        none = torch.zeros_like(terms)
+        answer = vars(mean_interval(terms, none, none, self.draws["level"]))
+        return {**answer, "low": answer["low"].clamp(min=0)}

@@ -1,0 +1,128 @@
+"""Targets drawn again, and drawn as predicted: the two worlds of a regression measure.
+
+Predictions are `[..., N, d]` here, d = 1 for a single target; leading axes are positions along an
+orbit, whose samples are drawn together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from .drawing import PairedWorlds, blocks_of, distance_of
+from .gaussian import vector_target
+from .inputs import ArrayLike, as_floating
+from .measures import Measure
+
+
+def as_vectors(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Check predictions, and give `[N]` the axis of a single coordinate; float64.
+
+    >>> mean, variance, target = as_vectors([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
+    >>> mean.shape
+    torch.Size([2, 1])
+    """
+    vector_target(mean, variance, target)
+    given = (("mean", mean), ("variance", variance), ("target", target))
+    tensors = [as_floating(name, values).detach().double() for name, values in given]
+    if tensors[0].ndim == 1:
+        tensors = [part[:, None] for part in tensors]
+    mean, variance, target = tensors
+    return mean, variance, target
+
+
+def on_vectors(measure: Measure, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Give a measure's function the form that takes `[..., N, d]`, and answers `[...]`.
+
+    A user's function of unknown form is tried on `[..., N]` first where there is one coordinate.
+    """
+
+    def of_one(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
+        spread = variance[..., 0] if variance.ndim == mean.ndim else variance[..., 0, 0]
+        return function(mean[..., 0], spread, target[..., 0])
+
+    def answer(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
+        single = mean.shape[-1] == 1
+        if measure.one_target and not single:
+            raise InputError(
+                f"measure: {measure.name} is of one target, {mean.shape[-1]} coordinates given; "
+                "expected one of them at a time"
+            )
+        if measure.one_target:
+            return of_one(mean, variance, target)
+        if measure.one_target is None and single:
+            try:
+                found = of_one(mean, variance, target)
+            except InputError:  # it takes vectors only
+                return function(mean, variance, target)
+            if found.shape == mean.shape[:-2]:
+                return found
+        return function(mean, variance, target)
+
+    return answer
+
+
+def drawn_targets(
+    measure: Measure,
+    mean: Tensor,
+    variance: Tensor,
+    target: Tensor,
+    resamples: int,
+    generator: np.random.Generator,
+    numbers: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Evaluate a regression measure on samples drawn again, and on targets drawn as predicted.
+
+    `numbers` sets the size of a block, where several predictions are to be drawn alike.
+    """
+    distance = on_vectors(measure, distance_of(measure))
+    estimate = on_vectors(measure, measure.value)
+    full, size = variance.ndim > mean.ndim, mean.shape[-2]
+    root = torch.linalg.cholesky(variance) if full else variance.sqrt()
+    wide_root = root.unsqueeze(-4 if full else -3)
+    again, chance, estimates = [], [], []
+    for block in blocks_of(resamples, numbers or max(mean.numel(), variance.numel())):
+        index = torch.from_numpy(generator.integers(0, size, (block, size))).to(mean.device)
+        centre, truth = (part[..., index, :] for part in (mean, target))
+        spread = variance[..., index, :, :] if full else variance[..., index, :]
+        again.append(distance(centre, spread, truth))
+        shape = (*mean.shape[:-2], block, *mean.shape[-2:])
+        noise = torch.from_numpy(generator.standard_normal(shape)).to(mean.device)
+        error = (wide_root @ noise[..., None])[..., 0] if full else wide_root * noise
+        centre = mean.unsqueeze(-3).expand_as(error)
+        spread = variance.unsqueeze(-4 if full else -3)
+        spread = spread.expand(*error.shape[:-1], *spread.shape[len(error.shape) - 1 :])
+        drawn = (centre, spread, centre + error)
+        chance.append(distance(*drawn))
+        estimates.append(estimate(*drawn).detach().double().cpu())
+    observed = distance(mean, variance, target)
+    along = (torch.cat(part, -1).movedim(-1, 0) for part in (again, chance, estimates))
+    resampled, calibrated, values = along
+    return observed, resampled, calibrated, values
+
+
+def paired_targets(
+    measure: Measure,
+    predictions: list[tuple[Tensor, Tensor]],
+    target: Tensor,
+    resamples: int,
+    generator: np.random.Generator,
+) -> PairedWorlds:
+    """Draw two models' predictions `(mean [N, d], variance)` again, sample by sample together."""
+    seed = int(generator.integers(2**62))
+    numbers = max(part.numel() for given in predictions for part in given)
+    # The same seed and blocks for both: they are drawn again on the same samples.
+    draws = [
+        drawn_targets(
+            measure, *given, target, resamples, np.random.default_rng(seed), numbers=numbers
+        )
+        for given in predictions
+    ]
+    observed, resampled, calibrated, _ = (torch.stack(part) for part in zip(*draws, strict=True))
+    return PairedWorlds(observed, resampled, calibrated)
