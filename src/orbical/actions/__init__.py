@@ -7,16 +7,19 @@ own frame (columns to the right, rows down); the actions on pixels translate, th
 
 from .base import Action, Fields, Trivial, as_action, check_group, view_of
 from .boxes import Boxes
+from .crops import FieldWindow, PairWindow
 from .images import ImagePair, Images, VectorField, Window
 from .points import Irreps, Points, Rows, Vectors
 
 __all__ = [
     "Action",
     "Boxes",
+    "FieldWindow",
     "Fields",
     "ImagePair",
     "Images",
     "Irreps",
+    "PairWindow",
     "Points",
     "Rows",
     "Trivial",

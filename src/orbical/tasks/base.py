@@ -173,7 +173,8 @@ class Task(ABC):
             ),
         }
         if target is not None:
-            summary["score"] = self.score(answers, self.output.move(elements, target[None]), valid)
+            seen = self.output.valid(elements, target)  # the truth may reach beyond the answers
+            summary["score"] = self.score(answers, self.output.move(elements, target[None]), seen)
             summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
         summary |= self.extras(outputs, target, elements)
         declared = self.variables(target is not None)

@@ -8,12 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..actions import ImagePair, VectorField
+from ..actions import FieldWindow, ImagePair, PairWindow, VectorField
+from ..actions.crops import central
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from .base import Reader, Task, Variable, as_truth, common_variables, described, is_real
 
 MAP_SIZE = 16
+ANSWER_DIMS = ("axis", "row", "column")
 
 
 class Flow(Task):
@@ -21,9 +23,21 @@ class Flow(Task):
 
     Input are pairs `[N, 2, C, H, W]`, output displacements `[N, 2, H, W]` in pixels (dx to the
     right, dy down). The score is the end-point error, the mean length of the difference over valid
-    pixels; a reduced map of it, 16 x 16, is stored for each element. Under reversed time the flow
-    changes sign, which is exact for the mid-point flow: a perfect estimator of the forward flow u
-    still differs by |u . grad u|.
+    pixels; beside it are stored
+
+    - `rmse`, the root of the mean squared length of the difference (the NERO paper's error);
+    - `angular_error`, the mean angle between (u, v, 1) and its truth in degrees (Barron et al.);
+    - `flow_map`, `truth_map` and `error_map`: answer, truth and error as means over 16 x 16
+      blocks, small enough to be drawn at every element.
+
+    With `window=`, the model sees the central so many pixels of larger pairs, and the truth is as
+    large as the pairs: then nothing is invented at the border by turns that are not of 90 degrees.
+
+    Under reversed time the flow changes sign, which is exact for the mid-point flow: a perfect
+    estimator of the forward flow u still differs by |u . grad u|.
+
+    >>> Flow(window=96)
+    Flow(window=96)
     """
 
     name: ClassVar[str] = "flow"
@@ -33,18 +47,30 @@ class Flow(Task):
     detail_view: ClassVar[str] = "quiver"
 
     def __init__(
-        self, input: Any = None, interpolation: str = "bilinear", read: Reader | None = None
+        self,
+        input: Any = None,
+        interpolation: str = "bilinear",
+        read: Reader | None = None,
+        window: int | None = None,
     ) -> None:
-        pair = ImagePair(interpolation) if input is None else input
-        super().__init__(pair, VectorField(interpolation), read)
+        if window is None:
+            pair, field = ImagePair(interpolation), VectorField(interpolation)
+        else:
+            pair, field = PairWindow(window, interpolation), FieldWindow(window, interpolation)
+        super().__init__(pair if input is None else input, field, read)
+        self.window = window
 
     def __repr__(self) -> str:
-        return "Flow()"
+        return "Flow()" if self.window is None else f"Flow(window={self.window})"
+
+    def describe(self) -> dict[str, Any]:
+        """Also record the window, where there is one."""
+        return super().describe() | ({} if self.window is None else {"window": self.window})
 
     @property
     def truth_dims(self) -> tuple[str, ...]:
-        """A field of displacements."""
-        return ("axis", "row", "column")
+        """A field of displacements, as large as the pairs where a window sees a part of them."""
+        return ANSWER_DIMS if self.window is None else ("axis", "pair_row", "pair_column")
 
     def read(self, raw: Any, answers: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""
@@ -71,28 +97,47 @@ class Flow(Task):
         return flow.float()
 
     def check_range(self, target: Tensor, outputs: Tensor) -> None:
-        """Check that truth and answer have one size."""
-        if target.shape[1:] != outputs.shape[1:]:
+        """Check that truth and answer have one size, or that the truth is larger than a window."""
+        answered, true = tuple(outputs.shape[2:]), tuple(target.shape[2:])
+        if self.window is None:
+            if true != answered:
+                raise InputError(
+                    f"labels: a flow of {true} pixels given, but the model answers {answered}"
+                )
+            return
+        if answered != (self.window, self.window):
+            raise ModelError(
+                f"model output: a flow of {answered} pixels given, the {self.window} x "
+                f"{self.window} of the window expected"
+            )
+        if min(true) < self.window or any((side - self.window) % 2 for side in true):
             raise InputError(
-                f"labels: a flow of {tuple(target.shape[2:])} pixels given, but the model answers "
-                f"{tuple(outputs.shape[2:])}"
+                f"labels: a flow of {true} pixels given, the size of the pairs around the window "
+                f"of {self.window} expected"
             )
 
     def variables(self, labelled: bool) -> dict[str, Variable]:
-        """Declare the reduced error map."""
-        variables = common_variables(labelled, self.truth_dims)
-        variables["flow"] = Variable(
-            ("sample", "element", *self.truth_dims), "flow field", optional=True
-        )
+        """Declare the errors and the reduced maps."""
+        variables = common_variables(labelled, ANSWER_DIMS)
+        place = ("sample", "element")
+        maps = ("map_row", "map_column")
+        variables["flow"] = Variable((*place, *ANSWER_DIMS), "flow field", optional=True)
+        variables["flow_map"] = Variable((*place, "axis", *maps), "flow, means over blocks")
         if labelled:
+            variables["rmse"] = Variable(place, "root mean square error in pixels")
+            variables["angular_error"] = Variable(place, "mean angular error in degrees")
+            variables["truth_map"] = Variable(
+                (*place, "axis", *maps), "true flow moved along, means over blocks"
+            )
             variables["error_map"] = Variable(
-                ("sample", "element", "map_row", "map_column"),
-                "end-point error, means over the valid pixels of blocks",
+                (*place, *maps), "end-point error, means over the valid pixels of blocks"
             )
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
-        """Give the mean end-point error over valid pixels."""
+        """Give the mean end-point error over valid pixels; of a larger reference the centre."""
+        if self.window is not None:
+            reference = central(reference, self.window)
         return _masked_mean((outputs - reference).norm(dim=2), valid)
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
@@ -110,12 +155,38 @@ class Flow(Task):
     def extras(
         self, outputs: Tensor, target: Tensor | None, elements: Elements
     ) -> dict[str, Tensor]:
-        """Give the flow, and the error as a small map."""
-        extras = {"flow": outputs}
+        """Give the flow, its errors, and small maps of them."""
+        extras = {"flow": outputs, "flow_map": _block_vectors(outputs, None)}
         if target is not None:
-            error = (outputs - self.output.move(elements, target[None])).norm(dim=2)
-            extras["error_map"] = _block_means(error, self.output.valid(elements, outputs))
+            truth = self.output.move(elements, target[None]).expand_as(outputs)
+            seen = self.output.valid(elements, target)
+            error = (outputs - truth).norm(dim=2)
+            extras["rmse"] = _masked_mean(error.square(), seen).sqrt()
+            extras["angular_error"] = _masked_mean(angle_between(outputs, truth), seen)
+            extras["truth_map"] = _block_vectors(truth, seen)
+            extras["error_map"] = _block_means(error, seen)
         return extras
+
+
+def angle_between(flow: Tensor, truth: Tensor) -> Tensor:
+    """Angle in degrees between (u, v, 1) of two flows `[K, B, 2, H, W]`, to `[K, B, H, W]`.
+
+    The third component, one frame, makes the angle of two still pixels 0 (Barron, Fleet and
+    Beauchemin, 1994). From cross and dot product, so that small angles are exact too.
+
+    >>> still, right = torch.zeros(1, 1, 2, 1, 1), torch.tensor([1.0, 0.0]).reshape(1, 1, 2, 1, 1)
+    >>> round(float(angle_between(still, right)), 3)
+    45.0
+    """
+    dot = 1 + (flow * truth).sum(2)
+    difference = (flow - truth).square().sum(2)
+    turn = flow[:, :, 0] * truth[:, :, 1] - flow[:, :, 1] * truth[:, :, 0]
+    return torch.rad2deg(torch.atan2((difference + turn.square()).sqrt(), dot))
+
+
+def _block_vectors(field: Tensor, valid: Tensor | None) -> Tensor:
+    """Reduce `[K, B, 2, H, W]` to `[K, B, 2, 16, 16]`, each component as `_block_means` does."""
+    return torch.stack([_block_means(part, valid) for part in field.unbind(2)], 2)
 
 
 def _block_means(error: Tensor, valid: Tensor | None) -> Tensor:

@@ -1,0 +1,128 @@
+"""A central view of pairs and fields that turns inside larger ones: no border is invented.
+
+An image turned by 45 degrees has corners that no camera saw. Where the group is not D4, a model
+should see only what was seen: `PairWindow` gives it the central `size` pixels of pairs that are
+large enough for every element, and `FieldWindow` moves its answers, and the larger truth, alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from ..groups import Elements, Group
+from .base import relative_loss
+from .images import ImagePair, VectorField, _inside, pixel_frame
+
+
+def largest_view(elements: Elements, height: int, width: int) -> int:
+    """Give the side of the largest central square that no element takes out of an image.
+
+    >>> from orbical.groups import rotations
+    >>> largest_view(rotations(8), 256, 256)    # (256 - 1) / sqrt(2) + 1
+    181
+    """
+    back = pixel_frame(elements.inverse())
+    reach = np.abs(back[:, :2, :2]).sum(-1)  # of a square of half-side 1, along each axis
+    room = np.array([(width - 1) / 2, (height - 1) / 2]) - np.abs(back[:, :2, 2])
+    return max(0, int(np.floor(1 + 2 * float((room / reach).min()) + 1e-9)))
+
+
+def central(x: Tensor, size: int) -> Tensor:
+    """Cut the central square out of `[..., H, W]`.
+
+    >>> import torch
+    >>> central(torch.arange(16).reshape(4, 4), 2)
+    tensor([[ 5,  6],
+            [ 9, 10]])
+    """
+    top, left = (x.shape[-2] - size) // 2, (x.shape[-1] - size) // 2
+    return x[..., top : top + size, left : left + size]
+
+
+class PairWindow(ImagePair):
+    """The central `size` pixels of larger pairs `[B, 2, C, H, W]`, turned inside them.
+
+    >>> import torch
+    >>> from orbical.groups import rotations
+    >>> PairWindow(32).apply(rotations(8), torch.rand(1, 2, 1, 48, 48)).shape
+    torch.Size([8, 1, 2, 1, 32, 32])
+    """
+
+    def __init__(self, size: int, interpolation: str = "bicubic") -> None:
+        super().__init__(interpolation, "border")
+        self.size = checked_size(size)
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, 2, C, H, W]` to `[K, B, 2, C, size, size]`."""
+        return super().move(elements, central(x, self.size) if elements.exact_on_grid else x)
+
+    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
+        return super()._resample(elements, x, (self.size, self.size))
+
+    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
+        """All of it comes from inside: `check` has seen to that."""
+        return None
+
+    def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
+        """Measure what resampling there and back costs inside the view; exact moves are free."""
+        if elements.exact_on_grid:
+            return torch.zeros(len(elements), len(x), device=x.device)
+        there = ImagePair(self.interpolation, self.padding).apply(elements, x)
+        return relative_loss(self.move(elements.inverse(), there), central(x, self.size)[None])
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that no element takes the view out of the images."""
+        super().check(group, x)
+        height, width = x.shape[-2:]
+        largest = min(largest_view(group, height, width), height, width)
+        if self.size > largest:
+            raise InputError(
+                f"group: {group.spec} takes the central view of {self.size} pixels out of images "
+                f"of {height} x {width}; the largest admissible size is {largest}"
+            )
+        if (height - self.size) % 2 or (width - self.size) % 2:
+            raise InputError(
+                f"size: {self.size} given for images of {height} x {width}, a number with the same "
+                "remainder by 2 expected, so that the view lies on whole pixels"
+            )
+
+
+class FieldWindow(VectorField):
+    """Displacements of the central `size` pixels: answers `[B, 2, size, size]`, or larger truth."""
+
+    def __init__(self, size: int, interpolation: str = "bicubic") -> None:
+        super().__init__(interpolation, "border")
+        self.size = checked_size(size)
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, 2, H, W]` to `[K, B, 2, size, size]`."""
+        return super().move(elements, central(x, self.size) if elements.exact_on_grid else x)
+
+    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
+        return super()._resample(elements, x, (self.size, self.size))
+
+    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
+        """Tell which pixels of the view come from inside `x`; None where all do."""
+        if elements.exact_on_grid:
+            return None
+        inside = _inside(elements, (self.size, self.size), tuple(x.shape[-2:])).to(x.device)
+        return None if bool(inside.all()) else inside
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the size of what moves."""
+        super().check(group, x)
+        if min(x.shape[-2:]) < self.size:
+            raise InputError(
+                f"data: fields of shape {tuple(x.shape)} given, [sample, 2, row, column] of at "
+                f"least {self.size} x {self.size} pixels expected"
+            )
+
+
+def checked_size(size: int) -> int:
+    """Refuse what is no number of pixels."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise InputError(f"size: {size!r} given, a whole number of pixels >= 1 expected")
+    return size
