@@ -29,7 +29,9 @@ const DIVERGING = {
   light: "0b4f80 0072b2 6ba7cf c2c2c2 eda06a d55e00 963f00",
   dark: "4ba6e0 3f8fc4 5d83a1 7d7d7d a5805f d9752f f2813a",
 };
-const MISSING = { light: "#e3e3e3", dark: "#3a3d42" };
+
+/** The grey of what is missing. */
+export const MISSING = { light: "#e3e3e3", dark: "#3a3d42" };
 
 /** The colour of the model at a place in the scan, as the page names it. */
 export function modelColour(place) {

@@ -3,23 +3,27 @@
 import { better, formatter } from "../draw/format.js";
 import { nameOf, orbitOf } from "../draw/orbits.js";
 import { anyFinite, rangeOf } from "../draw/scales.js";
+import { ball } from "./ball.js";
 import { attachDrag } from "./drag.js";
 import { createFrame, sayEmpty } from "./frame.js";
+import { line } from "./line.js";
+import { plane } from "./plane.js";
 import { polar } from "./polar.js";
+import { slices } from "./slices.js";
+import { tiles } from "./tiles.js";
 import { createTooltip } from "./tooltip.js";
 
 /** Layout kind -> drawing; each makes `{ draw, mark, hover, locate, at, step, name }`. */
-const LAYOUTS = { circle: polar };
-const PAGE = { canvas: true };
+const LAYOUTS = { circle: polar, line, plane, slices, ball, tiles };
 
 /** Make the plot of an orbit in `el`; see the members of what is returned. */
 export function createOrbitPlot(el, group) {
   const orbit = orbitOf(group);
   const data = { models: [], values: new Float32Array(0), range: [0, 1], title: "", legend: true, write: String };
-  const layout = (LAYOUTS[orbit.kind] ?? LAYOUTS.tiles ?? polar)(orbit);
+  const layout = (LAYOUTS[orbit.kind] ?? tiles)(orbit);
   const now = { element: orbit.identity, position: [] };
   let [moved, hovered, filled, hover] = [() => {}, () => {}, false, null];
-  const frame = createFrame(el, paint, { ...(layout.canvas ? PAGE : {}), name: `orbit-plot orbit-${orbit.kind}` });
+  const frame = createFrame(el, paint, { canvas: layout.canvas, name: `orbit-plot orbit-${orbit.kind}` });
   const tip = createTooltip(frame.root);
 
   function paint() {

@@ -1,0 +1,25 @@
+/** The bounds of a model in plain numbers, from the forms in which they are answered. */
+
+/** `{ name, colour, accuracy, ece, low, high, ceiling }` of a model; a bound that does not apply is NaN. */
+export function boundsOf(model, shared = {}) {
+  const named = model.bounds ?? model;
+  const value = (name, ...others) => {
+    const found = [named[name], ...others].find((each) => each !== undefined && each !== null);
+    return number(found);
+  };
+  return {
+    name: model.name,
+    colour: model.colour,
+    accuracy: value("accuracy", model.about?.accuracy),
+    ece: value("ece"),
+    low: value("sharp_lower", model.low, shared.low),
+    high: value("sharp_upper", model.high, shared.high),
+    ceiling: value("accuracy_ceiling", model.ceiling, shared.ceiling),
+  };
+}
+
+function number(given) {
+  if (typeof given === "number") return given;
+  if (given && given.applies !== false && typeof given.value === "number") return given.value;
+  return NaN;
+}

@@ -1,0 +1,88 @@
+/** What a symmetry allows: the ECE interval at each model's accuracy, below the accuracy ceiling. */
+
+import { fixed } from "../draw/format.js";
+import { linear } from "../draw/scales.js";
+import { INK, SOFT, haloed, label, node, round, stroke } from "../draw/svg.js";
+import { boundsOf } from "../draw/limits.js";
+import { axes, axesBox, guide, ticksFor } from "./axes.js";
+import { createFrame, sayEmpty } from "./frame.js";
+import { marker } from "./markers.js";
+import { createTooltip } from "./tooltip.js";
+
+/** Make the plot in `el`: `{ set({ models: [{ name, colour, accuracy, ece, low, high }], ceiling }), ... }`. */
+export function createBounds(el) {
+  let models = [];
+  let place = null;
+  const frame = createFrame(el, paint, { name: "bounds" });
+  const tip = createTooltip(frame.root);
+  frame.root.setAttribute("role", "img");
+  const ticks = (pixels) => ticksFor([0, 1], pixels, 30);
+
+  function paint() {
+    const known = models.filter((model) => Number.isFinite(model.accuracy) && Number.isFinite(model.high));
+    if (!known.length) return sayEmpty(frame, models.length ? "no bounds" : "");
+    const box = axesBox(frame, { top: 22, right: 14, yTicks: ["0.8"] });
+    const [x, y] = [linear([0, 1], [box.left, box.left + box.width]), linear([0, 1], [box.top + box.height, box.top])];
+    place = { x, y, box };
+    const frameOf = axes(box, { x, y, xTicks: ticks(box.width), yTicks: ticks(box.height), xName: "accuracy", yName: "expected calibration error" });
+    frame.back.replaceChildren(...beyond(known), frameOf, ...known.flatMap((model) => interval(model)));
+    frame.front.replaceChildren();
+    return undefined;
+  }
+
+  /** The ceiling, and the accuracies beyond it that no invariant model reaches. */
+  function beyond(known) {
+    const { x, box } = place;
+    const ceiling = known.find((model) => Number.isFinite(model.ceiling))?.ceiling;
+    if (!Number.isFinite(ceiling)) return [];
+    const bottom = box.top + box.height;
+    const shade = { x: round(x(ceiling)), y: box.top, width: round(Math.max(x(1) - x(ceiling), 0)), height: box.height, fill: SOFT, "fill-opacity": 0.16 };
+    const right = ceiling > 0.5;
+    const words = label(x(ceiling) + (right ? 4 : -4), box.top - 9, `accuracy ceiling ${fixed(ceiling, 3)}`, { "text-anchor": right ? "end" : "start", fill: INK });
+    const title = node("title", {}, "No model that is invariant under the group is right more often than this.");
+    return [node("rect", shade, title), guide(x(ceiling), box.top - 3, x(ceiling), bottom, { stroke: INK }), words];
+  }
+
+  /** One model: from its lowest to its highest possible ECE, with its own as a mark. */
+  function interval(model) {
+    const [at, m] = [place.x(model.accuracy), models.indexOf(model)];
+    const [low, high] = [place.y(model.low), place.y(model.high)];
+    const drawn = [
+      stroke(at, low, at, high, { stroke: model.colour, "stroke-width": 8, "stroke-opacity": 0.3 }),
+      stroke(at - 6, low, at + 6, low, { stroke: model.colour, "stroke-width": 2 }),
+      stroke(at - 6, high, at + 6, high, { stroke: model.colour, "stroke-width": 2 }),
+    ];
+    if (!Number.isFinite(model.ece)) return drawn;
+    const left = model.accuracy > 0.55;
+    const beside = { "text-anchor": left ? "end" : "start", fill: INK };
+    return [
+      ...drawn,
+      marker(m, at, place.y(model.ece), 5.5, model.colour, { "stroke-width": 1.5 }),
+      haloed(at + (left ? -12 : 12), place.y(model.ece), `${model.name} ${fixed(model.ece, 3)}`, beside),
+    ];
+  }
+
+  frame.on(frame.root, "pointermove", (event) => {
+    if (!place || !models.length) return;
+    const { left, top } = frame.root.getBoundingClientRect();
+    const [px, py] = [event.clientX - left, event.clientY - top];
+    const rows = models.map((model) => ({
+      colour: model.colour,
+      name: `${model.name}, accuracy ${fixed(model.accuracy, 3)}`,
+      value: `${fixed(model.ece, 3)} in [${fixed(model.low, 3)}, ${fixed(model.high, 3)}]`,
+    }));
+    tip.show(px, py, "ECE in the interval that the symmetry allows", rows, frame.width, frame.height);
+  });
+  frame.on(frame.root, "pointerleave", () => tip.hide());
+
+  return {
+    set(given) {
+      models = (given.models ?? []).map((model) => boundsOf(model, given));
+      const spoken = models.map((model) => `${model.name}: ECE ${fixed(model.ece, 3)} between ${fixed(model.low, 3)} and ${fixed(model.high, 3)} at accuracy ${fixed(model.accuracy, 3)}`);
+      frame.root.setAttribute("aria-label", `bounds of the calibration error; ${spoken.join("; ") || "none"}`);
+      frame.redraw();
+    },
+    snapshot: () => frame.snapshot(),
+    destroy: () => frame.destroy(),
+  };
+}

@@ -1,0 +1,41 @@
+/** The key of colours: a bar with ticks, and what the numbers are. */
+
+import { ramp } from "../draw/colours.js";
+import { short } from "../draw/format.js";
+import { linear, ticks } from "../draw/scales.js";
+import { INK, SOFT, fitted, label, node, round, stroke, textWidth } from "../draw/svg.js";
+
+const WIDE = 12;
+
+/** The room that a bar with its words needs. */
+export function barWidth(range, title) {
+  const words = ticks(...range, 5).map(short);
+  return WIDE + 16 + Math.ceil(Math.max(...words.map((each) => textWidth(each)), 10)) + (title ? 16 : 0);
+}
+
+/** Draw the bar with its left edge at `x`; returns its elements. */
+export function colourBar(x, top, height, range, dark, title) {
+  const y = linear(range, [top + height, top]);
+  const table = ramp("sequential", dark);
+  const steps = Math.min(Math.ceil(height), 128);
+  const drawn = [];
+  for (let k = 0; k < steps; k += 1) {
+    const at = 3 * Math.round(((k + 0.5) / steps) * 255);
+    const high = height / steps;
+    // A little overlap, so that no hairline shows between the steps.
+    const place = { x: round(x), y: round(top + height - (k + 1) * high), width: WIDE, height: round(high + (k ? 0.6 : 0)) };
+    drawn.push(node("rect", { ...place, fill: `rgb(${table[at]}, ${table[at + 1]}, ${table[at + 2]})` }));
+  }
+  const values = ticks(...range, height > 120 ? 5 : 2);
+  for (const value of values) {
+    drawn.push(stroke(x + WIDE, y(value), x + WIDE + 4, y(value), { stroke: SOFT }));
+    drawn.push(label(x + WIDE + 7, y(value), short(value), { "text-anchor": "start" }));
+  }
+  if (title) {
+    const [tx, ty] = [round(x + barWidth(range, title) - 8), round(top + height / 2)];
+    const words = label(tx, ty, fitted(title, height + 20), { fill: INK, transform: `rotate(-90 ${tx} ${ty})` });
+    words.append(node("title", {}, title));
+    drawn.push(words);
+  }
+  return drawn;
+}

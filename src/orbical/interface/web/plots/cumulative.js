@@ -1,0 +1,110 @@
+/** Cumulative accuracy and confidence against the quantile of confidence. */
+
+import { fixed, short } from "../draw/format.js";
+import { anyFinite, clamp, linear } from "../draw/scales.js";
+import { INK, SOFT, label, node, polyline, stroke } from "../draw/svg.js";
+import { axes, axesBox, ticksFor } from "./axes.js";
+import { createFrame, sayEmpty } from "./frame.js";
+import { marker } from "./markers.js";
+import { createTooltip } from "./tooltip.js";
+
+const KEY = 18;
+
+/** Make the plot in `el`: `{ set({ models, x, confidence, accuracy }), ... }`, curves flat. */
+export function createCumulative(el) {
+  const data = { models: [], x: [], confidence: [], accuracy: [], legend: true, title: "" };
+  let place = null;
+  const frame = createFrame(el, paint, { name: "cumulative" });
+  const tip = createTooltip(frame.root);
+  frame.root.setAttribute("role", "img");
+  const at = (m, k) => m * data.x.length + k;
+
+  function paint() {
+    if (!anyFinite(data.accuracy)) return sayEmpty(frame, data.models.length ? "no data" : "");
+    const words = data.legend === false ? [] : names();
+    const top = (data.legend === false ? 0 : data.models.length * 17 + 2) + KEY + 4;
+    const high = Math.max(...[...data.accuracy, ...data.confidence].filter(Number.isFinite), 1e-6);
+    const yTicks = ticksFor([0, high], frame.height - top - 40, 28);
+    const box = axesBox(frame, { top, yTicks: yTicks.map(short) });
+    const x = linear([0, 1], [box.left, box.left + box.width]);
+    const y = linear([0, high * 1.03], [box.top + box.height, box.top]);
+    place = { box, x, y };
+    const frameOf = axes(box, { x, y, xTicks: ticksFor([0, 1], box.width, 40), yTicks, xName: "quantile of confidence", yName: "cumulative share" });
+    const curves = data.models.flatMap((model, m) => curve(model, m));
+    frame.back.replaceChildren(...words, ...key(box, top - KEY / 2 - 2), frameOf, ...curves);
+    frame.front.replaceChildren();
+    return undefined;
+  }
+
+  /** The largest gap of a model in words. */
+  function gapOf(m) {
+    let [where, most] = [0, 0];
+    for (let k = 0; k < data.x.length; k += 1) {
+      const gap = data.accuracy[at(m, k)] - data.confidence[at(m, k)];
+      if (Math.abs(gap) > Math.abs(most)) [where, most] = [k, gap];
+    }
+    return { where, most, words: most === 0 ? "calibrated" : `KS ${fixed(Math.abs(most), 3)}, ${most < 0 ? "over" : "under"}-confident` };
+  }
+
+  function names() {
+    return data.models.flatMap((model, m) => [
+      marker(m, 12, 17 * m + 10, 4.5, model.colour),
+      label(22, 17 * m + 10, `${model.name}: ${gapOf(m).words}`, { "text-anchor": "start", fill: INK }),
+    ]);
+  }
+
+  function key(box, y) {
+    return [
+      stroke(box.left, y, box.left + 20, y, { stroke: SOFT, "stroke-width": 2.2 }),
+      label(box.left + 25, y, "accuracy", { "text-anchor": "start" }),
+      stroke(box.left + 82, y, box.left + 102, y, { stroke: SOFT, "stroke-width": 1.3, "stroke-dasharray": "3 2.5" }),
+      label(box.left + 107, y, "confidence", { "text-anchor": "start" }),
+    ];
+  }
+
+  function curve(model, m) {
+    const line = (values) => Array.from(data.x, (quantile, k) => [place.x(quantile), place.y(values[at(m, k)])]);
+    const [accuracy, confidence] = [line(data.accuracy), line(data.confidence)];
+    const { where } = gapOf(m);
+    const between = [...accuracy, ...confidence.slice().reverse()].filter((point) => point.every(Number.isFinite));
+    const marks = [0.25, 0.5, 0.75, 1].map((share) => Math.round(share * (data.x.length - 1)) - (share === 1 ? 0 : m));
+    return [
+      node("path", { d: polyline(between, true), fill: model.colour, "fill-opacity": 0.14 }),
+      node("path", { d: polyline(confidence), fill: "none", stroke: model.colour, "stroke-width": 1.3, "stroke-dasharray": "3 2.5" }),
+      node("path", { d: polyline(accuracy), fill: "none", stroke: model.colour, "stroke-width": 2 }),
+      stroke(...accuracy[where], ...confidence[where], { stroke: model.colour, "stroke-width": 1.5 }),
+      ...marks.filter((k) => accuracy[k]?.every(Number.isFinite)).map((k) => marker(m, ...accuracy[k], 3.6, model.colour)),
+    ];
+  }
+
+  frame.on(frame.root, "pointermove", (event) => {
+    if (!place || !anyFinite(data.accuracy)) return;
+    const { left, top } = frame.root.getBoundingClientRect();
+    const [px, py] = [event.clientX - left, event.clientY - top];
+    const quantile = clamp(place.x.invert(px), 0, 1);
+    const k = clamp(Math.round(quantile * (data.x.length - 1)), 0, data.x.length - 1);
+    const { box, x } = place;
+    frame.front.replaceChildren(stroke(x(data.x[k]), box.top, x(data.x[k]), box.top + box.height, { stroke: SOFT, "stroke-dasharray": "2 3", "data-transient": "" }));
+    const rows = data.models.map((model, m) => ({
+      colour: model.colour,
+      name: model.name,
+      value: `${fixed(data.accuracy[at(m, k)], 3)} / ${fixed(data.confidence[at(m, k)], 3)}`,
+    }));
+    tip.show(px, py, `up to quantile ${fixed(data.x[k], 2)}: accuracy / confidence`, rows, frame.width, frame.height);
+  });
+  frame.on(frame.root, "pointerleave", () => {
+    tip.hide();
+    frame.front.replaceChildren();
+  });
+
+  return {
+    set(given) {
+      Object.assign(data, given);
+      const spoken = anyFinite(data.accuracy) ? data.models.map((model, m) => `${model.name} ${gapOf(m).words}`).join(", ") : "no data";
+      frame.root.setAttribute("aria-label", `cumulative accuracy and confidence; ${spoken}`);
+      frame.redraw();
+    },
+    snapshot: () => frame.snapshot(),
+    destroy: () => frame.destroy(),
+  };
+}

@@ -1,0 +1,96 @@
+/** Elements along a line, such as factors of a scale. */
+
+import { dashOf } from "../draw/colours.js";
+import { short } from "../draw/format.js";
+import { isGeometric, linear, logarithmic, nearestPlace } from "../draw/scales.js";
+import { INK, PANEL, SOFT, assign, node, polyline, round, stroke } from "../draw/svg.js";
+import { axes, axesBox, ticksFor } from "./axes.js";
+import { drawLegend } from "./legend.js";
+
+/** The drawing of a line for `createOrbitPlot`. */
+export function line(orbit) {
+  const [[name, given]] = Object.entries(orbit.axes).length ? Object.entries(orbit.axes) : [["element", [...orbit.index.keys()]]];
+  const places = Array.from(given, Number);
+  const n = places.length;
+  const ends = [Math.min(...places), Math.max(...places)];
+  const geometric = isGeometric(places);
+  let [x, y, box, handle, dots, pointer] = [null, null, null, null, [], null];
+
+  function draw(frame, data) {
+    const legend = node("g");
+    const top = data.legend ? drawLegend(legend, data.models, frame.width, 2) : 0;
+    const room = 0.03 * (data.range[1] - data.range[0]);
+    const yTicks = ticksFor(data.range, frame.height - top - 50, 26);
+    box = axesBox(frame, { top: top + 12, right: 18, yTicks: yTicks.map(short), yName: Boolean(data.title) });
+    const across = [box.left + 6, box.left + box.width - 6];
+    x = geometric ? logarithmic(ends, across) : linear(ends, across);
+    y = linear([data.range[0] - room, data.range[1] + room], [box.top + box.height, box.top]);
+    const words = data.better ? `${data.title} (${data.better})` : data.title;
+    const frameOf = axes(box, { x, y, xTicks: xTicks(box.width), yTicks, xName: name, yName: words });
+    const start = x(places[orbit.cells[orbit.identity]?.[0] ?? 0]);
+    const identity = stroke(start, box.top, start, box.top + box.height, { stroke: SOFT, "stroke-width": 1.2 });
+    identity.append(node("title", {}, "the identity: the input as it is"));
+    frame.back.replaceChildren(legend, frameOf, identity, ...data.models.flatMap((model, m) => curve(data, model, m)));
+    frame.front.replaceChildren(...makeHandle(data));
+  }
+
+  function xTicks(width) {
+    if (!geometric) return ticksFor(ends, width, 40);
+    const doublings = [];
+    for (let k = Math.ceil(Math.log2(ends[0]) - 1e-9); 2 ** k <= ends[1] * (1 + 1e-9); k += 1) doublings.push(2 ** k);
+    return doublings.length > 1 ? doublings : ticksFor(ends, width, 40);
+  }
+
+  const of = (values, m) => Array.from(orbit.index, (element, i) => [x(places[i]), y(values[m * orbit.size + element])]);
+
+  function curve(data, model, m) {
+    const drawn = [];
+    if (data.low && data.high) {
+      const whole = [...of(data.high, m), ...of(data.low, m).reverse()].filter((point) => point.every(Number.isFinite));
+      drawn.push(node("path", { d: polyline(whole, true), fill: model.colour, "fill-opacity": 0.2 }));
+    }
+    const points = of(data.values, m);
+    const look = { fill: "none", stroke: model.colour, "stroke-width": 2, "stroke-dasharray": dashOf(model, m) || null };
+    drawn.push(node("path", { d: polyline(points), ...look }));
+    if (n <= 60) for (const [px, py] of points) if (Number.isFinite(py)) drawn.push(node("circle", { cx: round(px), cy: round(py), r: 2.4, fill: model.colour }));
+    return drawn;
+  }
+
+  function makeHandle(data) {
+    const bottom = box.top + box.height;
+    pointer = stroke(0, box.top, 0, bottom, { stroke: SOFT, "stroke-dasharray": "2 3", visibility: "hidden", "data-transient": "" });
+    dots = data.models.map((model) => node("circle", { r: 4.5, cx: 0, fill: model.colour, stroke: PANEL, "stroke-width": 1.5 }));
+    const knob = node("circle", { cx: 0, cy: box.top - 2, r: 8, fill: INK, stroke: PANEL, "stroke-width": 2 });
+    handle = node("g", { class: "orbit-handle" }, stroke(0, box.top, 0, bottom, { stroke: INK, "stroke-width": 1.5 }), knob, ...dots);
+    return [pointer, handle];
+  }
+
+  const cellOf = (element) => orbit.cells[element]?.[0] ?? 0;
+  return {
+    draw,
+    mark(element, position, frame, data) {
+      if (!handle) return;
+      handle.setAttribute("transform", `translate(${round(x(places[cellOf(element)]))} 0)`);
+      dots.forEach((dot, m) => {
+        const value = data.values[m * orbit.size + element];
+        assign(dot, { cy: Number.isFinite(value) ? round(y(value)) : 0, visibility: Number.isFinite(value) ? null : "hidden" });
+      });
+    },
+    hover(place) {
+      const shift = place && x ? `translate(${round(x(places[cellOf(place.element)]))} 0)` : null;
+      if (pointer) assign(pointer, { visibility: place ? null : "hidden", transform: shift });
+    },
+    locate(px) {
+      if (!x) return null;
+      const scaled = places.map((each) => x(each));
+      return { element: orbit.index[nearestPlace(scaled, px)], position: [] };
+    },
+    step(element, key, shift) {
+      const leap = Math.max(Math.round(n / 8), 1);
+      const one = shift ? leap : 1;
+      const steps = { ArrowRight: one, ArrowUp: one, ArrowLeft: -one, ArrowDown: -one, PageUp: leap, PageDown: -leap, Home: -n, End: n };
+      if (!(key in steps)) return null;
+      return orbit.index[Math.min(Math.max(cellOf(element) + steps[key], 0), n - 1)];
+    },
+  };
+}

@@ -1,0 +1,120 @@
+/** Elements of a finite group as tiles, each with how it turns a letter. */
+
+import { colourOf, readableOn } from "../draw/colours.js";
+import { clamp } from "../draw/scales.js";
+import { INK, fitted, label, node, round, textWidth } from "../draw/svg.js";
+import { tableNames, tableOf } from "../draw/tables.js";
+import { orientation } from "./orientation.js";
+import { cellRim, cross } from "./outline.js";
+import { surface } from "./surface.js";
+
+const [GAP, ROOMY] = [1, 30];
+
+/** The drawing of tiles for `createOrbitPlot`. */
+export function tiles(orbit) {
+  const table = tableOf(orbit.index, orbit.shape);
+  const names = tableNames(table, orbit.coords);
+  const { rows, columns, cells } = table;
+  const at = new Map();
+  cells.forEach((element, cell) => element >= 0 && at.set(element, cell));
+  const crowded = { rows: rows > 16, columns: columns > 12 };
+  const widest = Math.max(0, ...names.rows.words.map((word) => textWidth(word)));
+  const longest = Math.max(0, ...names.columns.words.map((word) => textWidth(word)));
+  const steep = { words: false };
+  const margin = {
+    left: 8 + (crowded.rows ? 0 : Math.min(Math.ceil(widest), 110)) + (names.rows.name ? 14 : 0),
+    right: 4,
+    bottom: 8 + (crowded.columns ? 0 : 14) + (names.columns.name ? 14 : 0),
+  };
+  const size = (panel) => [panel.width / columns, panel.height / rows];
+
+  function paint(context, panel, values, range, dark) {
+    const [wide, high] = size(panel);
+    const gap = Math.min(wide, high) > 8 ? GAP : 0;
+    cells.forEach((element, cell) => {
+      if (element < 0) return;
+      context.fillStyle = colourOf(values[element], range, dark);
+      context.fillRect(panel.x + (cell % columns) * wide + gap, panel.y + Math.floor(cell / columns) * high + gap, wide - 2 * gap, high - 2 * gap);
+    });
+  }
+
+  function decorate(panel, data, frame) {
+    const [wide, high] = size(panel);
+    const drawn = [];
+    const corner = (cell) => [panel.x + (cell % columns) * wide, panel.y + Math.floor(cell / columns) * high];
+    if (Math.min(wide, high) >= ROOMY) {
+      cells.forEach((element, cell) => {
+        if (element < 0) return;
+        const [x, y] = corner(cell);
+        drawn.push(inside(element, x, y, wide, high, data, panel.m, frame.dark));
+      });
+    } else if (at.has(orbit.identity)) {
+      const [x, y] = corner(at.get(orbit.identity));
+      drawn.push(...cross(x + wide / 2, y + high / 2, Math.min(4, wide / 2)));
+    }
+    if (panel.first && !crowded.rows) {
+      names.rows.words.forEach((word, row) => drawn.push(label(panel.x - 5, panel.y + (row + 0.5) * high, fitted(word, 110), { "text-anchor": "end" })));
+    }
+    if (panel.first && names.rows.name) {
+      const [x, y] = [round(panel.x - margin.left + 8), round(panel.y + panel.height / 2)];
+      drawn.push(label(x, y, names.rows.name, { fill: INK, transform: `rotate(-90 ${x} ${y})` }));
+    }
+    steep.words = longest > wide - 4;
+    const bottom = panel.y + panel.height;
+    if (!crowded.columns && !steep.words) {
+      names.columns.words.forEach((word, column) => drawn.push(label(panel.x + (column + 0.5) * wide, bottom + 10, word)));
+    }
+    if (names.columns.name && panel.last) drawn.push(label(panel.x + panel.width / 2, bottom + 24, names.columns.name, { fill: INK }));
+    return drawn;
+  }
+
+  /** What a tile says: the letter as the element turns it, its words, its value. */
+  function inside(element, x, y, wide, high, data, m, dark) {
+    const value = data.values[m * orbit.size + element];
+    const ink = readableOn(colourOf(value, data.range, dark));
+    const drawn = node("g", {});
+    const title = orbit.names?.[element] ?? "";
+    drawn.append(node("title", {}, `${title}: ${data.write(value)}`));
+    const words = high >= 46 && wide >= 34 ? data.write(value) : "";
+    const name = names.inside[element] && !orbit.plane && wide > 40 ? fitted(names.inside[element], wide - 6) : "";
+    const lines = [name, words].filter(Boolean);
+    const room = high - 13 * lines.length - 6;
+    const picture = orientation(orbit, element, Math.min(room, wide - 10) * 0.86, ink);
+    const top = y + (picture ? high - 4 - 13 * (lines.length - 0.5) : (high - 13 * (lines.length - 1)) / 2);
+    if (picture) {
+      picture.setAttribute("transform", `translate(${round(x + wide / 2)} ${round(y + 3 + room / 2)})`);
+      drawn.append(picture);
+    }
+    lines.forEach((line, k) => drawn.append(label(x + wide / 2, top + 13 * k, line, { fill: ink })));
+    return drawn;
+  }
+
+  const where = (element) => at.get(element) ?? 0;
+  return surface(orbit, {
+    parts: [""],
+    aspect: clamp(rows / columns, 0.3, 2),
+    margin,
+    wordy: true,
+    innerBottom: crowded.columns ? 0 : 14,
+    paint,
+    decorate,
+    places: (element) => [[0, ((where(element) % columns) + 0.5) / columns, (Math.floor(where(element) / columns) + 0.5) / rows]],
+    mark(panel, x, y, look) {
+      const [wide, high] = size(panel);
+      return cellRim(x - wide / 2 + 1, y - high / 2 + 1, wide - 2, high - 2, look);
+    },
+    locate(part, u, v) {
+      const [row, column] = [clamp(Math.floor(v * rows), 0, rows - 1), clamp(Math.floor(u * columns), 0, columns - 1)];
+      const element = cells[row * columns + column];
+      return element < 0 ? null : { element };
+    },
+    step(element, key) {
+      const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, PageUp: -columns, PageDown: columns };
+      if (key === "Home") return orbit.identity;
+      if (key === "End") return orbit.index[orbit.index.length - 1];
+      if (!(key in steps)) return null;
+      const next = where(element) + steps[key];
+      return next >= 0 && next < cells.length && cells[next] >= 0 ? cells[next] : element;
+    },
+  });
+}
