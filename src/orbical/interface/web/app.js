@@ -1,0 +1,108 @@
+// The front end, written to anywidget's contract: it knows only `model` and `el`.
+
+import { createContext } from "./core/context.js";
+import { createFlow } from "./core/flow.js";
+import { createHistory } from "./core/history.js";
+import { createKeys } from "./core/keys.js";
+import { createRequests } from "./core/requests.js";
+import { repaired } from "./core/rules.js";
+import { createStore } from "./core/store.js";
+import { createTheme } from "./core/theme.js";
+import { createThumbnails } from "./core/thumbnails.js";
+import { decode } from "./core/wire.js";
+import { createExport } from "./sections/export.js";
+import { createHelp } from "./sections/help.js";
+import { createSections } from "./sections/index.js";
+import { shortcuts } from "./sections/shortcuts.js";
+import { createShell } from "./sections/shell.js";
+
+const KINDS = ["subset", "aggregate", "sample", "place", "list", "embedding", "colour", "calibration", "bounds"];
+
+/** Show the page in `el`, with the data behind `model`. Returns the function that ends it. */
+function render({ model, el }) {
+  el.classList.add("orbical");
+  const history = createHistory(model);
+  const store = createStore(history.read());
+  const requests = createRequests((message) => model.send(message), { limit: 2 });
+  const theme = createTheme(el);
+  const help = createHelp(el);
+  const shell = createShell(el, { onhelp: help.open, ontheme: theme.toggle });
+  const parts = [theme, help, shell];
+  let mounted = [];
+  let known = null;
+
+  function receive(content, buffers) {
+    requests.receive(buffers?.length ? decode(buffers[0]) : content);
+  }
+
+  function connection({ state }) {
+    shell.connection(state === "lost");
+    if (state === "lost") requests.close();
+    else requests.reopen();
+  }
+
+  function mount(state) {
+    if (state.error) return shell.state("error", state.error);
+    unmount();
+    known = state;
+    const fresh = history.empty();
+    store.set(repaired(store.get(), state), { from: "state" });
+    shell.name(state.title ?? "");
+    shell.state("ready");
+    const app = createContext({ state, store, theme, history, root: el, announce: shell.announce, request: requests.request, on: requests.on });
+    app.thumbnails = createThumbnails(app);
+    app.sections = createSections(shell, app);
+    app.help = help;
+    app.exporter = createExport(shell.exporter, app);
+    const keys = createKeys(model.get("host") === undefined ? el : document, shortcuts(app));
+    const flow = createFlow(store, app.request, KINDS.filter((kind) => kind !== "bounds" || state.bounds));
+    mounted = [...Object.values(app.sections), app.thumbnails, app.exporter, keys, flow];
+    if (fresh) startAtFirst(app);
+    return undefined;
+  }
+
+  /** Nothing was asked for: begin with the first sample of the list, not with sample 0. */
+  function startAtFirst(app) {
+    const stop = app.on("list", ({ arrays }) => {
+      stop();
+      if (history.empty() && arrays?.samples?.data.length) store.set({ sample: arrays.samples.data[0] }, { from: "state" });
+    });
+  }
+
+  /** Write the address when a change is finished; steps the reader did not make replace it. */
+  function keep(selection, { changed, done, from }) {
+    if (!done || from === "link" || (from === "state" && !changed.length)) return;
+    history.write(selection, from === "state");
+  }
+
+  function unmount() {
+    mounted.forEach((part) => part.destroy());
+    mounted = [];
+    for (const holder of [shell.menus, shell.overview, shell.detail]) holder.replaceChildren();
+  }
+
+  function load() {
+    shell.state("loading");
+    requests.request("state", { selection: store.get() });
+  }
+
+  shell.theme(theme.current());
+  const stops = [
+    theme.on(shell.theme),
+    requests.on("state", mount),
+    store.subscribe(["scan"], load),
+    store.subscribe(["done"], keep),
+    history.onchange((selection) => store.set(known ? repaired(selection, known) : selection, { from: "link" })),
+  ];
+  model.on("msg:custom", receive);
+  model.on("connection", connection);
+  load();
+  return () => {
+    unmount();
+    stops.forEach((stop) => stop());
+    parts.forEach((part) => part.destroy());
+    model.off("msg:custom", receive);
+  };
+}
+
+export default { render };

@@ -1,0 +1,110 @@
+// What every section is given: the state, the selection, and the words for them.
+
+import { DASHES, modelColour } from "../draw/colours.js";
+import { elementNames, positionName } from "./names.js";
+import { coordinates, nearestElement } from "./places.js";
+import { consequences } from "./rules.js";
+
+/** Make `app` for one scan. */
+export function createContext({ state, store, request, on, theme, history, root, announce }) {
+  const places = new Map(state.models.map(({ name }, i) => [name, i]));
+  const group = groupOf(state);
+  const truths = state.task.labelled;
+  let listed = [];
+
+  const app = { state, store, on, theme, history, root, announce, group, noun: state.noun ?? "samples" };
+
+  app.request = (kind, extra = {}) => request(kind, { selection: store.get(), ...extra });
+  app.select = (patch) => store.set(consequences(store.get(), patch));
+  app.look = (name) => {
+    const place = places.get(name) ?? 0;
+    return { name, colour: modelColour(place), dash: DASHES[place % DASHES.length] };
+  };
+
+  /** The models shown, with their colours; `names` where an answer says which it holds. */
+  app.shown = (names) => {
+    const chosen = store.get().models;
+    const wanted = names?.length ? names.map((one) => one.name ?? one) : chosen.length ? chosen : [...places.keys()];
+    return wanted.map(app.look);
+  };
+
+  /** The metric of the menus. */
+  app.metric = () => state.metrics.find(({ name }) => name === store.get().metric) ?? state.metrics[0];
+
+  /** The metric of one sample: the score where the chosen one is a measure of many. */
+  app.sampleMetric = () => {
+    const chosen = app.metric();
+    const metric = chosen.per_sample ? chosen : state.metrics[0];
+    const consensus = metric.name === "score" && (store.get().reference === "consensus" || !truths);
+    return { ...metric, column: consensus ? "score_vs_consensus" : metric.name };
+  };
+
+  app.shortTitle = (metric) => (metric.name === "score" ? "score" : metric.title.toLowerCase());
+  app.element = () => (store.get().element < 0 ? group.identity : store.get().element);
+  app.place = () => ({ element: app.element(), position: store.get().position });
+
+  /** The name of a place: that of its element, or what the position says between elements. */
+  app.placeName = (element, position) => (position.length ? positionName(group, position) : group.names[element]);
+
+  /** Move along the orbit; while `done` is false the address is left alone. */
+  app.move = ({ element, position = [], done = true }) => {
+    const free = state.live && state.group.continuous ? Array.from(position) : [];
+    store.set({ element, position: free }, { done });
+  };
+
+  /** Finer steps of one sample: the nearest element of the scan, and the exact position. */
+  app.coarse = (move, fine) => {
+    const position = move.position?.length ? move.position : coordinates(fine, move.element);
+    return { element: nearestElement(group, position), position, done: move.done };
+  };
+  app.fine = (fine) => {
+    const { element, position } = app.place();
+    return nearestElement(fine, position.length ? position : coordinates(group, element));
+  };
+  app.groupOf = (answer) => groupOf({ ...answer, live: state.live });
+
+  /** The number of a sample in its scan; a report holds only some of them. */
+  app.number = (sample) => state.arrays.original?.data[sample] ?? sample;
+
+  app.listed = (samples) => (listed = samples);
+
+  /** Select the sample some steps further down the list. */
+  app.step = (by) => {
+    if (!listed.length) return;
+    const at = listed.indexOf(store.get().sample);
+    const next = at < 0 ? 0 : Math.min(Math.max(0, at + by), listed.length - 1);
+    app.select({ sample: listed[next] });
+  };
+
+  /** What a view is given from the answer at a place. */
+  app.viewContent = (answer, part) => {
+    const models = app.shown(answer.models);
+    const under = (prefix) => named(answer.arrays, prefix);
+    return {
+      fields: under(`${part}/`),
+      consensus: under("consensus/"),
+      truths: under("truth/"),
+      about: answer[part],
+      models: models.map(({ name }) => name),
+      colours: models.map(({ colour }) => colour),
+      truth: answer.truth ?? null,
+      label: answer.label ?? answer.truth ?? null,
+      classes: state.classes,
+      place: { sample: store.get().sample, element: answer.element, position: answer.position, name: app.placeName(answer.element, answer.scanned === false ? answer.position : []), live: answer.live },
+    };
+  };
+
+  return app;
+}
+
+/** The arrays whose names begin with a prefix, by the rest of their names. */
+function named(arrays, prefix) {
+  const chosen = Object.entries(arrays).filter(([name]) => name.startsWith(prefix));
+  return Object.fromEntries(chosen.map(([name, array]) => [name.slice(prefix.length), array]));
+}
+
+/** The group as the plots take it: the fields of the answer and its arrays. */
+function groupOf(answer) {
+  const { index, plane, time, weights } = answer.arrays;
+  return { ...answer.group, names: elementNames(answer.group), index, plane, time, weights, continuous: Boolean(answer.group.continuous && answer.live) };
+}

@@ -1,0 +1,55 @@
+// Small helpers to make elements. No inline style attributes: a strict CSP forbids them.
+
+let count = 0;
+
+/** A new id, unique in the document, so that two widgets in one notebook never collide. */
+export function uid(prefix) {
+  count += 1;
+  return `ob-${prefix}-${count}`;
+}
+
+/** Make an element: attributes, `on...` listeners, then children (nodes, text, null is skipped). */
+export function h(tag, attributes, ...children) {
+  const el = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) el.addEventListener(name.slice(2), value);
+    else if (name === "class") el.className = value;
+    else el.setAttribute(name, value === true ? "" : value);
+  }
+  el.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return el;
+}
+
+/** Put new children into an element in place of the old. */
+export function fill(el, ...children) {
+  el.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  return el;
+}
+
+/** Show or hide an element. */
+export function show(el, visible) {
+  el.hidden = !visible;
+}
+
+/** Write text only where it changed: assistive technology and layout are left in peace. */
+export function write(el, text) {
+  if (el.textContent !== text) el.textContent = text;
+}
+
+/** A short line in a model's colour and dash: the sign by which plots tell models apart. */
+export function swatch({ colour, dash }) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  const line = document.createElementNS(space, "line");
+  const look = { x1: 1, x2: 19, y1: 5, y2: 5, stroke: colour, "stroke-width": 3, "stroke-dasharray": dash || "none" };
+  for (const [name, value] of Object.entries(look)) line.setAttribute(name, value);
+  for (const [name, value] of Object.entries({ class: "swatch", width: 20, height: 10, "aria-hidden": "true" })) svg.setAttribute(name, value);
+  svg.append(line);
+  return svg;
+}
+
+/** A button with an accessible name. */
+export function button(label, onclick, attributes) {
+  return h("button", { type: "button", onclick, ...attributes }, label);
+}

@@ -1,0 +1,54 @@
+// A panel that opens at a button: hints and menus. Closes on Escape and on a click outside.
+
+import { h, uid } from "./dom.js";
+
+const MARGIN = 8;
+
+/** Join a button and a panel; `content(close)` makes the panel's children each time it opens. */
+export function attachPopover(button, { label, content, kind = "menu", host }) {
+  const panel = h("div", { class: `popover popover-${kind}`, popover: "auto", id: uid("panel"), role: "group", "aria-label": label });
+  button.setAttribute("aria-expanded", "false");
+  button.setAttribute("aria-controls", panel.id);
+  button.after(panel);
+
+  function open() {
+    panel.replaceChildren(...[content(close)].flat());
+    panel.showPopover();
+    place();
+  }
+
+  function close() {
+    if (panel.matches(":popover-open")) panel.hidePopover();
+  }
+
+  function place() {
+    const at = button.getBoundingClientRect();
+    const box = panel.getBoundingClientRect();
+    const left = Math.min(at.left, innerWidth - box.width - MARGIN);
+    const below = at.bottom + 4;
+    const top = below + box.height > innerHeight - MARGIN ? at.top - box.height - 4 : below;
+    panel.style.left = `${Math.max(MARGIN, left)}px`;
+    panel.style.top = `${Math.max(MARGIN, top)}px`;
+  }
+
+  let wasOpen = false;
+  button.addEventListener("pointerdown", () => (wasOpen = panel.matches(":popover-open")));
+  button.addEventListener("click", () => {
+    if (!wasOpen) open();
+    wasOpen = false;
+  });
+  panel.addEventListener("toggle", (event) => {
+    button.setAttribute("aria-expanded", String(event.newState === "open"));
+    if (event.newState === "open" && kind === "menu") {
+      panel.querySelector("button, input, [tabindex='0']")?.focus();
+    }
+  });
+  panel.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    event.preventDefault();
+    close();
+    button.focus();
+  });
+  return { open, close, panel };
+}

@@ -1,0 +1,89 @@
+// Newest wins: one slot per kind, sent at most once per animation frame, two in flight, and answers
+// older than one already shown are dropped. A drag can never queue up behind a slow model.
+
+const nextFrame = (callback) =>
+  typeof requestAnimationFrame === "function" ? requestAnimationFrame(callback) : setTimeout(callback, 16);
+
+/** Make the flow control between the page and `send(message)`. */
+export function createRequests(send, { frame = nextFrame, limit = 2 } = {}) {
+  const kinds = new Map();
+  let sequence = 0;
+  let scheduled = false;
+  let open = true;
+
+  function slot(kind) {
+    if (!kinds.has(kind)) {
+      kinds.set(kind, { waiting: null, last: null, flying: [], shown: 0, listeners: new Set() });
+    }
+    return kinds.get(kind);
+  }
+
+  /** Ask; a request of the same kind that still waits is replaced. */
+  function request(kind, body) {
+    slot(kind).waiting = body;
+    schedule();
+  }
+
+  function schedule() {
+    if (scheduled || !open) return;
+    scheduled = true;
+    frame(flush);
+  }
+
+  function flush() {
+    scheduled = false;
+    if (!open) return;
+    for (const [kind, one] of kinds) {
+      if (one.waiting === null || one.flying.length >= limit) continue;
+      sequence += 1;
+      one.flying.push(sequence);
+      one.last = one.waiting;
+      one.waiting = null;
+      send({ kind, sequence, ...one.last });
+    }
+  }
+
+  /** Take an answer: deliver it unless a newer one of its kind was delivered already. */
+  function receive(answer) {
+    const one = slot(answer.kind);
+    if (answer.sequence < one.shown) return false;
+    const partial = answer.progress !== undefined;
+    if (!partial) {
+      // The server answers the newest of a kind, so an answer closes every older request too.
+      one.flying = one.flying.filter((number) => number > answer.sequence);
+      one.shown = answer.sequence;
+    }
+    for (const listener of [...one.listeners]) listener(answer);
+    if (one.waiting !== null) schedule();
+    return true;
+  }
+
+  /** Listen to answers of a kind; returns the function that stops it. */
+  function on(kind, listener) {
+    slot(kind).listeners.add(listener);
+    return () => slot(kind).listeners.delete(listener);
+  }
+
+  /** Whether a newer request of the kind is on its way. */
+  function pending(kind) {
+    const one = slot(kind);
+    return one.waiting !== null || one.flying.length > 0;
+  }
+
+  /** The connection was lost: hold everything back. */
+  function close() {
+    open = false;
+  }
+
+  /** The connection is back: ask again what was never answered. */
+  function reopen() {
+    open = true;
+    for (const one of kinds.values()) {
+      if (one.waiting === null && one.flying.length) one.waiting = one.last;
+      one.flying = [];
+    }
+    schedule();
+  }
+
+  return { request, receive, on, pending, close, reopen };
+}

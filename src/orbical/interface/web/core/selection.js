@@ -1,0 +1,99 @@
+// The selection: everything the page shows is a function of it. The same fields as in Python.
+
+export const DEFAULTS = Object.freeze({
+  scan: "",
+  models: [],
+  metric: "",
+  reference: "truth",
+  labels: [],
+  lasso: [],
+  method: "pca",
+  of: "",
+  colour: "mean",
+  order: "worst",
+  sample: 0,
+  element: -1,
+  position: [],
+  scope: "element",
+  dense: false,
+});
+
+// What a reader of the address looks for comes first.
+const FIRST = ["scan", "sample", "element"];
+const ORDER = [...FIRST, ...Object.keys(DEFAULTS).filter((name) => !FIRST.includes(name))];
+
+const READ = {
+  models: (text) => list(text).map(decodeURIComponent),
+  labels: (text) => list(text).map(whole),
+  position: (text) => list(text).map(real),
+  lasso: (text) => (text ? text.split(";").map((pair) => pair.split(",").map(real)) : []),
+  sample: whole,
+  element: whole,
+  dense: (text) => text === "1",
+};
+
+/** Number with at most four decimals and no trailing zeros: short links. */
+function short(number) {
+  return String(Number(number.toFixed(4)));
+}
+
+const WRITE = {
+  models: (value) => value.map(encodeURIComponent).join(","),
+  labels: (value) => value.join(","),
+  position: (value) => value.map(short).join(","),
+  lasso: (value) => value.map((pair) => pair.map(short).join(",")).join(";"),
+  dense: (value) => (value ? "1" : "0"),
+};
+
+function list(text) {
+  return text ? text.split(",") : [];
+}
+
+function whole(text) {
+  const number = Number(text);
+  if (!/^-?\d+$/.test(text)) throw new Error(`whole number expected, ${text} given`);
+  return number;
+}
+
+function real(text) {
+  const number = Number(text);
+  if (text.trim() === "" || !Number.isFinite(number)) {
+    throw new Error(`number expected, ${text} given`);
+  }
+  return number;
+}
+
+/** Whether two values of a field are the same. */
+export function same(a, b) {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** The selection as a URL fragment without `#`; only fields that differ from the default. */
+export function toFragment(selection) {
+  const parts = [];
+  for (const name of ORDER) {
+    const initial = DEFAULTS[name];
+    const value = selection[name];
+    if (value === undefined || same(value, initial)) continue;
+    const text = WRITE[name] ? WRITE[name](value) : encodeURIComponent(value);
+    parts.push(`${name}=${text}`);
+  }
+  return parts.join("&");
+}
+
+/** Read a URL fragment; fields that are unknown or ill-written keep their default. */
+export function fromFragment(text) {
+  const selection = { ...DEFAULTS };
+  for (const part of text.replace(/^#/, "").split("&")) {
+    const at = part.indexOf("=");
+    const name = part.slice(0, at);
+    if (at < 0 || !(name in DEFAULTS)) continue;
+    try {
+      const raw = part.slice(at + 1);
+      selection[name] = READ[name] ? READ[name](raw) : decodeURIComponent(raw);
+    } catch {
+      selection[name] = DEFAULTS[name];
+    }
+  }
+  return selection;
+}

@@ -1,0 +1,35 @@
+// Numbers and names as the page writes them.
+
+/** A whole number with thousands separated: 1,000. */
+export function whole(number) {
+  return Number(number).toLocaleString("en-GB");
+}
+
+/** A metric's value: three decimals for shares, three significant digits otherwise. */
+export function value(number, unit = "share") {
+  if (number === null || number === undefined || Number.isNaN(number)) return "–";
+  if (unit === "share") return number.toFixed(3);
+  const text = Math.abs(number) >= 1000 ? whole(Math.round(number)) : String(Number(number.toPrecision(3)));
+  return unit === "px" ? `${text} px` : text;
+}
+
+/** First letter upper case. */
+export function sentence(text) {
+  return text ? text[0].toUpperCase() + text.slice(1) : text;
+}
+
+/** The name of a class. */
+export function className(state, label) {
+  if (label === null || label === undefined || label < 0) return "none";
+  return String(state.classes[label] ?? label);
+}
+
+/** "123 of 1,000 digits", or "1,000 digits" where the subset is everything. */
+export function counted(count, total, noun) {
+  return count === total ? `${whole(total)} ${noun}` : `${whole(count)} of ${whole(total)} ${noun}`;
+}
+
+/** One of a plural noun: digits -> digit. */
+export function singular(noun) {
+  return noun.endsWith("s") ? noun.slice(0, -1) : noun;
+}

@@ -1,0 +1,55 @@
+// Light and dark: the system's choice until the reader makes their own, which is remembered.
+
+const KEY = "orbical-theme";
+
+/** Follow the system's colour scheme, with a toggle that is remembered where storage is allowed. */
+export function createTheme(root) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const listeners = new Set();
+  let chosen = remembered();
+
+  function current() {
+    return chosen ?? (system.matches ? "dark" : "light");
+  }
+
+  function apply() {
+    root.dataset.theme = current();
+    if (root.ownerDocument.documentElement.classList.contains("orbical-page")) {
+      root.ownerDocument.documentElement.dataset.theme = current();
+    }
+    for (const listener of listeners) listener(current());
+    document.dispatchEvent(new Event("themechange")); // plots on a canvas paint themselves anew
+  }
+
+  function toggle() {
+    chosen = current() === "dark" ? "light" : "dark";
+    remember(chosen);
+    apply();
+  }
+
+  system.addEventListener("change", apply);
+  apply();
+  return {
+    current,
+    toggle,
+    on: (listener) => (listeners.add(listener), () => listeners.delete(listener)),
+    destroy: () => system.removeEventListener("change", apply),
+  };
+}
+
+function remembered() {
+  try {
+    const value = localStorage.getItem(KEY);
+    return value === "dark" || value === "light" ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function remember(value) {
+  try {
+    localStorage.setItem(KEY, value);
+  } catch {
+    // Storage is refused in some notebooks and files; the choice then lasts as long as the page.
+  }
+}

@@ -1,0 +1,71 @@
+// The metric over the orbit, averaged over the subset, for every model.
+
+import { h } from "../core/dom.js";
+import { counted } from "../core/text.js";
+import { formatter } from "../draw/format.js";
+import { createOrbitPlot } from "../plots/orbit.js";
+import { createFrame } from "./frame.js";
+import { createLegend } from "./legend.js";
+import { hints } from "./words.js";
+
+/** The overview: where along the orbit do the models fail? */
+export function createSection(el, app) {
+  const frame = createFrame({ name: "aggregate", title: "Aggregate", hint: hints.aggregate });
+  el.append(frame.el);
+  const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
+  const legend = createLegend();
+  frame.body.append(legend.el);
+  const plot = createOrbitPlot(plotEl, app.group);
+  let answer = null;
+  let hovered = null;
+
+  function readout() {
+    if (!answer) return;
+    const element = hovered ?? app.element();
+    const [models, count] = answer.arrays.values.shape;
+    const values = Array.from({ length: models }, (_, m) => answer.arrays.values.data[m * count + element]);
+    legend.set(app.shown(answer.models), values, {
+      where: `at ${app.group.names[element]}`,
+      format: formatter(app.metric().unit, answer.range),
+    });
+  }
+
+  function draw() {
+    if (!answer) return;
+    if (answer.error) return frame.state("error", answer.error);
+    if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
+    const metric = app.metric();
+    frame.state("ready");
+    frame.note(`${metric.per_sample ? "mean" : metric.title} of ${counted(answer.count, app.state.samples, app.noun)}`);
+    plot.set({
+      models: app.shown(answer.models),
+      values: answer.arrays.values.data,
+      low: answer.arrays.low?.data,
+      high: answer.arrays.high?.data,
+      range: answer.range,
+      higherIsBetter: metric.higher_is_better,
+      title: metric.title,
+      format: metric.unit,
+      legend: false,
+    });
+    mark();
+  }
+
+  function mark() {
+    const { element, position } = app.place();
+    plot.mark(element, position);
+    readout();
+  }
+
+  plot.onmove((move) => app.move(move));
+  plot.onhover((place) => {
+    hovered = place ? place.element : null;
+    readout();
+  });
+  const stops = [
+    app.on("aggregate", (given) => ((answer = given), draw())),
+    app.store.subscribe(["element", "position"], mark),
+    app.theme.on(draw),
+  ];
+  return { focus: () => plot.focus(), update: draw, destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
+}

@@ -1,0 +1,29 @@
+// What the symmetry makes possible, with each model's point in it.
+
+import { h } from "../core/dom.js";
+import { createBounds } from "../plots/bounds.js";
+import { createFrame } from "./frame.js";
+import { hints } from "./words.js";
+
+/** Sharp interval of the calibration error over accuracy, and the accuracy ceiling. */
+export function createSection(el, app) {
+  const frame = createFrame({ name: "bounds", title: "Bounds", hint: hints.bounds });
+  el.append(frame.el);
+  const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
+  const plot = createBounds(plotEl);
+  let answer = null;
+
+  function draw() {
+    if (!answer) return;
+    if (answer.error) return frame.state("error", answer.error);
+    if (!answer.available) return frame.state("empty", answer.reason ?? "The scan has no orbit ids.");
+    frame.state("ready");
+    frame.note("what the symmetry allows");
+    const known = new Map(answer.models.map((model) => [model.name, model]));
+    const models = app.shown().filter(({ name }) => known.has(name)).map((model) => ({ ...known.get(model.name), ...model }));
+    plot.set({ ...answer, models });
+  }
+
+  const stop = app.on("bounds", (given) => ((answer = given), draw()));
+  return { focus: () => frame.el.focus(), update: draw, destroy: () => (stop(), plot.destroy()) };
+}

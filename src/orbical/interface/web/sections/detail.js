@@ -1,0 +1,35 @@
+// What the models answer at the current position, and what went wrong where one raised.
+
+import { fill, h } from "../core/dom.js";
+import { createFrame } from "./frame.js";
+import { hints } from "./words.js";
+import { createNamedView } from "../views/index.js";
+
+/** The answers of the models. */
+export function createSection(el, app) {
+  const frame = createFrame({ name: "detail", title: "Answer", hint: hints.detail });
+  el.append(frame.el);
+  const errors = frame.body.appendChild(h("div", { class: "errors", role: "alert", hidden: true }));
+  const holder = createNamedView(frame.body.appendChild(h("div", { class: "view" })), app.state);
+  let shown = "";
+
+  /** One line per model that raised; written only when it changes, so it is read out once. */
+  function complain(found) {
+    const text = JSON.stringify(found);
+    if (text === shown) return;
+    shown = text;
+    errors.hidden = !Object.keys(found).length;
+    fill(errors, Object.entries(found).map(([model, words]) => h("p", {}, h("b", {}, `${model} raised: `), words)));
+  }
+
+  function draw(answer) {
+    if (answer.error) return frame.state("error", answer.error);
+    complain(answer.errors ?? {});
+    if (!answer.detail) return frame.state("empty", "The scan holds no answers at this position.");
+    frame.state("ready");
+    holder.set(answer.detail.view, app.viewContent(answer, "detail"));
+  }
+
+  const stop = app.on("place", draw);
+  return { focus: () => frame.el.focus(), update() {}, destroy: () => (stop(), holder.destroy()) };
+}

@@ -1,0 +1,101 @@
+// All samples, arranged by how the models respond along the orbit.
+
+import { button, h, show, write } from "../core/dom.js";
+import { sentence } from "../core/text.js";
+import { colourise, isDark } from "../draw/colours.js";
+import { createScatter } from "../plots/scatter.js";
+import { createFrame, createSelect } from "./frame.js";
+import { createHoverCard } from "./hovercard.js";
+import { createKey } from "./key.js";
+import { around, grown } from "./region.js";
+import { hints } from "./words.js";
+
+const METHODS = { pca: "PCA", ica: "ICA", isomap: "ISOMAP", tsne: "t-SNE", umap: "UMAP" };
+const COLOURS = { mean: "mean", variance: "variance", correct: "share correct", class: "class", gap: "calibration gap" };
+
+/** The embedding with its menus, its lasso and its colour key. */
+export function createSection(el, app) {
+  const frame = createFrame({ name: "embedding", title: "Embedding", hint: hints.embedding });
+  el.append(frame.el);
+  const method = createSelect("Method", (value) => app.select({ method: value }), { quiet: true });
+  const colour = createSelect("Colour", (value) => app.select({ colour: value }), { quiet: true });
+  const of = createSelect("Of", (value) => app.select({ of: value }), { quiet: true, title: "Whose responses: all models together, or one" });
+  const lassoButton = button("lasso", () => arm(!armed), { class: "tool", "aria-pressed": "false", title: "Draw around points to make them the subset (or hold Shift and drag)" });
+  frame.controls.append(method.el, colour.el, of.el, lassoButton);
+  const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
+  const scatter = createScatter(plotEl);
+  const card = createHoverCard(plotEl, app);
+  const key = createKey();
+  const progress = h("p", { class: "progress", role: "status", hidden: true });
+  frame.body.append(key.el, progress);
+  let [xy, values, mask, armed] = [null, null, null, false];
+
+  function arm(on) {
+    armed = on;
+    lassoButton.setAttribute("aria-pressed", String(on));
+    scatter.setMode(on ? "lasso" : "select");
+  }
+
+  function draw() {
+    if (!xy) return;
+    if (xy.error) return frame.state("error", xy.error);
+    if (!app.state.samples) return frame.state("empty", `The scan holds no ${app.noun}.`);
+    frame.state("ready");
+    const dark = isDark(frame.el);
+    const count = app.state.samples;
+    const known = values && !values.error;
+    const colours = known ? colourise(values.arrays.values.data, { kind: values.scale, range: values.range }, dark) : new Uint8Array(4 * count).fill(128);
+    scatter.set({ xy: xy.arrays.xy.data, colours, mask: mask?.arrays?.mask?.data });
+    scatter.setLasso(app.store.get().lasso);
+    scatter.select(app.store.get().sample);
+    if (known) key.set(values, app.state, dark);
+    const share = xy.explained ? ` · ${Math.round(100 * (xy.explained[0] + xy.explained[1]))} % of the variance` : "";
+    frame.note(`similar orbit responses lie together${share}`);
+  }
+
+  function menus() {
+    const { state } = app;
+    const now = app.store.get();
+    method.set(state.methods.map((name) => [name, METHODS[name] ?? name]), now.method);
+    colour.set(state.colours.map((name) => [name, COLOURS[name] ?? sentence(name)]), now.colour);
+    of.set([["", "all models"], ...state.models.map(({ name }) => [name, name])], now.of);
+  }
+
+  function receive(answer) {
+    const slow = answer.progress !== undefined;
+    show(progress, slow);
+    if (slow) return write(progress, answer.text ?? `computing … ${Math.round(100 * answer.progress)} %`);
+    xy = answer;
+    return draw();
+  }
+
+  /** The subset around the selected sample, wider or narrower: the lasso of the keyboard. */
+  function region(factor) {
+    if (!xy || xy.error) return;
+    const { sample, lasso } = app.store.get();
+    const centre = xy.arrays.xy.data.slice(2 * sample, 2 * sample + 2);
+    app.select({ lasso: lasso.length ? grown(lasso, centre, factor) : around(centre, 0.12) });
+  }
+
+  scatter.onpick((sample) => app.select({ sample }));
+  scatter.onhover((point) => card.set(point));
+  scatter.onlasso((polygon) => (arm(false), app.select({ lasso: polygon.map(([x, y]) => [x, y]) })));
+  frame.body.addEventListener("keydown", (event) => {
+    const factor = { "+": 1.25, "=": 1.25, "-": 0.8, "−": 0.8 }[event.key];
+    if (!factor) return;
+    event.preventDefault();
+    region(factor);
+  });
+  const stops = [
+    app.on("embedding", receive),
+    app.on("colour", (answer) => ((values = answer), draw())),
+    app.on("subset", (answer) => ((mask = answer), draw())),
+    app.store.subscribe(["sample"], ({ sample }) => scatter.select(sample)),
+    app.store.subscribe(["method", "colour", "of"], menus),
+    app.store.subscribe(["lasso"], ({ lasso }) => scatter.setLasso(lasso)),
+    app.theme.on(draw),
+  ];
+  menus();
+  // A WebGL canvas can be read only in the turn in which it was painted.
+  return { focus: () => scatter.focus(), update: draw, repaint: () => scatter.snapshot(), destroy: () => (stops.forEach((stop) => stop()), card.destroy(), scatter.destroy()) };
+}

@@ -1,0 +1,69 @@
+// The frame of a section: heading, a sentence that explains it, controls, and its states.
+
+import { fill, h, show, uid, write } from "../core/dom.js";
+import { attachPopover } from "../core/popover.js";
+
+/** Make a section: `hint` is the sentence behind (i); returns its parts and its states. */
+export function createFrame({ name, title, hint }) {
+  const id = uid(name);
+  const heading = h("h3", { id }, title);
+  const note = h("p", { class: "note" });
+  const info = h("button", { type: "button", class: "info", title: hint, "aria-label": `About ${title}` }, "i");
+  const controls = h("div", { class: "controls" });
+  const head = h("header", {}, h("div", { class: "names" }, heading, info, note), controls);
+  const body = h("div", { class: "body" });
+  const skeleton = h("div", { class: "skeleton", "aria-hidden": "true" });
+  const message = h("div", { class: "message", role: "status", hidden: true });
+  const el = h("section", { class: `section ${name}`, tabindex: "-1", "aria-labelledby": id, "aria-busy": "true" }, head, body, skeleton, message);
+  attachPopover(info, { label: `About ${title}`, kind: "hint", content: () => h("p", {}, hint) });
+
+  /** Ready: show the body. Waiting: the skeleton. A text: say why there is nothing. */
+  function state(kind, text) {
+    el.setAttribute("aria-busy", String(kind === "loading"));
+    el.dataset.state = kind;
+    show(skeleton, kind === "loading");
+    show(message, kind === "empty" || kind === "error");
+    body.classList.toggle("away", kind === "loading" || kind === "empty" || kind === "error");
+    if (text) fill(message, kind === "error" ? h("strong", {}, "This could not be shown") : null, h("p", {}, text));
+  }
+
+  state("loading");
+  return { el, body, controls, head, heading, state, note: (text) => write(note, text), title: (text) => write(heading, text) };
+}
+
+/** A labelled drop-down menu; `set(options, value)` where options are [value, text]. */
+export function createSelect(label, onchange, { title, quiet } = {}) {
+  const select = h("select", { onchange: () => onchange(select.value), title });
+  const el = h("label", { class: quiet ? "field quiet" : "field" }, h("span", {}, label), select);
+
+  function set(options, value) {
+    const text = JSON.stringify(options);
+    if (select.dataset.options !== text) {
+      fill(select, options.map(([key, words]) => h("option", { value: key }, words)));
+      select.dataset.options = text;
+    }
+    select.value = value;
+  }
+
+  return { el, select, set };
+}
+
+/** A switch between a few choices, as radio buttons side by side. */
+export function createSwitch(label, choices, onchange) {
+  const name = uid("switch");
+  const inputs = choices.map(([value, words, title]) => {
+    const input = h("input", { type: "radio", name, value, onchange: () => onchange(value) });
+    const span = h("span", {}, words);
+    return { value, input, span, el: h("label", { title }, input, span) };
+  });
+  const el = h("div", { class: "switch", role: "radiogroup", "aria-label": label }, inputs.map((one) => one.el));
+
+  function set(value, texts = {}) {
+    for (const one of inputs) {
+      one.input.checked = one.value === value;
+      if (texts[one.value]) write(one.span, texts[one.value]);
+    }
+  }
+
+  return { el, set, disable: (value, off) => (inputs.find((one) => one.value === value).input.disabled = off) };
+}

@@ -1,0 +1,39 @@
+// The headings of the two halves: how many samples on the left, which one on the right.
+
+import { button, fill, h, write } from "../core/dom.js";
+import { className, counted, sentence, singular, whole } from "../core/text.js";
+
+/** Left: the subset, with a chip that clears it. Right: the sample, with a step to its neighbours. */
+export function createSection(shell, app) {
+  const one = singular(app.noun);
+  const all = h("h2", {}, `All ${app.noun}`);
+  const chip = button("", () => app.select({ lasso: [], labels: [] }), { class: "chip", hidden: true });
+  const hint = h("p", {}, "");
+  shell.overview.append(h("div", { class: "half" }, all, chip, hint));
+
+  const title = h("h2", {});
+  const label = h("p", {});
+  const before = button("‹", () => app.step(-1), { class: "tool icon", title: `Previous ${one} of the list  [`, "aria-label": `Previous ${one} of the list` });
+  const after = button("›", () => app.step(1), { class: "tool icon", title: `Next ${one} of the list  ]`, "aria-label": `Next ${one} of the list` });
+  shell.detail.append(h("div", { class: "half" }, title, label, h("span", { class: "pair" }, before, after)));
+
+  function count(answer) {
+    const total = app.state.samples;
+    const some = !answer.error && answer.count !== total;
+    chip.hidden = !some;
+    write(all, some ? "Subset" : `All ${whole(total)} ${app.noun}`);
+    if (!some) return;
+    fill(chip, counted(answer.count, total, app.noun), h("span", { class: "clear" }, " · clear"));
+    chip.title = "Aggregate, list and calibration show this subset. Click to show everything again.";
+  }
+
+  function sample(answer) {
+    write(title, `${sentence(one)} ${whole(app.number(app.store.get().sample))}`);
+    const known = answer?.label !== null && answer?.label !== undefined && app.state.classes.length;
+    write(label, known ? `labelled ${className(app.state, answer.label)}` : "");
+  }
+
+  const stops = [app.on("subset", count), app.on("sample", sample), app.store.subscribe(["sample"], () => sample(null))];
+  sample(null);
+  return { update() {}, destroy: () => stops.forEach((stop) => stop()) };
+}

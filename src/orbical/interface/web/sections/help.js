@@ -1,0 +1,28 @@
+// Help that opens on `?`: what each section shows, the keys, and the words.
+
+import { button, h, uid } from "../core/dom.js";
+import { glossary, keyTable, tour } from "./words.js";
+
+/** A modal dialog with three parts. */
+export function createHelp(root) {
+  const id = uid("help");
+  const close = button("Close", () => dialog.close(), { class: "close" });
+  const pairs = (list) => h("dl", {}, list.map(([word, text]) => h("div", {}, h("dt", {}, word), h("dd", {}, text))));
+  const keys = h("table", {}, h("tbody", {}, keyTable.map(([key, text]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, text)))));
+  const dialog = h(
+    "dialog",
+    { class: "help", "aria-labelledby": id },
+    h("header", {}, h("h2", { id }, "How to read this page"), close),
+    h(
+      "div",
+      { class: "help-body", tabindex: "0", role: "region", "aria-label": "Help" },
+      h("p", { class: "lead" }, "The left half shows all samples, the right half one of them. Everything is linked: choose a sample in the embedding or the list, then drag along the orbit."),
+      h("div", { class: "help-columns" }, h("section", {}, h("h3", {}, "Sections"), pairs(tour)), h("section", {}, h("h3", {}, "Keys"), keys), h("section", {}, h("h3", {}, "Words"), pairs(glossary))),
+    ),
+  );
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  root.append(dialog);
+  return { open: () => dialog.open || dialog.showModal(), close: () => dialog.close(), destroy: () => dialog.remove() };
+}

@@ -1,0 +1,69 @@
+// The selected sample's own orbit plot: press and drag along it.
+
+import { h } from "../core/dom.js";
+import { createOrbitPlot } from "../plots/orbit.js";
+import { createFrame } from "./frame.js";
+import { hints } from "./words.js";
+
+/** The orbit of one sample, for every model. */
+export function createSection(el, app) {
+  const frame = createFrame({ name: "individual", title: "Individual", hint: hints.individual });
+  el.append(frame.el);
+  const dense = h("input", { type: "checkbox", onchange: () => app.select({ dense: dense.checked }) });
+  if (app.state.live && app.state.group.continuous) {
+    frame.controls.append(h("label", { class: "check", title: "Run the models at finer steps for this one" }, dense, "fine steps"));
+  }
+  const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
+  let plot = createOrbitPlot(plotEl, app.group);
+  let spec = "";
+  let answer = null;
+
+  function wire() {
+    plot.onmove((move) => app.move(answer?.group ? app.coarse(move, answer.group) : move));
+  }
+
+  /** Finer steps are another group: the plot is made anew for it. */
+  function follow() {
+    const wanted = answer.group ? answer.group.spec : "";
+    if (wanted === spec) return;
+    spec = wanted;
+    plot.destroy();
+    plotEl.replaceChildren();
+    plot = createOrbitPlot(plotEl, answer.group ? app.groupOf(answer) : app.group);
+    wire();
+  }
+
+  function draw() {
+    if (!answer) return;
+    if (answer.error) return frame.state("error", answer.error);
+    follow();
+    const metric = app.sampleMetric();
+    frame.state("ready");
+    frame.note(`along its orbit${answer.group ? ", at finer steps" : ""}`);
+    plot.set({
+      models: app.shown(answer.models),
+      values: answer.arrays.values.data,
+      range: answer.range ?? [metric.low, metric.high],
+      higherIsBetter: metric.higher_is_better,
+      title: metric.title,
+      format: metric.unit,
+      legend: false,
+    });
+    mark();
+  }
+
+  function mark() {
+    const { element, position } = app.place();
+    plot.mark(answer?.group ? app.fine(answer.group) : element, position);
+  }
+
+  wire();
+  const stops = [
+    app.on("sample", (given) => ((answer = given), draw())),
+    app.store.subscribe(["element", "position"], mark),
+    app.store.subscribe(["dense"], ({ dense: on }) => (dense.checked = on)),
+    app.theme.on(draw),
+  ];
+  dense.checked = app.store.get().dense;
+  return { focus: () => plot.focus(), update: draw, destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
+}

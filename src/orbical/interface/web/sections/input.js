@@ -1,0 +1,22 @@
+// The transformed input at the current position.
+
+import { createFrame } from "./frame.js";
+import { hints } from "./words.js";
+import { createNamedView } from "../views/index.js";
+
+/** What the models see. */
+export function createSection(el, app) {
+  const frame = createFrame({ name: "input", title: "Input", hint: hints.input });
+  el.append(frame.el);
+  const holder = createNamedView(frame.body, app.state);
+
+  function draw(answer) {
+    if (answer.error) return frame.state("error", answer.error);
+    if (!answer.input) return frame.state("empty", "The scan does not hold its inputs, and no data were given.");
+    frame.state("ready");
+    holder.set(answer.input.view, app.viewContent(answer, "input"));
+  }
+
+  const stop = app.on("place", draw);
+  return { focus: () => frame.el.focus(), update() {}, destroy: () => (stop(), holder.destroy()) };
+}

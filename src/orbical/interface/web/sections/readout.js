@@ -1,0 +1,79 @@
+// Where we are on the orbit, and what each model says there, in numbers.
+
+import { button, fill, h, swatch, write } from "../core/dom.js";
+import { className } from "../core/text.js";
+import { formatter } from "../draw/format.js";
+
+/** The strip above input and answer. It follows the handle at once, the numbers follow the models. */
+export function createSection(el, app) {
+  const name = h("output", { class: "where" });
+  const badge = h("span", { class: "badge" });
+  const home = button("reset", () => app.move({ element: app.group.identity, position: [], done: true }), { class: "link", title: "Back to the unmoved input" });
+  const rows = h("tbody", {});
+  const head = h("thead", {}, h("tr", {}, ["model", "metric", "answer", "confidence"].map((text) => h("th", { scope: "col" }, text))));
+  const table = h("table", { class: "answers" }, h("caption", { class: "hidden" }, "Answers at the current position"), head, rows);
+  el.append(h("div", { class: "readout", role: "group", "aria-label": "Current position" }, h("div", { class: "here" }, h("div", { class: "here-line" }, name, home), badge), table));
+  let sample = null;
+  let place = null;
+  let cells = [];
+  let key = "";
+
+  function layout(models, classes) {
+    const wanted = models.map((model) => model.name).join("|") + classes;
+    if (wanted === key) return;
+    key = wanted;
+    table.classList.toggle("plain", !classes);
+    cells = models.map((model) => {
+      const made = { metric: h("td", {}), answer: h("td", {}), sure: h("td", {}) };
+      const title = h("th", { scope: "row" }, swatch(model), model.name);
+      return { ...made, row: h("tr", {}, title, made.metric, made.answer, made.sure) };
+    });
+    fill(rows, cells.map((cell) => cell.row));
+  }
+
+  /** The metric of model m here: what the model just gave, else what the scan holds. */
+  function valueOf(metric, m) {
+    const now = place?.arrays?.[`detail/${metric}`];
+    if (now) return now.data[m];
+    if (!sample || sample.error || sample.group) return NaN;
+    return sample.arrays.values.data[m * app.group.names.length + app.place().element];
+  }
+
+  function draw() {
+    const { element, position } = app.place();
+    write(name, app.placeName(element, position, place));
+    home.hidden = element === app.group.identity && !position.length;
+    write(badge, app.state.live ? "live" : "snapping to scanned elements");
+    badge.classList.toggle("is-live", app.state.live);
+    badge.title = app.state.live ? "The models run as you drag" : "No models were given: the page shows the positions that were scanned";
+    const metric = app.sampleMetric();
+    const models = app.shown();
+    const predicted = place?.arrays["detail/predicted"];
+    const sure = place?.arrays["detail/confidence"];
+    layout(models, Boolean(predicted || app.state.classes.length));
+    write(head.rows[0].cells[1], app.shortTitle(metric));
+    const format = formatter(metric.unit, [metric.low ?? 0, metric.high ?? 1]);
+    models.forEach((model, m) => {
+      write(cells[m].metric, format(valueOf(metric.column, m)));
+      if (predicted) say(cells[m].answer, predicted.data[m], place.truth);
+      write(cells[m].sure, sure ? formatter("share")(sure.data[m]) : "–");
+    });
+  }
+
+  /** The class, and whether it is right, by sign and word and not by colour alone. */
+  function say(cell, label, truth) {
+    const known = truth !== null && truth !== undefined;
+    const right = known && label === truth;
+    write(cell, className(app.state, label) + (known ? (right ? " ✓" : " ✗") : ""));
+    cell.className = known ? (right ? "right" : "wrong") : "";
+    cell.title = known ? (right ? "right" : "wrong") : "";
+  }
+
+  const stops = [
+    app.on("place", (given) => ((place = given.error ? null : given), draw())),
+    app.store.subscribe(["sample"], () => ((place = null), (sample = null), draw())),
+    app.on("sample", (given) => ((sample = given), draw())),
+    app.store.subscribe(["element", "position", "metric", "models"], draw),
+  ];
+  return { update: draw, destroy: () => stops.forEach((stop) => stop()) };
+}

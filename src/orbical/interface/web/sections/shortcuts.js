@@ -1,0 +1,39 @@
+// The keys of the page: every menu within reach of one of them.
+
+const ORDER = ["aggregate", "embedding", "list", "calibration", "individual", "input", "detail"];
+
+/** The table from key to action. */
+export function shortcuts(app) {
+  const { state, store } = app;
+
+  /** Choose the next of a list of names. */
+  function cycle(field, names, by = 1) {
+    if (names.length < 2) return;
+    const now = names.indexOf(store.get()[field]);
+    app.select({ [field]: names[(Math.max(0, now) + by + names.length) % names.length] });
+    app.announce(`${field}: ${store.get()[field]}`);
+  }
+
+  const metrics = state.metrics.map(({ name }) => name);
+  const metric = (by) => {
+    const now = metrics.indexOf(app.metric().name);
+    app.select({ metric: metrics[(now + by + metrics.length) % metrics.length] });
+    app.announce(`metric: ${app.metric().title}`);
+  };
+  const table = {
+    "?": () => app.help.open(),
+    "[": () => app.step(-1),
+    "]": () => app.step(1),
+    m: () => metric(1),
+    M: () => metric(-1),
+    r: () => cycle("reference", state.task.labelled ? ["truth", "consensus"] : ["consensus"]),
+    o: () => cycle("order", ["worst", "best", "variable"]),
+    c: () => cycle("colour", state.colours),
+    k: () => cycle("scope", ["element", "orbit"]),
+    d: () => app.theme.toggle(),
+    x: () => app.exporter.open(),
+    Escape: () => (store.get().lasso.length ? app.select({ lasso: [] }) : false),
+  };
+  ORDER.forEach((name, i) => (table[String(i + 1)] = () => app.sections[name]?.focus()));
+  return table;
+}

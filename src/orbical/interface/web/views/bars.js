@@ -1,0 +1,102 @@
+// Class probabilities of all models side by side; truth and consensus marked.
+
+import { fill, h, show, write } from "../core/dom.js";
+import { fixed } from "../draw/format.js";
+
+const MOST = 12;
+const FAINT = 0.02; // a consensus below this would only blur the axis
+
+/** The classes to show: all where few, else the likeliest of any model, with the truth. */
+export function shownClasses(data, models, classes, truth) {
+  if (classes <= MOST) return Array.from({ length: classes }, (_, c) => c);
+  const best = Array.from({ length: classes }, (_, c) => {
+    let largest = 0;
+    for (let m = 0; m < models; m += 1) largest = Math.max(largest, data[m * classes + c]);
+    return [largest + (c === truth ? 2 : 0), c];
+  });
+  best.sort((a, b) => b[0] - a[0]);
+  return best.slice(0, MOST).map(([, c]) => c).sort((a, b) => a - b);
+}
+
+/** What all models answer, in one sentence. */
+export function sentenceOf(models, predicted, confidence, name, truth) {
+  const parts = models.map((model, m) => `${model}: ${name(predicted[m])} at ${fixed(confidence[m], 2)}`);
+  return parts.join("; ") + (truth === null ? "" : `; true class ${name(truth)}`);
+}
+
+/** The winning class of each model and its probability. */
+export function winners(data, models, classes) {
+  const predicted = new Int32Array(models);
+  const confidence = new Float32Array(models);
+  for (let m = 0; m < models; m += 1) {
+    for (let c = 0; c < classes; c += 1) {
+      const value = data[m * classes + c];
+      if (value > confidence[m]) [predicted[m], confidence[m]] = [c, value];
+    }
+  }
+  return { predicted, confidence };
+}
+
+/** The view. Without probabilities: the predicted class and its confidence, and a note. */
+export function createView(el, state) {
+  const name = (c) => String(state.classes[c] ?? c);
+  const chart = h("div", { class: "bars", role: "img" });
+  const axis = h("div", { class: "bars-axis", "aria-hidden": "true" }, ["0", "0.5", "1"].map((tick) => h("span", {}, tick)));
+  const meaning = h("p", { class: "bars-key" }, h("i", { class: "tick" }), "consensus over the orbit");
+  const note = h("p", { class: "view-note" });
+  el.append(chart, axis, meaning, note);
+  let key = "";
+  let rows = [];
+
+  function makeRow(c, colours) {
+    const bars = colours.map((colour) => {
+      const bar = h("i", { class: "bar" });
+      bar.style.background = colour;
+      const tick = h("i", { class: "tick", hidden: true });
+      return { bar, tick, el: h("div", { class: "track" }, bar, tick) };
+    });
+    const mark = h("span", { class: "true-mark" }, "true");
+    const row = h("div", { class: "bar-row" }, h("span", { class: "bar-name" }, name(c)), h("div", { class: "tracks" }, bars.map((one) => one.el)), mark);
+    return { c, bars, row, mark };
+  }
+
+  function set({ fields, consensus = {}, models, colours, truth = null }) {
+    const given = fields.probabilities;
+    const classes = given ? given.shape[1] : state.classes.length;
+    const found = given ? winners(given.data, models.length, classes) : { predicted: fields.predicted?.data ?? [], confidence: fields.confidence?.data ?? [] };
+    const data = given ? given.data : alone(found, models.length, classes);
+    const average = Object.values(consensus).find((one) => one.shape.length === 2 && one.shape[1] === classes);
+    show(meaning, Boolean(average));
+    const shown = shownClasses(data, models.length, classes, truth);
+    const wanted = `${shown.join()}|${colours.join()}`;
+    if (wanted !== key) {
+      key = wanted;
+      rows = shown.map((c) => makeRow(c, colours));
+      fill(chart, rows.map((one) => one.row));
+    }
+    for (const { c, bars, row, mark } of rows) {
+      row.classList.toggle("is-true", c === truth);
+      show(mark, c === truth);
+      const texts = bars.map(({ bar, tick }, m) => {
+        const value = data[m * classes + c];
+        bar.style.transform = `scaleX(${Number.isFinite(value) ? value : 0})`;
+        const usual = average ? average.data[m * classes + c] : 0;
+        show(tick, usual >= FAINT);
+        tick.style.left = `${100 * usual}%`;
+        return `${models[m]} ${fixed(value, 3)}`;
+      });
+      row.title = `${name(c)}: ${texts.join(", ")}`;
+    }
+    chart.setAttribute("aria-label", sentenceOf(models, found.predicted, found.confidence, name, truth));
+    write(note, given ? "" : "Only the winning class is stored. Give the models, or scan with keep=probabilities, to see all classes.");
+  }
+
+  return { set, destroy: () => el.replaceChildren() };
+}
+
+/** Probabilities with the winning class alone. */
+function alone({ predicted, confidence }, models, classes) {
+  const data = new Float32Array(models * classes);
+  for (let m = 0; m < models; m += 1) if (predicted[m] >= 0) data[m * classes + predicted[m]] = confidence[m];
+  return data;
+}

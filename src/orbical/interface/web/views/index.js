@@ -1,0 +1,31 @@
+// The views by name. A new one is one file and one line here; an unknown name shows its numbers.
+
+import * as bars from "./bars.js";
+import * as image from "./image.js";
+import * as png from "./png.js";
+import * as values from "./values.js";
+
+export const views = {
+  bars,
+  image,
+  png,
+  values,
+};
+
+/** Hold one view in `el`, made anew only when the answer names another. */
+export function createNamedView(el, state) {
+  let name = null;
+  let view = null;
+
+  function set(wanted, content) {
+    if (wanted !== name) {
+      view?.destroy();
+      el.replaceChildren();
+      view = (views[wanted] ?? values).createView(el, state);
+      name = wanted;
+    }
+    view.set(content);
+  }
+
+  return { set, destroy: () => view?.destroy() };
+}

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { DEPENDS, touched } from "../../src/orbical/interface/web/core/flow.js";
+import { createRequests } from "../../src/orbical/interface/web/core/requests.js";
+
+/** A bench: what was sent, and a frame that comes when told. */
+function bench(limit = 2) {
+  const sent = [];
+  let waiting = [];
+  const requests = createRequests((message) => sent.push(message), {
+    frame: (callback) => waiting.push(callback),
+    limit,
+  });
+  const tick = () => {
+    const due = waiting;
+    waiting = [];
+    due.forEach((callback) => callback());
+  };
+  return { requests, sent, tick, frames: () => waiting.length };
+}
+
+test("many requests in one frame leave as one, the newest", () => {
+  const { requests, sent, tick, frames } = bench();
+  for (let i = 0; i < 50; i += 1) requests.request("place", { at: i });
+  assert.equal(frames(), 1);
+  assert.equal(sent.length, 0);
+  tick();
+  assert.deepEqual(sent.map(({ kind, at }) => [kind, at]), [["place", 49]]);
+});
+
+test("kinds do not wait for one another", () => {
+  const { requests, sent, tick } = bench(1);
+  requests.request("place", {});
+  requests.request("sample", {});
+  tick();
+  assert.deepEqual(sent.map(({ kind }) => kind).sort(), ["place", "sample"]);
+});
+
+test("no more than the limit is in flight, and the newest follows the first answer", () => {
+  const { requests, sent, tick } = bench(2);
+  for (let i = 0; i < 10; i += 1) {
+    requests.request("place", { at: i });
+    tick();
+  }
+  assert.deepEqual(sent.map(({ at }) => at), [0, 1]);
+  requests.receive({ kind: "place", sequence: sent[0].sequence });
+  tick();
+  assert.deepEqual(sent.map(({ at }) => at), [0, 1, 9]);
+});
+
+test("an answer closes all older requests of its kind: the server answers only the newest", () => {
+  const { requests, sent, tick } = bench(2);
+  for (let i = 0; i < 2; i += 1) {
+    requests.request("place", { at: i });
+    tick();
+  }
+  requests.receive({ kind: "place", sequence: sent[1].sequence });
+  assert.equal(requests.pending("place"), false);
+});
+
+test("an answer older than one already shown is dropped", () => {
+  const { requests, sent, tick } = bench(2);
+  const shown = [];
+  requests.on("place", ({ sequence }) => shown.push(sequence));
+  for (let i = 0; i < 2; i += 1) {
+    requests.request("place", { at: i });
+    tick();
+  }
+  assert.equal(requests.receive({ kind: "place", sequence: sent[1].sequence }), true);
+  assert.equal(requests.receive({ kind: "place", sequence: sent[0].sequence }), false);
+  assert.deepEqual(shown, [sent[1].sequence]);
+});
+
+test("progress is shown and leaves the request open", () => {
+  const { requests, sent, tick } = bench(1);
+  const shown = [];
+  requests.on("embedding", ({ progress }) => shown.push(progress ?? "done"));
+  requests.request("embedding", {});
+  tick();
+  requests.receive({ kind: "embedding", sequence: sent[0].sequence, progress: 0.5 });
+  assert.equal(requests.pending("embedding"), true);
+  requests.receive({ kind: "embedding", sequence: sent[0].sequence });
+  assert.equal(requests.pending("embedding"), false);
+  assert.deepEqual(shown, [0.5, "done"]);
+});
+
+test("after a lost connection the unanswered is asked again, and only that", () => {
+  const { requests, sent, tick } = bench(2);
+  requests.request("place", { at: 1 });
+  requests.request("sample", { at: 2 });
+  tick();
+  requests.receive({ kind: "sample", sequence: sent.find(({ kind }) => kind === "sample").sequence });
+  requests.close();
+  requests.request("list", { at: 3 });
+  tick();
+  assert.equal(sent.length, 2);
+  requests.reopen();
+  tick();
+  assert.deepEqual(sent.slice(2).map(({ kind, at }) => [kind, at]).sort(), [["list", 3], ["place", 1]]);
+});
+
+test("a listener that left hears nothing", () => {
+  const { requests } = bench();
+  let heard = 0;
+  const stop = requests.on("state", () => (heard += 1));
+  requests.receive({ kind: "state", sequence: 1 });
+  stop();
+  requests.receive({ kind: "state", sequence: 2 });
+  assert.equal(heard, 1);
+});
+
+test("a change asks again for what depends on it and nothing else", () => {
+  assert.deepEqual(touched(["position"], { scope: "element" }), ["place"]);
+  assert.deepEqual(touched(["element"], { scope: "orbit" }), ["place"]);
+  assert.deepEqual(touched(["element"], { scope: "element" }), ["place", "calibration"]);
+  assert.deepEqual(touched(["colour"], { scope: "element" }), ["colour"]);
+  assert.deepEqual(touched(["sample"], { scope: "element" }), ["sample", "place"]);
+  assert.ok(Object.values(DEPENDS).every((fields) => !fields.includes("scan")));
+});

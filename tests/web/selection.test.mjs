@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+
+import { consequences, picked, repaired, toggled } from "../../src/orbical/interface/web/core/rules.js";
+import { DEFAULTS, fromFragment, toFragment } from "../../src/orbical/interface/web/core/selection.js";
+
+const cases = JSON.parse(readFileSync(new URL("./selection_cases.json", import.meta.url)));
+
+for (const { fragment, selection } of cases) {
+  test(`a selection is written as #${fragment}`, () => {
+    assert.equal(toFragment({ ...DEFAULTS, ...selection }), fragment);
+  });
+  test(`#${fragment} is read as that selection`, () => {
+    assert.deepEqual(fromFragment(`#${fragment}`), { ...DEFAULTS, ...selection });
+  });
+}
+
+test("numbers in a fragment have four decimals at most", () => {
+  assert.equal(toFragment({ ...DEFAULTS, position: [12.345678] }), "position=12.3457");
+  assert.equal(toFragment({ ...DEFAULTS, lasso: [[-0.00001, 0.1]] }), "lasso=0,0.1");
+});
+
+test("unknown and ill-written fields keep their default", () => {
+  for (const text of ["#sample=one", "#colour", "#who=me", "#labels=1,x", "#position=,", "#sample=1e3"]) {
+    assert.deepEqual(fromFragment(text), { ...DEFAULTS }, text);
+  }
+});
+
+test("a new element forgets the position between elements", () => {
+  assert.deepEqual(consequences({ ...DEFAULTS, position: [3] }, { element: 4 }), { element: 4, position: [] });
+  assert.deepEqual(consequences(DEFAULTS, { element: 4, position: [20.5] }), { element: 4, position: [20.5] });
+});
+
+test("a lasso survives a change of metric, sample and colour, and no other embedding", () => {
+  const drawn = { ...DEFAULTS, lasso: [[0, 0], [1, 0], [0, 1]] };
+  for (const patch of [{ metric: "ece" }, { sample: 4 }, { colour: "gap" }, { labels: [6] }]) {
+    assert.equal("lasso" in consequences(drawn, patch), false, JSON.stringify(patch));
+  }
+  for (const patch of [{ method: "tsne" }, { of: "plain" }, { reference: "consensus" }]) {
+    assert.deepEqual(consequences(drawn, patch).lasso, [], JSON.stringify(patch));
+  }
+  assert.equal("lasso" in consequences(drawn, { method: "pca" }), false);
+});
+
+test("another scan begins anew", () => {
+  const now = { ...DEFAULTS, sample: 9, labels: [1], metric: "ece" };
+  assert.deepEqual(consequences(now, { scan: "other" }), { ...DEFAULTS, scan: "other" });
+});
+
+test("models are turned off and on, and never all off", () => {
+  const all = ["a", "b", "c"];
+  assert.deepEqual(toggled([], "b", all), ["a", "c"]);
+  assert.deepEqual(toggled(["a", "c"], "b", all), []);
+  assert.deepEqual(toggled(["a"], "a", all), ["a"]);
+  assert.deepEqual(toggled(["c"], "a", all), ["a", "c"]);
+});
+
+test("a class is picked alone first, then others join it", () => {
+  const all = [0, 1, 2, 3];
+  assert.deepEqual(picked([], 2, all), [2]);
+  assert.deepEqual(picked([2], 1, all), [1, 2]);
+  assert.deepEqual(picked([2], 2, all), []);
+  assert.deepEqual(picked([0, 1, 2], 3, all), []);
+});
+
+test("a link to what does not exist falls back to what does", () => {
+  const state = {
+    models: [{ name: "a" }, { name: "b" }],
+    metrics: [{ name: "score" }, { name: "ece" }],
+    classes: [0, 1],
+    methods: ["pca", "tsne"],
+    colours: ["mean", "class"],
+    samples: 10,
+    live: false,
+    task: { labelled: true },
+    group: { names: ["0", "1", "2"] },
+  };
+  const wild = {
+    ...DEFAULTS, models: ["a", "z"], metric: "no", labels: [1, 7], method: "umap", of: "z",
+    colour: "gap", order: "up", scope: "x", sample: 99, element: 5, dense: true, reference: "no",
+  };
+  const given = repaired(wild, state);
+  assert.deepEqual(
+    [given.models, given.metric, given.labels, given.method, given.of, given.colour, given.order],
+    [["a"], "", [1], "pca", "", "mean", "worst"],
+  );
+  assert.deepEqual(
+    [given.scope, given.sample, given.element, given.dense, given.reference],
+    ["element", 9, -1, false, "truth"],
+  );
+  const unlabelled = { ...state, task: { labelled: false } };
+  assert.equal(repaired(DEFAULTS, unlabelled).reference, "consensus");
+});
