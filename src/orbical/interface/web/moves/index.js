@@ -1,11 +1,13 @@
 // Moving inputs in the page, for a report that has no Python behind it: each action by its name.
 import { moveImages, moveWindow, movePair } from "./images.js";
+import { movePairWindow } from "./pair.js";
 import { moveRows, movePoints, moveVectors, stay } from "./points.js";
 
 const MOVES = {
   Images: moveImages,
   Window: moveWindow,
   ImagePair: movePair,
+  PairWindow: movePairWindow,
   Points: movePoints,
   Vectors: moveVectors,
   Rows: moveRows,

@@ -1,14 +1,18 @@
 // The views by name. A new one is one file and one line here; an unknown name shows its numbers.
 
 import * as bars from "./bars.js";
+import * as flow from "./flow.js";
 import * as image from "./image.js";
+import * as pair from "./pair.js";
 import * as png from "./png.js";
 import * as values from "./values.js";
 
 export const views = {
   bars,
   image,
+  pair,
   png,
+  quiver: flow,
   values,
 };
 

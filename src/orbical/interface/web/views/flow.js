@@ -1,0 +1,254 @@
+// Vector fields side by side: the truth and each model's answer as arrows, over the map of its error.
+
+import { fill, h, write } from "../core/dom.js";
+import { fit, onAppearance, resolve } from "../draw/canvas.js";
+import { colourOf } from "../draw/colours.js";
+import { fixed } from "../draw/format.js";
+
+const [NAME, GAP] = [30, 6];
+const LINE = { display: "block", fontSize: "11px", lineHeight: "14px", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap" };
+const ROOMY = 11; // pixels a cell needs so that each has its own arrow
+
+/** A field [2, rows, columns] out of [models, 2, rows, columns]. */
+export function fieldOf(array, model) {
+  const shape = array.shape.slice(-3);
+  const size = shape[0] * shape[1] * shape[2];
+  const start = array.shape.length > 3 ? model * size : 0;
+  return { data: array.data.subarray(start, start + size), shape };
+}
+
+/** Means over blocks of `step` cells; missing cells do not count. */
+export function thinned({ data, shape }, step) {
+  const [axes, rows, columns] = shape;
+  const [down, across] = [Math.ceil(rows / step), Math.ceil(columns / step)];
+  const means = new Float32Array(axes * down * across);
+  for (let a = 0; a < axes; a += 1) {
+    for (let row = 0; row < down; row += 1) {
+      for (let column = 0; column < across; column += 1) {
+        let [sum, count] = [0, 0];
+        for (let r = row * step; r < Math.min(rows, (row + 1) * step); r += 1) {
+          for (let c = column * step; c < Math.min(columns, (column + 1) * step); c += 1) {
+            const value = data[(a * rows + r) * columns + c];
+            if (Number.isFinite(value)) [sum, count] = [sum + value, count + 1];
+          }
+        }
+        means[(a * down + row) * across + column] = count ? sum / count : NaN;
+      }
+    }
+  }
+  return { data: means, shape: [axes, down, across] };
+}
+
+/** The longest vector of some fields. */
+export function longest(fields) {
+  let most = 0;
+  for (const { data } of fields) {
+    const half = data.length / 2;
+    for (let i = 0; i < half; i += 1) {
+      const length = Math.hypot(data[i], data[half + i]);
+      if (length > most) most = length;
+    }
+  }
+  return most;
+}
+
+/** Arrows `[x0, y0, x1, y1]` in cells, centred on their cells; the longest is `reach` cells long. */
+export function arrows({ data, shape }, most, reach = 1.3) {
+  const [, rows, columns] = shape;
+  const plane = rows * columns;
+  const unit = most > 0 ? reach / most : 0;
+  const made = [];
+  for (let i = 0; i < plane; i += 1) {
+    const [dx, dy] = [data[i] * unit, data[plane + i] * unit];
+    if (!Number.isFinite(dx) || !Number.isFinite(dy)) continue;
+    const [x, y] = [(i % columns) + 0.5, Math.floor(i / columns) + 0.5];
+    made.push([x - dx / 2, y - dy / 2, x + dx / 2, y + dy / 2]);
+  }
+  return made;
+}
+
+/** The arrangement of `count` squares with captions that makes them largest. */
+export function arranged(count, width, height) {
+  let best = { side: 0, columns: 1 };
+  for (let columns = 1; columns <= count; columns += 1) {
+    const rows = Math.ceil(count / columns);
+    const side = Math.min((width - GAP * (columns - 1)) / columns, (height - GAP * (rows - 1)) / rows - NAME);
+    if (side > best.side) best = { side, columns };
+  }
+  return { side: Math.max(64, Math.floor(best.side)), columns: best.columns };
+}
+
+/** The view. A click on a field shows it alone, another click shows all again. */
+export function createView(el) {
+  const board = h("div", { class: "quivers" });
+  const note = h("p", { class: "view-note" });
+  const strip = h("canvas", { "aria-hidden": "true" });
+  const words = h("span", {});
+  const key = h("p", { class: "view-note" }, strip, words);
+  Object.assign(board.style, { flex: "1", minHeight: "0", display: "grid", gap: `${GAP}px`, justifyContent: "center", alignContent: "center" });
+  Object.assign(key.style, { display: "flex", gap: "6px", alignItems: "center", flexWrap: "wrap" });
+  el.append(board, key, note);
+  const stop = new AbortController();
+  let given = null;
+  let alone = null;
+  let [made, tiles] = ["", []];
+  let kept = { sample: null, error: 0, speed: 0 };
+
+  const dark = () => el.closest("[data-theme]")?.dataset.theme === "dark";
+
+  /** One scale for the whole orbit of a sample: colours and arrows must not jump as it moves. */
+  function steady(sample, error, speed) {
+    if (kept.sample !== sample) kept = { sample, error: 0, speed: 0 };
+    kept = { sample, error: Math.max(kept.error, error), speed: Math.max(kept.speed, speed) };
+    return kept;
+  }
+
+  function panelsOf({ fields, consensus = {}, models, colours }) {
+    const flow = fields.flow_map ?? fields.flow;
+    const reference = fields.truth_map ? fieldOf(fields.truth_map, 0) : null;
+    const average = !reference && consensus.moved?.shape.length === 4 ? fieldOf(consensus.moved, 0) : null;
+    const number = (name, m) => fields[name]?.data[m];
+    const first = reference
+      ? [{ name: "truth", field: reference, words: "" }]
+      : average
+        ? [{ name: "consensus", field: average, words: models[0] ?? "" }]
+        : [];
+    return [
+      ...first,
+      ...models.map((name, m) => ({
+        name,
+        colour: colours[m],
+        field: fieldOf(flow, m),
+        error: fields.error_map ? errorOf(fields.error_map, m) : null,
+        words: Number.isFinite(number("score", m)) ? `${fixed(number("score", m), 3)} px, ${fixed(number("angular_error", m), 1)}°` : "",
+      })),
+    ];
+  }
+
+  function draw() {
+    if (!given) return;
+    const panels = panelsOf(given);
+    const errors = panels.filter((panel) => panel.error).flatMap((panel) => Array.from(panel.error.data).filter(Number.isFinite));
+    const scale = steady(given.place.sample, quantile(errors, 0.98), longest(panels.map((panel) => panel.field)));
+    const shown = alone === null || !panels[alone] ? panels.map((panel, k) => [panel, k]) : [[panels[alone], alone]];
+    const box = board.getBoundingClientRect();
+    const { side, columns } = arranged(shown.length, box.width || 240, Math.max(box.height || 200, 90));
+    board.style.gridTemplateColumns = `repeat(${columns}, ${side}px)`;
+    const wanted = JSON.stringify([side, alone, shown.map(([panel, k]) => [k, panel.name, panel.colour])]);
+    if (wanted !== made) {
+      made = wanted;
+      const focused = board.contains(document.activeElement);
+      tiles = shown.map(([panel, k]) => tile(panel, k, side));
+      fill(board, tiles.map((one) => one.el));
+      if (focused) tiles[0].el.focus();
+    }
+    shown.forEach(([panel], k) => tiles[k].set(panel, scale));
+    legend(scale, errors.length > 0);
+    const spoken = panels.filter((panel) => panel.words && panel.colour).map((panel) => `${panel.name}: ${panel.words}`);
+    board.setAttribute("aria-label", spoken.join("; "));
+    write(note, given.fields.flow_map || given.fields.flow ? "" : "The scan holds no flow at this position.");
+  }
+
+  function tile(panel, k, side) {
+    const canvas = h("canvas", { role: "img" });
+    const caption = h("span", {}, panel.name);
+    const value = h("span", {});
+    if (panel.colour) caption.style.color = panel.colour;
+    for (const line of [caption, value]) Object.assign(line.style, LINE);
+    caption.style.fontWeight = "650";
+    const whole = h("button", { type: "button", title: alone === null ? `Show ${panel.name} alone` : "Show all", "aria-pressed": String(alone === k), onclick: () => ((alone = alone === null ? k : null), draw()) }, caption, canvas, value);
+    Object.assign(whole.style, { width: `${side}px`, padding: "0", border: "0", background: "none", textAlign: "left", cursor: alone === null ? "zoom-in" : "zoom-out", color: "inherit" });
+    return {
+      el: whole,
+      set(now, scale) {
+        canvas.setAttribute("aria-label", `flow of ${now.name} ${now.words}`);
+        write(value, now.words || "\u00a0");
+        paint(canvas, now, side, scale);
+      },
+    };
+  }
+
+  function paint(canvas, panel, side, scale) {
+    const context = fit(canvas, side, side);
+    const step = Math.max(1, Math.ceil(ROOMY / (side / panel.field.shape[1])));
+    const field = thinned(panel.field, step);
+    const cell = side / field.shape[1];
+    if (panel.error) heat(context, panel.error, side, [0, scale.error], dark());
+    else {
+      context.fillStyle = resolve(el, "var(--hover, #eef1f4)");
+      context.fillRect(0, 0, side, side);
+    }
+    const lines = arrows(field, scale.speed).map((line) => line.map((place) => place * cell));
+    const width = Math.min(Math.max(side / 160, 0.9), 2);
+    // A dark line in a light rim is seen on every colour of the map.
+    for (const [colour, wide] of panel.error ? [["rgb(255 255 255 / 55%)", width + 1.6], ["#111111", width]] : [[resolve(el, "var(--ink, #222222)"), width]]) {
+      context.strokeStyle = colour;
+      context.lineWidth = wide;
+      context.lineCap = "round";
+      context.beginPath();
+      for (const line of lines) arrowPath(context, line, Math.min(cell * 0.32, 5));
+      context.stroke();
+    }
+  }
+
+  function legend({ error, speed }, coloured) {
+    const context = fit(strip, 60, 9);
+    for (let i = 0; i < 60; i += 1) {
+      context.fillStyle = colourOf(i, [0, 59], dark());
+      context.fillRect(i, 0, 1.5, 9);
+    }
+    strip.hidden = !coloured;
+    write(words, `${coloured ? `error 0 to ${fixed(error, 2)} px · ` : ""}longest arrow ${fixed(speed, 1)} px`);
+  }
+
+  function set(content) {
+    given = content;
+    draw();
+  }
+
+  const watch = new ResizeObserver(() => draw());
+  watch.observe(el);
+  onAppearance(draw, stop.signal);
+  return {
+    set,
+    destroy() {
+      stop.abort();
+      watch.disconnect();
+      el.replaceChildren();
+    },
+  };
+}
+
+/** The error map [rows, columns] of one model. */
+function errorOf({ data, shape }, model) {
+  const [rows, columns] = shape.slice(-2);
+  return { data: data.subarray(model * rows * columns, (model + 1) * rows * columns), rows, columns };
+}
+
+function heat(context, { data, rows, columns }, side, range, dark) {
+  const [wide, high] = [side / columns, side / rows];
+  for (let i = 0; i < data.length; i += 1) {
+    context.fillStyle = colourOf(data[i], range, dark);
+    context.fillRect((i % columns) * wide, Math.floor(i / columns) * high, wide + 0.5, high + 0.5);
+  }
+}
+
+function arrowPath(context, [x0, y0, x1, y1], head) {
+  const length = Math.hypot(x1 - x0, y1 - y0);
+  context.moveTo(x0, y0);
+  context.lineTo(x1, y1);
+  if (length < 2) return;
+  const [ux, uy] = [(x1 - x0) / length, (y1 - y0) / length];
+  const size = Math.min(head, length * 0.6);
+  for (const side of [-1, 1]) {
+    context.moveTo(x1, y1);
+    context.lineTo(x1 - size * (ux + 0.55 * side * uy), y1 - size * (uy - 0.55 * side * ux));
+  }
+}
+
+/** The value below which a share of the numbers lies. */
+export function quantile(numbers, share) {
+  if (!numbers.length) return 0;
+  const sorted = Float32Array.from(numbers).sort();
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+}
