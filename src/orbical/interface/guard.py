@@ -1,7 +1,8 @@
 """Who may ask: host names, origins and the token, checked on every request and socket.
 
 A page of another site can make a browser send requests to this machine. It can neither know the
-token nor hold the cookie; a site that points its own name here (DNS rebinding) is known by its Host.
+token nor hold the cookie; a site that points its own name here (DNS rebinding) is known by the
+name it asks for.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ does not answer in time is reported, and nothing else waits for it.
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,82 +16,52 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError, ModelError, unknown_name
-from ..groups import Elements, Group
+from ..errors import InputError, ModelError, OrbicalError, unknown_name
+from ..groups import Elements
 from ..predictors import Predictor, as_predictor
 from ..samples import Samples
 from ..store import Scan
 from ..sweep import Sweep
 from ..tasks import Task
-from ..trees import Tree, leaves
-from .locating import Locator, Place
+from ..trees import Tree, concatenate, leaves, split_leading, to_device, tree_map
+from .locating import Locator
 from .remake import remake_action, remake_task
+from .workers import Worker
 
-__all__ = ["Live", "Locator", "Place"]
+Array = np.ndarray
 
-PATIENCE_S = 20.0
-_NO_ORBIT = ("consensus", "invariance_gap", "score_vs_consensus", "consensus_vs_truth")
-
-
-class Worker:
-    """A thread that asks one model, one question at a time."""
-
-    def __init__(self, name: str) -> None:
-        self._questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        # A daemon: a model that never answers must not keep the program from ending.
-        threading.Thread(target=self._work, name=f"model {name}", daemon=True).start()
-
-    def ask(self, question: Callable[[], Any]) -> Asked:
-        """Put a question, and return where its answer will be."""
-        asked = Asked(question)
-        self._questions.put(asked)
-        return asked
-
-    def close(self) -> None:
-        """Let the thread end after what it is doing."""
-        self._questions.put(None)
-
-    def _work(self) -> None:
-        while (asked := self._questions.get()) is not None:
-            asked.answer()
-
-
-class Asked:
-    """A question on its way: abandoned if nobody waits for it any more."""
-
-    def __init__(self, question: Callable[[], Any]) -> None:
-        self._question = question
-        self._done = threading.Event()
-        self._abandoned = False
-        self._value: Any = None
-        self._error: BaseException | None = None
-
-    def answer(self) -> None:
-        """Answer it, in the model's thread."""
-        if not self._abandoned:
-            try:
-                self._value = self._question()
-            except BaseException as error:
-                self._error = error
-        self._done.set()
-
-    def wait(self, patience_s: float) -> Any:
-        """Wait for the answer, or raise what the model raised."""
-        if not self._done.wait(patience_s):
-            self._abandoned = True
-            raise ModelError(f"no answer within {patience_s:g} s")
-        if self._error is not None:
-            raise self._error
-        return self._value
+PATIENCE_S = 10.0
+PROBE_PATIENCE_S = 3.0
+BATCH = 256
+_PROBE_SAMPLES, _PROBE_ELEMENTS, _PROBE_NUMBERS = 2, 4, 16
+_PROBE_TOLERANCE = 1e-3
+_OF_ORBITS = ("consensus", "invariance_gap", "score_vs_consensus", "consensus_vs_truth")
 
 
 @dataclass(frozen=True)
 class Answered:
     """What one model said: variables by name `[K, ...]`, and how long it took; or its error."""
 
-    variables: dict[str, np.ndarray]
+    variables: dict[str, Array]
     milliseconds: float
     error: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One sample moved by some elements, with what its answers are held against.
+
+    Attributes:
+        elements: K elements.
+        moved: the inputs `[K, 1, ...]`.
+        truth: `[1, ...]`, where it is known.
+        consensus: each model's stored consensus `[1, ...]`.
+    """
+
+    elements: Elements
+    moved: Tree
+    truth: Tensor | None
+    consensus: Mapping[str, Tensor]
 
 
 class Live:
@@ -100,39 +69,39 @@ class Live:
 
     Arguments:
         scan: the scan.
+        row: reads one sample of a stored array, `(name, sample, model or None)`.
         models: models by their names in the scan; may be empty.
         data: the inputs of the scan, where it did not keep them, as given to `orbical.scan`.
         task: the task, where it cannot be made from the record (a reader or action of one's own).
         preprocess: as given to `orbical.scan`.
+        patience_s: how long to wait for a model.
     """
 
     def __init__(
         self,
         scan: Scan,
+        row: Callable[[str, int, int | None], Array],
         models: Mapping[str, Any] | None = None,
         data: Any = None,
         task: Task | None = None,
         preprocess: Callable[[Tree], Tree] | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self.scan = scan
+        self.scan, self._row, self.patience_s = scan, row, patience_s
         self.locator = Locator(scan.group)
         self.warnings: list[str] = []
-        self.patience_s = patience_s
         self._preprocess = preprocess
-        self._data = None if data is None else Samples(data)
-        self._check_data()
-        self.task = self._find_task(task)
-        self.action = None if self.task is None else self.task.input
-        if self.task is None:
-            self.action = self._find_action()
+        self._data = None if data is None else _checked(Samples(data), scan)
         self._fields = _input_fields(scan)
         self.models: dict[str, Predictor] = {}
-        self._workers: dict[str, Worker] = {}
         for name, model in (models or {}).items():
             if name not in scan.models:
                 raise unknown_name("models", name, scan.models)
             self.models[name] = as_predictor(model)
+        self.task = self._find_task(task)
+        self.action = self._find_action() if self.task is None else self.task.input
+        self._workers: dict[str, Worker] = {}
+        self._starting = threading.Lock()
         self._check_models()
 
     @property
@@ -140,11 +109,17 @@ class Live:
         """Whether inputs are at hand."""
         return self._data is not None or bool(self._fields)
 
+    @property
+    def answering(self) -> list[str]:
+        """The models that can be asked."""
+        return [*self.models] if self.has_inputs and self.task is not None else []
+
     def close(self) -> None:
         """Let the models' threads end."""
-        for worker in self._workers.values():
-            worker.close()
-        self._workers = {}
+        with self._starting:
+            for worker in self._workers.values():
+                worker.close()
+            self._workers = {}
 
     def input(self, sample: int) -> Tree | None:
         """Give one sample's input as a batch of one, None where inputs are not at hand."""
@@ -152,82 +127,115 @@ class Live:
             return self._data.inputs(sample, sample + 1)
         if not self._fields:
             return None
-        root = self.scan._store.root
-        parts = {
-            key: torch.from_numpy(np.array(root[name][sample : sample + 1]))  # type: ignore[index]
-            for key, name in self._fields.items()
-        }
-        return _as_tree(parts)
+        return _as_tree(
+            {
+                key: torch.from_numpy(np.array(self._row(name, sample, None)))[None]
+                for key, name in self._fields.items()
+            }
+        )
 
     def moved(self, sample: int, elements: Elements) -> Tree | None:
         """Give one sample's input moved by elements, `[K, 1, ...]`; None where it cannot be."""
         given = self.input(sample)
-        if given is None:
-            return None
-        if self.action is None:
-            return None
-        return self.action.apply(elements, given)
+        return None if given is None or self.action is None else self.action.apply(elements, given)
 
-    def ask(self, sample: int, elements: Elements, names: list[str]) -> dict[str, Answered]:
+    def ask(
+        self, sample: int, elements: Elements, names: list[str], moved: Tree | None = None
+    ) -> dict[str, Answered]:
         """Ask models about one sample at some elements, all models at the same time."""
-        moved = self.moved(sample, elements)
-        chosen = [name for name in names if name in self.models]
-        if moved is None or self.task is None:
+        chosen = [name for name in names if name in self.answering]
+        if not chosen:
             return {}
-        truth = self._truth(sample)
+        moved = self.moved(sample, elements) if moved is None else moved
+        question = Question(elements, moved, self._truth(sample), self._consensus(sample, chosen))
         asked = {
-            name: self._worker(name).ask(
-                lambda name=name: self._answer(name, moved, elements, truth)
-            )
+            name: self._worker(name).ask(lambda name=name: self._answer(name, question))  # type: ignore[misc]
             for name in chosen
         }
         deadline = time.monotonic() + self.patience_s
         answers = {}
-        for name, question in asked.items():
+        for name, one in asked.items():
             try:
-                answers[name] = question.wait(max(0.01, deadline - time.monotonic()))
-            except Exception as error:
-                answers[name] = Answered({}, float("nan"), str(error) or type(error).__name__)
+                answers[name] = one.wait(max(0.01, deadline - time.monotonic()))
+            except OrbicalError as error:
+                answers[name] = Answered({}, float("nan"), str(error))
         return answers
 
     def _worker(self, name: str) -> Worker:
-        if name not in self._workers:
-            self._workers[name] = Worker(name)
-        return self._workers[name]
+        with self._starting:
+            if name not in self._workers:
+                self._workers[name] = Worker(name)
+            return self._workers[name]
 
-    def _answer(self, name: str, moved: Tree, elements: Elements, truth: Tensor | None) -> Answered:
+    def _answer(self, name: str, question: Question) -> Answered:
         """Ask one model, in its own thread."""
-        predictor = self.models[name]
-        assert self.task is not None
+        task = self.task
+        assert task is not None
         start = time.perf_counter()
-        with predictor.ready(torch.device("cpu")):
-            sweep = self._sweep()
-            outputs = sweep.outputs_of(name, moved, len(elements))
-            weights = torch.full((len(elements),), 1 / len(elements))
-            summary = self.task.summarise(outputs, truth, elements, weights.double())
+        outputs = self._outputs(name, question.moved)
         took = (time.perf_counter() - start) * 1000
-        declared = self.task.variables(truth is not None)
-        variables = {
-            key: value[0].numpy()
-            for key, value in summary.items()
-            if "element" in declared[key].dims and key not in _NO_ORBIT
-        }
+        count = len(question.elements)
+        weights = torch.full((count,), 1 / count, dtype=torch.float64)
+        with torch.inference_mode():
+            summary = task.summarise(outputs, question.truth, question.elements, weights)
+            declared = task.variables(question.truth is not None)
+            variables = {
+                key: value[0].numpy()
+                for key, value in summary.items()
+                if "element" in declared[key].dims and key not in _OF_ORBITS
+            }
+            if name in question.consensus:
+                variables["score_vs_consensus"] = self._against_consensus(
+                    outputs, question.consensus[name], question.elements
+                )
         return Answered(variables, took)
 
-    def _sweep(self) -> _OneSweep:
+    def _outputs(self, name: str, moved: Tree) -> Tree:
+        """Ask a model about moved inputs `[K, B, ...]` the way a scan does, in batches."""
+        predictor = self.models[name]
+        device = _device_of(predictor)
         assert self.task is not None
-        return _OneSweep(
-            self.models, self.scan.group, self.task, torch.device("cpu"), 256, self._preprocess
-        )
+        sweep = Sweep(self.models, self.scan.group, self.task, device, BATCH, self._preprocess)
+        parts = []
+        with predictor.ready(device):
+            for start in range(0, len(next(leaves(moved))), BATCH):
+                some = tree_map(lambda leaf, s=start: leaf[s : s + BATCH], moved)
+                shape = tuple(next(leaves(some)).shape[:2])
+                raw = sweep.answer(name, sweep.prepared(to_device(some, device)))
+                read = split_leading(sweep.read(name, raw, shape), *shape)
+                parts.append(tree_map(lambda leaf: leaf.cpu(), read))
+        outputs = concatenate(parts)
+        for leaf in leaves(outputs):
+            if leaf.is_floating_point() and not bool(torch.isfinite(leaf).all()):
+                raise ModelError(f"model {name!r}: NaN or infinite output")
+        return outputs
+
+    def _against_consensus(self, outputs: Tree, consensus: Tensor, elements: Elements) -> Array:
+        """Score answers against the stored consensus, moved along."""
+        task = self.task
+        assert task is not None
+        answers = task.primary(outputs)
+        judged = task.output.move(elements, task.reference(consensus)[None])
+        return task.score(answers, judged, task.output.valid(elements, answers))[:, 0].numpy()
 
     def _truth(self, sample: int) -> Tensor | None:
-        if self.task is None or not self.scan.labelled:
+        assert self.task is not None
+        if not self.scan.labelled or self.task.truth_name not in self.scan.data.variables:
             return None
-        root = self.scan._store.root
-        name = self.task.truth_name
-        if name not in root:
-            return None
-        return torch.from_numpy(np.array(root[name][sample : sample + 1]))  # type: ignore[index]
+        return torch.from_numpy(np.array(self._row(self.task.truth_name, sample, None)))[None]
+
+    def _consensus(self, sample: int, names: list[str]) -> dict[str, Tensor]:
+        if "consensus" not in self.scan.data:
+            return {}
+        rows = {
+            name: np.array(self._row("consensus", sample, self.scan.models.index(name)))
+            for name in names
+        }
+        return {
+            name: torch.from_numpy(row)[None]
+            for name, row in rows.items()
+            if np.isfinite(row).all()
+        }
 
     def _find_task(self, task: Task | None) -> Task | None:
         if task is not None:
@@ -237,7 +245,8 @@ class Live:
         try:
             return remake_task(self.scan.header["task"])
         except (InputError, ImportError, TypeError, KeyError) as error:
-            self.warnings.append(f"no live answers: {error}")
+            if self.models:
+                self.warnings.append(f"models cannot be asked: {error}")
             return None
 
     def _find_action(self) -> Any:
@@ -246,51 +255,62 @@ class Live:
         except (InputError, ImportError, TypeError, KeyError):
             return None
 
-    def _check_data(self) -> None:
-        if self._data is None:
-            return
-        known = self.scan.header["data"]
-        if len(self._data) != known["samples"]:
-            raise InputError(
-                f"data: {len(self._data)} samples given, the {known['samples']} of the scan expected"
-            )
-
     def _check_models(self) -> None:
         """Say where a given model is not the one that was scanned; it is shown all the same."""
         if not self.models:
             return
-        if self.scan.header["preprocess"] is not None and self._preprocess is None:
+        prepared = self.scan.header["preprocess"]
+        if prepared is not None and self._preprocess is None:
             self.warnings.append(
-                f"inputs were prepared by {self.scan.header['preprocess']}, which is not given: "
-                "live answers may differ from the scan"
+                f"inputs were prepared by {prepared}, which is not given: live answers may differ "
+                "from the scan"
             )
         if not self.has_inputs:
             self.warnings.append("no inputs are stored or given, so models cannot be asked")
         entries = {entry["name"]: entry for entry in self.scan.header["models"]}
         for name, predictor in self.models.items():
             known, given = entries[name]["fingerprint"], predictor.fingerprint()
-            if known and given and known != given:
+            other = bool(known and given and known != given)
+            if other or not self._answers_alike(name, entries[name]):
                 self.warnings.append(f"model {name!r} is not the one that was scanned")
 
+    def _answers_alike(self, name: str, entry: dict[str, Any]) -> bool:
+        """Whether a model gives the answers that the scan noted of it; if it gives none, it may."""
+        known = np.asarray(entry.get("probe") or [])
+        if not len(known) or not entry["deterministic"] or name not in self.answering:
+            return True
+        elements = self.scan.group[:_PROBE_ELEMENTS]
+        inputs = [self.input(sample) for sample in range(min(_PROBE_SAMPLES, self._samples))]
+        assert self.action is not None
+        moved = self.action.apply(elements, concatenate(inputs))
+        try:
+            outputs = self._worker(name).ask(lambda: self._outputs(name, moved))
+            answered = outputs.wait(PROBE_PATIENCE_S)
+        except OrbicalError:
+            return True  # what it says when asked will be shown
+        flat = [leaf.flatten(0, 1).flatten()[:_PROBE_NUMBERS] for leaf in leaves(answered)]
+        found = torch.cat([part.double() for part in flat]).numpy()
+        return found.shape == known.shape and np.allclose(
+            found, known, rtol=_PROBE_TOLERANCE, atol=_PROBE_TOLERANCE
+        )
 
-class _OneSweep(Sweep):
-    """The scan's own way to ask a model, for inputs that are moved already."""
+    @property
+    def _samples(self) -> int:
+        return int(self.scan.header["data"]["samples"])
 
-    def outputs_of(self, name: str, moved: Tree, elements: int) -> Tree:
-        """Answer moved inputs `[K, 1, ...]`, in batches."""
-        from ..trees import concatenate, split_leading, tree_map
 
-        parts = []
-        for start in range(0, elements, self.batch_size):
-            some = tree_map(lambda leaf, s=start: leaf[s : s + self.batch_size], moved)
-            shape = (len(next(leaves(some))), 1)
-            raw = self.answer(name, self.prepared(some))
-            parts.append(split_leading(self.read(name, raw, shape), *shape))
-        outputs = concatenate(parts)
-        for leaf in leaves(outputs):
-            if leaf.is_floating_point() and not bool(torch.isfinite(leaf).all()):
-                raise ModelError(f"model {name!r}: NaN or infinite output")
-        return outputs
+def _checked(samples: Samples, scan: Scan) -> Samples:
+    count = scan.header["data"]["samples"]
+    if len(samples) != count:
+        raise InputError(f"data: {len(samples)} samples given, the {count} of the scan expected")
+    return samples
+
+
+def _device_of(predictor: Predictor) -> torch.device:
+    """Ask a model where it is: moving it back and forth for one input would cost far more."""
+    module = getattr(predictor, "module", None)
+    first = next(module.parameters(), None) if isinstance(module, torch.nn.Module) else None
+    return torch.device("cpu") if first is None else first.device
 
 
 def _input_fields(scan: Scan) -> dict[str, str]:
@@ -309,8 +329,3 @@ def _as_tree(parts: dict[str, Tensor]) -> Tree:
     if all(key.isdigit() for key in parts):
         return tuple(parts[key] for key in sorted(parts, key=int))
     return parts
-
-
-def dense_group(group: Group) -> Group | None:
-    """Give the same orbit at finer steps."""
-    return Locator(group).finer()

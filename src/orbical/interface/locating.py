@@ -58,12 +58,12 @@ class Locator:
     def at(self, element: int, position: tuple[float, ...] = ()) -> Place:
         """Find a place: the element, or the position where one is given and the group has any."""
         if not position or not self.continuous:
-            here = tuple(float(value) for value in self._coords[element])
-            name = self.group.name(element)
-            return Place(element, here, self._element(element), True, name)
+            still = tuple(float(value) for value in self._coords[element])
+            return Place(element, still, self.group[[element]], True, self.group.name(element))
         if len(position) != len(self.axes):
             raise InputError(
-                f"selection position: {len(position)} numbers given, {', '.join(self.axes)} expected"
+                f"selection position: {len(position)} numbers given, expected "
+                f"{', '.join(self.axes)}"
             )
         here = self._inside(np.asarray(position, float))
         away = self._distance(here)
@@ -73,9 +73,6 @@ class Locator:
         words = [f"{axis} {value:.4g}" for axis, value in zip(self.axes, here, strict=True)]
         moved = Elements({"plane": _MATRICES[self.axes](here)}, 1)
         return Place(nearest, tuple(here.tolist()), moved, False, ", ".join(words))
-
-    def _element(self, element: int) -> Elements:
-        return self.group[[element]]
 
     def _inside(self, position: np.ndarray) -> np.ndarray:
         if self.axes == ("angle",):

@@ -1,13 +1,13 @@
-"""Newest wins: one slot for each kind of request of a client, and one answer at a time of a kind."""
+"""Newest wins: one slot for each kind of request of a client, one answer of a kind at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-Answerer = Callable[[Any], Awaitable[bytes]]
+Answerer = Callable[[Any], AsyncIterator[bytes]]
 Sender = Callable[[bytes], Awaitable[None]]
 
 
@@ -41,6 +41,6 @@ class Mailbox:
 
     async def _empty(self, kind: str) -> None:
         while kind in self._slots:
-            frame = await self._answer(self._slots.pop(kind))
-            async with self._sending:
-                await self._send(frame)
+            async for frame in self._answer(self._slots.pop(kind)):
+                async with self._sending:
+                    await self._send(frame)

@@ -180,14 +180,17 @@ def _list_of(read: Callable[[str], Any], separator: str = ",") -> Callable[[str]
 
 
 _WORDS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(
+        ("scan", "metric", "reference", "method", "of", "colour", "order", "scope"), unquote
+    ),
     "models": _list_of(unquote),
     "labels": _list_of(int),
     "lasso": _list_of(_list_of(float), ";"),
     "position": _list_of(float),
     "sample": int,
     "element": int,
-    "dense": lambda text: {"1": True, "0": False}.get(text, text),
-} | dict.fromkeys(("scan", "metric", "reference", "method", "of", "colour", "order", "scope"), unquote)
+    "dense": lambda text: text == "1",
+}
 
 
 def _written(value: Any) -> str:

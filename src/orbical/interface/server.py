@@ -8,7 +8,8 @@ import json
 import os
 import socket as sockets
 import sys
-from collections.abc import Iterable
+import threading
+from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -166,7 +167,7 @@ class Server:
 
     async def _converse(self, web_socket: Any) -> None:
         """Take requests from one client until it leaves or says something that is none."""
-        mailbox = Mailbox(self._answer, web_socket.send_bytes)
+        mailbox = Mailbox(self._answers, web_socket.send_bytes)
         try:
             while True:
                 event = await web_socket.receive()
@@ -180,9 +181,13 @@ class Server:
         finally:
             await mailbox.close()
 
-    async def _answer(self, message: Any) -> bytes:
+    async def _answers(self, message: Any) -> AsyncIterator[bytes]:
+        """Give the frames of a request, made in another thread: the socket is never held up."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, self.session.answer, message)
+        early = await loop.run_in_executor(self._pool, self.session.announcement, message)
+        if early is not None:
+            yield early
+        yield await loop.run_in_executor(self._pool, self.session.answer, message)
 
 
 def _read(text: str | None) -> dict[str, Any] | None:
@@ -238,15 +243,20 @@ def _names_of(host: str) -> list[str]:
     return [str(name) for name in names]
 
 
+def announced(server: Server) -> str:
+    """Say where the page is, and how to reach it from elsewhere when this is a session of SSH."""
+    lines = [f"orbical view: {server.url}"]
+    if os.environ.get("SSH_CONNECTION"):
+        here = sockets.gethostname()
+        lines.append(f"on your own machine: ssh -L {server.port}:127.0.0.1:{server.port} {here}")
+    return "\n".join([*lines, "Ctrl-C ends it"])
+
+
 def serve(server: Server, open_browser: bool = True) -> None:
     """Say where the page is, open it, and serve until interrupted."""
-    say = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731
-    say(f"orbical view: {server.url}")
-    if os.environ.get("SSH_CONNECTION"):
-        say(f"from your own machine: ssh -L {server.port}:127.0.0.1:{server.port} <this machine>")
-    say("Ctrl-C ends it")
+    print(announced(server), file=sys.stderr, flush=True)
+    threading.Thread(target=server.session.warm, name="warm", daemon=True).start()
     if open_browser:
-        import threading
         import webbrowser
 
         threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()

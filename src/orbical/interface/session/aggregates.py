@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from ...calibration import measure_of
+from ...calibration import interval, measure_of
 from ...calibration.measures import CLASSIFICATION
 from ..selection import Selection
 from .columns import columns
 from .metrics import Metric
 from .opened import Opened
-from .subsets import Answer, mask_of
+from .subsets import Answer, mask_of, subset_key
 from .tallies import sums_over, tally
 
 Array = np.ndarray
 
+WITH_INTERVAL = "ece"
+"""The measure whose interval is quick enough to be drawn at every element."""
+MOST_AT_ONCE = 1 << 21
+RESAMPLES = 200
 _DEVIATIONS = 1.96
 """Standard errors to either side of a mean that hold 95 %."""
 
@@ -60,7 +65,7 @@ def _means(
         known = [label for label in selection.labels if 0 <= label < sums.count.shape[1]]
         parts = tuple(part[:, known].sum(1) for part in (sums.count, sums.total, sums.squares))
     else:
-        key = ("sums", variable, mask.tobytes())
+        key = ("sums", variable, *subset_key(opened, selection))
         parts = opened.memo.once(key, lambda: sums_over(opened, variable, mask))
     return _with_errors(*parts)
 
@@ -77,22 +82,37 @@ def _measures(
     opened: Opened, selection: Selection, metric: Metric, mask: Array | None
 ) -> dict[str, Array]:
     reference = opened.reference(selection)
-    key = ("measure", metric.name, reference, None if mask is None else mask.tobytes())
+    key = ("measure", metric.name, reference, *subset_key(opened, selection))
+    return opened.memo.once(key, partial(_measured, opened, metric.name, reference, mask))
 
-    def compute() -> Array:
-        measure = measure_of(metric.name, CLASSIFICATION, {})
-        found = np.full((len(opened.models), len(opened.group)), np.nan)
-        pairs = columns(opened, reference)
-        for model in range(len(opened.models)):
-            for element in range(len(opened.group)):
-                sure, right = pairs.pair(model, element)
-                kept = ~np.isnan(sure) if mask is None else mask & ~np.isnan(sure)
-                if kept.sum() > 1:
-                    found[model, element] = float(
-                        measure.value(
-                            torch.from_numpy(sure[kept]), torch.from_numpy(right[kept])
-                        ).detach()
-                    )
-        return found
 
-    return {"values": opened.memo.once(key, compute)}
+def _measured(opened: Opened, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
+    """Measure every element, several at once; a sample is finished at all of them or at none."""
+    measure = measure_of(name, CLASSIFICATION, {})
+    pairs, size = columns(opened, reference), len(opened.group)
+    names = ("values", "low", "high") if name == WITH_INTERVAL else ("values",)
+    found = {part: np.full((len(opened.models), size), np.nan) for part in names}
+    for model in range(len(opened.models)):
+        kept = ~np.isnan(pairs.pair(model, 0)[0])
+        kept = kept if mask is None else kept & mask
+        if kept.sum() < 2:
+            continue
+        step = max(1, MOST_AT_ONCE // int(kept.sum()))
+        for start in range(0, size, step):
+            some = slice(start, min(start + step, size))
+            columns_ = [pairs.pair(model, element) for element in range(some.start, some.stop)]
+            sure, right = (
+                torch.from_numpy(np.stack([column[part][kept] for column in columns_]))
+                for part in (0, 1)
+            )
+            if name == WITH_INTERVAL:
+                ends = interval(measure, sure, right, resamples=RESAMPLES)
+                for part, values in (
+                    ("values", ends.value),
+                    ("low", ends.low),
+                    ("high", ends.high),
+                ):
+                    found[part][model, some] = values.numpy()
+            else:
+                found["values"][model, some] = measure.value(sure, right).detach().numpy()
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ...errors import InputError
@@ -14,9 +15,7 @@ def bounds(opened: Opened, selection: Selection, message: dict[str, Any]) -> Ans
     """Answer accuracy ceiling and ECE interval of each model shown, or why there are none."""
     names = [opened.models[model] for model in opened.shown(selection)]
     try:
-        found = [
-            opened.memo.once(("bounds", name), lambda n=name: _of(opened, n)) for name in names
-        ]
+        found = [opened.memo.once(("bounds", name), partial(_of, opened, name)) for name in names]
     except InputError as error:
         return {"available": False, "reason": str(error), "models": []}, {}
     return {"available": True, "reason": "", "models": found}, {}

@@ -7,6 +7,7 @@ direction: into memory where it is small, into a temporary file where it is not.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from typing import Any
 
@@ -37,7 +38,7 @@ class Columns:
         correct = opened.variable(opened.metrics["correct"], reference)
         for number, rows in opened.blocks("confidence"):
             for model in range(self._shape[0]):
-                sure = opened.responses("confidence", number, model)
+                sure = opened.responses("confidence", number, model, keep=False)
                 right = _rows(opened, correct, rows, model)
                 self._write(model, rows, np.where(right > 0, sure, -sure).T)
 
@@ -60,8 +61,6 @@ class Columns:
         if self._held is not None:
             column = self._held[model, element]
         else:
-            import os
-
             size = 4 * self._shape[2]
             start = (model * self._shape[1] + element) * size
             column = np.frombuffer(os.pread(self._file.fileno(), size, start), np.float32)
@@ -70,13 +69,13 @@ class Columns:
 
 def columns(opened: Opened, reference: str) -> Columns:
     """Give the columns of a scan, made once."""
-    return opened.memo.once(("columns", reference), lambda: Columns(opened, reference))  # type: ignore[no-any-return]
+    return opened.memo.once(("columns", reference), lambda: Columns(opened, reference))
 
 
 def _rows(opened: Opened, variable: str, rows: slice, model: int) -> Array:
     """Read responses for any run of samples: blocks of another variable may end elsewhere."""
     parts = [
-        opened.responses(variable, number, model)[
+        opened.responses(variable, number, model, keep=False)[
             max(0, rows.start - span.start) : rows.stop - span.start
         ]
         for number, span in opened.blocks(variable)

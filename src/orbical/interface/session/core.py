@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..selection import Selection
 from ..wire import encode
 from . import aggregates, bounding, colours, embedding, places, reliability, states, subsets
 from .opened import Opened
+from .reader import Reader
 from .subsets import Answer
 
 Handler = Callable[[Opened, Selection, dict[str, Any]], Answer]
@@ -85,9 +87,10 @@ class Session:
         for name, scan in served.items():
             own = {key: model for key, model in named.items() if key in scan.models}
             fits = len(served) == 1 or _holds(data, scan)
-            live = Live(scan, own, data if fits else None, task, preprocess)
+            reader = Reader(scan)
+            live = Live(scan, reader.row, own, data if fits else None, task, preprocess)
             ids = None if orbits is None else np.asarray(orbits)
-            self.scans[name] = Opened(name, scan, live, ids, classes)
+            self.scans[name] = Opened(name, scan, live, reader, ids, classes)
 
     def opened(self, name: str = "") -> Opened:
         """Give a scan by its name; the first where none is named."""
@@ -135,6 +138,29 @@ class Session:
         except Exception as error:  # shown in the page, and the next request is answered
             text = f"{type(error).__name__}: {error}"
         return encode(error_header(message, text), {})
+
+    def warm(self) -> None:
+        """Compute what every page asks for first, while the browser is still starting."""
+        opened, usual = self.opened(), Selection()
+        with contextlib.suppress(OrbicalError):  # a page that asks will be told
+            for handler in (aggregates.aggregate, _embedding, reliability.calibration):
+                handler(opened, usual, {})
+
+    def announcement(self, message: Any) -> bytes | None:
+        """Give a frame that says a slow answer is on its way, None where it is not slow."""
+        if not isinstance(message, Mapping) or message.get("kind") != "embedding":
+            return None
+        try:
+            selection = Selection.from_json(message.get("selection", {}))
+            opened = self.opened(selection.scan)
+            if selection.method in ("pca", "ica") or embedding.is_made(opened, selection):
+                return None
+        except OrbicalError:
+            return None  # the answer itself will say what is wrong
+        count = min(opened.samples, embedding.REPRESENTATIVES)
+        about = {"progress": 0, "note": f"placing {count:,} samples", "method": selection.method}
+        sequence = message.get("sequence", 0)
+        return encode({"kind": "embedding", "sequence": sequence, **about}, {})
 
     def close(self) -> None:
         """Let the models' threads end."""

@@ -47,6 +47,23 @@ class Map:
         return int(self.xy.nbytes)
 
 
+@dataclass(frozen=True)
+class Components:
+    """Samples in the frame of their principal components, `scores [N, P]`, largest first.
+
+    `explained` are the shares of variance of the first two, `used` the samples the axes are from.
+    """
+
+    scores: Array
+    explained: list[float]
+    used: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(self.scores.nbytes)
+
+
 def available_methods() -> list[str]:
     """List the methods that can be used here."""
     from importlib.util import find_spec
@@ -56,23 +73,32 @@ def available_methods() -> list[str]:
 
 def embedding(opened: Opened, selection: Selection) -> Map:
     """Give the map that a selection asks for, made once."""
+    method, models, variable = _asked_for(opened, selection)
+    key = ("map", method, models, variable)
+    return opened.memo.once(key, lambda: _make(opened, method, [*models], variable))
+
+
+def is_made(opened: Opened, selection: Selection) -> bool:
+    """Whether a map is at hand already."""
+    return opened.memo.known(("map", *_asked_for(opened, selection))) is not None
+
+
+def _asked_for(opened: Opened, selection: Selection) -> tuple[str, tuple[int, ...], str]:
     if selection.method not in METHODS:
         raise unknown_name("selection method", selection.method, METHODS)
-    models = opened.of(selection)
     variable = opened.variable(opened.metrics["score"], opened.reference(selection))
-    key = ("map", selection.method, tuple(models), variable)
-    return opened.memo.once(key, lambda: _make(opened, selection.method, models, variable))  # type: ignore[no-any-return]
+    return selection.method, tuple(opened.of(selection)), variable
 
 
 def _make(opened: Opened, method: str, models: list[int], variable: str) -> Map:
-    scores, explained, used = _components(opened, models, variable)
-    finished = np.isfinite(scores).all(1)
+    found = _components(opened, models, variable)
+    finished = np.isfinite(found.scores).all(1)
     count = int(finished.sum())
     if count < 4:
         raise InputError(f"embedding: {count} finished samples, 4 or more expected")
-    note = "" if used >= count else f"axes from {used:,} of {count:,} samples"
+    note = "" if found.used >= count else f"axes from {found.used:,} of {count:,} samples"
     placed = np.zeros((count, 2))
-    points = scores[finished].astype(np.float64)
+    points = found.scores[finished].astype(np.float64)
     if points.shape[1]:
         if method == "pca":
             placed[:, : min(2, points.shape[1])] = points[:, :2]
@@ -81,18 +107,18 @@ def _make(opened: Opened, method: str, models: list[int], variable: str) -> Map:
         else:
             placed = _by_representatives(points, method)
             note = f"{REPRESENTATIVES:,} of {count:,} samples placed, the rest by their neighbours"
-    xy = np.full((len(scores), 2), np.nan, np.float32)
+    xy = np.full((opened.samples, 2), np.nan, np.float32)
     xy[finished] = _framed(placed)
-    return Map(xy, explained if method == "pca" else None, note)
+    return Map(xy, found.explained if method == "pca" else None, note)
 
 
-def _components(opened: Opened, models: list[int], variable: str) -> tuple[Array, list[float], int]:
+def _components(opened: Opened, models: list[int], variable: str) -> Components:
     """Give the samples in the frame of their principal components, `[N, P]`, largest first."""
     key = ("components", tuple(models), variable)
-    return opened.memo.once(key, lambda: _principal(opened, models, variable))  # type: ignore[no-any-return]
+    return opened.memo.once(key, lambda: _principal(opened, models, variable))
 
 
-def _principal(opened: Opened, models: list[int], variable: str) -> tuple[Array, list[float], int]:
+def _principal(opened: Opened, models: list[int], variable: str) -> Components:
     size = len(models) * len(opened.group)
     stride = max(1, int(np.ceil(opened.samples * size**2 / MOST_PRODUCTS)))
     roots = np.tile(np.sqrt(opened.group.weights), len(models)).astype(np.float32)
@@ -109,7 +135,7 @@ def _principal(opened: Opened, models: list[int], variable: str) -> tuple[Array,
         first += points.sum(0, dtype=np.float64)
         used += len(points)
     if used == 0:
-        return np.full((opened.samples, 0), np.nan, np.float32), [], 0
+        return Components(np.full((opened.samples, 1), np.nan, np.float32), [], 0)
     shift = first / used
     covariance = second / used - np.outer(shift, shift)
     variances, axes = np.linalg.eigh(covariance)
@@ -123,7 +149,7 @@ def _principal(opened: Opened, models: list[int], variable: str) -> tuple[Array,
     for number, rows in opened.blocks(variable):
         scores[rows] = _points(opened, models, variable, number) @ turned - home
     whole = max(float(variances.clip(0).sum()), _TINY)
-    return scores, [float(part) / whole for part in variances[:2].clip(0)], used
+    return Components(scores, [float(part) / whole for part in variances[:2].clip(0)], used)
 
 
 def _points(opened: Opened, models: list[int], variable: str, number: int) -> Array:

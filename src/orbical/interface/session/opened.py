@@ -29,17 +29,19 @@ class Opened:
         name: str,
         scan: Scan,
         live: Live | None = None,
+        reader: Reader | None = None,
         orbits: Array | None = None,
         classes: list[str] | None = None,
     ) -> None:
         self.name = name
         self.scan = scan
         self.group = scan.group
-        self.reader = Reader(scan)
+        self.reader = Reader(scan) if reader is None else reader
         self.models: list[str] = scan.models
         self.metrics = find_metrics(self.reader)
         self.live = live
-        self.memo = Memo(entries=256, size=256 << 20)
+        self.memo = Memo(entries=4096, size=128 << 20)
+        self.pictures = Memo(entries=4096, size=16 << 20)
         self.orbits = orbits
         self._class_names = classes
 
@@ -120,15 +122,15 @@ class Opened:
             return {"score": _FINISHED, "correct": AGREES}.get(metric.name, metric.name)
         return metric.name
 
-    def responses(self, variable: str, number: int, model: int) -> Array:
+    def responses(self, variable: str, number: int, model: int, keep: bool = True) -> Array:
         """Give a block of responses `[rows, K]` in single precision, NaN where unfinished."""
         if variable == AGREES:
-            answers = self.reader.block("predicted", number, model)
+            answers = self.reader.block("predicted", number, model, keep)
             rows = slice(*self._rows(variable, number))
             values = (answers == self._consensus_class[model, rows, None]).astype(np.float32)
         else:
             owner = model if self.reader.by_model(variable) else None
-            values = self.reader.block(variable, number, owner)
+            values = self.reader.block(variable, number, owner, keep)
         if values.dtype.kind == "f":
             return values
         values = values.astype(np.float32)

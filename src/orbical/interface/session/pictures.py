@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,7 @@ def thumbnails(opened: Opened, samples: list[int]) -> Array | None:
     """Give small pictures `[S, h, w, c]` of un-moved inputs, None where inputs are no images."""
     if opened.live is None or opened.scan.header["views"]["input"] not in ("image", "pair"):
         return None
-    pictures = [
-        opened.memo.once(("picture", one), lambda o=one: _picture(opened, o)) for one in samples
-    ]
+    pictures = [opened.pictures.once(one, partial(_picture, opened, one)) for one in samples]
     if any(picture is _NOTHING for picture in pictures):
         return None
     return np.stack(pictures)
@@ -92,7 +91,7 @@ def _picture(opened: Opened, sample: int) -> Array:
 
 
 def thinned(values: Array) -> tuple[Array, int]:
-    """Take every n-th row and column of large fields `[M, ..., H, W]`, so that frames stay small."""
+    """Take every n-th row and column of large fields `[M, ..., H, W]`: frames stay small."""
     if values.ndim < 4 or max(values.shape[-2:]) <= MOST_FIELD:
         return values, 1
     step = -(-max(values.shape[-2:]) // MOST_FIELD)

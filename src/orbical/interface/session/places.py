@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...groups import Elements, Group
 from ...trees import Tree
+from ..live import Answered
 from ..selection import Selection
 from .aggregates import axis_of
-from .opened import Opened
+from .opened import AGREES, Opened
 from .pictures import input_arrays, thinned, thumbnails
 from .subsets import Answer
 
@@ -44,7 +46,7 @@ def sample(opened: Opened, selection: Selection, message: dict[str, Any]) -> Ans
             [opened.response(right, number, model) > 0 for model in models]
         ).astype(np.uint8)
     if selection.dense and opened.live is not None and opened.live.models:
-        _densely(opened, number, models, variable, about, arrays)
+        _densely(opened, number, models, variable, right, about, arrays)
     return about, arrays
 
 
@@ -53,6 +55,7 @@ def _densely(
     number: int,
     models: list[int],
     variable: str,
+    right: str | None,
     about: dict[str, Any],
     arrays: dict[str, Any],
 ) -> None:
@@ -67,22 +70,35 @@ def _densely(
     errors = {name: answer.error for name, answer in answers.items() if answer.error}
     if errors:
         about["errors"] = errors
-    rows = [answers.get(opened.models[model]) for model in models]
-    if not any(row is not None and variable in row.variables for row in rows):
+    wanted = {"values": variable} | ({} if right is None else {"correct": right})
+    found = {
+        name: np.stack([_said(opened, answers, one, number, model, group) for model in models])
+        for name, one in wanted.items()
+    }
+    if np.isnan(found["values"]).all():
         return
-    blank = np.full(len(group), np.nan, np.float32)
-    for name, wanted in (("values", variable), ("correct", "correct")):
-        if name in arrays:
-            arrays[name] = np.stack(
-                [
-                    blank if row is None else row.variables.get(wanted, blank).astype(np.float32)
-                    for row in rows
-                ]
-            )
-    if "correct" in arrays:
-        arrays["correct"] = (arrays["correct"] > 0).astype(np.uint8)
+    arrays["values"] = found["values"]
+    if "correct" in found:
+        arrays["correct"] = (found["correct"] > 0).astype(np.uint8)
     arrays["index"] = group.layout.index.astype(np.int32)
     about["group"] = group_json(group)
+
+
+def _said(
+    opened: Opened,
+    answers: dict[str, Answered],
+    variable: str,
+    number: int,
+    model: int,
+    group: Group,
+) -> Array:
+    """Give what a model said of a variable at each element of a group, NaN where it did not."""
+    answer = answers.get(opened.models[model])
+    said = {} if answer is None else answer.variables
+    if variable == AGREES and "predicted" in said:
+        return (said["predicted"] == _consensus_class(opened, number, model)).astype(np.float32)
+    missing = np.full(len(group), np.nan, np.float32)
+    return said.get(variable, missing).astype(np.float32)
 
 
 def hover(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
@@ -107,8 +123,9 @@ def hover(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
     if opened.label is not None:
         arrays["label"] = opened.label[chosen].astype(np.int32)
     sums = opened.memo.known(("tally", variable))
-    span = [metric.low, metric.high]
-    if None in span:
+    if metric.low is not None and metric.high is not None:
+        span = [metric.low, metric.high]
+    else:
         span = axis_of(
             metric, arrays["values"] if sums is None else np.array([sums.low, sums.high])
         )
@@ -129,11 +146,11 @@ def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
     models = opened.shown(selection)
     names = [opened.models[model] for model in models]
     here = live.locator.at(opened.element(selection), selection.position)
-    answers = live.ask(number, here.elements, names)
-    if not here.scanned and not any(not answer.error for answer in answers.values()):
-        asked = answers
+    moved: Tree | None = live.moved(number, here.elements)
+    answers = live.ask(number, here.elements, names, moved)
+    if not here.scanned and all(answer.error for answer in answers.values()):
         here = live.locator.at(here.element)  # nobody answers between the scanned elements
-        answers = {name: answer for name, answer in asked.items() if answer.error}
+        moved = live.moved(number, here.elements)
     about: dict[str, Any] = {
         "sample": number,
         "element": here.element,
@@ -153,7 +170,6 @@ def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
     }
     header = opened.scan.header
     arrays: dict[str, Any] = {}
-    moved: Tree | None = live.moved(number, here.elements)
     pictures, spans = input_arrays(moved, header["views"]["input"])
     for name, values in pictures.items():
         arrays[f"input/{name}"] = values
@@ -170,7 +186,7 @@ def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
 
 
 def _details(
-    opened: Opened, number: int, models: list[int], element: int, answers: dict[str, Any]
+    opened: Opened, number: int, models: list[int], element: int, answers: dict[str, Answered]
 ) -> dict[str, Array]:
     """Gather each variable at the place, `[M, ...]`: said live, else as stored, else missing."""
     reader = opened.reader
@@ -196,7 +212,7 @@ def _details(
 
 
 def _references(
-    opened: Opened, number: int, models: list[int], elements: Any, arrays: dict[str, Any]
+    opened: Opened, number: int, models: list[int], elements: Elements, arrays: dict[str, Any]
 ) -> None:
     """Add consensus and truth, un-moved and moved along to the place."""
     import torch

@@ -14,7 +14,7 @@ Array = np.ndarray
 
 BLOCK_ROWS = 4096
 BLOCK_BYTES = 1 << 23
-CACHE_BYTES = 128 << 20
+CACHE_BYTES = 64 << 20
 
 
 class Reader:
@@ -37,6 +37,7 @@ class Reader:
         self.meanings = {
             name: str(array.attrs.get("meaning", name)) for name, array in self._arrays.items()
         }
+        self._size = size
         self._memo = Memo(entries=1 << 16, size=size)
 
     def __contains__(self, name: str) -> bool:
@@ -62,15 +63,21 @@ class Reader:
         most = min(BLOCK_ROWS, BLOCK_BYTES // row)
         return self.chunk * max(1, most // self.chunk)
 
-    def block(self, name: str, number: int, model: int | None) -> Array:
-        """Read one block of samples, of one model where each has its own."""
+    def block(self, name: str, number: int, model: int | None, keep: bool = True) -> Array:
+        """Read one block of samples, of one model where each has its own.
+
+        What is read once and never again need not be kept.
+        """
+        size = self.rows_of_block(name)
 
         def read() -> Array:
-            size = self.rows_of_block(name)
-            rows = slice(number * size, min((number + 1) * size, self.samples))
-            return np.asarray(self._arrays[name][rows if model is None else (model, rows)])
+            return self._read(name, number * size, (number + 1) * size, model)
 
-        return self._memo.once(("block", name, number, model), read)  # type: ignore[no-any-return]
+        key = ("block", name, number, model)
+        if keep:
+            return self._memo.once(key, read)
+        held = self._memo.known(key)
+        return read() if held is None else held
 
     def blocks(self, name: str) -> Iterator[tuple[int, slice]]:
         """Walk over the blocks of an array: their number, and the samples they hold."""
@@ -83,15 +90,25 @@ class Reader:
         size = self.rows_of_block(name)
         held = self._memo.known(("block", name, sample // size, model))
         if held is not None:
-            return held[sample % size]  # type: ignore[no-any-return]
-        number = sample // self.chunk
+            return held[sample % size]
+        first = sample - sample % self.chunk
 
         def read() -> Array:
-            rows = slice(number * self.chunk, min((number + 1) * self.chunk, self.samples))
-            return np.asarray(self._arrays[name][rows if model is None else (model, rows)])
+            return self._read(name, first, first + self.chunk, model)
 
-        chunk = self._memo.once(("chunk", name, number, model), read)
-        return chunk[sample % self.chunk]  # type: ignore[no-any-return]
+        if self._chunk_bytes(name) > self._size // 8:  # a few of these would fill the memory
+            key = ("row", name, sample, model)
+            return self._memo.once(key, lambda: read()[sample - first].copy())
+        chunk = self._memo.once(("chunk", name, first, model), read)
+        return chunk[sample - first]
+
+    def _read(self, name: str, start: int, stop: int, model: int | None) -> Array:
+        rows = slice(start, min(stop, self.samples))
+        return np.asarray(self._arrays[name][rows if model is None else (model, rows)])
+
+    def _chunk_bytes(self, name: str) -> int:
+        numbers = int(np.prod(self._arrays[name].chunks))
+        return numbers * self.dtype(name).itemsize
 
     def whole(self, name: str) -> Array:
         """Read a small array at once, such as the labels."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import cumulative_curve, esd, interval, ks, reliability
+from ...calibration import Reliability, cumulative_curve, error_of, esd, interval, ks, reliability
 from ..selection import Selection
 from .columns import Columns, columns
 from .opened import Opened
-from .subsets import Answer, mask_of
+from .subsets import Answer, mask_of, subset_key
 
 Array = np.ndarray
 
@@ -34,12 +35,11 @@ def calibration(opened: Opened, selection: Selection, message: dict[str, Any]) -
     pairs = columns(opened, reference)
     whole = selection.scope == "orbit"
     place = "orbit" if whole else element
-    key = ("calibration", place, reference, None if mask is None else mask.tobytes())
-    found = []
-    for model in models:
-        found.append(
-            opened.memo.once((*key, model), lambda m=model: _of(opened, pairs, m, place, mask))
-        )
+    key = ("calibration", place, reference, *subset_key(opened, selection))
+    found = [
+        opened.memo.once((*key, model), partial(_of, opened, pairs, model, place, mask))
+        for model in models
+    ]
     about = {
         "available": True,
         "scope": selection.scope,
@@ -79,39 +79,48 @@ def _of(
         sure, right, weights = _along(opened, pairs, model, mask)
     else:
         sure, right = (torch.from_numpy(part) for part in _at(pairs, model, int(place), mask))
-        weights = None
+        weights = None  # samples count alike
     if len(sure) < 2:
-        empty = np.full(BINS, np.nan)
-        curve = np.full(CURVE_POINTS, np.nan)
         return {
             "count": len(sure),
             "bins": np.zeros(BINS, np.int32),
-            "confidence": empty,
-            "accuracy": empty,
-            "curve_confidence": curve,
-            "curve_accuracy": curve,
+            **dict.fromkeys(("confidence", "accuracy"), np.full(BINS, np.nan)),
+            **dict.fromkeys(("curve_confidence", "curve_accuracy"), np.full(CURVE_POINTS, np.nan)),
             "measures": [],
         }
     diagram = reliability(sure, right, bins=BINS, weights=weights)
-    curve = cumulative_curve(sure, right)
-    ends = np.searchsorted(curve.quantile.numpy(), np.linspace(0, 1, CURVE_POINTS), side="right")
+    curve_confidence, curve_accuracy = _curves(sure, right, weights)
     return {
         "count": len(sure),
         "bins": diagram.count.numpy().astype(np.int32),
         "confidence": diagram.confidence.numpy(),
         "accuracy": diagram.accuracy.numpy(),
-        "curve_confidence": np.concatenate([[0.0], curve.confidence.numpy()])[ends],
-        "curve_accuracy": np.concatenate([[0.0], curve.accuracy.numpy()])[ends],
-        "measures": _measured(sure, right, weights, diagram, place == "orbit"),
+        "curve_confidence": curve_confidence,
+        "curve_accuracy": curve_accuracy,
+        "measures": _measured(sure, right, diagram, place == "orbit"),
     }
 
 
+def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array, Array]:
+    """Give cumulative confidence and accuracy at equal steps of the share of samples."""
+    steps = np.linspace(0, 1, CURVE_POINTS)
+    if weights is None:
+        curve = cumulative_curve(sure, right)
+        share, sums = curve.quantile.numpy(), (curve.confidence.numpy(), curve.accuracy.numpy())
+    else:
+        order = np.argsort(sure.numpy(), kind="stable")
+        mass = weights.numpy()[order] / float(weights.sum())
+        share = mass.cumsum()
+        sums = tuple((mass * part.double().numpy()[order]).cumsum() for part in (sure, right))
+    ends = np.searchsorted(share, steps + 1e-12, side="right")
+    first, second = (np.concatenate([[0.0], part])[ends] for part in sums)
+    return first, second
+
+
 def _measured(
-    sure: Tensor, right: Tensor, weights: Tensor | None, diagram: Any, dependent: bool
+    sure: Tensor, right: Tensor, diagram: Reliability, dependent: bool
 ) -> list[dict[str, Any]]:
     if dependent:
-        from ...calibration import error_of
-
         value = float(error_of(diagram, "l1"))
         return [{"name": "ece", "value": value, "low": None, "high": None, "expected": None}]
     found = interval("ece", sure, right, resamples=RESAMPLES)
@@ -138,7 +147,7 @@ def _at(pairs: Columns, model: int, element: int, mask: Array | None) -> tuple[A
 
 def _along(
     opened: Opened, pairs: Columns, model: int, mask: Array | None
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """Join the pairs of all elements, each with the weight of its element."""
     size = len(opened.group)
     count = opened.samples if mask is None else int(mask.sum())
@@ -152,4 +161,6 @@ def _along(
             for (sure, _), weight in zip(parts, opened.group.weights, strict=True)
         ]
     )
-    return torch.from_numpy(sure), torch.from_numpy(right), torch.from_numpy(weights)
+    uniform = bool(np.ptp(opened.group.weights) < 1e-12)
+    pair = torch.from_numpy(sure), torch.from_numpy(right)
+    return *pair, None if uniform else torch.from_numpy(weights)

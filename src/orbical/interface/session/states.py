@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import __version__
 from ...groups import Group
-from ..live import Locator
+from ..locating import Locator
 from .colours import available_colours
 from .embedding import available_methods
 from .opened import Opened
@@ -34,7 +34,7 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
         },
         "views": header["views"],
         "models": [
-            {"name": name, "live": live is not None and name in live.models}
+            {"name": name, "live": live is not None and name in live.answering}
             for name in opened.models
         ],
         "classes": opened.classes,
@@ -43,7 +43,7 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
         "metrics": [metric.to_json() for metric in opened.metrics.values()],
         "methods": available_methods(),
         "colours": available_colours(opened),
-        "live": live is not None and bool(live.models),
+        "live": live is not None and bool(live.answering),
         "inputs": live is not None and live.has_inputs,
         "warnings": [] if live is None else [*live.warnings],
         "stored": [

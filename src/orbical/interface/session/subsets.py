@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,16 @@ def mask_of(opened: Opened, selection: Selection) -> Array | None:
     """Give the mask `[N]` of the subset, None where it is everything."""
     if not selection.labels and not selection.lasso:
         return None
-    key = ("mask", selection.labels, selection.lasso)
-    if selection.lasso:
-        key += (selection.method, selection.of, opened.reference(selection))
-    return opened.memo.once(key, lambda: _mask(opened, selection))  # type: ignore[no-any-return]
+    key = ("mask", *subset_key(opened, selection))
+    return opened.memo.once(key, lambda: _mask(opened, selection))
+
+
+def subset_key(opened: Opened, selection: Selection) -> tuple[Hashable, ...]:
+    """Give what the subset depends on."""
+    if not selection.lasso:
+        return (selection.labels,)
+    map_of = (selection.method, selection.of, opened.reference(selection))
+    return (selection.labels, selection.lasso, *map_of)
 
 
 def _mask(opened: Opened, selection: Selection) -> Array:

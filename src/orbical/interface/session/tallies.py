@@ -49,7 +49,7 @@ class Tally:
 
 def tally(opened: Opened, variable: str) -> Tally:
     """Give the tally of a variable, made once."""
-    return opened.memo.once(("tally", variable), lambda: _make(opened, variable))  # type: ignore[no-any-return]
+    return opened.memo.once(("tally", variable), lambda: _make(opened, variable))
 
 
 def sums_over(opened: Opened, variable: str, rows: Array) -> tuple[Array, Array, Array]:
