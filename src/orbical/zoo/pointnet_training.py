@@ -74,20 +74,22 @@ def train(
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     net.train()
     order = torch.empty(0, dtype=torch.int64, device=device)
-    for step in range(steps):
-        if len(order) < min(BATCH, len(pos)):
-            order = torch.randperm(len(pos), generator=draws, device=device)
-        rows, order = order[:BATCH], order[BATCH:]
-        batch = _drawn(pos[rows], sizes[rows], points, draws)
-        if rotate:
-            batch = batch @ random_rotations(len(rows), turns)
-        loss = nn.functional.cross_entropy(net(batch), labels[rows])
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-        if after_step is not None:
-            after_step(step + 1, float(loss.detach()))
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)  # of dropout
+        for step in range(steps):
+            if len(order) < min(BATCH, len(pos)):
+                order = torch.randperm(len(pos), generator=draws, device=device)
+            rows, order = order[:BATCH], order[BATCH:]
+            batch = _drawn(pos[rows], sizes[rows], points, draws)
+            if rotate:
+                batch = batch @ random_rotations(len(rows), turns)
+            loss = nn.functional.cross_entropy(net(batch), labels[rows])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+            if after_step is not None:
+                after_step(step + 1, float(loss.detach()))
     return net.eval()
 
 
