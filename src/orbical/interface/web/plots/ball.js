@@ -1,4 +1,5 @@
-/** Rotations in space by their rotation vectors, seen along the three axes. */
+/** Rotations in space by their rotation vectors, seen along the three axes: what lies near the
+ * plane through the identity is drawn large and on top, so that each view reads as a slice. */
 
 import { colourOf } from "../draw/colours.js";
 import { elementAhead } from "../draw/orbits.js";
@@ -7,60 +8,67 @@ import { cross, ring } from "./outline.js";
 import { surface } from "./surface.js";
 
 const NAMES = ["rx", "ry", "rz"];
-/** Across, up, and towards the reader, of each view. */
-const VIEWS = [[0, 1, 2], [0, 2, -2], [1, 2, 1]];
+/** The axes across, up and out of the page, of each view. */
+const VIEWS = [
+  { across: 0, up: 1, out: 2 },
+  { across: 0, up: 2, out: 1 },
+  { across: 1, up: 2, out: 0 },
+];
 
 /** The drawing of a ball for `createOrbitPlot`. */
 export function ball(orbit) {
   const points = Array.from({ length: orbit.size }, (_, k) => NAMES.map((name) => Number(orbit.coords[name][k])));
-  const depth = VIEWS.map(([, , towards]) => (k) => Math.sign(towards || 1) * points[k][VIEW_AXIS(towards)]);
-  const order = VIEWS.map((_, p) => [...points.keys()].sort((a, b) => depth[p](a) - depth[p](b)));
-  const place = (p, k) => [0.5 + points[k][VIEWS[p][0]] / 360, 0.5 - points[k][VIEWS[p][1]] / 360];
+  const off = VIEWS.map(({ out }) => (k) => Math.abs(points[k][out]) / 180);
+  const order = VIEWS.map((_, p) => [...points.keys()].sort((a, b) => off[p](b) - off[p](a)));
+  const place = (p, k) => [0.5 + points[k][VIEWS[p].across] / 360, 0.5 - points[k][VIEWS[p].up] / 360];
 
   function paint(context, panel, values, range, dark) {
-    const radius = Math.max(Math.min(panel.width / Math.sqrt(orbit.size) / 3.2, 6), 2);
+    const radius = Math.max(Math.min(panel.width / Math.sqrt(orbit.size) / 2.4, 8), 2);
     context.lineWidth = 0.5;
     context.strokeStyle = dark ? "rgba(0, 0, 0, 0.55)" : "rgba(255, 255, 255, 0.65)";
     for (const k of order[panel.p]) {
       const [u, v] = place(panel.p, k);
-      // What lies far back is smaller, so that the front is read first.
-      const near = 0.8 + 0.25 * (depth[panel.p](k) / 180);
+      const near = 1.15 - 0.6 * off[panel.p](k);
       context.beginPath();
       context.arc(panel.x + u * panel.width, panel.y + v * panel.height, radius * near, 0, 2 * Math.PI);
+      context.globalAlpha = Math.max(1.05 - 1.1 * off[panel.p](k), 0.2);
       context.fillStyle = colourOf(values[k], range, dark);
       context.fill();
       context.stroke();
     }
+    context.globalAlpha = 1;
   }
 
   function decorate(panel) {
     const [radius, cx, cy] = [panel.width / 2, panel.x + panel.width / 2, panel.y + panel.height / 2];
-    const [across, up] = VIEWS[panel.p].map((axis) => NAMES[Math.abs(axis)]);
+    const { across, up } = VIEWS[panel.p];
     return [
       node("circle", { cx: round(cx), cy: round(cy), r: round(radius), fill: "none", stroke: SOFT, "stroke-width": 0.8 }),
       node("circle", { cx: round(cx), cy: round(cy), r: round(radius / 2), fill: "none", stroke: LINE }),
       stroke(panel.x, cy, panel.x + panel.width, cy),
       stroke(cx, panel.y, cx, panel.y + panel.height),
-      label(cx, panel.y + panel.height + 9, `${across} → right, ${up} ↑`),
+      label(cx + radius + 11, cy, NAMES[across]),
+      label(cx, panel.y - 8, NAMES[up]),
       ...cross(cx, cy),
     ];
   }
 
   return surface(orbit, {
-    parts: ["from rz", "from −ry", "from rx"],
+    parts: ["around rx, ry", "around rx, rz", "around ry, rz"],
     aspect: 1,
-    margin: { left: 8, right: 6, bottom: 20 },
-    innerBottom: 18,
+    margin: { left: 6, right: 20, bottom: 6 },
+    inner: 12,
+    above: 14,
     paint,
     decorate,
     places: (element) => VIEWS.map((_, p) => [p, ...place(p, element)]),
     mark: (panel, x, y, look) => ring(x, y, 6, look),
     locate(part, u, v) {
-      // Of points that lie on top of each other the one in front is meant.
+      // Of points that lie on top of each other the one drawn on top is meant.
       let [best, least] = [-1, Infinity];
       for (const k of order[part]) {
         const [pu, pv] = place(part, k);
-        const cost = Math.hypot(pu - u, pv - v) - (0.01 * depth[part](k)) / 180;
+        const cost = Math.hypot(pu - u, pv - v) + 0.03 * off[part](k);
         if (cost < least) [best, least] = [k, cost];
       }
       return { element: best };
@@ -71,8 +79,4 @@ export function ball(orbit) {
       return key in ways ? elementAhead(points, element, ways[key]) : null;
     },
   });
-}
-
-function VIEW_AXIS(towards) {
-  return { 2: 2, "-2": 1, 1: 0 }[towards];
 }

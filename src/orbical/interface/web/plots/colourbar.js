@@ -5,16 +5,19 @@ import { short } from "../draw/format.js";
 import { linear, ticks } from "../draw/scales.js";
 import { INK, SOFT, fitted, label, node, round, stroke, textWidth } from "../draw/svg.js";
 
-const WIDE = 12;
+const [WIDE, ROW] = [12, 14];
 
-/** The room that a bar with its words needs. */
-export function barWidth(range, title) {
-  const words = ticks(...range, 5).map(short);
-  return WIDE + 16 + Math.ceil(Math.max(...words.map((each) => textWidth(each)), 10)) + (title ? 16 : 0);
+/** The room that a bar with its words needs; `lines` are what the numbers are. */
+export function barWidth(range, lines) {
+  return WIDE + 14 + tickWidth(range) + ROW * lines.length;
+}
+
+function tickWidth(range) {
+  return Math.ceil(Math.max(...ticks(...range, 5).map((value) => textWidth(short(value))), 8));
 }
 
 /** Draw the bar with its left edge at `x`; returns its elements. */
-export function colourBar(x, top, height, range, dark, title) {
+export function colourBar(x, top, height, range, dark, lines) {
   const y = linear(range, [top + height, top]);
   const table = ramp("sequential", dark);
   const steps = Math.min(Math.ceil(height), 128);
@@ -31,11 +34,11 @@ export function colourBar(x, top, height, range, dark, title) {
     drawn.push(stroke(x + WIDE, y(value), x + WIDE + 4, y(value), { stroke: SOFT }));
     drawn.push(label(x + WIDE + 7, y(value), short(value), { "text-anchor": "start" }));
   }
-  if (title) {
-    const [tx, ty] = [round(x + barWidth(range, title) - 8), round(top + height / 2)];
-    const words = label(tx, ty, fitted(title, height + 20), { fill: INK, transform: `rotate(-90 ${tx} ${ty})` });
-    words.append(node("title", {}, title));
+  lines.forEach((line, k) => {
+    const [tx, ty] = [round(x + WIDE + 16 + tickWidth(range) + ROW * k), round(top + height / 2)];
+    const words = label(tx, ty, fitted(line, height + 24), { fill: k ? SOFT : INK, transform: `rotate(-90 ${tx} ${ty})` });
+    words.append(node("title", {}, line));
     drawn.push(words);
-  }
+  });
   return drawn;
 }

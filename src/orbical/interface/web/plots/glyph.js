@@ -1,8 +1,8 @@
 /** A small orbit without words, for a list or beside the pointer. */
 
 import { fit, resolve } from "../draw/canvas.js";
-import { isDark } from "../draw/colours.js";
-import { heat } from "../draw/heat.js";
+import { colourOf, isDark } from "../draw/colours.js";
+import { heat, polarCells } from "../draw/heat.js";
 import { orbitOf, placeAt } from "../draw/orbits.js";
 import { clamp, rangeOf } from "../draw/scales.js";
 import { tableOf } from "../draw/tables.js";
@@ -16,7 +16,7 @@ export function createGlyph(group, size = 48) {
   element.className = "orbit-glyph";
   element.setAttribute("aria-hidden", "true");
   Object.assign(element.style, { width: `${size}px`, height: `${size}px`, display: "block" });
-  const draw = { circle, line }[orbit.kind] ?? cells;
+  const draw = { circle, line, ball }[orbit.kind] ?? cells;
   return {
     element,
     set({ models, values, range }) {
@@ -70,37 +70,51 @@ function curves(context, orbit, { models, values, element }, at, closed) {
   context.setLineDash([]);
 }
 
-/** Coloured cells of the models side by side, in a table as square as can be. */
+/** Coloured cells of each model: a table, or the discs of three planes. */
 function cells(context, orbit, size, { models, values, range, element }) {
-  const table = shown(orbit);
-  const across = Math.ceil(Math.sqrt(models.length));
-  const box = size / across;
-  const picture = document.createElement("canvas");
-  Object.assign(picture, { width: table.columns, height: table.rows });
-  const brush = picture.getContext("2d");
-  const pixels = brush.createImageData(table.columns, table.rows);
+  const pictures = picturesOf(orbit, size, models.length);
+  const across = pictures.length > 1 ? pictures.length : Math.ceil(Math.sqrt(models.length));
+  const box = Math.min(size / across, size / Math.ceil((models.length * pictures.length) / across));
+  const dark = isDark(element);
   context.imageSmoothingEnabled = false;
-  models.forEach((_, m) => {
-    heat(pixels.data, table.cells, values.subarray(m * orbit.size, (m + 1) * orbit.size), range, isDark(element));
+  models.forEach((_, m) => pictures.forEach((picture, p) => {
+    const place = m * pictures.length + p;
+    const drawn = document.createElement("canvas");
+    Object.assign(drawn, { width: picture.columns, height: picture.rows });
+    const brush = drawn.getContext("2d");
+    const pixels = brush.createImageData(picture.columns, picture.rows);
+    heat(pixels.data, picture.cells, values.subarray(m * orbit.size, (m + 1) * orbit.size), range, dark);
     brush.putImageData(pixels, 0, 0);
-    const scale = Math.min(box / table.columns, box / table.rows);
-    const [wide, high] = [table.columns * scale - 1, table.rows * scale - 1];
-    const [x, y] = [(m % across) * box, Math.floor(m / across) * box];
-    context.drawImage(picture, x + (box - wide) / 2, y + (box - high) / 2, wide, high);
-  });
+    const scale = Math.min(box / picture.columns, box / picture.rows);
+    const [wide, high] = [picture.columns * scale - 1, picture.rows * scale - 1];
+    const [x, y] = [(place % across) * box, Math.floor(place / across) * box];
+    context.drawImage(drawn, x + (box - wide) / 2, y + (box - high) / 2, wide, high);
+  }));
 }
 
-function shown(orbit) {
-  if (orbit.kind === "plane") return { rows: orbit.shape[0], columns: orbit.shape[1], cells: orbit.index };
-  if (orbit.kind === "slices") return { rows: orbit.shape[0] * orbit.shape[2], columns: orbit.shape[1], cells: byAngle(orbit) };
-  return tableOf(orbit.index, orbit.kind === "ball" ? [1, orbit.size] : orbit.shape);
+/** Which element each pixel of a glyph shows, in one picture or, of slices, in three. */
+function picturesOf(orbit, size, models) {
+  if (orbit.kind === "plane") return [{ rows: orbit.shape[0], columns: orbit.shape[1], cells: orbit.index }];
+  if (orbit.kind !== "slices") return [tableOf(orbit.index, orbit.kind === "ball" ? [1, orbit.size] : orbit.shape)];
+  const [planes, azimuths, angles] = orbit.shape;
+  const side = Math.max(Math.round((2 * size) / Math.max(planes, models)), 8);
+  return Array.from({ length: planes }, (_, p) => ({
+    rows: side,
+    columns: side,
+    cells: polarCells(side, orbit.axes.azimuth, orbit.axes.angle, (a, r) => orbit.index[(p * azimuths + a) * angles + r]),
+  }));
 }
 
-/** Slices unrolled: planes below each other, azimuth across, angle down. */
-function byAngle({ index, shape: [planes, azimuths, angles] }) {
-  return Int32Array.from(index, (_, i) => {
-    const [row, azimuth] = [Math.floor(i / azimuths), i % azimuths];
-    const [plane, angle] = [Math.floor(row / angles) % planes, row % angles];
-    return index[(plane * azimuths + azimuth) * angles + angle];
-  });
+/** Rotation vectors seen from above, those near the plane on top; the first model alone. */
+function ball(context, orbit, size, { values, range, element }) {
+  const { rx, ry, rz } = orbit.coords;
+  const order = [...orbit.index].sort((a, b) => Math.abs(rz[b]) - Math.abs(rz[a]));
+  for (const k of order) {
+    context.beginPath();
+    context.arc(size * (0.5 + rx[k] / 390), size * (0.5 - ry[k] / 390), Math.max(size / 34, 1.2), 0, 2 * Math.PI);
+    context.globalAlpha = Math.max(1 - Math.abs(rz[k]) / 180, 0.15);
+    context.fillStyle = colourOf(values[k], range, isDark(element));
+    context.fill();
+  }
+  context.globalAlpha = 1;
 }

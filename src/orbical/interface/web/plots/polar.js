@@ -72,9 +72,9 @@ export function polar(orbit) {
     }
     const start = data.values[m * orbit.size + orbit.identity];
     if (Number.isFinite(start) && data.models.length <= 3) {
-      // What the model would show if it answered everywhere as it does at the identity.
       const look = { fill: "none", stroke: model.colour, "stroke-opacity": 0.55, "stroke-dasharray": "1 4", "stroke-linecap": "round" };
-      drawn.push(node("circle", { cx: centre[cx], cy: centre[cy], r: round(Math.max(scale(start), 0)), ...look }));
+      const meaning = node("title", {}, `${model.name}, if it answered everywhere as it does at the identity`);
+      drawn.push(node("circle", { cx: centre[cx], cy: centre[cy], r: round(Math.max(scale(start), 0)), ...look }, meaning));
     }
     const look = { fill: "none", stroke: model.colour, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dashOf(model, m) || null };
     drawn.push(node("path", { d: polyline(trace(ringOf(data.values, m)), true), ...look }));

@@ -12,7 +12,7 @@ import { createTooltip } from "./tooltip.js";
 
 /** Make the diagram in `el`: `{ set({ models, edges, count, confidence, accuracy, measures }), ... }`. */
 export function createReliability(el) {
-  const data = { models: [], edges: [], count: [], confidence: [], accuracy: [], measures: [], title: "" };
+  const data = { models: [], edges: [], count: [], confidence: [], accuracy: [], measures: [], title: "", legend: true };
   let place = null;
   const frame = createFrame(el, paint, { name: "reliability" });
   const tip = createTooltip(frame.root);
@@ -22,7 +22,7 @@ export function createReliability(el) {
     const bins = data.edges.length - 1;
     if (bins < 1 || !anyFinite(data.accuracy)) return sayEmpty(frame, data.models.length ? "no data" : "");
     const words = node("g");
-    const top = drawMeasures(words, data.models, data.measures ?? [], frame.width);
+    const top = data.legend === false ? 2 : drawMeasures(words, data.models, data.measures ?? [], frame.width);
     const box = axesBox(frame, { top: top + 4 });
     const strip = clamp(box.height * 0.2, 18, 54);
     const upper = { ...box, height: Math.max(box.height - strip - 6, 20) };

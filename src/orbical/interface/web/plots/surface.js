@@ -18,11 +18,11 @@ export function surface(orbit, cells) {
     const { margin, parts } = cells;
     const partTitles = parts.length > 1;
     const named = data.models.length > 1 || data.models[0]?.name;
-    const words = data.better && data.title ? `${data.title} (${data.better})` : data.title;
+    const words = [data.title, data.better && `(${data.better})`].filter(Boolean);
     const right = barWidth(data.range, words);
     const above = named ? TITLE : 4;
-    const top = above + (partTitles ? 15 : 0);
-    const gaps = { x: 12 + (cells.inner ?? 0), y: 8 + top + (cells.innerBottom ?? 0) };
+    const top = above + (partTitles ? 15 : 0) + (cells.above ?? 0);
+    const gaps = { x: 12 + (cells.inner ?? 0), y: 8 + above + (cells.above ?? 0) + (cells.innerBottom ?? 0) };
     const room = { width: frame.width - margin.left - margin.right - right - 6, height: frame.height - top - margin.bottom - 4 };
     const grid = gridFor(data.models.length, parts.length, Math.max(room.width, 20), Math.max(room.height, 20), cells.aspect, gaps);
     const used = { width: grid.columns * grid.width + (grid.columns - 1) * gaps.x, height: grid.down * grid.height + (grid.down - 1) * gaps.y };
@@ -30,7 +30,7 @@ export function surface(orbit, cells) {
     const start = top + Math.max((room.height - used.height) / 2, 0);
     panels = data.models.flatMap((model, m) => parts.map((part, p) => {
       const [row, column] = [Math.floor(m / grid.across), (m % grid.across) * parts.length + p];
-      return { m, p, x: left + column * (grid.width + gaps.x), y: start + row * (grid.height + gaps.y), width: grid.width, height: grid.height, first: column === 0, last: row === grid.down - 1 || m + grid.across >= data.models.length };
+      return { m, p, x: left + column * (grid.width + gaps.x), y: start + row * (grid.height + gaps.y), width: grid.width, height: grid.height, first: column === 0, top: row === 0, last: row === grid.down - 1 || m + grid.across >= data.models.length };
     }));
     const bar = { x: left + used.width + margin.right + 8, y: start, height: used.height };
     return { named, partTitles, above, bar, words, grid };
@@ -41,12 +41,12 @@ export function surface(orbit, cells) {
     const parts = [];
     for (const panel of panels) {
       const model = data.models[panel.m];
-      const high = panel.y - (partTitles ? 15 : 0) - TITLE / 2;
+      const high = panel.y - (partTitles && panel.top ? 15 : 0) - (cells.above ?? 0) - TITLE / 2;
       if (named && panel.p === 0) {
         const wide = grid.width * cells.parts.length;
         parts.push(label(panel.x + (panel.width * cells.parts.length + 12 * (cells.parts.length - 1)) / 2, high, fitted(model.name, wide), { fill: model.colour, "font-weight": 600, "font-size": 12 }));
       }
-      if (partTitles) parts.push(label(panel.x + panel.width / 2, panel.y - 8 - (cells.above ?? 0), cells.parts[panel.p]));
+      if (partTitles && panel.top) parts.push(label(panel.x + panel.width / 2, panel.y - 8 - (cells.above ?? 0), cells.parts[panel.p]));
       parts.push(...cells.decorate(panel, data, frame));
     }
     parts.push(...colourBar(bar.x, bar.y, bar.height, data.range, frame.dark, words));
@@ -59,7 +59,7 @@ export function surface(orbit, cells) {
   function draw(frame, data) {
     // Words and axes stay as they are while only the numbers change.
     const look = [frame.width, frame.height, frame.dark, data.range, data.title, data.better, ...data.models.map(({ name, colour }) => name + colour)].join("|");
-    if (look !== drawn || cells.wordy) furnish(frame, data);
+    if (look !== drawn || cells.wordy || !marks.parentNode) furnish(frame, data);
     drawn = look;
     const context = fit(frame.canvas, frame.width, frame.height);
     for (const panel of panels) {

@@ -20,7 +20,6 @@ export function tiles(orbit) {
   const crowded = { rows: rows > 16, columns: columns > 12 };
   const widest = Math.max(0, ...names.rows.words.map((word) => textWidth(word)));
   const longest = Math.max(0, ...names.columns.words.map((word) => textWidth(word)));
-  const steep = { words: false };
   const margin = {
     left: 8 + (crowded.rows ? 0 : Math.min(Math.ceil(widest), 110)) + (names.rows.name ? 14 : 0),
     right: 4,
@@ -59,9 +58,8 @@ export function tiles(orbit) {
       const [x, y] = [round(panel.x - margin.left + 8), round(panel.y + panel.height / 2)];
       drawn.push(label(x, y, names.rows.name, { fill: INK, transform: `rotate(-90 ${x} ${y})` }));
     }
-    steep.words = longest > wide - 4;
     const bottom = panel.y + panel.height;
-    if (!crowded.columns && !steep.words) {
+    if (!crowded.columns && longest <= wide - 4) {
       names.columns.words.forEach((word, column) => drawn.push(label(panel.x + (column + 0.5) * wide, bottom + 10, word)));
     }
     if (names.columns.name && panel.last) drawn.push(label(panel.x + panel.width / 2, bottom + 24, names.columns.name, { fill: INK }));
@@ -79,10 +77,10 @@ export function tiles(orbit) {
     const name = names.inside[element] && !orbit.plane && wide > 40 ? fitted(names.inside[element], wide - 6) : "";
     const lines = [name, words].filter(Boolean);
     const room = high - 13 * lines.length - 6;
-    const picture = orientation(orbit, element, Math.min(room, wide - 10) * 0.86, ink);
+    const picture = orientation(orbit, element, Math.min(room, wide - 10) * 0.82, ink);
     const top = y + (picture ? high - 4 - 13 * (lines.length - 0.5) : (high - 13 * (lines.length - 1)) / 2);
     if (picture) {
-      picture.setAttribute("transform", `translate(${round(x + wide / 2)} ${round(y + 3 + room / 2)})`);
+      picture.setAttribute("transform", `translate(${round(x + wide / 2)} ${round(y + 2 + room / 2)})`);
       drawn.append(picture);
     }
     lines.forEach((line, k) => drawn.append(label(x + wide / 2, top + 13 * k, line, { fill: ink })));

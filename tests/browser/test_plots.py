@@ -1,0 +1,431 @@
+"""The plots of the front end in a real browser: what hands do, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import orbical as ob
+
+WEB = Path(ob.__file__).parent / "interface" / "web"
+PAGE = """<!doctype html><meta charset="utf-8"><title>plots</title>
+<body style="margin: 0; color: #222">
+<div id="a" style="width: 400px; height: 380px"></div></body>"""
+HOST = "http://plots.test/"
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any) -> Iterator[Any]:
+    """Open an empty page beside the modules of the front end; console errors fail the test."""
+    context = browser.new_context(viewport={"width": 900, "height": 700})
+    page = context.new_page()
+
+    def answer(route: Any) -> None:
+        path = route.request.url.removeprefix(HOST)
+        if not path:
+            route.fulfill(body=PAGE, content_type="text/html")
+        elif (WEB / path).is_file():
+            route.fulfill(body=(WEB / path).read_text(), content_type="text/javascript")
+        else:
+            route.fulfill(status=204)
+
+    page.route(f"{HOST}**", answer)
+    page.goto(HOST)
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def make(tab: Any) -> Iterator[Callable[..., Any]]:
+    """Give a function that makes a plot in the page by a few lines of JavaScript."""
+    errors: list[str] = []
+
+    def note(error: Any) -> None:
+        errors.append(str(error))
+
+    tab.on("pageerror", note)
+
+    def run(script: str, given: Any = None) -> Any:
+        return tab.evaluate(f"async (given) => {{ {script} }}", given)
+
+    yield run
+    tab.remove_listener("pageerror", note)
+    run("window.plot?.destroy(); window.plot = null;")
+    assert not errors
+
+
+def group_of(text: str, continuous: bool = False) -> dict[str, Any]:
+    """Make what the session tells a plot about a group."""
+    group = ob.groups.parse(text)
+    index = np.asarray(group.layout.index)
+    return {
+        "kind": group.layout.kind,
+        "names": [f"element {k}" for k in range(len(group))],
+        "identity": int(group.identity),
+        "axes": {name: np.asarray(values).tolist() for name, values in group.layout.axes.items()},
+        "coords": {name: np.asarray(values).tolist() for name, values in group.coords.items()},
+        "index": {"data": index.ravel().tolist(), "shape": list(index.shape)},
+        "continuous": continuous,
+    }
+
+
+ORBIT = """
+const { createOrbitPlot } = await import("/plots/orbit.js");
+const plot = window.plot = createOrbitPlot(document.querySelector("#a"), given.group);
+window.moves = [];
+plot.onmove((move) => moves.push(move));
+plot.onhover((place) => (window.hovered = place));
+const names = ["plain", "augmented", "third", "fourth", "fifth"].slice(0, given.models);
+const size = given.group.names.length;
+window.numbers = Float32Array.from({ length: size * names.length }, (_, i) => (i % size) / size);
+const models = names.map((name) => ({ name, colour: "#0072B2" }));
+window.all = { models, values: numbers, range: [0, 1] };
+plot.set(all);
+await new Promise(requestAnimationFrame);
+"""
+
+
+def orbit(make: Any, text: str, models: int = 2, continuous: bool = False) -> dict[str, Any]:
+    group = group_of(text, continuous)
+    make(ORBIT, {"group": group, "models": models})
+    return group
+
+
+def handle_angle(tab: Any) -> float:
+    """Read at which angle the handle is drawn."""
+    words = tab.locator(".orbit-handle").get_attribute("transform")
+    return (-float(words.removeprefix("rotate(").split()[0])) % 360
+
+
+def centre_of(tab: Any) -> tuple[float, float]:
+    numbers = tab.locator(".orbit-handle").get_attribute("transform").rstrip(")").split()
+    box = tab.locator(".orbit-plot").bounding_box()
+    return box["x"] + float(numbers[1]), box["y"] + float(numbers[2])
+
+
+def test_the_handle_turns_exactly_with_the_pointer(tab, make):
+    orbit(make, "rotations:72", continuous=True)
+    cx, cy = centre_of(tab)
+    tab.mouse.move(cx, cy - 60)
+    tab.mouse.down()
+    for angle in (10.0, 33.3, 91.0, 200.0, 271.5, 355.0):
+        turn = math.radians(angle)
+        x, y = cx - 90 * math.sin(turn), cy - 90 * math.cos(turn)
+        tab.mouse.move(x, y)
+        move = make("return moves.at(-1)")
+        assert move["position"][0] == pytest.approx(angle, abs=0.02)
+        assert move["element"] == round(angle / 5) % 72
+        assert not move["done"]
+        assert handle_angle(tab) == pytest.approx(angle, abs=0.02)
+    tab.mouse.up()
+    assert make("return moves.at(-1).done") is True
+
+
+def test_a_drag_goes_on_outside_of_the_plot(tab, make):
+    orbit(make, "rotations:72", continuous=True)
+    cx, cy = centre_of(tab)
+    tab.mouse.move(cx - 30, cy)
+    tab.mouse.down()
+    tab.mouse.move(cx + 450, cy + 3)
+    assert make("return moves.at(-1).position[0]") == pytest.approx(270 - 0.38, abs=0.1)
+    tab.mouse.up()
+
+
+def test_without_live_models_the_handle_snaps_to_the_elements(tab, make):
+    orbit(make, "rotations:8")
+    cx, cy = centre_of(tab)
+    tab.mouse.click(cx - 50, cy - 40)
+    assert make("return moves.at(-1)") == {"element": 1, "position": [], "done": True}
+    assert handle_angle(tab) == pytest.approx(45)
+
+
+def test_hovering_reads_the_values_of_every_model(tab, make):
+    orbit(make, "rotations:72")
+    cx, cy = centre_of(tab)
+    tab.mouse.move(cx - 80, cy)
+    assert make("return hovered") == {"element": 18}
+    words = tab.locator(".plot-tooltip").inner_text()
+    assert "element 18" in words
+    assert "plain" in words
+    assert "0.25" in words
+    tab.mouse.move(800, 650)
+    assert not tab.locator(".plot-tooltip").is_visible()
+    assert make("return hovered") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "element"),
+    [
+        ("rotations:72", ["ArrowRight", "ArrowRight", "ArrowLeft"], 1),
+        ("rotations:72", ["ArrowDown"], 71),
+        ("rotations:72", ["PageUp"], 9),
+        ("rotations:72", ["End"], 71),
+        ("scales:0.5:2:9", ["Home"], 0),
+        ("translations:4:2", ["ArrowUp", "ArrowRight"], 8),
+        ("translations:4:2", ["ArrowUp", "ArrowUp", "ArrowUp", "Home"], 12),
+        ("dihedral:4", ["ArrowRight", "ArrowDown"], 5),
+    ],
+)
+def test_arrow_keys_move_along_the_orbit(tab, make, text, keys, element):
+    orbit(make, text)
+    make("plot.focus()")
+    for key in keys:
+        tab.keyboard.press(key)
+    assert make("return moves.at(-1)") == {"element": element, "position": [], "done": True}
+    slider = tab.get_by_role("slider")
+    assert f"element {element}: plain" in slider.get_attribute("aria-valuetext")
+
+
+def test_on_a_plane_the_pointer_means_the_shift_below_it(tab, make):
+    orbit(make, "translations:4:2", models=1, continuous=True)
+    place = """
+      const box = document.querySelector(".orbit-plot rect[fill=none]").getBoundingClientRect();
+      return [box.left, box.top, box.width, box.height];
+    """
+    left, top, width, height = make(place)
+    tab.mouse.move(left + 0.1 * width, top + 0.1 * height)
+    tab.mouse.down()
+    assert make("return moves.at(-1).element") == 0
+    assert make("return moves.at(-1).position") == pytest.approx([-4, 4], abs=0.05)
+    tab.mouse.move(left + 0.5 * width, top + 0.7 * height)
+    assert make("return moves.at(-1).element") == 17
+    assert make("return moves.at(-1).position") == pytest.approx([0, -2], abs=0.05)
+    tab.mouse.up()
+
+
+def test_an_element_in_several_cells_is_marked_in_each(tab, make):
+    group = orbit(make, "slices3d:4:5", models=1)
+    index = np.array(group["index"]["data"]).reshape(group["index"]["shape"])
+    shared = next(k for k in range(index.max() + 1) if len(np.argwhere(index == k)) == 2)
+    make("plot.mark(given)", shared)
+    assert tab.locator(".orbit-handle circle[stroke='#ffffff']").count() == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["rotations:8", "translations:4:2", "scales:0.5:2:9", "slices3d:4:5", "rotations3d:50"]
+)
+def test_nothing_to_show_is_said(tab, make, text):
+    orbit(make, text)
+    make("plot.set({ ...all, values: numbers.map(() => NaN) })")
+    assert "no data" in tab.locator(".orbit-plot").inner_text()
+    make("plot.set(all)")
+    assert "no data" not in tab.locator(".orbit-plot").inner_text()
+
+
+@pytest.mark.parametrize("text", ["rotations:72", "translations:4:2", "dihedral:4"])
+def test_a_picture_of_a_plot_stands_by_itself(tab, make, text):
+    orbit(make, text)
+    words = make("return new XMLSerializer().serializeToString(plot.snapshot())")
+    assert words.startswith("<svg")
+    assert "var(" not in words
+    assert "plain" in words
+    size = """
+      const url = URL.createObjectURL(new Blob([given], { type: "image/svg+xml" }));
+      const image = new Image();
+      image.src = url;
+      await image.decode();
+      return [image.width, image.height];
+    """
+    assert make(size, words) == [400, 380]
+
+
+def test_a_change_of_numbers_is_drawn_within_a_frame(tab, make):
+    orbit(make, "translations:32:1", models=5)
+    measure = """
+      const times = [];
+      for (let k = 0; k < 15; k += 1) {
+        const values = numbers.map((value) => value * 0.9 ** k);
+        const start = performance.now();
+        plot.set({ ...all, values });
+        times.push(performance.now() - start);
+      }
+      return times.sort((a, b) => a - b)[7];
+    """
+    assert make(measure) < 10
+
+
+def test_marking_touches_the_handle_alone(tab, make):
+    orbit(make, "rotations:72", models=5)
+    watch = """
+      const seen = [];
+      const watcher = new MutationObserver((changes) => seen.push(...changes));
+      const all = { attributes: true, childList: true, subtree: true };
+      watcher.observe(document.querySelector("svg"), all);
+      plot.mark(20);
+      seen.push(...watcher.takeRecords());
+      watcher.disconnect();
+      return [seen.length, seen.filter((change) => change.type === "childList").length];
+    """
+    changes, rebuilt = make(watch)
+    assert rebuilt == 0
+    assert 0 < changes <= 1 + 3 * 5
+
+
+def test_a_plot_fits_itself_to_its_place_and_leaves_nothing_behind(tab, make):
+    orbit(make, "translations:4:2")
+    make("""
+      document.querySelector("#a").style.width = "600px";
+      await new Promise((done) => setTimeout(done, 100));
+    """)
+    assert make("return document.querySelector('#a canvas').width") == 600
+    make("plot.destroy(); document.querySelector('#a').style.width = '400px'")
+    assert make("return document.querySelector('#a').childElementCount") == 0
+    make("document.dispatchEvent(new Event('themechange'))")
+
+
+def test_on_a_dark_page_the_colours_start_lighter(tab, make):
+    orbit(make, "translations:4:2", models=1)
+    look = """
+      const canvas = document.querySelector("#a canvas");
+      const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+      let least = 255;
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i + 3] === 255) least = Math.min(least, data[i + 1]);
+      }
+      return least;
+    """
+    light = make(look)
+    make("document.body.style.color = '#eee'; document.dispatchEvent(new Event('themechange'))")
+    dark = make(look)
+    make("document.body.style.color = '#222'")
+    assert dark > light + 30
+
+
+SCATTER = """
+const { createScatter } = await import("/plots/scatter.js");
+const plot = window.plot = createScatter(document.querySelector("#a"), { webgl: given.webgl });
+window.picks = [];
+window.lassos = [];
+plot.onpick((sample) => picks.push(sample));
+plot.onlasso((polygon) => lassos.push(polygon));
+plot.onhover((found) => (window.hovered = found));
+const colours = new Uint8Array(2 * given.xy.length);
+colours.forEach((_, i) => (colours[i] = [200, 30, 30, 255][i % 4]));
+window.points = { xy: Float32Array.from(given.xy), colours, mask: null };
+plot.set(points);
+await new Promise(requestAnimationFrame);
+return plot.kind();
+"""
+CROSS = [0.0, 0.0, -1.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 1.0]
+
+
+@pytest.fixture(params=[True, False], ids=["webgl", "canvas"])
+def scatter(request, make):
+    """Make a map of five points, by the graphics card and without it."""
+    kind = make(SCATTER, {"webgl": request.param, "xy": CROSS})
+    if request.param and kind != "webgl2":
+        pytest.skip("this browser has no WebGL2")
+    assert request.param or kind == "canvas"
+    return make
+
+
+def at(tab: Any, make: Any, sample: int) -> tuple[float, float]:
+    box = tab.locator(".scatter").bounding_box()
+    x, y = make("return plot.place(given)", sample)
+    return box["x"] + x, box["y"] + y
+
+
+def test_points_are_drawn_where_they_are_picked(tab, scatter):
+    x, y = at(tab, scatter, 4)
+    look = """
+      const picture = plot.snapshot().querySelector("image").getAttribute("href");
+      const image = new Image();
+      image.src = picture;
+      await image.decode();
+      const canvas = document.createElement("canvas");
+      Object.assign(canvas, { width: image.width, height: image.height });
+      const context = canvas.getContext("2d");
+      context.drawImage(image, 0, 0);
+      return Array.from(context.getImageData(...given, 1, 1).data);
+    """
+    box = tab.locator(".scatter").bounding_box()
+    red, green, blue, alpha = scatter(look, [round(x - box["x"]), round(y - box["y"])])
+    assert red > 150
+    assert green < 90
+    assert blue < 90
+    assert alpha > 150
+    assert scatter(look, [3, 3])[3] == 0
+
+
+def test_a_click_picks_the_nearest_point_and_never_misses(tab, scatter):
+    for sample in range(5):
+        tab.mouse.click(*at(tab, scatter, sample))
+        assert scatter("return picks.at(-1)") == sample
+    tab.mouse.click(390, 190)
+    assert scatter("return picks.at(-1)") == 2
+    x, y = at(tab, scatter, 1)
+    tab.mouse.move(x + 20, y - 15)
+    assert scatter("return hovered.sample") == 1
+
+
+def test_a_lasso_gives_its_polygon_in_the_coordinates_of_the_map(tab, scatter):
+    x, y = at(tab, scatter, 1)
+    scatter("plot.setMode('lasso')")
+    corners = [(-10, -40), (60, -40), (60, 40), (-10, 40)]
+    tab.mouse.move(x - 10, y - 39)
+    tab.mouse.down()
+    for dx, dy in corners[1:] + corners[:1]:
+        tab.mouse.move(x + dx, y + dy, steps=6)
+    tab.mouse.up()
+    polygon = scatter("return lassos.at(-1)")
+    assert 3 <= len(polygon) <= 40
+    inside = """
+      const { insidePolygon } = await import("/draw/polygon.js");
+      const inside = (i) => insidePolygon(lassos.at(-1), points.xy[2 * i], points.xy[2 * i + 1]);
+      return [0, 1, 2, 3, 4].filter(inside);
+    """
+    assert scatter(inside) == [1]
+    tab.keyboard.press("Escape")
+    assert scatter("return lassos.at(-1)") == []
+
+
+def test_the_wheel_zooms_about_the_pointer_and_a_double_click_resets(tab, scatter):
+    before = at(tab, scatter, 2)
+    tab.mouse.move(*before)
+    tab.mouse.wheel(0, -480)
+    tab.wait_for_timeout(60)
+    assert at(tab, scatter, 2) == pytest.approx(before, abs=0.5)
+    far = at(tab, scatter, 1)
+    assert far[0] < -200
+    tab.mouse.down()
+    tab.mouse.move(before[0] - 50, before[1], steps=3)
+    tab.mouse.up()
+    tab.wait_for_timeout(60)
+    assert at(tab, scatter, 2)[0] == pytest.approx(before[0] - 50, abs=0.5)
+    tab.mouse.dblclick(200, 200)
+    tab.wait_for_timeout(60)
+    assert at(tab, scatter, 2) == pytest.approx(before, abs=0.5)
+
+
+def test_arrow_keys_go_to_the_neighbour(tab, scatter):
+    scatter("plot.select(0); plot.focus()")
+    for key, sample in (("ArrowRight", 2), ("ArrowLeft", 0), ("ArrowUp", 4), ("ArrowDown", 0)):
+        tab.keyboard.press(key)
+        assert scatter("return picks.at(-1)") == sample
+
+
+def test_a_million_points_are_picked_at_once(tab, make):
+    script = SCATTER.replace("given.xy", "xy").replace(
+        "const plot =",
+        """const xy = new Float32Array(2e6);
+        for (let i = 0; i < xy.length; i += 1) xy[i] = Math.sin(i * i);
+        const plot =""",
+        1,
+    )
+    make(script, {"webgl": True})
+    took = make("""
+      const root = document.querySelector(".scatter");
+      const { left, top } = root.getBoundingClientRect();
+      const start = performance.now();
+      for (let k = 0; k < 20; k += 1) {
+        const at = { clientX: left + 50 + 10 * k, clientY: top + 60 + 9 * k, bubbles: true };
+        root.dispatchEvent(new PointerEvent("pointermove", at));
+      }
+      return (performance.now() - start) / 20;
+    """)
+    assert took < 25
