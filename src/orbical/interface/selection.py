@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -44,7 +45,7 @@ class Selection:
         dense: the individual plot at finer steps.
 
     >>> Selection(sample=12, labels=(6, 9)).to_fragment()
-    'labels=6,9&sample=12'
+    'sample=12&labels=6,9'
     >>> Selection.from_fragment("#sample=12&labels=6,9").labels
     (6, 9)
     """
@@ -93,13 +94,18 @@ class Selection:
         usual = Selection()
         return "&".join(
             f"{field.name}={_written(getattr(self, field.name))}"
-            for field in dataclasses.fields(self)
+            for field in sorted(dataclasses.fields(self), key=_fragment_order)
             if getattr(self, field.name) != getattr(usual, field.name)
         )
 
     def to_json(self) -> dict[str, Any]:
         """Give all fields, ready for JSON."""
         return dataclasses.asdict(self)
+
+
+def _fragment_order(field: Any) -> int:
+    first = ("scan", "sample", "element")  # what a reader of an address looks for
+    return first.index(field.name) if field.name in first else len(first)
 
 
 def _text(name: str, value: Any) -> str:
@@ -175,6 +181,18 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
+def _int(text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]+", text):  # Python would also take "1_000" and blanks
+        raise ValueError(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    if "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
 def _list_of(read: Callable[[str], Any], separator: str = ",") -> Callable[[str], tuple[Any, ...]]:
     return lambda text: tuple(read(word) for word in text.split(separator)) if text else ()
 
@@ -184,11 +202,11 @@ _WORDS: dict[str, Callable[[str], Any]] = {
         ("scan", "metric", "reference", "method", "of", "colour", "order", "scope"), unquote
     ),
     "models": _list_of(unquote),
-    "labels": _list_of(int),
-    "lasso": _list_of(_list_of(float), ";"),
-    "position": _list_of(float),
-    "sample": int,
-    "element": int,
+    "labels": _list_of(_int),
+    "lasso": _list_of(_list_of(_float), ";"),
+    "position": _list_of(_float),
+    "sample": _int,
+    "element": _int,
     "dense": lambda text: text == "1",
 }
 

@@ -1,0 +1,87 @@
+"""Small scans on disk, sessions on them, and a real server in a thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import orbical as ob
+
+SAMPLES = 120
+
+
+def linear_net(seed: int) -> torch.nn.Module:
+    """A network that answers something, the same each time."""
+    generator = torch.Generator().manual_seed(seed)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.4)
+    return net.eval()
+
+
+@pytest.fixture(scope="session")
+def nets() -> dict[str, torch.nn.Module]:
+    """Two models."""
+    return {"first": linear_net(0), "second": linear_net(1)}
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory, nets: dict[str, torch.nn.Module]) -> Path:
+    """A folder with one scan, `digits.zarr`: four units of 32 samples, inputs kept."""
+    images, labels = ob.datasets.digits()
+    here = tmp_path_factory.mktemp("scans")
+    ob.scan(
+        nets,
+        (images[:SAMPLES], labels[:SAMPLES]),
+        group="rotations:24",
+        task="classification",
+        out=here / "digits.zarr",
+        keep=("probabilities", "inputs"),
+        batch_size=32,
+        progress=False,
+    )
+    return here
+
+
+@pytest.fixture(scope="session")
+def digits(folder: Path) -> ob.Scan:
+    """That scan."""
+    return ob.load(folder / "digits.zarr")
+
+
+@pytest.fixture
+def serving() -> Iterator[Callable[..., SimpleNamespace]]:
+    """Start real servers in threads: `serving(session)` gives server, base address and cookie."""
+    from orbical.interface.server import Server
+
+    running: list[tuple[Server, threading.Thread]] = []
+
+    def start(session: object, **options: object) -> SimpleNamespace:
+        server = Server(session, port=0, **options)  # type: ignore[arg-type]
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        running.append((server, thread))
+        patience = time.monotonic() + 20
+        while not server.started:
+            assert time.monotonic() < patience, "the server did not start"
+            time.sleep(0.01)
+        return SimpleNamespace(
+            server=server,
+            port=server.port,
+            base=f"http://127.0.0.1:{server.port}",
+            cookie=f"{server.guard.cookie}={server.guard.token}",
+        )
+
+    yield start
+    for server, _ in running:
+        server.stop()
+    for _, thread in running:
+        thread.join(10)
+        assert not thread.is_alive(), "the server did not end"

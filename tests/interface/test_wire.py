@@ -1,0 +1,76 @@
+"""Frames: what goes in comes out, laid out as a page expects it."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import numpy as np
+import pytest
+
+from orbical.errors import InputError
+from orbical.interface.wire import decode, encode
+
+
+def test_a_frame_gives_back_header_and_arrays() -> None:
+    arrays = {
+        "mask": np.array([1, 0, 1], np.uint8),
+        "values": np.array([[1.5, np.nan], [-np.inf, 0]], np.float32),
+        "picture": b"\x89PNG12",
+        "index": np.arange(6, dtype=np.int32).reshape(1, 2, 3),
+        "empty": np.zeros((0, 2), np.float32),
+    }
+    header, found = decode(encode({"kind": "x", "text": "Grüße"}, arrays))
+    assert header == {"kind": "x", "text": "Grüße"}
+    assert [*found] == [*arrays]
+    for name, array in arrays.items():
+        if isinstance(array, bytes):
+            assert found[name] == array
+        else:
+            np.testing.assert_array_equal(found[name], array)
+            assert found[name].shape == array.shape
+
+
+def test_every_buffer_starts_at_a_multiple_of_four() -> None:
+    frame = encode({"kind": "é"}, {"a": np.ones(3, np.uint8), "b": np.array([7], np.int32)})
+    (length,) = struct.unpack_from("<I", frame)
+    assert length % 4 == 0
+    assert json.loads(frame[4 : 4 + length])["arrays"] == [
+        {"name": "a", "dtype": "u1", "shape": [3]},
+        {"name": "b", "dtype": "i4", "shape": [1]},
+    ]
+    assert frame[4 + length :] == b"\x01\x01\x01\x00" + struct.pack("<i", 7)
+
+
+def test_other_types_become_the_nearest_that_travels() -> None:
+    arrays = {
+        "double": np.array([0.1]),
+        "long": np.array([3]),
+        "flag": np.array([True]),
+        "turned": np.arange(6.0, dtype=np.float32).reshape(2, 3).T,
+    }
+    _, found = decode(encode({}, arrays))
+    assert [found[name].dtype.str[1:] for name in arrays] == ["f4", "i4", "u1", "f4"]
+    np.testing.assert_array_equal(found["turned"], arrays["turned"])
+    with pytest.raises(InputError, match="numbers expected"):
+        encode({}, {"text": np.array(["a"])})
+
+
+def test_numbers_that_json_cannot_say_are_null() -> None:
+    header, _ = decode(encode({"a": [float("nan"), np.float32("inf"), np.int64(3)]}, {}))
+    assert header["a"] == [None, None, 3]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        b"\xff\xff\xff\xff",
+        struct.pack("<I", 4) + b"null",
+        struct.pack("<I", 4) + b"{}  ",
+        encode({}, {"a": np.ones(100, np.float32)})[:-8],
+    ],
+)
+def test_what_is_no_frame_is_refused(frame: bytes) -> None:
+    with pytest.raises(InputError, match="frame"):
+        decode(frame)
