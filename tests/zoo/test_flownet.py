@@ -96,3 +96,26 @@ def test_weights_go_to_a_file_and_come_back(tmp_path):
     assert all(p.dtype == torch.float32 for p in net.parameters())
     with pytest.raises(InputError, match="flownet-directed"):
         flownet.load("directed", tmp_path)
+
+
+def test_the_shipped_networks_are_what_their_files_say():
+    """On held-out pairs: more accurate than Farneback; only one of them at every element."""
+    pytest.importorskip("cv2", reason="opencv is not installed")
+    from orbical.zoo.classical_flow import Farneback
+
+    made = particle_pairs(6, size=64, seed=flownet.HELD_OUT_SEED)
+    errors = {
+        name: flownet.error_by_element(flownet.load(name), made["pair"], made["flow"])
+        for name in flownet.NAMES
+    }
+    guess = torch.as_tensor(Farneback()(made["pair"]))
+    classical = float((guess - made["flow"]).norm(dim=1).mean())
+    assert errors["directed"][0] < 0.7 * classical
+    assert errors["symmetric"].mean() < 0.9 * classical
+    assert errors["directed"].max() > 2 * errors["directed"][0]
+    assert errors["symmetric"].max() < 1.3 * errors["symmetric"][0]
+    for name in flownet.NAMES:
+        facts = flownet.provenance(name)
+        upright = float(facts["held-out end-point error"])
+        over = float(facts["held-out end-point error over 16 elements"])
+        assert (over > 2 * upright) == (name == "directed")

@@ -307,8 +307,8 @@ def error_by_element(net: nn.Module, pair: Tensor, flow: Tensor, batch: int = 16
         batch: pairs at once.
 
     Returns:
-        `[16]`, the identity first; the order of `orbical.groups.from_spec` of
-        `dihedral:4*time_reversal`.
+        `[16]`, in the order of `orbical.groups.parse("dihedral:4*time_reversal")`: the identity
+        first.
     """
     from orbical.actions import ImagePair, VectorField
     from orbical.groups import dihedral, product, time_reversal
@@ -336,6 +336,10 @@ def load(name: str, folder: str | Path | None = None) -> FlowNet:
 
     Returns:
         The network in evaluation mode, in single precision.
+
+    Example:
+        >>> load("symmetric")(torch.rand(1, 2, 1, 32, 32)).shape
+        torch.Size([1, 2, 32, 32])
     """
     from safetensors.torch import load_file
 
@@ -346,7 +350,12 @@ def load(name: str, folder: str | Path | None = None) -> FlowNet:
 
 
 def provenance(name: str, folder: str | Path | None = None) -> dict[str, str]:
-    """How a network's weights were made and how good it is, from the header of its file."""
+    """How a network's weights were made and how good it is, from the header of its file.
+
+    Example:
+        >>> provenance("directed")["moved by D4 x time reversal"]
+        'False'
+    """
     from safetensors import safe_open
 
     with safe_open(weights_file(name, folder), framework="pt") as file:
