@@ -14,25 +14,32 @@ from torch import Tensor
 
 from ..errors import InputError
 from . import scans, sorting
-from .inputs import ArrayLike, pair, positive
+from .inputs import ArrayLike, check_values, pair, positive, unchecked_pair
 
 
-def _slope_in_order(d: Tensor, ties: sorting.Ties) -> Tensor:
+def _slope_in_order(d: Tensor, ties: sorting.Ties) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradient of ESD by the differences `d`, both in the order of confidence, unscaled.
 
-    A linear and self-adjoint map of d, so that ESD, a quadratic form, is half of <d, gradient>.
-    Multiplied by `_scale(N)` it is the gradient.
+    As `total [..., 1]` and `rest [..., N]`, whose difference it is: a pass over the array less.
+    The gradient is a linear and self-adjoint map of d, so that ESD, a quadratic form, is half of
+    <d, gradient>. To be multiplied by `_scale(N)`. Also returns the sum of d, `[..., 1]`.
     """
     size = d.shape[-1]
     below = ties.sums_through(d)  # over all samples with z <= z_i, i included
     before, total = ties.sums_before(below - d)  # of S_i over z_i < z_j
-    reach = ties.starts(d).sub_(size - 2)  # samples with z_i >= z_j, less 2, negative
-    slope = before.add_(below).addcmul_(reach, d, value=-1)
-    return torch.sub(total, slope, out=slope)
+    reach = ties.starts(d) - (size - 2)  # samples with z_i >= z_j, less 2, negative
+    return total, before.add_(below).addcmul_(reach, d, value=-1), below[..., -1:]
 
 
 def _scale(size: int) -> float:
     return 2.0 / (size * (size - 1) * (size - 2))
+
+
+def _inner(first: Tensor, second: Tensor) -> Tensor:
+    """Return `sum_i first_i second_i` along the last axis, `[..., 1]`, without the products."""
+    if first.ndim == 1:
+        return torch.dot(first, second)[None]
+    return torch.linalg.vecdot(first, second)[..., None]
 
 
 class _Slope(torch.autograd.Function):
@@ -42,7 +49,8 @@ class _Slope(torch.autograd.Function):
     def forward(difference: Tensor, order_by: Tensor) -> Tensor:
         ordered, order = sorting.ascending(order_by)
         d = sorting.take(difference, order)
-        slope = _slope_in_order(d, sorting.ties(ordered)).mul_(_scale(d.shape[-1]))
+        total, rest, _ = _slope_in_order(d, sorting.ties(ordered))
+        slope = torch.sub(total, rest, out=rest).mul_(_scale(d.shape[-1]))
         return sorting.put_back(slope, order)
 
     @staticmethod
@@ -66,11 +74,10 @@ class _ESD(torch.autograd.Function):
     def forward(confidence: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
         ordered, order = sorting.ascending(confidence)
         d = sorting.take(correct, order).double().sub_(ordered)
-        slope = _slope_in_order(d, sorting.ties(ordered))
+        total, rest, sum_of_d = _slope_in_order(d, sorting.ties(ordered))
         scale = _scale(d.shape[-1])
-        inner = torch.dot(d, slope) if d.ndim == 1 else torch.linalg.vecdot(d, slope)
-        value = inner * (scale / 2)
-        gradient = torch.mul(slope, -scale, out=torch.empty_like(ordered))
+        value = (total * sum_of_d - _inner(d, rest))[..., 0] * (scale / 2)
+        gradient = torch.add(total * -scale, rest, alpha=scale, out=torch.empty_like(ordered))
         return value, sorting.put_back(gradient, order)
 
     @staticmethod
@@ -124,8 +131,9 @@ def esd(confidence: ArrayLike, correct: ArrayLike) -> Tensor:
     >>> esd([0.6, 0.7, 0.8], [True, False, True])
     tensor(-0.0933, dtype=torch.float64)
     """
-    confidence, correct, _ = pair(confidence, correct, minimum=3)
+    confidence, correct = unchecked_pair(confidence, correct, minimum=3)
     value, _ = _ESD.apply(confidence, correct)
+    check_values(confidence, correct)
     return value
 
 

@@ -88,6 +88,39 @@ def pair(
     >>> confidence.shape, correct.dtype
     (torch.Size([2, 2]), torch.bool)
     """
+    confidence, correct = _arrays(confidence, correct, minimum)
+    check_values(confidence, correct)
+    checked = () if weights is None else (_checked_weights(weights, confidence),)
+    expanded = _one_shape(confidence, correct, *checked)
+    return expanded[0], expanded[1], expanded[2] if checked else None
+
+
+def unchecked_pair(
+    confidence: ArrayLike, correct: ArrayLike, *, minimum: int
+) -> tuple[Tensor, Tensor]:
+    """Bring a pair to one shape and leave its values to a later `check_values`.
+
+    Reading extremes waits for an accelerator, which then has nothing to do; a measure that starts
+    its work first loses no time.
+
+    >>> confidence, correct = unchecked_pair([0.9, 1.6], [True, False], minimum=1)
+    >>> check_values(confidence, correct)
+    Traceback (most recent call last):
+        ...
+    orbical.errors.InputError: confidence: values span [0.9, 1.6]; expected values in [0, 1] ...
+    """
+    confidence, correct = _one_shape(*_arrays(confidence, correct, minimum))
+    return confidence, correct
+
+
+def check_values(confidence: Tensor, correct: Tensor) -> None:
+    """Refuse confidences outside of [0, 1], and outcomes that are neither booleans nor shares."""
+    _check_unit_interval("confidence", confidence)
+    if correct.dtype != torch.bool:
+        _check_unit_interval("correct", correct)
+
+
+def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Tensor, Tensor]:
     confidence = as_floating("confidence", confidence)
     correct = as_array("correct", correct, confidence.device)
     if confidence.ndim == 0:
@@ -103,21 +136,16 @@ def pair(
         )
     if confidence.numel() == 0 or correct.numel() == 0:
         raise InputError(f"confidence: an axis is empty, got shape {tuple(confidence.shape)}")
-    _check_unit_interval("confidence", confidence)
-    if correct.dtype != torch.bool:
-        if correct.dtype.is_complex:
-            raise InputError(f"correct: expected booleans or values in [0, 1], got {correct.dtype}")
-        _check_unit_interval("correct", correct)
-    if weights is not None:
-        weights = _checked_weights(weights, confidence)
+    if correct.dtype.is_complex:
+        raise InputError(f"correct: expected booleans or values in [0, 1], got {correct.dtype}")
+    return confidence, correct
+
+
+def _one_shape(*arrays: Tensor) -> tuple[Tensor, ...]:
     try:
-        shape = torch.broadcast_shapes(
-            confidence.shape, correct.shape, *(() if weights is None else (weights.shape,))
-        )
+        return torch.broadcast_tensors(*arrays)
     except RuntimeError as error:
         raise InputError(f"correct: shapes do not broadcast ({error})") from error
-    expanded = None if weights is None else weights.expand(shape)
-    return confidence.expand(shape), correct.expand(shape), expanded
 
 
 def _checked_weights(weights: ArrayLike, confidence: Tensor) -> Tensor:

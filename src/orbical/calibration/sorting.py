@@ -167,11 +167,12 @@ class _AllPlaces(Ties):
     """Keeps where each place's run starts and stops: the same work for few ties and many."""
 
     def __init__(self, ordered: Tensor) -> None:
-        ends = ends_of_ties(ordered).view(-1)
-        size = len(ends)
-        starts = ends.new_zeros(size + 1)  # the first place has run 0: its start is counted later
-        starts[1:] = ends
-        run = starts[:size].cumsum(0, dtype=torch.int32)
+        flat, length = ordered.reshape(-1), ordered.shape[-1]
+        starts = torch.empty(len(flat) + 1, dtype=torch.bool, device=flat.device)
+        torch.ne(flat[1:], flat[:-1], out=starts[1:-1])
+        starts[length::length] = True  # rows never join
+        starts[0] = False  # the first place has run 0
+        run = starts[:-1].cumsum(0, dtype=torch.int32)
         starts[0] = True
         bounds = starts.nonzero()[:, 0].int()
         self._start = bounds[:-1].index_select(0, run)
@@ -188,7 +189,7 @@ class _AllPlaces(Ties):
     def starts(self, like: Tensor) -> Tensor:
         """Turn places in all rows into places in their own; whole numbers."""
         in_row = self._start.remainder(like.shape[-1]) if like.ndim > 1 else self._start
-        return in_row.clone().view(like.shape)
+        return in_row.view(like.shape)
 
     def sums_through(self, values: Tensor) -> Tensor:
         """Gather from running sums at the stops."""
@@ -206,7 +207,8 @@ class _AllPlaces(Ties):
     @staticmethod
     def _running(values: Tensor) -> Tensor:
         """Sum the first 0, 1, .. N values: N + 1 sums, so that a start finds what lies before."""
-        running = values.new_zeros(len(values) + 1)
+        running = values.new_empty(len(values) + 1)
+        running[0] = 0
         torch.cumsum(values, 0, out=running[1:])
         return running
 
