@@ -25,9 +25,9 @@ app = typer.Typer(
 
 
 def _register() -> None:
-    from . import bounds, calibration, check, demo, info, scan, study, view
+    from . import bounds, calibration, check, demo, info, report, scan, study, view
 
-    for module in (demo, scan, view, info, calibration, bounds, check, study):
+    for module in (demo, scan, view, report, info, calibration, bounds, check, study):
         module.register(app)
 
 

@@ -11,6 +11,9 @@ from .opened import Opened
 from .subsets import Answer
 
 
+BINS = 15
+
+
 def bounds(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer accuracy ceiling and ECE interval of each model shown, or why there are none."""
     names = [opened.models[model] for model in opened.shown(selection)]
@@ -18,12 +21,24 @@ def bounds(opened: Opened, selection: Selection, message: dict[str, Any]) -> Ans
         found = [opened.memo.once(("bounds", name), partial(_of, opened, name)) for name in names]
     except InputError as error:
         return {"available": False, "reason": str(error), "models": []}, {}
-    return {"available": True, "reason": "", "models": found}, {}
+    ceiling = max(part["ceiling"] for part in found)
+    return {"available": True, "reason": "", "models": found, "ceiling": ceiling}, {}
 
 
 def _of(opened: Opened, name: str) -> dict[str, Any]:
     from ...bounds import OrbitTable, classification
 
     table = OrbitTable.from_scan(opened.scan, name, orbit=opened.orbits)
-    found = classification(table)
-    return {"name": name, **found.to_dict()}
+    found = classification(table, bins=BINS)
+    return {
+        "name": name,
+        "accuracy": found.about["accuracy"],
+        "ece": found["ece"].value,
+        "low": found["sharp_lower"].value,
+        "high": found["sharp_upper"].value,
+        "ceiling": found["accuracy_ceiling"].value,
+        "floor": found["accuracy_floor"].value,
+        "averaged": found.about["averaged"],
+        "invariance_gap": found.about["invariance_gap"],
+        "orbits": found.about["orbits"],
+    }

@@ -36,7 +36,7 @@ def colour(opened: Opened, selection: Selection, message: dict[str, Any]) -> Ans
     if selection.colour == "class":
         label = opened.label
         assert label is not None  # it would not be among the known ones
-        about = {"kind": "classes", "range": [0, len(opened.classes) - 1], "title": "Class"}
+        about = {"scale": "classes", "range": [0, len(opened.classes) - 1], "title": "Class"}
         return about, {"values": label.astype(np.float32)}
     return _MAKERS[selection.colour](opened, selection)
 
@@ -52,7 +52,7 @@ def _mean(opened: Opened, selection: Selection) -> Answer:
     values = sums.mean[opened.of(selection)].mean(0)
     span = [0.0, 1.0] if metric.unit == "share" else _spread(values)
     title = f"{metric.title}, mean over the orbit"
-    return {"kind": "sequential", "range": span, "title": title}, {"values": values}
+    return {"scale": "sequential", "range": span, "title": title}, {"values": values}
 
 
 def _variance(opened: Opened, selection: Selection) -> Answer:
@@ -61,7 +61,7 @@ def _variance(opened: Opened, selection: Selection) -> Answer:
     values = sums.variance[opened.of(selection)].mean(0)
     title = f"{metric.title}, variance over the orbit"
     span = [0.0, _spread(values)[1]]
-    return {"kind": "sequential", "range": span, "title": title}, {"values": values}
+    return {"scale": "sequential", "range": span, "title": title}, {"values": values}
 
 
 def _correct(opened: Opened, selection: Selection) -> Answer:
@@ -69,7 +69,7 @@ def _correct(opened: Opened, selection: Selection) -> Answer:
     sums = tally(opened, opened.variable(metric, opened.reference(selection)))
     values = sums.mean[opened.of(selection)].mean(0)
     title = "Share of the orbit answered correctly"
-    return {"kind": "sequential", "range": [0.0, 1.0], "title": title}, {"values": values}
+    return {"scale": "sequential", "range": [0.0, 1.0], "title": title}, {"values": values}
 
 
 def _gap(opened: Opened, selection: Selection) -> Answer:
@@ -81,11 +81,11 @@ def _gap(opened: Opened, selection: Selection) -> Answer:
         sure = tally(opened, "confidence").mean
         values = (sure[models] - right[models]).mean(0)
         title = "Confidence less accuracy over the orbit"
-        return {"kind": "diverging", "range": [-1.0, 1.0], "title": title}, {"values": values}
+        return {"scale": "diverging", "range": [-1.0, 1.0], "title": title}, {"values": values}
     stored = opened.memo.once("gap", lambda: opened.reader.whole("invariance_gap"))
     values = stored[models].mean(0)
     title = "Invariance gap: distance of the answers from their mean"
-    about = {"kind": "sequential", "range": [0.0, _spread(values)[1]], "title": title}
+    about = {"scale": "sequential", "range": [0.0, _spread(values)[1]], "title": title}
     return about, {"values": values}
 
 

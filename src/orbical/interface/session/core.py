@@ -127,7 +127,7 @@ class Session:
             fields, arrays = exported(opened, selection, dict(message))
         else:
             fields, arrays = HANDLERS[kind](opened, selection, dict(message))
-        return {"kind": kind, "sequence": sequence, **fields}, arrays
+        return {**fields, "kind": kind, "sequence": sequence}, arrays
 
     def answer(self, message: Any) -> bytes:
         """Answer a request with a frame; what cannot be answered is a frame with an `error`."""

@@ -1,0 +1,373 @@
+"""What a session answers, held against the functions it must agree with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import InputError
+from orbical.interface import open_session
+from orbical.interface.session import KINDS, Session
+from orbical.interface.wire import decode
+
+
+@pytest.fixture(scope="module")
+def session(folder: Path) -> Session:
+    return open_session(folder / "digits.zarr")
+
+
+def ask(session: Session, kind: str, extra: dict[str, Any] | None = None, **selection: Any) -> Any:
+    header, arrays = session.handle(
+        {"kind": kind, "sequence": 3, "selection": selection, **(extra or {})}
+    )
+    assert (header["kind"], header["sequence"]) == (kind, 3)
+    return header, arrays
+
+
+def test_the_state_says_all_that_stays(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "state")
+    json.dumps(decode(session.answer({"kind": "state"}))[0])
+    assert header["title"] == "digits: classification along rotations:24"
+    assert header["task"]["name"] == "classification"
+    assert header["task"]["labelled"] is True
+    assert header["models"] == [{"name": n, "live": False} for n in ("first", "second")]
+    assert header["classes"] == [*range(10)]
+    assert (header["samples"], header["live"], header["inputs"]) == (120, False, True)
+    assert header["group"]["kind"] == "circle"
+    assert header["group"]["names"][1] == "angle 15"
+    assert header["group"]["continuous"] is True
+    assert header["move"] == {"action": "Images", "interpolation": "bilinear", "padding": "zeros"}
+    metrics = {metric["name"]: metric for metric in header["metrics"]}
+    assert [*metrics][:1] == ["score"]
+    assert {"score", "confidence", "correct", "action_defect", "ece", "esd", "ks"} <= {*metrics}
+    assert "predicted" not in metrics  # classes have no mean
+    assert metrics["score"]["per_sample"] and not metrics["ece"]["per_sample"]
+    assert (metrics["correct"]["low"], metrics["correct"]["high"]) == (0.0, 1.0)
+    np.testing.assert_array_equal(arrays["label"], digits.data["label"])
+    np.testing.assert_allclose(arrays["plane"], digits.group.parts["plane"], atol=1e-6)
+    assert arrays["index"].shape == (24,)
+
+
+@pytest.mark.parametrize("metric", ["score", "confidence", "correct", "action_defect"])
+def test_aggregates_are_those_of_nero(session: Session, digits: ob.Scan, metric: str) -> None:
+    header, arrays = ask(session, "aggregate", metric=metric)
+    expected = ob.nero.aggregate(digits, metric=metric).values
+    np.testing.assert_allclose(arrays["values"], np.broadcast_to(expected, (2, 24)), rtol=1e-5)
+    assert header["count"] == 120
+    assert (arrays["low"] <= arrays["values"]).all() and (arrays["high"] >= arrays["values"]).all()
+
+
+@pytest.mark.parametrize("labels", [[6], [6, 9]])
+def test_aggregates_follow_the_classes(
+    session: Session, digits: ob.Scan, labels: list[int]
+) -> None:
+    header, arrays = ask(session, "aggregate", labels=labels)
+    chosen = np.isin(digits.data["label"], labels)
+    expected = digits.data["score"].values[:, chosen]
+    np.testing.assert_allclose(arrays["values"], expected.mean(1), rtol=1e-5)
+    spread = 1.96 * expected.std(1, ddof=1) / np.sqrt(chosen.sum())
+    np.testing.assert_allclose(arrays["high"] - arrays["values"], spread, rtol=1e-3)
+    assert header["count"] == chosen.sum()
+
+
+@pytest.mark.parametrize("metric", ["ece", "ks", "esd", "smooth_ece", "mmce"])
+def test_measures_of_sets_are_those_along_the_orbit(
+    session: Session, digits: ob.Scan, metric: str
+) -> None:
+    _, arrays = ask(session, "aggregate", metric=metric)
+    expected = ob.calibration.along_orbit(digits, metric).values
+    np.testing.assert_allclose(arrays["values"], expected, atol=1e-6)
+    _, some = ask(session, "aggregate", metric=metric, labels=[1, 2, 3])
+    part = digits.data.isel(sample=np.flatnonzero(np.isin(digits.data["label"], [1, 2, 3])))
+    np.testing.assert_allclose(
+        some["values"], ob.calibration.along_orbit(part, metric).values, atol=1e-6
+    )
+
+
+def test_the_ece_has_its_interval_at_every_element(session: Session) -> None:
+    _, arrays = ask(session, "aggregate", metric="ece")
+    assert (arrays["low"] <= arrays["values"]).all()
+    assert (arrays["high"] >= arrays["values"]).all()
+    assert (arrays["high"] > arrays["low"]).all()
+
+
+def test_the_consensus_may_take_the_place_of_the_truth(session: Session, digits: ob.Scan) -> None:
+    _, arrays = ask(session, "aggregate", reference="consensus")
+    expected = digits.data["score_vs_consensus"].values.mean(1)
+    np.testing.assert_allclose(arrays["values"], expected, rtol=1e-5)
+    _, arrays = ask(session, "aggregate", reference="consensus", metric="correct")
+    agreed = digits.data["predicted"] == digits.data["consensus"].argmax("class")
+    np.testing.assert_allclose(arrays["values"], agreed.values.mean(1), rtol=1e-6)
+    _, one = ask(session, "sample", reference="consensus", metric="correct", sample=77)
+    np.testing.assert_array_equal(one["values"], agreed.values[:, 77])
+
+
+def test_models_shown_are_chosen_by_name_in_the_order_of_the_scan(session: Session) -> None:
+    both = ask(session, "aggregate")[1]["values"]
+    header, arrays = ask(session, "aggregate", models=["second"])
+    assert header["models"] == ["second"]
+    np.testing.assert_array_equal(arrays["values"], both[1:])
+    assert ask(session, "sample", models=["second", "first"])[0]["models"] == ["first", "second"]
+
+
+def test_the_map_of_one_model_is_that_of_reduce(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "embedding", of="second")
+    expected = ob.reduce.embed(digits, "pca", model="second").values
+    centred = expected - (expected.max(0) + expected.min(0)) / 2
+    centred /= np.abs(centred).max()
+    np.testing.assert_allclose(arrays["xy"], centred, atol=1e-4)
+    assert np.abs(arrays["xy"]).max() == pytest.approx(1)
+    variance = expected.var(0)
+    assert header["explained"][0] / header["explained"][1] == pytest.approx(
+        variance[0] / variance[1], rel=1e-3
+    )
+
+
+def test_the_joint_map_has_one_point_a_sample(session: Session, digits: ob.Scan) -> None:
+    _, arrays = ask(session, "embedding")
+    points = np.concatenate([*digits.data["score"].values], axis=1).astype(float)
+    points -= points.mean(0)
+    left, size, _ = np.linalg.svd(points, full_matrices=False)
+    found = arrays["xy"] - arrays["xy"].mean(0)
+    for axis in range(2):
+        one = left[:, axis] * size[axis]
+        cosine = abs(one @ found[:, axis]) / np.linalg.norm(one) / np.linalg.norm(found[:, axis])
+        assert cosine == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["ica", "isomap", "tsne"])
+def test_other_maps_lie_in_the_same_frame(session: Session, method: str) -> None:
+    header, arrays = ask(session, "embedding", method=method)
+    assert header["method"] == method
+    assert arrays["xy"].shape == (120, 2)
+    assert np.abs(arrays["xy"]).max() == pytest.approx(1, abs=1e-6)
+
+
+def test_a_slow_map_is_announced_once(folder: Path) -> None:
+    session = open_session(folder / "digits.zarr")
+    message = {"kind": "embedding", "sequence": 8, "selection": {"method": "isomap"}}
+    header, _ = decode(session.announcement(message) or b"")
+    assert (header["kind"], header["sequence"], header["progress"]) == ("embedding", 8, 0)
+    session.answer(message)
+    assert session.announcement(message) is None
+    assert session.announcement({"kind": "embedding", "selection": {}}) is None
+    assert session.announcement({"kind": "embedding", "selection": {"method": "no"}}) is None
+
+
+def test_a_lasso_makes_a_subset_that_everything_follows(session: Session, digits: ob.Scan) -> None:
+    xy = ask(session, "embedding")[1]["xy"]
+    lasso = [[-0.4, -1], [0.6, -1], [0.6, 0.5], [-0.4, 0.5]]
+    inside = (xy[:, 0] > -0.4) & (xy[:, 0] < 0.6) & (xy[:, 1] < 0.5)
+    assert 0 < inside.sum() < 120
+    header, arrays = ask(session, "subset", lasso=lasso)
+    np.testing.assert_array_equal(arrays["mask"], inside)
+    assert header["count"] == inside.sum()
+    both = inside & (digits.data["label"].values == 3)
+    assert ask(session, "subset", lasso=lasso, labels=[3])[0]["count"] == both.sum()
+    _, mean = ask(session, "aggregate", lasso=lasso)
+    expected = digits.data["score"].values[:, inside].mean(1)
+    np.testing.assert_allclose(mean["values"], expected, rtol=1e-5)
+    header, _ = ask(session, "calibration", lasso=lasso)
+    assert header["count"] == inside.sum()
+    listed = ask(session, "list", lasso=lasso)[1]["samples"]
+    assert {*listed.tolist()} == {*np.flatnonzero(inside).tolist()}
+
+
+def test_a_lasso_keeps_its_samples_when_the_metric_changes(session: Session) -> None:
+    lasso = [[-0.4, -1], [0.6, -1], [0.6, 0.5]]
+    masks = [
+        ask(session, "subset", lasso=lasso, metric=metric)[1]["mask"]
+        for metric in ("", "confidence", "ece")
+    ]
+    np.testing.assert_array_equal(masks[0], masks[1])
+    np.testing.assert_array_equal(masks[0], masks[2])
+
+
+def test_the_even_odd_rule_of_a_lasso_that_crosses_itself() -> None:
+    from orbical.interface.session.subsets import inside
+
+    bow = np.array([[-1, -1], [1, 1], [1, -1], [-1, 1]])
+    points = np.array([[-0.8, 0.0], [0.8, 0.0], [0.0, 0.8], [0.0, -0.8], [np.nan, 0]])
+    assert inside(bow, points).tolist() == [True, True, False, False, False]
+
+
+def test_the_list_is_sorted_by_the_orbit_mean(session: Session, digits: ob.Scan) -> None:
+    mean = digits.data["score"].values.mean(2)
+    header, worst = ask(session, "list")
+    assert header["metric"] == "score"
+    np.testing.assert_array_equal(worst["samples"], np.argsort(mean.mean(0), kind="stable"))
+    np.testing.assert_allclose(worst["values"], np.sort(mean.mean(0)), rtol=1e-5)
+    _, best = ask(session, "list", order="best", of="second")
+    assert best["samples"][0] == mean[1].argmax()
+    _, variable = ask(session, "list", order="variable", metric="confidence", of="first")
+    assert variable["samples"][0] == digits.data["confidence"].values[0].var(1).argmax()
+    _, few = ask(session, "list", labels=[7])
+    assert (digits.data["label"].values[few["samples"]] == 7).all()
+
+
+def test_worst_means_largest_where_lower_is_better(session: Session, digits: ob.Scan) -> None:
+    _, arrays = ask(session, "list", metric="action_defect")
+    assert arrays["samples"][0] == digits.data["action_defect"].values.mean(1).argmax()
+
+
+@pytest.mark.parametrize(
+    ("colour", "kind"),
+    [("mean", "sequential"), ("variance", "sequential"), ("correct", "sequential")],
+)
+def test_colours_are_of_the_orbit(
+    session: Session, digits: ob.Scan, colour: str, kind: str
+) -> None:
+    header, arrays = ask(session, "colour", colour=colour, of="first")
+    score, correct = digits.data["score"].values[0], digits.data["correct"].values[0]
+    expected = {"mean": score.mean(1), "variance": score.var(1), "correct": correct.mean(1)}
+    np.testing.assert_allclose(arrays["values"], expected[colour], rtol=1e-4, atol=1e-6)
+    assert header["scale"] == kind
+
+
+def test_classes_and_gaps_colour_too(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "colour", colour="class")
+    assert (header["scale"], header["range"]) == ("classes", [0, 9])
+    np.testing.assert_array_equal(arrays["values"], digits.data["label"])
+    header, arrays = ask(session, "colour", colour="gap", of="second")
+    data = digits.data.isel(model=1)
+    expected = (data["confidence"] - data["correct"]).mean("element").values
+    np.testing.assert_allclose(arrays["values"], expected, atol=1e-5)
+    assert header["scale"] == "diverging"
+
+
+def test_a_sample_along_its_orbit(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "sample", sample=45, metric="confidence")
+    data = digits.data.isel(sample=45)
+    np.testing.assert_array_equal(arrays["values"], data["confidence"].values)
+    np.testing.assert_array_equal(arrays["correct"], data["correct"].values)
+    assert header["label"] == int(data["label"])
+    assert header["consensus"] == data["consensus"].argmax("class").values.tolist()
+    assert header["range"] == [0.0, 1.0]
+
+
+def test_a_measure_of_sets_says_nothing_of_one_sample(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "sample", sample=5, metric="ece")
+    assert header["metric"] == "score"
+    np.testing.assert_array_equal(arrays["values"], digits.data["score"].values[:, 5])
+
+
+def test_hovering_gives_responses_and_pictures(session: Session, digits: ob.Scan) -> None:
+    _, arrays = ask(session, "hover", {"samples": [119, 0, 40]})
+    expected = digits.data["score"].values[:, [119, 0, 40]].transpose(1, 0, 2)
+    np.testing.assert_array_equal(arrays["values"], expected)
+    images = digits.data["input"].values[[119, 0, 40]]
+    assert arrays["thumbnail"].shape == (3, 8, 8, 1)
+    np.testing.assert_allclose(arrays["thumbnail"][..., 0] / 255, images[:, 0], atol=1 / 250)
+    np.testing.assert_array_equal(arrays["label"], digits.data["label"].values[[119, 0, 40]])
+
+
+@pytest.mark.parametrize("samples", [None, [], [1] * 65, ["a"], [120], [-1], [True]])
+def test_hovering_over_no_samples_is_refused(session: Session, samples: Any) -> None:
+    with pytest.raises(InputError, match="sample"):
+        ask(session, "hover", {"samples": samples})
+
+
+def test_reliability_is_that_of_calibration(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "calibration", element=5)
+    for place, model in enumerate(("first", "second")):
+        expected = ob.calibration.reliability_at(digits, 5, model)
+        np.testing.assert_array_equal(arrays["count"][place], expected.count)
+        np.testing.assert_allclose(arrays["confidence"][place], expected.confidence, rtol=1e-6)
+        np.testing.assert_allclose(arrays["accuracy"][place], expected.accuracy, rtol=1e-6)
+        measures = {m["name"]: m for m in header["measures"] if m["model"] == model}
+        pair = ob.calibration.pair_at(digits, 5, model)
+        interval = ob.calibration.interval("ece", *pair, resamples=200)
+        assert measures["ece"]["value"] == pytest.approx(float(interval.value), abs=1e-6)
+        assert measures["ece"]["low"] == pytest.approx(float(interval.low), abs=1e-6)
+        assert measures["ece"]["high"] == pytest.approx(float(interval.high), abs=1e-6)
+        assert measures["ece"]["expected"] == pytest.approx(float(interval.calibrated), abs=1e-6)
+        assert measures["ks"]["value"] == pytest.approx(float(ob.calibration.ks(*pair)), abs=1e-6)
+        curve = ob.calibration.cumulative_curve(*pair)
+        assert arrays["cumulative_accuracy"][place, -1] == pytest.approx(float(curve.accuracy[-1]))
+        half = np.searchsorted(curve.quantile.numpy(), 0.5, side="right") - 1
+        assert arrays["cumulative_confidence"][place, 50] == pytest.approx(
+            float(curve.confidence[half])
+        )
+
+
+def test_calibration_over_the_whole_orbit(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "calibration", scope="orbit")
+    sure = torch.from_numpy(digits.data["confidence"].values[0].reshape(-1))
+    right = torch.from_numpy(digits.data["correct"].values[0].reshape(-1))
+    measured = next(m for m in header["measures"] if m["model"] == "first")
+    assert measured["value"] == pytest.approx(float(ob.calibration.ece(sure, right)), abs=1e-6)
+    assert measured["low"] is None  # answers along an orbit hang together
+    assert arrays["count"].sum() == 2 * 120 * 24
+
+
+def test_a_subset_of_nobody_is_answered(session: Session) -> None:
+    far = [[5, 5], [6, 5], [6, 6]]
+    header, arrays = ask(session, "aggregate", lasso=far)
+    assert header["count"] == 0
+    assert np.isnan(arrays["values"]).all()
+    for kind in ("calibration", "list", "subset"):
+        assert ask(session, kind, lasso=far)[0]["count"] == 0
+    assert np.isnan(ask(session, "aggregate", lasso=far, metric="ece")[1]["values"]).all()
+
+
+def test_bounds_need_orbits(session: Session, folder: Path) -> None:
+    header, _ = ask(session, "bounds")
+    assert header["available"] is False
+    assert "orbit" in header["reason"]
+    assert ask(session, "state")[0]["bounds"] is False
+    known = open_session(folder / "digits.zarr", orbits=np.arange(120) // 4)
+    assert ask(known, "state")[0]["bounds"] is True
+    header, _ = ask(known, "bounds")
+    assert header["available"] is True
+    table = ob.bounds.OrbitTable.from_scan(
+        ob.load(folder / "digits.zarr"), "first", orbit=np.arange(120) // 4
+    )
+    found = ob.bounds.classification(table, bins=15)
+    first = header["models"][0]
+    assert first["ceiling"] == header["ceiling"] == pytest.approx(table.accuracy_ceiling)
+    assert first["low"] == pytest.approx(found["sharp_lower"].value)
+    assert first["high"] == pytest.approx(found["sharp_upper"].value)
+    assert first["low"] <= first["ece"] <= first["high"]
+    assert first["averaged"] is True
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ({"kind": "nothing"}, "kind"),
+        ({"kind": ["state"]}, "kind"),
+        ({}, "kind"),
+        ({"kind": "state", "sequence": "1"}, "sequence"),
+        ({"kind": "state", "selection": 3}, "selection"),
+        ({"kind": "state", "selection": {"scan": "../digits"}}, "scan"),
+        ({"kind": "state", "selection": {"scan": "/etc/passwd"}}, "scan"),
+        ({"kind": "aggregate", "selection": {"metric": "nothing"}}, "metric"),
+        ({"kind": "aggregate", "selection": {"models": ["nobody"]}}, "models"),
+        ({"kind": "embedding", "selection": {"method": "magic"}}, "method"),
+        ({"kind": "embedding", "selection": {"of": "nobody"}}, "of"),
+        ({"kind": "sample", "selection": {"sample": 120}}, "sample"),
+        ({"kind": "place", "selection": {"element": 24}}, "element"),
+        ({"kind": "place", "selection": {"element": -2}}, "element"),
+        ({"kind": "place", "selection": {"position": [1, 2]}}, "position"),
+    ],
+)
+def test_what_cannot_be_answered_is_said_by_name(
+    session: Session, message: Any, named: str
+) -> None:
+    with pytest.raises(InputError, match=named):
+        session.handle(message)
+    header, arrays = decode(session.answer(message))
+    assert named in header["error"]
+    assert not arrays
+    assert header["kind"] in (*KINDS, "error")
+
+
+def test_anything_at_all_is_answered_with_a_frame(session: Session) -> None:
+    for message in (None, 3, "state", [], {"kind": "hover", "samples": {}}):
+        assert "error" in decode(session.answer(message))[0]
