@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from orbical.calibration import (
     metrics,
     mmce,
     nll,
+    s_avuc,
+    sb_ece,
     skce,
     smooth_ece,
     top_label,
@@ -43,6 +46,11 @@ TABLE = {
     "ESD": (metrics.ESD, of_pair(esd)),
     "MMCE": (lambda: metrics.MMCE(phi=0.2), of_pair(mmce, phi=0.2)),
     "SKCE": (metrics.SKCE, of_pair(skce)),
+    "SBECE": (
+        lambda: metrics.SBECE(bins=9, temperature=0.02),
+        of_pair(sb_ece, bins=9, temperature=0.02),
+    ),
+    "SAvUC": (lambda: metrics.SAvUC(kappa=0.4), of_outputs(partial(s_avuc, kappa=0.4))),
     "NLL": (metrics.NLL, of_outputs(nll)),
     "Brier": (metrics.Brier, of_outputs(brier)),
     "Accuracy": (metrics.Accuracy, of_outputs(accuracy)),
@@ -81,7 +89,7 @@ def test_a_metric_survives_pickling(name):
     assert again.compute() == metric.compute()
 
 
-@pytest.mark.parametrize("name", ["ECE", "SmoothECE", "NLL", "Brier", "Accuracy"])
+@pytest.mark.parametrize("name", ["ECE", "SmoothECE", "SBECE", "SAvUC", "NLL", "Brier", "Accuracy"])
 def test_a_metric_of_sums_does_not_grow(name):
     metric = TABLE[name][0]()
     sizes = []

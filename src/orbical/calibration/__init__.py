@@ -18,6 +18,7 @@ from typing import Any
 
 from .binned import Reliability, ece, error_of, reliability
 from .bleed import Bleed, aleatoric_bleed, nll_optimal_bleed
+from .brier_intervals import brier_part_intervals
 from .by_class import (
     classwise_ece,
     classwise_esd,
@@ -81,6 +82,7 @@ __all__ = [
     "aleatoric_bleed",
     "along_orbit",
     "brier",
+    "brier_part_intervals",
     "brier_parts",
     "classification_table",
     "classwise",

@@ -71,6 +71,7 @@ def interval(
         seed: of the draws.
         options: of the measure, such as `bins`.
 
+    >>> import torch
     >>> confidence = torch.linspace(0.5, 1.0, 1000, dtype=torch.float64)
     >>> correct = torch.rand(1000, generator=torch.Generator().manual_seed(0)) < confidence
     >>> found = interval("ece", confidence, correct)

@@ -1,8 +1,8 @@
 """The measures as torchmetrics classes, for evaluation loops and across processes.
 
 Each takes `update(probs=..., labels=...)` or `update(logits=..., labels=...)`. A metric keeps sums
-where sums suffice (ECE over equal-width bins, smooth ECE, NLL, Brier, accuracy) and all
-confidences otherwise (KS, ESD, MMCE, SKCE, equal-mass ECE).
+where sums suffice (ECE over equal-width bins, smooth ECE, SB-ECE, S-AvUC, NLL, Brier, accuracy) and
+all confidences otherwise (KS, ESD, MMCE, SKCE, equal-mass ECE).
 """
 
 from __future__ import annotations
@@ -15,20 +15,45 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
-from . import smooth
+from . import smooth, soft
 from .binned import Reliability, bin_sums, checked_bins, diagram_of, ece, error_of, named_norm
 from .cumulative import esd, ks
 from .inputs import ArrayLike, log_probabilities, positive, probabilities, top_label, true_labels
 from .kernel import mmce, skce
 from .scores import brier_terms, nll_terms
 
+Outputs = dict[str, ArrayLike]
+"""`probs` and `logits`, of which one is None."""
 
-class _Summed(Metric):
-    """A metric whose states are sums over samples."""
+
+class _OfOutputs(Metric):
+    """A metric of a classifier's outputs; a kind of metric says how a batch is added."""
 
     is_differentiable = False
     higher_is_better = False
     full_state_update = False
+
+    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
+        raise NotImplementedError
+
+    def update(
+        self,
+        *,
+        probs: ArrayLike | None = None,
+        logits: ArrayLike | None = None,
+        labels: ArrayLike,
+    ) -> None:
+        """Add a batch of outputs `[N, C]` with their labels `[N]`."""
+        self._add({"probs": probs, "logits": logits}, labels)
+
+    def _top(self, outputs: Outputs, labels: ArrayLike) -> tuple[Tensor, Tensor]:
+        """Give the pair of the top label `[N]`, detached."""
+        confidence, correct = top_label(**outputs, labels=labels)
+        return confidence.detach().reshape(-1), correct.reshape(-1)
+
+
+class _Summed(_OfOutputs):
+    """A metric whose states are sums over samples."""
 
     def _add_sum(self, name: str, *shape: int, dtype: torch.dtype = torch.float64) -> None:
         self.add_state(name, torch.zeros(shape, dtype=dtype), dist_reduce_fx="sum")
@@ -58,17 +83,10 @@ class ECE(_Summed):
         self._add_sum("confidence", bins)
         self._add_sum("correct", bins)
 
-    def update(
-        self,
-        *,
-        probs: ArrayLike | None = None,
-        logits: ArrayLike | None = None,
-        labels: ArrayLike,
-    ) -> None:
-        """Add a batch of outputs `[N, C]` with their labels `[N]`."""
-        confidence, correct = top_label(probs=probs, logits=logits, labels=labels)
+    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
+        confidence, correct = self._top(outputs, labels)
         count, _, of_confidence, of_correct = bin_sums(
-            confidence.detach().reshape(1, -1), correct.reshape(1, -1), None, self.bins, None
+            confidence[None], correct[None], None, self.bins, None
         )
         self.count += count[0]
         self.confidence += of_confidence[0]
@@ -108,21 +126,83 @@ class SmoothECE(_Summed):
         self._add_sum("masses", smooth.GRID + 1)
         self._add_sum("count", dtype=torch.int64)
 
-    def update(
-        self,
-        *,
-        probs: ArrayLike | None = None,
-        logits: ArrayLike | None = None,
-        labels: ArrayLike,
-    ) -> None:
-        """Add a batch of outputs `[N, C]` with their labels `[N]`."""
-        confidence, correct = top_label(probs=probs, logits=logits, labels=labels)
-        self.masses += smooth.residual_masses(confidence.reshape(-1), correct.reshape(-1))
+    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
+        confidence, correct = self._top(outputs, labels)
+        self.masses += smooth.residual_masses(confidence, correct)
         self.count += confidence.numel()
 
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""
         return smooth.error_from_masses(self.masses, self.count, self.bandwidth)
+
+
+class SBECE(_Summed):
+    """Soft-binned ECE of the top label; keeps two sums a bin.
+
+    Args:
+        bins: the number of bins.
+        temperature: how soft membership is; see `sb_ece`.
+
+    >>> metric = SBECE(bins=5, temperature=1e-4)
+    >>> metric.update(probs=torch.tensor([[0.9, 0.1], [0.9, 0.1]]), labels=torch.tensor([0, 1]))
+    >>> metric.compute()
+    tensor(0.4000, dtype=torch.float64)
+    """
+
+    size: Tensor
+    gap: Tensor
+
+    def __init__(self, bins: int = 15, temperature: float = 0.01, **options: Any) -> None:
+        super().__init__(**options)
+        positive("temperature", temperature)
+        self.bins, self.temperature = checked_bins(bins), temperature
+        self._add_sum("size", bins)
+        self._add_sum("gap", bins)
+
+    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
+        confidence, correct = self._top(outputs, labels)
+        size, gap = soft.soft_sums(confidence, correct, self.bins, self.temperature)
+        self.size += size
+        self.gap += gap
+
+    def compute(self) -> Tensor:
+        """Return the error of everything seen so far."""
+        return soft.soft_error(self.size, self.gap)
+
+
+class SAvUC(_Summed):
+    """Soft accuracy versus uncertainty; keeps two sums.
+
+    Args:
+        kappa: the entropy, in (0, 1), that separates certain from uncertain.
+        temperature: how soft the separation is; see `s_avuc`.
+
+    >>> metric = SAvUC()
+    >>> metric.update(probs=torch.tensor([[0.9, 0.1], [0.6, 0.4]]), labels=torch.tensor([0, 1]))
+    >>> metric.compute()
+    tensor(0.0794, dtype=torch.float64)
+    """
+
+    against: Tensor
+    for_it: Tensor
+
+    def __init__(self, kappa: float = 0.5, temperature: float = 0.1, **options: Any) -> None:
+        super().__init__(**options)
+        positive("temperature", temperature)
+        self.kappa, self.temperature = soft.checked_kappa(kappa), temperature
+        self._add_sum("against")
+        self._add_sum("for_it")
+
+    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
+        against, for_it = soft.avuc_sums(
+            **outputs, labels=labels, kappa=self.kappa, temperature=self.temperature
+        )
+        self.against += against.detach().sum()
+        self.for_it += for_it.detach().sum()
+
+    def compute(self) -> Tensor:
+        """Return the value of everything seen so far."""
+        return soft.avuc_of(self.against, self.for_it)
 
 
 class _Mean(_Summed):
@@ -136,18 +216,11 @@ class _Mean(_Summed):
         self._add_sum("total")
         self._add_sum("count", dtype=torch.int64)
 
-    def _terms(self, outputs: dict[str, ArrayLike | None], labels: ArrayLike) -> Tensor:
+    def _terms(self, outputs: Outputs, labels: ArrayLike) -> Tensor:
         raise NotImplementedError
 
-    def update(
-        self,
-        *,
-        probs: ArrayLike | None = None,
-        logits: ArrayLike | None = None,
-        labels: ArrayLike,
-    ) -> None:
-        """Add a batch of outputs `[N, C]` with their labels `[N]`."""
-        terms = self._terms({"probs": probs, "logits": logits}, labels)
+    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
+        terms = self._terms(outputs, labels)
         self.total += terms.detach().double().sum()
         self.count += terms.numel()
 
@@ -167,7 +240,7 @@ class Accuracy(_Mean):
 
     higher_is_better = True
 
-    def _terms(self, outputs: dict[str, ArrayLike | None], labels: ArrayLike) -> Tensor:
+    def _terms(self, outputs: Outputs, labels: ArrayLike) -> Tensor:
         return top_label(**outputs, labels=labels)[1]
 
 
@@ -180,7 +253,7 @@ class NLL(_Mean):
     tensor(0.6931, dtype=torch.float64)
     """
 
-    def _terms(self, outputs: dict[str, ArrayLike | None], labels: ArrayLike) -> Tensor:
+    def _terms(self, outputs: Outputs, labels: ArrayLike) -> Tensor:
         log_p = log_probabilities(**outputs)
         return nll_terms(log_p, true_labels(labels, log_p))
 
@@ -194,17 +267,14 @@ class Brier(_Mean):
     tensor(0.5000, dtype=torch.float64)
     """
 
-    def _terms(self, outputs: dict[str, ArrayLike | None], labels: ArrayLike) -> Tensor:
+    def _terms(self, outputs: Outputs, labels: ArrayLike) -> Tensor:
         p = probabilities(**outputs)
         return brier_terms(p, true_labels(labels, p))
 
 
-class _Kept(Metric):
+class _Kept(_OfOutputs):
     """A metric of all confidences together, which are therefore kept."""
 
-    is_differentiable = False
-    higher_is_better = False
-    full_state_update = False
     confidence: list[Tensor]
     correct: list[Tensor]
 
@@ -214,17 +284,10 @@ class _Kept(Metric):
         self.add_state("confidence", [], dist_reduce_fx="cat")
         self.add_state("correct", [], dist_reduce_fx="cat")
 
-    def update(
-        self,
-        *,
-        probs: ArrayLike | None = None,
-        logits: ArrayLike | None = None,
-        labels: ArrayLike,
-    ) -> None:
-        """Add a batch of outputs `[N, C]` with their labels `[N]`."""
-        confidence, correct = top_label(probs=probs, logits=logits, labels=labels)
-        self.confidence.append(confidence.detach().reshape(-1))
-        self.correct.append(correct.reshape(-1))
+    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
+        confidence, correct = self._top(outputs, labels)
+        self.confidence.append(confidence)
+        self.correct.append(correct)
 
     def compute(self) -> Tensor:
         """Return the measure of everything seen so far."""

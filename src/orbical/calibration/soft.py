@@ -34,15 +34,34 @@ def sb_ece(
     confidence, correct, _ = pair(confidence, correct)
     checked_bins(bins)
     positive("temperature", temperature)
+    return soft_error(*soft_sums(confidence, correct, bins, temperature))
+
+
+def soft_sums(
+    confidence: Tensor, correct: Tensor, bins: int, temperature: float
+) -> tuple[Tensor, Tensor]:
+    """Return the size and the summed `correct - confidence` of each soft bin, `[..., B]`.
+
+    >>> size, gap = soft_sums(torch.tensor([0.9]), torch.tensor([True]), 2, 1e-3)
+    >>> size.sum()
+    tensor(1., dtype=torch.float64)
+    """
     z, hit = confidence.double(), correct.double()
     centres = (torch.arange(bins, dtype=torch.float64, device=z.device) + 0.5) / bins
     membership = torch.softmax(-(z[..., None] - centres).square() / temperature, dim=-1)
-    size = membership.sum(-2)
+    return membership.sum(-2), ((hit - z)[..., None] * membership).sum(-2)
+
+
+def soft_error(size: Tensor, gap: Tensor) -> Tensor:
+    """Return SB-ECE from the sums of its bins `[..., B]`.
+
+    >>> soft_error(torch.tensor([2.0, 2.0]), torch.tensor([0.4, 0.0]))
+    tensor(0.1414)
+    """
     # S_j |A_j - C_j|^2 = (sum_i u_ij d_i)^2 / S_j; a bin that nobody is near has size 0 and adds 0.
-    gap = ((hit - z)[..., None] * membership).sum(-2)
     occupied = size > 0
     terms = torch.where(occupied, gap.square() / torch.where(occupied, size, 1.0), 0.0)
-    return root(terms.sum(-1) / z.shape[-1])
+    return root(terms.sum(-1) / size.sum(-1))
 
 
 def s_avuc(
@@ -73,9 +92,48 @@ def s_avuc(
     >>> s_avuc(probs=[[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     tensor(0.0794, dtype=torch.float64)
     """
+    checked_kappa(kappa)
     positive("temperature", temperature)
+    against, for_it = avuc_sums(
+        probs=probs, logits=logits, labels=labels, kappa=kappa, temperature=temperature
+    )
+    return avuc_of(against, for_it)
+
+
+def checked_kappa(kappa: float) -> float:
+    """Return the entropy that separates certain from uncertain if it can.
+
+    >>> checked_kappa(0.5)
+    0.5
+    """
     if not 0 < kappa < 1:
         raise InputError(f"kappa: expected a number in (0, 1), got {kappa!r}")
+    return kappa
+
+
+def avuc_of(against: Tensor, for_it: Tensor) -> Tensor:
+    """Return S-AvUC from the soft counts of answers whose certainty is wrong, and right.
+
+    >>> avuc_of(torch.tensor(1.0), torch.tensor(1.0))
+    tensor(0.6931)
+    """
+    return torch.log1p(against / for_it.clamp(min=torch.finfo(for_it.dtype).tiny))
+
+
+def avuc_sums(
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    kappa: float,
+    temperature: float,
+) -> tuple[Tensor, Tensor]:
+    """Return `n_AU + n_IC` and `n_AC + n_IU` of `s_avuc`, `[...]` each.
+
+    >>> against, for_it = avuc_sums(probs=[[0.9, 0.1]], labels=[0], kappa=0.5, temperature=0.1)
+    >>> bool(against < for_it)
+    True
+    """
     _, correct = top_label(probs=probs, logits=logits, labels=labels)
     h = normalised_entropy(probs=probs, logits=logits).double()
     inside = h.clamp(1e-12, 1 - 1e-12)  # the log odds of an entropy of exactly 0 or 1 are infinite
@@ -85,8 +143,7 @@ def s_avuc(
     weight_certain = (1 - uncertain) * (1 - torch.tanh(h))
     against = torch.where(correct, weight_uncertain, weight_certain).sum(-1)
     for_it = torch.where(correct, weight_certain, weight_uncertain).sum(-1)
-    tiny = torch.finfo(torch.float64).tiny
-    return torch.log1p(against / for_it.clamp(min=tiny))
+    return against, for_it
 
 
 def ece_loss(

@@ -8,9 +8,12 @@ import torch
 from torch import Tensor
 
 from . import gaussian, generalised
+from .bleed import aleatoric_terms
+from .brier_intervals import brier_part_intervals
 from .ends import binary_pair
 from .inputs import (
     ArrayLike,
+    as_floating,
     classwise,
     log_probabilities,
     probabilities,
@@ -21,8 +24,14 @@ from .intervals import Interval, interval, regression_interval
 from .means import mean_interval, share_interval
 from .scores import brier_terms, nll_terms
 
-PAIR_MEASURES = ("ece", "ece_mass", "smooth_ece", "sb_ece", "ks", "esd", "mmce", "skce")
-"""The measures of a pair `(confidence, correct)` that a table lists."""
+PAIR_MEASURES: dict[str, tuple[str, dict[str, Any]]] = {
+    "ece": ("ece", {}),
+    "ece_l2": ("ece", {"norm": "l2"}),
+    "ece_max": ("ece", {"norm": "max"}),
+    "ece_mass": ("ece", {"binning": "mass"}),
+    **{name: (name, {}) for name in ("smooth_ece", "sb_ece", "ks", "esd", "mmce", "skce")},
+}
+"""The measures of a pair `(confidence, correct)` that a table lists, and their options."""
 
 _BINNED = ("ence", "uce", "gence_fibre", "gence_sq_fibre")
 _ONE_TARGET = ("ence", "uce", "quantile_calibration", "gaussian_crps", "regression_esd")
@@ -51,17 +60,15 @@ def pair_table(
     """Return accuracy and every measure of a pair, each with its interval.
 
     >>> found = pair_table([0.9, 0.8, 0.7, 0.6], [True, True, False, True], resamples=50)
-    >>> list(found)
-    ['accuracy', 'ece', 'ece_mass', 'smooth_ece', 'sb_ece', 'ks', 'esd', 'mmce', 'skce']
+    >>> list(found)[:6]
+    ['accuracy', 'ece', 'ece_l2', 'ece_max', 'ece_mass', 'smooth_ece']
     """
     z, hit = binary_pair(confidence, correct)
     draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     table = {"accuracy": share_interval(hit, z, level)}
-    for name in PAIR_MEASURES:
-        options: dict[str, Any] = {"bins": bins} if name.startswith("ece") else {}
-        if name == "ece_mass":
-            options["binning"] = "mass"
-        table[name] = interval(name.removesuffix("_mass"), z, hit, **draws, **options)
+    for name, (measure, options) in PAIR_MEASURES.items():
+        binned = {"bins": bins} if measure == "ece" else {}
+        table[name] = interval(measure, z, hit, **draws, **options, **binned)
     return table
 
 
@@ -108,12 +115,9 @@ def classification_table(
             for name, each in if_drawn.items()
         },
     }
+    draws: dict[str, Any] = {"level": level, "resamples": max(20, resamples // 5), "seed": seed}
+    scores |= brier_part_intervals(probs=probs, logits=logits, labels=labels, **draws)
     of_class, is_class = classwise(**outputs, labels=labels)
-    draws: dict[str, Any] = {
-        "level": level,
-        "resamples": max(20, resamples // 5),
-        "seed": seed,
-    }
     by_class = {
         f"classwise_{name}": _mean_of_classes(
             interval(name, of_class, is_class, **draws, **({"bins": bins} if name == "ece" else {}))
@@ -161,6 +165,7 @@ def regression_table(
     variance: ArrayLike,
     target: ArrayLike,
     *,
+    aleatoric: ArrayLike | None = None,
     bins: int = 15,
     level: float = 0.95,
     resamples: int = 1000,
@@ -174,6 +179,8 @@ def regression_table(
         mean: `[N]` or `[N, d]`.
         variance: as the mean, `[N, 1]`, or a full covariance `[N, d, d]`.
         target: as the mean.
+        aleatoric: the part of the variance ascribed to the data, as the mean or `[N, 1]`; with it
+            the table holds the aleatoric bleed into noise-free data.
         bins: of the binned measures.
         level: nominal coverage.
         resamples: number of draws.
@@ -189,12 +196,20 @@ def regression_table(
     if error.shape[-2] < 3:
         names = [name for name in names if not name.startswith("regression_esd")]
     draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    return {
+    table = {
         name: regression_interval(
             name, mean, variance, target, **draws, **({"bins": bins} if name in _BINNED else {})
         )
         for name in names
     }
+    if aleatoric is not None:
+        shape = error.shape
+        noise = as_floating("aleatoric", aleatoric)
+        noise = noise[:, None] if noise.ndim == 1 else noise
+        terms = aleatoric_terms(noise.expand(shape)).sum(-1)
+        none = torch.zeros_like(terms)
+        table["aleatoric_bleed"] = mean_interval(terms, none, none, level)
+    return table
 
 
 def regression_score_terms(
