@@ -10,8 +10,18 @@ import pytest
 import torch
 from scipy.stats import binomtest, ttest_rel
 
-from orbical.calibration import cells, ece, esd, ks, mmce, skce, smooth_ece
-from orbical.calibration.comparisons import compare
+from orbical.calibration import (
+    brier_part_intervals,
+    cells,
+    ece,
+    esd,
+    ks,
+    mmce,
+    regression,
+    skce,
+    smooth_ece,
+)
+from orbical.calibration.comparisons import compare, regression_compare
 from orbical.calibration.intervals import interval, oracle_bound, regression_interval
 from orbical.calibration.means import compare_means, mean_interval, share_interval
 from orbical.calibration.measures import CLASSIFICATION, REGRESSION
@@ -234,6 +244,40 @@ def test_the_interval_of_a_difference_covers(a_by: float, b_by: float, truth: fl
     assert np.mean(inside) >= 0.9
 
 
+COMPARED = {
+    "both calibrated": (calibrated, 0.0, 0.0),
+    "one over-confident": (calibrated, 0.05, 0.0),
+    "a wave against its shift": (waved(0.179), 0.05, 0.0),
+    "a spot against its shift": (spotted(0.225), 0.0, 0.03),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [300, 1000])
+@pytest.mark.parametrize("measure", ["ece", "ks", "esd", "mmce"])
+@pytest.mark.parametrize("world", COMPARED)
+def test_differences_are_covered_in_many_worlds(world: str, measure: str, size: int) -> None:
+    """Two models see the same labels; the second adds a little noise of its own to confidence."""
+    assert difference_coverage(world, measure, size, trials=100) >= 0.9
+
+
+def difference_coverage(world: str, measure: str, size: int, trials: int) -> float:
+    accuracy, a_by, b_by = COMPARED[world]
+    z = 0.5 + (np.arange(100_000) + 0.5) / 200_000
+    functions = {"ece": ece, "ks": ks, "esd": esd, "mmce": mmce}
+    a_truth, b_truth = (
+        max(float(functions[measure](np.clip(z + by, 0, 1), accuracy(z))), 0.0)
+        for by in (a_by, b_by)
+    )
+    inside = []
+    for seed in range(trials):
+        confidence, correct = drawn(accuracy, 1, size, seed)
+        a, b = ((np.clip(confidence[0] + by, 0, 1), correct[0]) for by in (a_by, b_by))
+        found = compare(measure, a, b, resamples=200, seed=seed)
+        inside.append(bool(found.low <= a_truth - b_truth + 1e-9 <= found.high + 2e-9))
+    return float(np.mean(inside))
+
+
 def regression_world(worlds: int, size: int, scale: float, seed: int) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     variance = rng.uniform(0.5, 2, (worlds, size))
@@ -250,6 +294,80 @@ def test_the_interval_of_ence_covers(scale: float, truth: float) -> None:
         )
         inside.append(bool(found.low <= truth <= found.high))
     assert np.mean(inside) >= 0.9
+
+
+@pytest.mark.parametrize(("a_scale", "b_scale"), [(1.0, 1.0), (1.0, 1.44), (0.6, 1.44)])
+def test_the_interval_of_a_regression_difference_covers(a_scale: float, b_scale: float) -> None:
+    """Scaling all variances by c gives an ENCE of |1 - 1 / sqrt(c)|."""
+    truth = abs(1 - a_scale**-0.5) - abs(1 - b_scale**-0.5)
+    mean, variance, target = regression_world(60, 500, 1.0, seed=14)
+    inside, low = [], []
+    for row in range(60):
+        a, b = ((mean[row], variance[row] * scale) for scale in (a_scale, b_scale))
+        found = regression_compare("ence", a, b, target[row], resamples=100, bins=10)
+        inside.append(bool(found.low <= truth <= found.high))
+        low.append(float(found.p_value) < 0.05)
+    assert np.mean(inside) >= 0.9
+    assert a_scale != b_scale or not any(low)
+
+
+def test_regression_comparisons_take_vectors_and_name_bad_input() -> None:
+    rng = np.random.default_rng(15)
+    target = rng.normal(size=(300, 2))
+    diagonal = (np.zeros((300, 2)), np.ones((300, 2)))
+    full = (np.zeros((300, 2)), np.tile(4 * np.eye(2), (300, 1, 1)))
+    found = regression_compare("mahalanobis_calibration", diagonal, full, target, resamples=100)
+    assert found.high < 0
+    with pytest.raises(InputError, match="a: expected \\(mean, variance\\)"):
+        regression_compare("gence_fibre", target, diagonal, target)
+    with pytest.raises(InputError, match="gence is a mean"):
+        regression_compare("gence", diagonal, full, target)
+    with pytest.raises(InputError, match="ence is of one target, 2 coordinates given"):
+        regression_compare("ence", diagonal, full, target)
+
+
+def test_regression_intervals_of_leading_axes_are_those_of_each() -> None:
+    mean, variance, target = (part[..., None] for part in regression_world(3, 300, 1.2, seed=16))
+    together = regression_interval("uce", mean, variance, target, resamples=400)
+    assert together.value.shape == (3,)
+    alone = regression_interval("uce", mean[1], variance[1], target[1], resamples=400)
+    assert together.value[1] == alone.value
+    for end in ("low", "high", "calibrated"):
+        assert float(getattr(together, end)[1]) == pytest.approx(
+            float(getattr(alone, end)), rel=0.15, abs=0.02
+        )
+
+
+def test_levels_of_coverage_are_an_option() -> None:
+    given = [part[0] for part in regression_world(1, 300, 1.44, seed=11)]
+    for name in ("quantile_calibration", "mahalanobis_calibration"):
+        few = regression_interval(name, *given, resamples=50, levels=4)
+        assert few.value == getattr(regression, name)(*given, levels=4).error
+    with pytest.raises(InputError, match="levels: expected a whole number"):
+        regression_interval("quantile_calibration", *given, levels=0)
+
+
+def binary_world(accuracy: Accuracy, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    confidence, correct = drawn(accuracy, 1, size, seed)
+    return np.stack([confidence[0], 1 - confidence[0]], 1), (~correct[0]).astype(int)
+
+
+@pytest.mark.parametrize("by", [0.0, 0.1])
+def test_the_intervals_of_the_parts_of_brier_cover(by: float) -> None:
+    """With accuracy z - by: calibration 2 by^2, refinement 2 E[(z - by)(1 - z + by)]."""
+    z = 0.5 + (np.arange(10_000) + 0.5) / 20_000
+    truth = {
+        "brier_calibration": 2 * by**2,
+        "brier_refinement": 2 * float(np.mean((z - by) * (1 - z + by))),
+    }
+    inside: dict[str, list[bool]] = {name: [] for name in truth}
+    for seed in range(50):
+        probs, labels = binary_world(shifted(by), 500, seed)
+        found = brier_part_intervals(probs=probs, labels=labels, resamples=40, seed=seed)
+        for name, expected in truth.items():
+            inside[name].append(bool(found[name].low <= expected <= found[name].high))
+    for name, covered in inside.items():
+        assert np.mean(covered) >= 0.9, name
 
 
 @pytest.mark.parametrize("name", list(REGRESSION))

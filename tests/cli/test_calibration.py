@@ -170,12 +170,88 @@ def test_regression_outputs_are_taken(tmp_path: Path) -> None:
     assert "ence" not in answer
 
 
-def test_a_scan_is_summarised_along_its_orbit(tmp_path: Path) -> None:
+def regressor(folder: Path, name: str, scale: float = 1.0, width: int | None = None) -> Path:
+    """Save Gaussian predictions of one noise; the variance is right at scale 1."""
+    rng = np.random.default_rng(3)
+    shape = (300,) if width is None else (300, width)
+    variance = rng.uniform(0.5, 2, shape)
+    target = rng.normal(0, variance**0.5)
+    path = folder / f"{name}.npz"
+    np.savez(path, mean=np.zeros(shape), variance=variance * scale, target=target)
+    return path
+
+
+def test_regressors_are_compared_in_pairs(tmp_path: Path) -> None:
+    good, timid = regressor(tmp_path, "good"), regressor(tmp_path, "timid", scale=3.0)
+    rows = json.loads(run(good, timid, "--json", "--resamples", "200"))["comparisons"]
+    by_measure = {row["measure"]: row for row in rows}
+    assert by_measure["squared_error"]["difference"] == 0  # their means are the same
+    for name in ("gaussian_nll", "gaussian_crps", "ence", "uce", "mahalanobis_calibration"):
+        assert by_measure[name]["high"] < 0, name
+        assert by_measure[name]["p_value"] < 0.05
+    vectors = regressor(tmp_path, "a", width=2), regressor(tmp_path, "b", scale=2.0, width=2)
+    rows = json.loads(run(*vectors, "--json", *FEW))["comparisons"]
+    assert "gaussian_crps" not in {row["measure"] for row in rows}
+    assert "Differences on the same samples" in run(good, timid, *FEW)
+
+
+def test_a_classifier_and_a_regressor_are_not_compared(tmp_path: Path) -> None:
+    app = typer.Typer()
+    command.register(app)
+    paths = [str(outputs(tmp_path, "net")), str(regressor(tmp_path, "reg"))]
+    done = CliRunner().invoke(app, [*paths, "--json", *FEW])
+    assert "one is a classifier and one a regressor" in done.stderr
+    other = tmp_path / "other.npz"
+    np.savez(other, mean=np.zeros(9), variance=np.ones(9), target=np.zeros(9))
+    done = CliRunner().invoke(app, [paths[1], str(other), "--json", *FEW])
+    assert "their targets differ" in done.stderr
+
+
+def test_csv_and_latex_of_several_files_hold_their_differences(tmp_path: Path) -> None:
+    good, bad = outputs(tmp_path, "good"), outputs(tmp_path, "bad", sharpness=4.0)
+    rows = list(csv.DictReader(io.StringIO(run(good, bad, "--csv", *FEW))))
+    answer = json.loads(run(good, bad, "--json", *FEW))
+    values = sum(len(table) for table in answer["outputs"].values())
+    assert len(rows) == values + len(answer["comparisons"])
+    (row,) = [row for row in rows if row["less"] == "bad" and row["measure"] == "nll"]
+    (expected,) = [part for part in answer["comparisons"] if part["measure"] == "nll"]
+    assert row["outputs"] == "good"
+    assert float(row["value"]) == expected["difference"]
+    assert float(row["p_value"]) == expected["p_value"]
+    latex = run(good, bad, "--latex", *FEW)
+    assert latex.count(r"\begin{tabular}") == 2
+    assert "good & bad & NLL" in latex
+
+
+def test_evidential_outputs_and_parts_of_a_variance_are_taken(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    target, one = rng.normal(size=200), np.ones(200)
+    evidential = tmp_path / "evidential.npz"
+    np.savez(evidential, gamma=0 * one, nu=4 * one, alpha=3 * one, beta=1.6 * one, target=target)
+    parts = tmp_path / "parts.npz"
+    np.savez(parts, mean=0 * one, aleatoric=0.8 * one, epistemic=0.2 * one, target=target)
+    answers = [json.loads(run(path, "--json", *FEW))["outputs"] for path in (evidential, parts)]
+    first, second = answers[0]["evidential"], answers[1]["parts"]
+    assert first["gaussian_nll"]["value"] == pytest.approx(second["gaussian_nll"]["value"])
+    for table in (first, second):
+        assert table["aleatoric_bleed"]["value"] == pytest.approx(0.64)
+    full = tmp_path / "full.npz"
+    np.savez(
+        full,
+        mean=np.zeros((50, 2)),
+        covariance=np.tile(np.eye(2), (50, 1, 1)),
+        target=rng.normal(size=(50, 2)),
+    )
+    assert "mahalanobis_calibration" in json.loads(run(full, "--json", *FEW))["outputs"]["full"]
+    np.savez(evidential, gamma=one, nu=one, alpha=one, beta=one, target=target)
+    assert "alpha <= 1 given" in refused(evidential)
+
+
+def scan_of_digits(store: Path) -> ob.Scan:
     images, labels = ob.datasets.digits()
     torch.manual_seed(0)
     nets = {name: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)) for name in "ab"}
-    store = tmp_path / "run.zarr"
-    scan = ob.scan(
+    return ob.scan(
         nets,
         (images[:60], labels[:60]),
         group="rotations:8",
@@ -183,6 +259,11 @@ def test_a_scan_is_summarised_along_its_orbit(tmp_path: Path) -> None:
         out=store,
         progress=False,
     )
+
+
+def test_a_scan_is_summarised_along_its_orbit(tmp_path: Path) -> None:
+    store = tmp_path / "run.zarr"
+    scan = scan_of_digits(store)
     picture = tmp_path / "orbit.png"
     answer = json.loads(run(store, "--json", "--figure", picture, *FEW))
     assert picture.is_file()
@@ -196,8 +277,62 @@ def test_a_scan_is_summarised_along_its_orbit(tmp_path: Path) -> None:
     assert row["worst"] == pytest.approx(max(each))
     assert row["worst_element"] == scan.group.name(int(np.argmax(each)))
     assert "ks" in answer["identity"]["b"]
-    assert "Along the orbit" in run(store, *FEW)
-    assert "ECE, worst" in run(store, "--latex", *FEW)
+    assert row["identity_low"] <= row["identity"] <= row["identity_high"]
+    assert row["worst_low"] <= row["worst"] <= row["worst_high"]
+    assert row["orbit_low"] <= row["orbit"] <= row["orbit_high"]
+    text = run(store, *FEW)
+    assert "a, along the orbit" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_csv_and_latex_of_a_scan_hold_what_the_screen_shows(tmp_path: Path) -> None:
+    store = tmp_path / "run.zarr"
+    scan_of_digits(store)
+    answer = json.loads(run(store, "--json", *FEW))
+    rows = list(csv.DictReader(io.StringIO(run(store, "--csv", *FEW))))
+    identity = sum(len(table) for table in answer["identity"].values())
+    assert len(rows) == identity + 3 * len(answer["orbit"])
+    (worst,) = [
+        row for row in rows if (row["model"], row["place"], row["measure"]) == ("b", "worst", "ks")
+    ]
+    (expected,) = [r for r in answer["orbit"] if (r["model"], r["measure"]) == ("b", "ks")]
+    assert float(worst["value"]) == expected["worst"]
+    assert float(worst["high"]) == expected["worst_high"]
+    assert worst["element"] == expected["worst_element"]
+    latex = run(store, "--latex", *FEW)
+    assert latex.count(r"\begin{tabular}") == 2
+    assert "b & smooth ECE & $" in latex
+    assert "b & KS & $" in latex.split(r"\end{tabular}")[1]
+
+
+def test_a_scan_of_a_regressor_has_the_measures_of_regression(tmp_path: Path) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(50, 2, generator=generator)
+    store, wide = tmp_path / "run.zarr", tmp_path / "wide.zarr"
+
+    def evidence(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        one = torch.ones(len(x), 1)
+        return x[:, :1] + x[:, 1:], one, 2 * one, 1 + x[:, :1].square()
+
+    settings = dict(group="cyclic:4", progress=False)
+    task = ob.tasks.Regression(ob.actions.Vectors(), uncertainty="evidential")
+    models = {"unsure": evidence, "bare": lambda x: x.sum(-1)}
+    ob.scan(models, (x, x.square().sum(-1)), task=task, out=store, **settings)
+    picture = tmp_path / "orbit.png"
+    answer = json.loads(run(store, "--json", "--figure", picture, *FEW))
+    assert picture.is_file()
+    assert set(answer["identity"]) == {"unsure"}  # a model without a variance is not judged
+    measured = {row["measure"] for row in answer["orbit"] if row["model"] == "unsure"}
+    assert {"gence", "ence", "quantile_calibration", "aleatoric_bleed", "gaussian_nll"} <= measured
+    assert "unsure, along the orbit" in run(store, *FEW)
+    task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
+    ob.scan(lambda x: (0 * x, x.norm(dim=-1) + 1), (x, x), task=task, out=wide, **settings)
+    rows = json.loads(run(wide, "--json", *FEW))["orbit"]
+    apart = {row["measure"]: row["orbit"] for row in rows if "bleed" in row["measure"]}
+    total = apart.pop("aleatoric_bleed")
+    assert list(apart) == ["aleatoric_bleed, component 0", "aleatoric_bleed, component 1"]
+    assert sum(apart.values()) == pytest.approx(total)
+    assert "component 1" in run(wide, *FEW)
 
 
 def test_bad_input_is_named(tmp_path: Path) -> None:

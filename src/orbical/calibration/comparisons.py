@@ -65,10 +65,11 @@ def compare(
         bias_b + (median - q_lower) of the resampled difference
         sqrt((u_a - a)^2 + (b - l_b)^2 - 2 r (u_a - a) (b - l_b))
 
-    The first guards against unequal biases (bias_b is the value less the point where the median,
-    linear between the calibrated and the observed world, reaches it; bias_a may be 0). The second
-    joins the intervals `[l, u]` of both by the correlation r of their resamples (Zou and Donner
-    2008). The p-value is below `1 - level` exactly if 0 lies outside.
+    The first guards against unequal biases: bias_b is the value less the point where the median,
+    linear between the calibrated and the observed world, reaches it; or the whole median of the
+    calibrated world if the model may be calibrated; bias_a may be 0. The second joins the intervals
+    `[l, u]` of both by the correlation r of their resamples (Zou and Donner 2008). The p-value is
+    below `1 - level` exactly if 0 lies outside.
 
     Args:
         measure: as for `interval`.
@@ -170,9 +171,11 @@ def _compared(
     for value, seen, again, chance in zip(
         values, worlds.observed, worlds.resampled, worlds.calibrated, strict=True
     ):
-        corrected = unbiased(seen, again.median(), chance.median())
-        biases.append(seen**chosen.power - corrected**chosen.power)
         reach = ends(seen, again[:, None], chance[:, None], level)
+        corrected = unbiased(seen, again.median(), chance.median())
+        if not bool(reach[0][0] > 0):  # it may be calibrated, and biased as such a model is
+            corrected = torch.minimum(corrected, (seen - chance.median()).clamp(min=0))
+        biases.append(seen**chosen.power - corrected**chosen.power)
         below.append((value - reach[0][0] ** chosen.power).clamp(min=0))
         above.append((reach[1][0] ** chosen.power - value).clamp(min=0))
     down = torch.maximum(biases[0] + high - middle, _joined_reach(below[0], above[1], joint))

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .calibration_pairs import compared
+from .calibration_scan import show_scan
 from .calibration_tables import (
-    NAMES,
+    latex_comparisons,
     latex_table,
     numbers,
     print_csv,
     print_groups,
     print_json,
-    print_orbit,
     print_tables,
     short,
 )
 
 if TYPE_CHECKING:
-    from ..calibration.intervals import Interval
+    from ..calibration.ends import Interval
 
-_COMPARED = ("ece", "ks", "esd", "mmce")
+_FORMS = (
+    ("logits", "labels"),
+    ("probs", "labels"),
+    ("gamma", "nu", "alpha", "beta", "target"),
+    ("mean", "aleatoric", "epistemic", "target"),
+    ("mean", "covariance", "target"),
+    ("mean", "variance", "target"),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -36,8 +43,9 @@ def calibration(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Saved outputs, .npz with logits or probs, and labels; or mean, variance and "
-            "target. Several are compared in pairs. Or one stored scan, such as run.zarr."
+            help="Saved outputs, .npz with logits or probs, and labels; or target with mean and "
+            "variance, covariance, or aleatoric and epistemic; or with gamma, nu, alpha and beta. "
+            "Several are compared in pairs. Or one stored scan, such as run.zarr."
         ),
     ] = None,
     group: Annotated[
@@ -78,11 +86,11 @@ def calibration(
     if any(path.is_dir() for path in given):
         if len(given) > 1:
             raise InputError("files: a stored scan is looked at alone; several paths given")
-        _scan(given[0], settings, figure, format_)
+        show_scan(given[0], settings, figure, format_)
         return
     outputs = _named_outputs(given)
     tables = {name: _table(one, settings) for name, one in outputs.items()}
-    comparisons = _comparisons(outputs, settings)
+    comparisons = compared(outputs, settings)
     if figure is not None:
         _draw(outputs, figure, settings)
     _show(tables, comparisons, format_, level)
@@ -101,13 +109,31 @@ def read_outputs(path: Path) -> dict[str, Any]:
             arrays = {name: file[name] for name in file.files}
     except (OSError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: cannot be read as .npz ({error})") from error
-    for names in (("logits", "labels"), ("probs", "labels"), ("mean", "variance", "target")):
+    for names in _FORMS:
         if set(names) <= arrays.keys():
-            return {name: arrays[name] for name in names}
+            given = {name: arrays[name] for name in names}
+            return _gaussian(given, path) if "target" in given else given
     raise InputError(
         f"{path}: holds {', '.join(sorted(arrays)) or 'nothing'}; expected logits or probs, and "
         "labels; or mean, variance and target"
     )
+
+
+def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Turn a regressor's outputs into mean, variance and target, and the aleatoric part if told."""
+    import torch
+
+    from ..errors import InputError
+    from ..tasks.uncertainty import variances
+
+    if "alpha" in arrays and not bool((arrays["alpha"] > 1).all()):
+        raise InputError(f"{path}: alpha <= 1 given, where no variance exists; expected alpha > 1")
+    target = arrays.pop("target")
+    found = variances({name: torch.from_numpy(part) for name, part in arrays.items()})
+    variance = found.get("covariance", found["variance"])
+    answer = {"mean": arrays.get("mean", arrays.get("gamma")), "target": target}
+    answer["variance"] = variance.numpy()
+    return answer | ({"aleatoric": found["aleatoric"].numpy()} if "aleatoric" in found else {})
 
 
 def _named_outputs(paths: list[Path]) -> dict[str, dict[str, Any]]:
@@ -146,45 +172,8 @@ def _table(outputs: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, In
     return classification_table(**outputs, **settings)
 
 
-def _pair(outputs: Mapping[str, Any]) -> tuple[Any, Any]:
-    from ..calibration import top_label
-
-    return top_label(**outputs)
-
-
-def _comparisons(
-    outputs: dict[str, dict[str, Any]], settings: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Compare every two classifiers on the same samples."""
-    import numpy as np
-
-    from ..calibration import compare, compare_means
-    from ..calibration.table import score_terms
-
-    rows = []
-    for (a, one), (b, other) in itertools.combinations(outputs.items(), 2):
-        if not ("labels" in one and "labels" in other):
-            typer.echo(f"{a} and {b} are not compared: pairs are of classifiers", err=True)
-            continue
-        if not np.array_equal(one["labels"], other["labels"]):
-            typer.echo(f"{a} and {b} are not compared: their labels differ", err=True)
-            continue
-        terms = score_terms(**one), score_terms(**other)
-        comparisons = {
-            name: compare_means(terms[0][name], terms[1][name], level=settings["level"])
-            for name in terms[0]
-        }
-        draws = {key: settings[key] for key in ("level", "resamples", "seed")}
-        for name in _COMPARED:
-            options = {"bins": settings["bins"]} if name == "ece" else {}
-            comparisons[name] = compare(name, _pair(one), _pair(other), **draws, **options)
-        for name, found in comparisons.items():
-            numbers = {key: float(part) for key, part in vars(found).items() if key != "level"}
-            rows.append({"a": a, "b": b, "measure": name, **numbers})
-    return rows
-
-
 def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, Any]) -> None:
+    from ..calibration import top_label
     from ..calibration.curves import reliability_curve
     from ..errors import InputError
     from ..figures import save
@@ -194,7 +183,9 @@ def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, An
     if not classifiers:
         raise InputError("--figure: the reliability diagram is for classifiers' outputs")
     draws = {key: settings[key] for key in ("level", "resamples", "seed")}
-    curves = {name: reliability_curve(*_pair(one), **draws) for name, one in classifiers.items()}
+    curves = {
+        name: reliability_curve(*top_label(**one), **draws) for name, one in classifiers.items()
+    }
     save(reliability_diagram(curves), path)
 
 
@@ -206,23 +197,35 @@ def _show(
 ) -> None:
     plain = {name: numbers(table) for name, table in tables.items()}
     if format_ == "json":
-        answer = {"level": level, "outputs": plain, "comparisons": comparisons}
-        print_json(answer)
+        print_json({"level": level, "outputs": plain, "comparisons": comparisons})
     elif format_ == "csv":
         rows = [
             {"outputs": name, "measure": measure, **values}
             for name, table in plain.items()
             for measure, values in table.items()
         ]
-        print_csv(rows)
+        print_csv(rows + [_as_output(row) for row in comparisons])
     elif format_ == "latex":
         cells = {
             name: {key: f"${short(part['value'])}$" for key, part in table.items()}
             for name, table in plain.items()
         }
         typer.echo(latex_table(cells, "outputs"))
+        if comparisons:
+            typer.echo(latex_comparisons(comparisons, level))
     else:
         print_tables(plain, comparisons, level)
+
+
+def _as_output(row: dict[str, Any]) -> dict[str, Any]:
+    """Write a difference as a row of the same table: that of `outputs` less that of `less`."""
+    return {
+        "outputs": row["a"],
+        "less": row["b"],
+        "measure": row["measure"],
+        "value": row["difference"],
+        **{key: row[key] for key in ("low", "high", "p_value")},
+    }
 
 
 def over_seeds(tables: list[dict[str, Interval]]) -> dict[str, tuple[float, float | None]]:
@@ -262,58 +265,3 @@ def _show_groups(groups: dict[str, list[dict[str, Interval]]], format_: str) -> 
         typer.echo(latex_table(cells, "method"))
     else:
         print_groups(found, seeds)
-
-
-def _scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: str) -> None:
-    """Look at a stored scan: where the group leaves the input alone, and along the orbit."""
-    from ..calibration.orbit import along_orbit, pair_at
-    from ..calibration.table import pair_table
-    from ..store import load
-
-    scan = load(path)
-    curves = {
-        name: along_orbit(scan, name, **({"bins": settings["bins"]} if name == "ece" else {}))
-        for name in ("ece", "ks")
-    }
-    upright = {
-        model: pair_table(*pair_at(scan, scan.group.identity, model), **settings)
-        for model in scan.models
-    }
-    rows = [
-        {"model": model, "measure": name, **_orbit_summary(curve.sel(model=model), scan)}
-        for name, curve in curves.items()
-        for model in scan.models
-    ]
-    if figure is not None:
-        from ..figures import save
-        from ..figures.calibration import error_along_orbit
-
-        draws = {key: settings[key] for key in ("level", "resamples", "seed", "bins")}
-        save(error_along_orbit(along_orbit(scan, "ece", interval=True, **draws)), figure)
-    if format_ == "json":
-        plain = {model: numbers(table) for model, table in upright.items()}
-        answer = {"level": settings["level"], "identity": plain, "orbit": rows}
-        print_json(answer)
-    elif format_ == "csv":
-        print_csv(rows)
-    elif format_ == "latex":
-        cells: dict[str, dict[str, str]] = {model: {} for model in scan.models}
-        for row in rows:
-            for key in ("identity", "orbit", "worst"):
-                title = f"{NAMES[row['measure']]}, {key}"
-                cells[row["model"]][title] = f"${short(row[key])}$"
-        typer.echo(latex_table(cells, "model"))
-    else:
-        titled = {f"{model}, at the identity": numbers(table) for model, table in upright.items()}
-        print_tables(titled, [], settings["level"])
-        print_orbit(rows)
-
-
-def _orbit_summary(curve: Any, scan: Any) -> dict[str, Any]:
-    worst = int(curve.fillna(float("-inf")).argmax("element"))
-    return {
-        "identity": float(curve[scan.group.identity]),
-        "orbit": float(curve.weighted(curve["weight"]).mean("element")),
-        "worst": float(curve[worst]),
-        "worst_element": scan.group.name(worst),
-    }

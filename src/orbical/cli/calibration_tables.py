@@ -10,13 +10,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..calibration.intervals import Interval
+    from ..calibration.ends import Interval
 
 NAMES = {
     "accuracy": "accuracy",
     "nll": "NLL",
     "brier": "Brier",
     "ece": "ECE",
+    "brier_calibration": "Brier, calibration",
+    "brier_refinement": "Brier, refinement",
+    "ece_l2": "ECE, l2",
+    "ece_max": "ECE, largest",
     "ece_mass": "ECE, equal mass",
     "smooth_ece": "smooth ECE",
     "sb_ece": "SB-ECE",
@@ -24,7 +28,11 @@ NAMES = {
     "esd": "ESD",
     "mmce": "MMCE",
     "skce": "SKCE",
-    "classwise_ece": "class-wise ECE",
+    **{
+        f"classwise_{name.lower()}": f"class-wise {name}"
+        for name in ("ECE", "KS", "ESD", "MMCE", "SKCE")
+    },
+    "squared_error": "squared error",
     "gaussian_nll": "NLL",
     "gaussian_crps": "CRPS",
     "ence": "ENCE",
@@ -37,6 +45,7 @@ NAMES = {
     "gence_sq_fibre": "GENCE, squared, by fibre",
     "regression_esd": "regression ESD",
     "regression_esd_normalised": "regression ESD, normalised",
+    "aleatoric_bleed": "aleatoric bleed",
 }
 _FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
 
@@ -49,9 +58,20 @@ def numbers(table: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
     }
 
 
+def titled(measure: str) -> str:
+    """Give the name that people know a measure by.
+
+    >>> titled("aleatoric_bleed, component 2")
+    'aleatoric bleed, component 2'
+    """
+    name, comma, rest = measure.partition(",")
+    return NAMES.get(measure, NAMES.get(name, name) + comma + rest)
+
+
 def print_csv(rows: list[dict[str, Any]]) -> None:
-    """Print rows as CSV, their keys first."""
-    writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+    """Print rows as CSV, their keys first; what a row does not have stays empty."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    writer = csv.DictWriter(sys.stdout, keys, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
 
@@ -122,7 +142,7 @@ def print_tables(
             beyond = row["value"] > row["calibrated_high"] and measure != "accuracy"
             value = short(row["value"])
             shown.add_row(
-                NAMES.get(measure, measure),
+                titled(measure),
                 _cell(value, "bold" if beyond else ""),
                 _cell(span(row["low"], row["high"])),
                 short(row["calibrated"]),
@@ -148,7 +168,7 @@ def _comparison_table(comparisons: list[dict[str, Any]], level: float) -> Any:
         shown.add_row(
             _cell(row["a"]),
             _cell(row["b"]),
-            NAMES[row["measure"]],
+            titled(row["measure"]),
             _cell(difference, "bold" if apart else ""),
             _cell(span(row["low"], row["high"])),
             "< 0.001" if row["p_value"] < 5e-4 else f"{row['p_value']:.3f}",
@@ -171,7 +191,7 @@ def print_groups(
         for table in found.values():
             mean, spread = table.get(measure, (float("nan"), None))
             cells.append(short(mean) if spread is None else f"{short(mean)} ± {short(spread)}")
-        shown.add_row(NAMES.get(measure, measure), *cells)
+        shown.add_row(titled(measure), *cells)
     Console().print(shown)
 
 
@@ -188,15 +208,75 @@ def latex_table(cells: Mapping[str, Mapping[str, str]], corner: str) -> str:
     \end{tabular}
     """
     measures = list(dict.fromkeys(key for row in cells.values() for key in row))
+    titles = [corner, *(NAMES.get(key, key) for key in measures)]
+    rows = [
+        [_escaped(name), *(row.get(key, "--") for key in measures)] for name, row in cells.items()
+    ]
+    return _tabular(titles, rows, left=1)
+
+
+def latex_numbers(plain: dict[str, dict[str, dict[str, float]]], corner: str, level: float) -> str:
+    """Write a row for each measure of each model: value, interval, and the calibrated values."""
+    rows = [
+        [
+            _escaped(name),
+            _escaped(titled(measure)),
+            f"${short(row['value'])}$",
+            f"${span(row['low'], row['high'])}$",
+            f"${short(row['calibrated'])}$",
+            f"${span(row['calibrated_low'], row['calibrated_high'])}$",
+        ]
+        for name, table in plain.items()
+        for measure, row in table.items()
+    ]
+    titles = [corner, "measure", "value", f"{level:.0%} interval", "if calibrated", "its range"]
+    return _tabular(titles, rows, left=2)
+
+
+def latex_orbit(rows: list[dict[str, Any]]) -> str:
+    """Write a row for each measure of each model along the orbit, intervals behind the values."""
+    places = ("identity", "orbit", "worst")
+    cells = [
+        [
+            _escaped(row["model"]),
+            _escaped(titled(row["measure"])),
+            *(
+                f"${short(row[place])}$ ${span(row[f'{place}_low'], row[f'{place}_high'])}$"
+                for place in places
+            ),
+            f"${short(row['orbit_calibrated'])}$",
+            _escaped(row["worst_element"]),
+        ]
+        for row in rows
+    ]
+    titles = ["model", "measure", "at the identity", "over the orbit", "worst", "if calibrated"]
+    return _tabular([*titles, "where"], cells, left=2)
+
+
+def latex_comparisons(comparisons: list[dict[str, Any]], level: float) -> str:
+    """Write a row for each difference of two models."""
+    rows = [
+        [
+            _escaped(row["a"]),
+            _escaped(row["b"]),
+            _escaped(titled(row["measure"])),
+            f"${short(row['difference'])}$",
+            f"${span(row['low'], row['high'])}$",
+            "$< 0.001$" if row["p_value"] < 5e-4 else f"${row['p_value']:.3f}$",
+        ]
+        for row in comparisons
+    ]
+    return _tabular(["a", "b", "measure", "a - b", f"{level:.0%} interval", "p"], rows, left=3)
+
+
+def _tabular(titles: list[str], rows: list[list[str]], left: int) -> str:
+    """Write a table whose cells are LaTeX already; the first columns are set to the left."""
     lines = [
-        f"\\begin{{tabular}}{{l{'r' * len(measures)}}}",
+        f"\\begin{{tabular}}{{{'l' * left}{'r' * (len(titles) - left)}}}",
         "\\hline",
-        " & ".join([corner, *(NAMES.get(key, _escaped(key)) for key in measures)]) + r" \\",
+        " & ".join(_escaped(title) for title in titles) + r" \\",
         "\\hline",
-        *(
-            " & ".join([_escaped(name), *(row.get(key, "--") for key in measures)]) + r" \\"
-            for name, row in cells.items()
-        ),
+        *(" & ".join(row) + r" \\" for row in rows),
         "\\hline",
         "\\end{tabular}",
     ]
@@ -209,17 +289,38 @@ def _escaped(text: str) -> str:
     return text
 
 
-def print_orbit(rows: list[dict[str, Any]]) -> None:
-    """Print what a measure is at the identity, over the orbit and at its worst."""
+_FEW_COMPONENTS = 8
+
+
+def print_orbit(rows: list[dict[str, Any]], level: float) -> None:
+    """Print what a measure is at the identity, over the orbit and at its worst, with intervals.
+
+    Of many components only those that bleed most are shown.
+    """
     from rich.console import Console
 
-    shown = _plain_table("Along the orbit")
-    titles = ("model", "measure", "at the identity", "mean over the orbit", "worst", "where")
-    for title in titles:
-        left = title in ("model", "measure", "where")
-        shown.add_column(title, justify="left" if left else "right")
+    console = Console()
+    for model in dict.fromkeys(row["model"] for row in rows):
+        of_model = [row for row in rows if row["model"] == model]
+        apart = [row for row in of_model if "component" in row["measure"]]
+        most = sorted(apart, key=lambda row: -row["orbit"])[:_FEW_COMPONENTS]
+        console.print(_orbit_table(model, [r for r in of_model if r not in apart or r in most]))
+        if len(apart) > len(most):
+            console.print(f"the {len(most)} of {len(apart)} components that bleed most")
+        console.print()
+    console.print(
+        f"in brackets: {level:.0%} intervals; over the orbit the mean of the elements' intervals"
+    )
+
+
+def _orbit_table(model: str, rows: list[dict[str, Any]]) -> Any:
+    shown = _plain_table(f"{model}, along the orbit")
+    for title in ("measure", "at the identity", "over the orbit", "worst", "where"):
+        shown.add_column(title, justify="left" if title in ("measure", "where") else "right")
     for row in rows:
-        values = (short(row[key]) for key in ("identity", "orbit", "worst"))
-        where = _cell(row["worst_element"])
-        shown.add_row(_cell(row["model"]), NAMES[row["measure"]], *values, where)
-    Console().print(shown)
+        values = (
+            _cell(f"{short(row[place])}\n{span(row[f'{place}_low'], row[f'{place}_high'])}")
+            for place in ("identity", "orbit", "worst")
+        )
+        shown.add_row(titled(row["measure"]), *values, _cell(row["worst_element"]))
+    return shown
