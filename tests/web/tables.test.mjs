@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { beside } from "../../src/orbical/interface/web/draw/beside.js";
 import { ramp } from "../../src/orbical/interface/web/draw/colours.js";
 import { heat, nearestSorted, nearestTurn, polarCells, polarPlace } from "../../src/orbical/interface/web/draw/heat.js";
 import { boundsOf } from "../../src/orbical/interface/web/draw/limits.js";
@@ -75,4 +76,17 @@ test("bounds are read from plain numbers and from named bounds; what does not ap
   });
   assert.deepEqual([named.accuracy, named.ece, named.high, named.ceiling], [0.7, 0.3, 0.6, 0.8]);
   assert.ok(Number.isNaN(named.low));
+});
+
+test("a readout stays inside of its plot and never lies on the pointer", () => {
+  const room = [300, 200];
+  for (const size of [[80, 40], [200, 60], [290, 50]]) {
+    for (let x = 0; x <= 300; x += 20) {
+      for (let y = 0; y <= 200; y += 20) {
+        const [left, top] = beside([x, y], size, room);
+        assert.ok(left >= 0 && top >= 0 && left + size[0] <= 300 && top + size[1] <= 200, `${size} ${x} ${y}`);
+        assert.ok(x < left || x > left + size[0] || y < top || y > top + size[1], `covered: ${size} ${x} ${y}`);
+      }
+    }
+  }
 });

@@ -98,3 +98,9 @@ export function fitted(words, width, size = TEXT_SIZE) {
   while (cut > 1 && textWidth(`${words.slice(0, cut)}…`, size) > width) cut -= 1;
   return `${words.slice(0, cut).trimEnd()}…`;
 }
+
+/** The first of several wordings that fits a width; the last is cut. */
+export function firstFitting(wordings, width, size = TEXT_SIZE) {
+  const found = wordings.find((words) => textWidth(words, size) <= width);
+  return found ?? fitted(wordings[wordings.length - 1], width, size);
+}

@@ -54,7 +54,7 @@ export function ball(orbit) {
   }
 
   return surface(orbit, {
-    parts: ["around rx, ry", "around rx, rz", "around ry, rz"],
+    parts: ["", "", ""],
     aspect: 1,
     margin: { left: 6, right: 20, bottom: 6 },
     inner: 12,

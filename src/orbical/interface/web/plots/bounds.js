@@ -62,16 +62,19 @@ export function createBounds(el) {
     ];
   }
 
+  const nearest = (accuracy) => models.reduce((best, model) => (Math.abs(model.accuracy - accuracy) < Math.abs(best.accuracy - accuracy) ? model : best));
+
   frame.on(frame.root, "pointermove", (event) => {
     if (!place || !models.length) return;
     const { left, top } = frame.root.getBoundingClientRect();
     const [px, py] = [event.clientX - left, event.clientY - top];
-    const rows = models.map((model) => ({
-      colour: model.colour,
-      name: `${model.name}, accuracy ${fixed(model.accuracy, 3)}`,
-      value: `${fixed(model.ece, 3)} in [${fixed(model.low, 3)}, ${fixed(model.high, 3)}]`,
-    }));
-    tip.show(px, py, "ECE in the interval that the symmetry allows", rows, frame.width, frame.height);
+    const model = nearest(place.x.invert(px));
+    const rows = [
+      ["accuracy", fixed(model.accuracy, 3)],
+      ["its ECE", fixed(model.ece, 3)],
+      ["ECE possible", `${fixed(model.low, 3)} to ${fixed(model.high, 3)}`],
+    ].map(([name, value]) => ({ name, value }));
+    tip.show(px, py, model.name, rows, frame.width, frame.height);
   });
   frame.on(frame.root, "pointerleave", () => tip.hide());
 

@@ -4,7 +4,7 @@ import { dashOf } from "../draw/colours.js";
 import { degrees, short } from "../draw/format.js";
 import { angleAt, betweenAngles, nameOf, nearestAngle, placeAt, turned } from "../draw/orbits.js";
 import { linear, rings } from "../draw/scales.js";
-import { INK, LINE, PANEL, SOFT, assign, fitted, haloed, label, node, polyline, round, stroke } from "../draw/svg.js";
+import { INK, LINE, PANEL, SOFT, assign, firstFitting, haloed, label, node, polyline, round, stroke } from "../draw/svg.js";
 import { drawLegend } from "./legend.js";
 
 const [LABELS, CAPTION, HANDLE] = [26, 18, 8];
@@ -30,9 +30,10 @@ export function polar(orbit) {
     data.models.forEach((model, m) => parts.push(...curve(data, model, m)));
     parts.push(...radialLabels(data), identityMark());
     if (data.title) {
-      const words = `radius: ${data.title}${data.better ? ` (${data.better})` : ""}`;
-      const line = label(frame.width / 2, frame.height - CAPTION / 2, fitted(words, frame.width - 8));
-      line.append(node("title", {}, words));
+      const better = data.better ? ` (${data.better})` : "";
+      const wordings = [`radius: ${data.title}${better}`, `${data.title}${better}`, data.title];
+      const line = label(frame.width / 2, frame.height - CAPTION / 2, firstFitting(wordings, frame.width - 8));
+      line.append(node("title", {}, wordings[0]));
       parts.push(line);
     }
     frame.back.replaceChildren(...parts);

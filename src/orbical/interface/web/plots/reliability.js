@@ -37,7 +37,7 @@ export function createReliability(el) {
     const parts = [words, frameOf, guide(x(0), y(0), x(1), y(1)), ...counts()];
     data.models.forEach((model, m) => parts.push(gaps(model, m)));
     data.models.forEach((model, m) => parts.push(curve(model, m)));
-    if (upper.width > 200) parts.push(hint);
+    if (upper.width > 200 && upper.height > 130) parts.push(hint);
     frame.back.replaceChildren(...parts);
     frame.front.replaceChildren();
     return undefined;

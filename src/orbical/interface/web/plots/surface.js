@@ -16,7 +16,7 @@ export function surface(orbit, cells) {
 
   function arrange(frame, data) {
     const { margin, parts } = cells;
-    const partTitles = parts.length > 1;
+    const partTitles = parts.some(Boolean);
     const named = data.models.length > 1 || data.models[0]?.name;
     const words = [data.title, data.better && `(${data.better})`].filter(Boolean);
     const right = barWidth(data.range, words);
@@ -33,20 +33,21 @@ export function surface(orbit, cells) {
       return { m, p, x: left + column * (grid.width + gaps.x), y: start + row * (grid.height + gaps.y), width: grid.width, height: grid.height, first: column === 0, top: row === 0, last: row === grid.down - 1 || m + grid.across >= data.models.length };
     }));
     const bar = { x: left + used.width + margin.right + 8, y: start, height: used.height };
-    return { named, partTitles, above, bar, words, grid };
+    return { named, partTitles, bar, words, wide: parts.length * (grid.width + gaps.x) - gaps.x, gap: gaps.x };
   }
 
   function furnish(frame, data) {
-    const { named, partTitles, bar, words, grid } = arrange(frame, data);
+    const { named, partTitles, bar, words, wide, gap } = arrange(frame, data);
     const parts = [];
     for (const panel of panels) {
       const model = data.models[panel.m];
       const high = panel.y - (partTitles && panel.top ? 15 : 0) - (cells.above ?? 0) - TITLE / 2;
       if (named && panel.p === 0) {
-        const wide = grid.width * cells.parts.length;
-        parts.push(label(panel.x + (panel.width * cells.parts.length + 12 * (cells.parts.length - 1)) / 2, high, fitted(model.name, wide), { fill: model.colour, "font-weight": 600, "font-size": 12 }));
+        const words = label(panel.x + wide / 2, high, fitted(model.name, wide + gap, 13), { fill: model.colour, "font-weight": 600, "font-size": 12 });
+        words.append(node("title", {}, model.name));
+        parts.push(words);
       }
-      if (partTitles && panel.top) parts.push(label(panel.x + panel.width / 2, panel.y - 8 - (cells.above ?? 0), cells.parts[panel.p]));
+      if (partTitles && panel.top) parts.push(label(panel.x + panel.width / 2, panel.y - 8 - (cells.above ?? 0), fitted(cells.parts[panel.p], panel.width + gap)));
       parts.push(...cells.decorate(panel, data, frame));
     }
     parts.push(...colourBar(bar.x, bar.y, bar.height, data.range, frame.dark, words));

@@ -1,5 +1,7 @@
 /** The small readout beside the pointer: a heading, and a row for each model. */
 
+import { beside } from "../draw/beside.js";
+
 /** Make the readout of a plot inside its root element. */
 export function createTooltip(root) {
   const box = document.createElement("div");
@@ -30,11 +32,8 @@ export function createTooltip(root) {
       // Asking for the size costs a layout: only when the words have changed in length.
       if (words.length !== shown.length || !size[0]) size = [box.offsetWidth, box.offsetHeight];
       shown = words;
-      const left = x + 14 + size[0] > width ? x - 14 - size[0] : x + 14;
-      const top = y + 14 + size[1] > height ? y - 14 - size[1] : y + 14;
-      const [most, lowest] = [Math.max(width - size[0], 0), Math.max(height - size[1], 0)];
-      const [at, down] = [Math.min(Math.max(left, 0), most), Math.min(Math.max(top, 0), lowest)];
-      box.style.transform = `translate(${Math.round(at)}px, ${Math.round(down)}px)`;
+      const [left, top] = beside([x, y], size, [width, height]);
+      box.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
     },
     hide() {
       box.hidden = true;
@@ -51,6 +50,6 @@ function fill(body, rows) {
     Object.assign(swatch.style, { width: row.colour ? "10px" : "0", height: "10px", borderRadius: "2px", background: row.colour ?? "none" });
     name.textContent = row.name;
     value.textContent = row.value;
-    Object.assign(value.style, { textAlign: "right", fontVariantNumeric: "tabular-nums" });
+    Object.assign(value.style, { textAlign: "right", whiteSpace: "nowrap", fontVariantNumeric: "tabular-nums" });
   });
 }
