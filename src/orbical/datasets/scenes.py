@@ -1,0 +1,146 @@
+"""Generated scenes for detectors: textured shapes on uneven backgrounds, with exact boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from orbical.errors import InputError
+
+from .coco_folder import KeyObjects, padded
+
+SHAPES = ("disc", "square", "triangle", "cross", "ring")
+SMALLEST, LARGEST = 9.0, 24.0
+"""Half the extent of a shape, in pixels of a view of 128; others scale along."""
+OTHERS = 3
+Array = NDArray[np.float64]
+
+
+def scenes(count: int, seed: int = 0, window: int = 128, radius: int = 32) -> KeyObjects:
+    """Generate scenes, each with a key object in the middle and up to three others around it.
+
+    Every scene has room for a view of `window` pixels to move by `radius`. Shapes have a texture
+    (noise, stripes or checks) of two colours, any orientation and size; the background is smooth
+    noise with faint stripes. The same seed gives the same scenes.
+
+    Args:
+        count: how many.
+        seed: of everything random.
+        window: pixels of the field of view.
+        radius: pixels by which it will be shifted at most.
+
+    Returns:
+        as `orbical.datasets.coco`: `images` `[count, 3, s, s]` with `s = window + 2 radius`,
+        `objects` `[count, T, 5]`, `classes` and `names`.
+
+    Example:
+        >>> made = scenes(2)
+        >>> made["images"].shape, made["classes"][int(made["objects"][0, 0, 4])] in SHAPES
+        (torch.Size([2, 3, 192, 192]), True)
+    """
+    for name, value, least in (("count", count, 1), ("window", window, 16), ("radius", radius, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name}: {value!r} given, a whole number >= {least} expected")
+    images, objects = [], []
+    for number in range(count):
+        # A generator for each scene: the first scenes do not depend on how many are asked for.
+        random = np.random.Generator(np.random.PCG64([seed, number]))
+        pixels, inside = _scene(random, window, radius)
+        images.append(pixels)
+        objects.append(inside)
+    stacked = np.stack(images).astype(np.float32) / 255
+    return KeyObjects(
+        images=torch.from_numpy(stacked).permute(0, 3, 1, 2).contiguous(),
+        objects=torch.from_numpy(padded(objects)),
+        classes=list(SHAPES),
+        names=[f"scene {seed}-{number}" for number in range(count)],
+    )
+
+
+def _scene(
+    random: np.random.Generator, window: int, radius: int
+) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    side = window + 2 * radius
+    rows, columns = np.mgrid[:side, :side] + 0.5
+    picture = _background(random, rows, columns)
+    objects: list[list[float]] = []
+    for number in range(1 + int(random.integers(0, OTHERS + 1))):
+        half = random.uniform(SMALLEST, LARGEST) * window / 128
+        centre = np.full(2, side / 2) if number == 0 else random.uniform(half, side - half, 2)
+        box = [centre[0] - half, centre[1] - half, centre[0] + half, centre[1] + half]
+        if any(_meet(box, other) for other in objects):
+            continue
+        kind = int(random.integers(len(SHAPES)))
+        cover = _cover(kind, random.uniform(0, 2 * np.pi), rows, columns, centre, half)
+        filled = np.argwhere(cover > 0.5)
+        top, left = filled.min(0)
+        bottom, right = filled.max(0) + 1
+        picture += cover[..., None] * (_texture(random, rows, columns) - picture)
+        objects.append([float(edge) for edge in (left, top, right, bottom, kind)])
+    noisy = picture + random.normal(0, 4, picture.shape)
+    in_view = np.array(objects, np.float32) - np.array([radius] * 4 + [0], np.float32)
+    return np.clip(noisy, 0, 255).astype(np.uint8), in_view
+
+
+def _meet(box: list[float], other: list[float]) -> bool:
+    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+
+
+def _background(random: np.random.Generator, rows: Array, columns: Array) -> Array:
+    colours = random.uniform(40, 200, (2, 3))
+    mix = _smooth(random, rows, columns, waves=4) + 0.15 * _stripes(random, rows, columns)
+    return colours[0] + (colours[1] - colours[0]) * np.clip(mix, 0, 1)[..., None]
+
+
+def _smooth(random: np.random.Generator, rows: Array, columns: Array, waves: int) -> Array:
+    """Add slow waves of any direction; values around one half."""
+    total = np.zeros_like(rows)
+    for _ in range(waves):
+        angle, phase = random.uniform(0, 2 * np.pi, 2)
+        length = random.uniform(0.4, 1.5) * len(rows)
+        along = np.cos(angle) * columns + np.sin(angle) * rows
+        total += np.sin(2 * np.pi * along / length + phase)
+    return 0.5 + total / (2 * waves)
+
+
+def _stripes(random: np.random.Generator, rows: Array, columns: Array) -> Array:
+    angle, phase = random.uniform(0, 2 * np.pi, 2)
+    along = np.cos(angle) * columns + np.sin(angle) * rows
+    return np.sin(2 * np.pi * along / random.uniform(6, 16) + phase)
+
+
+def _texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
+    colours = random.uniform(0, 255, (2, 3))
+    kind = int(random.integers(3))
+    if kind == 0:
+        mix = random.uniform(0, 1, rows.shape)
+    elif kind == 1:
+        mix = 0.5 + 0.5 * _stripes(random, rows, columns)
+    else:
+        size = random.uniform(4, 9)
+        mix = (np.floor(rows / size) + np.floor(columns / size)) % 2
+    return colours[0] + (colours[1] - colours[0]) * 0.5 * mix[..., None]
+
+
+def _cover(
+    kind: int, angle_rad: float, rows: Array, columns: Array, centre: Array, half: float
+) -> Array:
+    """Give how much of each pixel a shape covers, 0 .. 1, its edge one pixel soft."""
+    x, y = columns - centre[0], rows - centre[1]
+    u = np.cos(angle_rad) * x + np.sin(angle_rad) * y
+    v = np.cos(angle_rad) * y - np.sin(angle_rad) * x
+    distance = np.hypot(x, y)
+    if SHAPES[kind] == "disc":
+        outside = distance - half
+    elif SHAPES[kind] == "ring":
+        outside = np.abs(distance - 0.75 * half) - 0.25 * half
+    elif SHAPES[kind] == "square":
+        outside = np.maximum(np.abs(u), np.abs(v)) - half / np.sqrt(2)
+    elif SHAPES[kind] == "triangle":
+        sides = [np.cos(turn) * u + np.sin(turn) * v for turn in 2 * np.pi * np.arange(3) / 3]
+        outside = np.max(sides, 0) - half / 2
+    else:
+        arms = [np.maximum(np.abs(u), 3 * np.abs(v)), np.maximum(np.abs(v), 3 * np.abs(u))]
+        outside = np.min(arms, 0) - 0.95 * half
+    return np.clip(0.5 - outside, 0, 1)

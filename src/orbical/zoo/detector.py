@@ -1,0 +1,233 @@
+"""A compact one-stage detector without anchors, in plain torch.
+
+A convolutional network answers, for each cell of 8 x 8 pixels, the confidence of every class and
+the distances from the cell's centre to the four sides of the box around it. The most confident of
+boxes that overlap is kept. Two small ones for generated scenes ship with the package; they
+differ only in how far the key object was moved in training:
+
+    python -m orbical.studies.detection train --scenes --out FOLDER
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from orbical.errors import InputError, unknown_name
+
+STRIDE = 8
+SMALL = (16, 24, 40, 56)
+LARGE = (24, 48, 96, 112)
+CANDIDATES = 64
+MOST = 10
+LEAST_CONFIDENCE = 0.05
+OVERLAP = 0.5
+NAMES = ("centred", "jittered")
+
+
+class Residual(nn.Module):
+    """Two 3 x 3 convolutions with batch norm, added to what went in."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(channels, channels, 3, padding=1, bias=False),
+            nn.BatchNorm2d(channels),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(channels, channels, 3, padding=1, bias=False),
+            nn.BatchNorm2d(channels),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Answer `relu(x + body(x))`."""
+        return torch.relu(x + self.body(x))
+
+
+class Detector(nn.Module):
+    """Find objects in views: images `[n, 3, h, w]` in 0..1 to detections `[n, 10, 6]`.
+
+    A detection is left, top, right, bottom (pixels), confidence and class; confidence 0 is none.
+    Height and width are multiples of 16.
+
+    Args:
+        classes: how many.
+        channels: widths at 1/2, 1/4, 1/8 and 1/16 of the resolution.
+
+    Example:
+        >>> Detector()(torch.zeros(2, 3, 128, 128)).shape
+        torch.Size([2, 10, 6])
+    """
+
+    def __init__(self, classes: int = 5, channels: tuple[int, ...] = SMALL) -> None:
+        super().__init__()
+        half, quarter, eighth, sixteenth = channels
+        self.classes, self.channels = classes, tuple(channels)
+        self.to_eighth = nn.Sequential(
+            *_halve(3, half), *_halve(half, quarter), Residual(quarter), Residual(quarter),
+            *_halve(quarter, eighth), Residual(eighth), Residual(eighth),
+        )  # fmt: skip
+        self.to_sixteenth = nn.Sequential(
+            *_halve(eighth, sixteenth), Residual(sixteenth), Residual(sixteenth)
+        )
+        self.down = nn.Conv2d(sixteenth, eighth, 1)
+        self.head = nn.Sequential(Residual(eighth), Residual(eighth))
+        self.answer = nn.Conv2d(eighth, classes + 4, 1)
+        # Begin with confidence 0.01 everywhere: nearly all cells hold nothing.
+        with torch.no_grad():
+            self.answer.bias[:classes] = -4.6  # type: ignore[index]
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def maps(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Answer logits `[n, cells, classes]` and boxes `[n, cells, 4]` of every cell."""
+        fine = self.to_eighth(images - 0.5)
+        coarse = self.down(self.to_sixteenth(fine))
+        wide = nn.functional.interpolate(coarse, scale_factor=2.0, mode="nearest")
+        answer = self.answer(self.head(fine + wide)).float()
+        logits, sides = answer.flatten(2).transpose(1, 2).split([self.classes, 4], -1)
+        reach = nn.functional.softplus(sides) * 2 * STRIDE
+        centre = cell_centres(images.shape[-2], images.shape[-1]).to(answer.device)
+        boxes = torch.cat([centre - reach[..., :2], centre + reach[..., 2:]], -1)
+        return logits, boxes
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Answer the most confident detections that do not overlap."""
+        logits, boxes = self.maps(images)
+        best, place = logits.flatten(1).topk(min(CANDIDATES, logits[0].numel()), 1)
+        confidence = best.sigmoid()
+        cell = (place // self.classes)[..., None].expand(-1, -1, 4)
+        box, label = boxes.gather(1, cell), place % self.classes
+        confidence = torch.where(confidence >= LEAST_CONFIDENCE, confidence, 0.0)
+        kept, confidence = suppress(box, confidence, label, OVERLAP, MOST)
+        box = box.gather(1, kept[..., None].expand(-1, -1, 4))
+        label = label.gather(1, kept).to(box.dtype)
+        return torch.cat([box, confidence[..., None], label[..., None]], -1)
+
+
+def _halve(before: int, after: int) -> tuple[nn.Module, ...]:
+    return (
+        nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False),
+        nn.BatchNorm2d(after),
+        nn.ReLU(inplace=True),
+    )
+
+
+def cell_centres(height: int, width: int) -> Tensor:
+    """Give the centres `[cells, 2]` of all cells, in pixels (x, y), row by row.
+
+    Example:
+        >>> cell_centres(8, 16)
+        tensor([[ 4.,  4.],
+                [12.,  4.]])
+    """
+    rows, columns = torch.meshgrid(
+        torch.arange(STRIDE / 2, height, STRIDE), torch.arange(STRIDE / 2, width, STRIDE),
+        indexing="ij",
+    )  # fmt: skip
+    return torch.stack([columns.flatten(), rows.flatten()], -1)
+
+
+def suppress(
+    boxes: Tensor, confidence: Tensor, labels: Tensor, overlap: float, most: int
+) -> tuple[Tensor, Tensor]:
+    """Keep the most confident of boxes of one class that overlap, in all views at once.
+
+    Greedy non-maximum suppression: the most confident box left is kept, and those of its class
+    whose IoU with it exceeds `overlap` are dropped, until `most` are kept.
+
+    Args:
+        boxes: `[n, p, 4]`.
+        confidence: `[n, p]`; 0 is no box.
+        labels: `[n, p]`.
+        overlap: the largest IoU of two kept boxes of one class.
+        most: how many to keep.
+
+    Returns:
+        indices `[n, most]` and confidences `[n, most]`, 0 where nothing was left.
+
+    Example:
+        >>> boxes = torch.tensor([[[0.0, 0, 10, 10], [1, 0, 10, 10], [20, 20, 30, 30]]])
+        >>> suppress(boxes, torch.tensor([[0.8, 0.9, 0.3]]), torch.zeros(1, 3), 0.5, 2)
+        (tensor([[1, 2]]), tensor([[0.9000, 0.3000]]))
+    """
+    left, top, right, bottom = boxes.unbind(-1)
+    size = (right - left) * (bottom - top)
+    remaining = confidence.clone()
+    places, values = [], []
+    for _ in range(most):
+        best, place = remaining.max(1, keepdim=True)
+        places.append(place)
+        values.append(best)
+        width = torch.minimum(right, right.gather(1, place)) - torch.maximum(
+            left, left.gather(1, place)
+        )
+        height = torch.minimum(bottom, bottom.gather(1, place)) - torch.maximum(
+            top, top.gather(1, place)
+        )
+        both = width.clamp_min(0) * height.clamp_min(0)
+        same = labels == labels.gather(1, place)
+        near = both > overlap * (size + size.gather(1, place) - both)
+        remaining = remaining.masked_fill(same & near, 0).scatter(1, place, 0.0)
+    return torch.cat(places, 1), torch.cat(values, 1)
+
+
+def load(name: str, folder: str | Path | None = None) -> Detector:
+    """Load one of the two detectors of generated scenes, `"centred"` or `"jittered"`.
+
+    Args:
+        name: which.
+        folder: where the weights lie; None takes those that ship with the package.
+
+    Example:
+        >>> load("jittered")(torch.zeros(1, 3, 128, 128)).shape
+        torch.Size([1, 10, 6])
+    """
+    if name not in NAMES:
+        raise unknown_name("name", name, NAMES)
+    place = Path(str(resources.files(__package__))) / "weights" if folder is None else Path(folder)
+    return read(place / f"scenes-{name}.safetensors")
+
+
+def read(path: str | Path) -> Detector:
+    """Read a detector that `write` wrote; its widths stand in the header of the file."""
+    from safetensors import safe_open
+
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(
+            f"folder: there is no file {path.name!r} in {str(path.parent)!r}; expected weights "
+            "made by: python -m orbical.studies.detection train"
+        )
+    with safe_open(path, framework="pt") as file:
+        facts = file.metadata()
+        weights = {key: file.get_tensor(key).float() for key in file.keys()}  # noqa: SIM118
+    net = Detector(int(facts["classes"]), tuple(map(int, facts["channels"].split())))
+    net.load_state_dict(weights, strict=False)  # counts of batches are not kept
+    return net.eval()
+
+
+def provenance(path: str | Path) -> dict[str, str]:
+    """How a detector's weights were made, from the header of its file."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        return dict(file.metadata())
+
+
+def write(net: Detector, path: str | Path, facts: dict[str, str]) -> Path:
+    """Write a detector's weights in half precision, with what is known of them."""
+    from safetensors.torch import save
+
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    weights = {
+        key: value.detach().cpu().half().contiguous()
+        for key, value in net.state_dict().items()
+        if value.is_floating_point()
+    }
+    known = {"classes": str(net.classes), "channels": " ".join(map(str, net.channels))}
+    # Not save_file, whose files only their owner may read, even inside a wheel.
+    path.write_bytes(save(weights, metadata={**facts, **known}))
+    return path
