@@ -3,20 +3,23 @@
 import { smoothEce } from "./static_smooth.js";
 
 // The numbers of a reliability diagram over equal bins (lo, hi], the first one closed at 0.
-export function reliability(confidence, correct, bins) {
+export function reliability(confidence, correct, bins, weights = null) {
   const count = new Int32Array(bins);
+  const weight = new Float64Array(bins);
   const sums = { confidence: new Float64Array(bins), accuracy: new Float64Array(bins) };
   for (let i = 0; i < confidence.length; i++) {
     const z = confidence[i];
+    const w = weights ? weights[i] : 1;
     let bin = Math.min(bins - 1, Math.max(0, Math.ceil(z * bins) - 1));
     if (bin > 0 && z <= bin / bins) bin -= 1;
     else if (bin < bins - 1 && z > (bin + 1) / bins) bin += 1;
     count[bin] += 1;
-    sums.confidence[bin] += z;
-    sums.accuracy[bin] += correct[i];
+    weight[bin] += w;
+    sums.confidence[bin] += w * z;
+    sums.accuracy[bin] += w * correct[i];
   }
-  const mean = (total) => Float32Array.from(total, (sum, bin) => (count[bin] ? sum / count[bin] : NaN));
-  return { count, confidence: mean(sums.confidence), accuracy: mean(sums.accuracy), sums };
+  const mean = (total) => Float32Array.from(total, (sum, bin) => (count[bin] ? sum / weight[bin] : NaN));
+  return { count, weight, sums, confidence: mean(sums.confidence), accuracy: mean(sums.accuracy) };
 }
 
 // Expected calibration error: sum over bins of |sum of (correct - confidence)| / N.
@@ -78,20 +81,22 @@ export function esd(confidence, correct) {
   return total / (size * (size - 1) * (size - 2));
 }
 
-// Cumulative confidence and accuracy, read at given shares of the samples in ascending confidence.
+// Cumulative confidence and accuracy, read at given shares of the samples in ascending confidence:
+// at each share the sums up to the last threshold that no more than this share lies below.
 export function cumulative(confidence, correct, shares) {
   const size = confidence.length;
   const { order, last } = ascending(confidence);
-  const at = {
+  const sums = {
     confidence: cumulated(Float64Array.from(order, (i) => confidence[i])),
     accuracy: cumulated(Float64Array.from(order, (i) => correct[i])),
   };
-  const read = (sums) =>
-    Float32Array.from(shares, (share) => {
-      const place = Math.min(size - 1, Math.ceil(share * size - 1e-9) - 1);
-      return place < 0 || !size ? 0 : sums[last[place]] / size;
-    });
-  return { confidence: read(at.confidence), accuracy: read(at.accuracy) };
+  const places = Array.from(shares, (share) => {
+    let place = Math.floor(share * size + 1e-4);
+    while (place > 0 && last[place - 1] !== place - 1) place -= 1;
+    return place;
+  });
+  const read = (of) => Float32Array.from(places, (place) => (size ? (place ? of[place - 1] / size : 0) : NaN));
+  return { confidence: read(sums.confidence), accuracy: read(sums.accuracy) };
 }
 
 // Maximum mean calibration error with the kernel exp(-|a - b| / 0.4): on each side of a sample the

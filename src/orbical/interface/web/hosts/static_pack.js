@@ -13,13 +13,16 @@ async function unzipped(bytes) {
   return new Response(stream).arrayBuffer();
 }
 
-// Numbers that were stored in steps: value = low + step * code, the largest code for missing ones.
-function restored({ data, shape }, { bits, low, step }) {
+// Numbers that were stored in steps, value = low + step * code, with one code for those missing. With
+// `last` the steps are log odds of shares, and the first and the last code are 0 and 1.
+function restored({ data }, { bits, low, step, missing, shape, last }) {
   const codes = bits === 16 ? new Uint16Array(data.slice().buffer) : data;
-  const missing = 2 ** bits - 1;
-  const values = new Float32Array(codes.length);
-  for (let i = 0; i < codes.length; i++) values[i] = codes[i] === missing ? NaN : low + step * codes[i];
-  return { data: values, shape: bits === 16 ? [...shape.slice(0, -1), shape.at(-1) / 2] : shape };
+  const table = Float32Array.from({ length: 2 ** bits }, (_, code) => {
+    if (code === missing) return NaN;
+    if (last === undefined) return low + step * code;
+    return code === 0 || code === last ? code / last : 1 / (1 + Math.exp(-(low + step * code)));
+  });
+  return { data: Float32Array.from(codes, (code) => table[code]), shape };
 }
 
 export async function unpack(text) {

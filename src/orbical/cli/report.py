@@ -1,0 +1,73 @@
+"""`orbical report`: a scan as one file that anybody can open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report")(report)
+
+
+def report(
+    store: Annotated[Path, typer.Argument(help="A stored scan, such as run.zarr.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The page to write; more than 20 MB: a folder.")
+    ] = Path("report.html"),
+    samples: Annotated[
+        str,
+        typer.Option(
+            help="How many samples it holds: the most variable, the worst, and others spread over "
+            "the map; or 'all'."
+        ),
+    ] = "2000",
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="A map of samples to hold: pca, ica, isomap, tsne, umap; repeatable."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+) -> None:
+    """Write a scan into one HTML file: everything can be dragged, and nothing is loaded.
+
+    Means and calibration are those of the whole scan, whatever samples the page holds.
+    """
+    from rich.console import Console
+
+    from ..interface.reporting import report as write
+
+    console = Console(soft_wrap=True)
+    with console.status("opening") as status:
+        page = write(
+            store,
+            out,
+            samples=_count(samples),
+            methods=tuple(method or ("pca",)),
+            title=title,
+            advance=lambda work: status.update(work),
+        )
+    size = sum(file.stat().st_size for file in _files(page)) / 1e6
+    console.print(f"report  {page}   ({size:.1f} MB)")
+    if page.name == "index.html":
+        console.print(
+            "More than 20 MB, so it is a folder: keep it together; index.html opens from the "
+            "folder itself or from any web server."
+        )
+
+
+def _count(samples: str) -> int | None:
+    from ..errors import InputError
+
+    if samples == "all":
+        return None
+    if not samples.isdigit():
+        raise InputError(f"--samples: {samples!r} given, a whole number or 'all' expected")
+    return int(samples)
+
+
+def _files(page: Path) -> list[Path]:
+    parts = page.parent / "parts"
+    return [page, *parts.iterdir()] if page.name == "index.html" and parts.is_dir() else [page]

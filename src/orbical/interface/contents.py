@@ -1,0 +1,250 @@
+"""The parts of a report, made from a scan that is being looked at.
+
+`state` is what a page must know at once; `values/NAME` are responses `[M, n, K]` of the samples in
+the report; `rows/NUMBER` inputs and answers of a block of samples; `maps` their places; `tallies`
+and `measures` what all samples of the scan come to, and each class; `bounds` those of the models.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..calibration import interval, measure_of
+from ..calibration.measures import CLASSIFICATION
+from .choosing import Chosen, informative
+from .inputs import Block, blocks_of, thumbnails_of
+from .pack import Array, Steps, in_odds, in_steps, part
+from .selection import Selection
+from .session.bounding import bounds
+from .session.columns import columns
+from .session.embedding import embedding
+from .session.opened import Opened
+from .session.reliability import RESAMPLES
+from .session.states import state as state_of
+from .session.states import title_of
+from .session.tallies import tally
+
+Advance = Callable[[str], None]
+INTERVAL = "ece"
+"""The measure that is shown with its interval."""
+SLOW = ("smooth_ece",)
+"""Measures that take long, and that a page which holds all samples computes for classes itself."""
+
+
+def chosen_samples(opened: Opened, count: int | None) -> Chosen:
+    """Choose the samples of a report; all of them for None."""
+    if count is None:
+        return Chosen(np.arange(opened.samples), opened.samples, "")
+    variable = opened.variable(opened.metrics["score"], references(opened)[0])
+    sums = tally(opened, variable)
+    xy = embedding(opened, Selection(reference=references(opened)[0])).xy
+    upward = opened.metrics["score"].higher_is_better is not False
+    return informative(sums.mean, sums.variance, xy, opened.label, count, upward)
+
+
+def references(opened: Opened) -> list[str]:
+    """Say what scores can be measured against."""
+    return ["truth", "consensus"] if opened.scan.labelled else ["consensus"]
+
+
+def parts_of(
+    opened: Opened,
+    chosen: Chosen,
+    methods: Sequence[str],
+    about: dict[str, Any],
+    advance: Advance,
+) -> Iterator[tuple[str, bytes]]:
+    """Give each part of a report with its name."""
+    advance("samples")
+    made = blocks_of(opened, chosen.samples)
+    pictures = thumbnails_of(opened, chosen.samples, made)
+    facts = {
+        **about,
+        "block": made.size,
+        "picture": made.picture,
+        "thumbnails": pictures is not None,
+        "scalars": _scalars(opened),
+        "left_out": made.left_out,
+    }
+    state, arrays = _state(opened, chosen, methods, facts)
+    yield "state", part(state, arrays)
+    for number, block in enumerate(made):
+        yield f"rows/{number}", _rows(block)
+    if pictures is not None:
+        yield "thumbnails", part({}, {"thumbnail": pictures})
+    for variable in _variables(opened):
+        yield f"values/{variable}", part({}, {"values": _values(opened, variable, chosen.samples)})
+    advance("maps")
+    yield "maps", _maps(opened, chosen.samples, methods)
+    advance("means")
+    yield "tallies", _tallies(opened)
+    if {"confidence", "correct"} <= opened.metrics.keys():
+        yield "measures", _measures(opened, chosen.complete, advance)
+    if state["bounds"]:
+        yield "bounds", part(bounds(opened, Selection(), {})[0], {})
+
+
+def _state(
+    opened: Opened, chosen: Chosen, methods: Sequence[str], facts: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    state, arrays = state_of(opened, [{"name": opened.name, "title": title_of(opened)}])
+    state |= {
+        "samples": len(chosen.samples),
+        "methods": list(methods),
+        "models": [{**model, "live": False} for model in state["models"]],
+        "live": False,
+        "warnings": [],
+        "exports": ["csv", "indices"],
+        "move": {**state["move"], "exact": opened.group.exact_on_grid},
+        "report": facts,
+    }
+    arrays["original"] = chosen.samples.astype(np.int32)
+    if "label" in arrays:
+        arrays["label"] = arrays["label"][chosen.samples]
+    if "rows" in opened.group.parts:
+        arrays["rows"] = np.asarray(opened.group.parts["rows"], np.int32)
+    if "invariance_gap" in opened.reader:
+        arrays["invariance_gap"] = opened.reader.whole("invariance_gap")[:, chosen.samples]
+    if opened.reader.dims.get("consensus", ())[-1:] == ("class",):
+        mean = opened.reader.whole("consensus")[:, chosen.samples]
+        known = np.isfinite(mean).all(-1)
+        arrays["consensus_class"] = np.where(known, mean.argmax(-1), -1).astype(np.int32)
+    return state, arrays
+
+
+def _variables(opened: Opened) -> list[str]:
+    """Name the variables with one number a place that a page may ask for."""
+    found = [
+        opened.variable(metric, reference)
+        for metric in opened.metrics.values()
+        if metric.per_sample
+        for reference in references(opened)
+    ]
+    return [*dict.fromkeys([*found, *_scalars(opened)])]
+
+
+def _scalars(opened: Opened) -> list[str]:
+    """Name the stored answers with one number a place."""
+    place = ("model", "sample", "element")
+    return [name for name, dims in opened.reader.dims.items() if dims == place]
+
+
+def _values(opened: Opened, variable: str, samples: Array) -> Array | Steps:
+    """Give the responses `[M, n, K]` of chosen samples; what no model takes part in has M = 1."""
+    shared = variable in opened.reader and not opened.reader.by_model(variable)
+    models = [0] if shared else range(len(opened.models))
+    found = np.empty((len(models), len(samples), len(opened.group)), np.float32)
+    for number, rows in opened.blocks(variable):
+        here = np.flatnonzero((samples >= rows.start) & (samples < rows.stop))
+        for place, model in enumerate(models):
+            block = opened.responses(variable, number, model)
+            found[place, here] = block[samples[here] - rows.start]
+    whole = variable in ("correct", "agrees")
+    if whole or _are_bytes(found):
+        return in_steps(found, 8, 0.0, 254.0 if np.isnan(found).any() else 255.0)
+    name = {"score_vs_consensus": "score"}.get(variable, variable)
+    if name in opened.metrics and opened.metrics[name].unit == "share":
+        return in_odds(found)
+    return found
+
+
+def _are_bytes(values: Array) -> bool:
+    known = values[np.isfinite(values)]
+    inside = len(known) == 0 or (known.min() >= 0 and known.max() <= 254)
+    return bool(inside and (known == np.rint(known)).all())
+
+
+def _maps(opened: Opened, samples: Array, methods: Sequence[str]) -> bytes:
+    about, arrays = {}, {}
+    for method, of, reference in itertools.product(
+        methods, ("", *opened.models), references(opened)
+    ):
+        selection = Selection(method=method, of=of, reference=reference)
+        found = embedding(opened, selection)
+        name = f"{method}/{of}/{reference}"
+        arrays[name] = found.xy[samples]
+        about[name] = {"explained": found.explained, "note": found.note, "metric": "score"}
+    return part({"about": about}, arrays)
+
+
+def _tallies(opened: Opened) -> bytes:
+    arrays: dict[str, Any] = {}
+    for metric, reference in itertools.product(opened.metrics.values(), references(opened)):
+        if not metric.per_sample:
+            continue
+        sums = tally(opened, opened.variable(metric, reference))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = sums.total / sums.count
+            variance = (sums.squares / sums.count - mean**2).clip(0)
+        name = f"{metric.name}/{reference}"
+        arrays |= {f"{name}/count": sums.count.astype(np.int32)}
+        arrays |= {f"{name}/mean": mean, f"{name}/variance": variance}
+    return part({"members": _members(opened)}, arrays)
+
+
+def _members(opened: Opened) -> list[int]:
+    if opened.label is None:
+        return [opened.samples]
+    return np.bincount(opened.label, minlength=len(opened.classes)).tolist()
+
+
+def _measures(opened: Opened, complete: bool, advance: Advance) -> bytes:
+    """Give each measure of all samples and of each class, `[1 + C, M, K]`, with intervals."""
+    arrays: dict[str, Any] = {}
+    groups = [None, *range(len(opened.classes))] if opened.label is not None else [None]
+    shape = (len(groups), len(opened.models), len(opened.group))
+    names = [metric.name for metric in opened.metrics.values() if not metric.per_sample]
+    for reference in references(opened):
+        for name in names:
+            groups_of = 1 if complete and name in SLOW else shape[0]
+            arrays[f"{name}/{reference}"] = np.full((groups_of, *shape[1:]), np.nan, np.float32)
+        ends = np.full((*shape[:2], 4, shape[2]), np.nan, np.float32)
+        arrays[f"{INTERVAL}/{reference}/ends"] = ends
+        for model in range(shape[1]):
+            advance(f"calibration of {opened.models[model]} against the {reference}")
+            sure, right = _columns_of(opened, reference, model)
+            for place, group in enumerate(groups):
+                kept = np.isfinite(sure).all(0)
+                if group is not None:
+                    kept &= opened.label == group
+                if kept.sum() < 3:
+                    continue
+                given = sure[:, kept], right[:, kept]
+                known = [name for name in names if place < len(arrays[f"{name}/{reference}"])]
+                _measure(arrays, known, reference, (place, model), *given)
+    members = [opened.samples, *_members(opened)] if len(groups) > 1 else [opened.samples]
+    return part({"members": members}, arrays)
+
+
+def _columns_of(opened: Opened, reference: str, model: int) -> tuple[Array, Array]:
+    pairs = columns(opened, reference)
+    both = [pairs.pair(model, element) for element in range(len(opened.group))]
+    sure, right = (np.stack(column) for column in zip(*both, strict=True))
+    return sure, right
+
+
+def _measure(
+    arrays: dict[str, Array],
+    names: Sequence[str],
+    reference: str,
+    place: tuple[int, int],
+    sure: Array,
+    right: Array,
+) -> None:
+    import torch
+
+    given = torch.from_numpy(sure), torch.from_numpy(right)
+    for name in names:
+        measure = measure_of(name, CLASSIFICATION, {})
+        arrays[f"{name}/{reference}"][place] = measure.value(*given).detach().numpy()
+    found = interval(INTERVAL, *given, resamples=RESAMPLES)
+    ends = (found.value, found.low, found.high, found.calibrated)
+    arrays[f"{INTERVAL}/{reference}/ends"][place] = np.stack([end.numpy() for end in ends])
+
+
+def _rows(block: Block) -> bytes:
+    return part({"steps": block.steps}, block.arrays)

@@ -1,0 +1,183 @@
+"""Inputs and answers of the samples in a report, in blocks that a page opens one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..trees import leaves, tree_map
+from .pack import Array, Steps, in_steps
+from .session.opened import Opened
+from .session.pictures import THUMBNAIL, input_arrays, thinned, thumbnails
+
+BLOCK_BYTES = 4 << 20
+MOST_BYTES = 256 << 20
+"""An array of answers larger than this, over all samples of a report, is left out of it."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The arrays of some samples: `input/NAME [n, ...]`, `detail/NAME [M, n, K, ...]`, ..."""
+
+    arrays: dict[str, Array | Steps]
+    steps: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """All blocks of a report, made one at a time.
+
+    Attributes:
+        opened: the scan.
+        samples: the samples of the report.
+        size: how many a block holds.
+        picture: the name of the input that is a picture of at most thumbnail size, or "".
+        spans: the range of each input that is kept in 256 steps.
+        details: names of the answers with several numbers a place.
+        left_out: names of answers that are too large.
+    """
+
+    opened: Opened
+    samples: Array
+    size: int
+    picture: str
+    spans: dict[str, tuple[float, float]]
+    details: list[str]
+    left_out: list[str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Block]:
+        for start in range(0, max(1, len(self.samples)), self.size):
+            yield self._block(self.samples[start : start + self.size])
+
+    def _block(self, samples: Array) -> Block:
+        arrays: dict[str, Array | Steps] = {}
+        for name, values in _inputs(self.opened, samples).items():
+            span = self.spans.get(name)
+            arrays[f"input/{name}"] = values if span is None else in_steps(values, 8, *span)
+        steps: dict[str, int] = {}
+        reader = self.opened.reader
+        for name in self.details:
+            values, step = thinned(_rows(self.opened, name, samples))
+            if step > 1:
+                steps[name] = step
+            share = name == "probabilities"
+            arrays[f"detail/{name}"] = in_steps(values, 8, 0.0, 1.0) if share else values
+        if "consensus" in reader:
+            still = _rows(self.opened, "consensus", samples)
+            arrays |= self._turned("consensus", still)
+        truth = self._truth_name()
+        if truth:
+            still = np.stack([reader.row(truth, int(one), None) for one in samples])[None]
+            arrays |= self._turned("truth", still)
+        return Block(arrays, steps)
+
+    def _turned(self, kind: str, still: Array) -> dict[str, Array]:
+        """Give references `[M, n, ...]` as they are, and moved along to every element."""
+        name = {"consensus": "answer", "truth": "still"}[kind]
+        found = {f"{kind}/{name}": thinned(still)[0]}
+        live = self.opened.live
+        task = None if live is None else live.task
+        if task is None or self.opened.label is not None:
+            return found
+        if still.nbytes * len(self.opened.group) > MOST_BYTES:
+            return found
+        flat = torch.from_numpy(np.ascontiguousarray(still.reshape(-1, *still.shape[2:])))
+        moved = task.output.apply(self.opened.group, flat).movedim(0, 1).numpy()
+        moved = moved.reshape(*still.shape[:2], *moved.shape[1:])
+        return found | {f"{kind}/moved": thinned(moved)[0]}
+
+    def _truth_name(self) -> str:
+        live = self.opened.live
+        if self.opened.label is not None or live is None or live.task is None:
+            return ""
+        name = live.task.truth_name
+        return name if name in self.opened.reader else ""
+
+
+def blocks_of(opened: Opened, samples: Array) -> Blocks:
+    """Plan the blocks of a report."""
+    reader = opened.reader
+    place = ("model", "sample", "element")
+    details, left_out, row = [], [], 0
+    for name, dims in reader.dims.items():
+        if dims[:3] != place or dims == place or name == "outputs":
+            continue
+        shape = reader.shape(name)
+        size = shape[0] * int(np.prod(shape[2:])) * (1 if name == "probabilities" else 4)
+        if size * len(samples) > MOST_BYTES:
+            left_out.append(name)
+        else:
+            details.append(name)
+            row += size
+    spans = {}
+    picture = ""
+    first = _inputs(opened, samples[:1])
+    for name, values in first.items():
+        row += values[0].size
+        if values.ndim >= 4:  # [n, C, H, W], or a pair of them
+            spans[name] = _span(opened, name, samples)
+            small = values.ndim == 4 and max(values.shape[-2:]) <= THUMBNAIL
+            if small and values.shape[1] in (1, 3) and spans[name] == (0.0, 1.0):
+                picture = name
+    size = max(1, BLOCK_BYTES // max(1, row))
+    return Blocks(opened, samples, size, picture, spans, details, left_out)
+
+
+def thumbnails_of(opened: Opened, samples: Array, blocks: Blocks) -> Array | None:
+    """Give small pictures `[n, h, w, c]`, where the inputs themselves are not small pictures."""
+    if blocks.picture:
+        return None
+    return thumbnails(opened, [int(one) for one in samples])
+
+
+def _span(opened: Opened, name: str, samples: Array) -> tuple[float, float]:
+    """Give the range that holds the pictures: 0 to 1 where it does."""
+    low, high = 0.0, 1.0
+    for start in range(0, len(samples), 256):
+        values = _inputs(opened, samples[start : start + 256])[name]
+        low, high = min(low, float(values.min())), max(high, float(values.max()))
+    return low, high
+
+
+def _inputs(opened: Opened, samples: Array) -> dict[str, Array]:
+    """Give un-moved inputs by name, `[n, ...]`; nothing where they are not at hand."""
+    stored = [name for name, meaning in opened.reader.meanings.items() if meaning == "input"]
+    live = opened.live
+    if live is None or not live.has_inputs or not len(samples):
+        return {}
+    names = _names(opened, live.input(int(samples[0])))
+    if len(stored) == len(names):
+        columns = {
+            name: f"input_{name}" if f"input_{name}" in stored else "input" for name in names
+        }
+        return {
+            name: np.stack([opened.reader.row(column, int(one), None) for one in samples])
+            for name, column in columns.items()
+        }
+    rows = [[*leaves(live.input(int(one)))] for one in samples]
+    return {
+        name: np.stack([row[place][0].detach().cpu().numpy() for row in rows])
+        for place, name in enumerate(names)
+    }
+
+
+def _names(opened: Opened, given: Any) -> list[str]:
+    """Name the fields of an input as the session does."""
+    moved = tree_map(lambda leaf: leaf[None], given)
+    names = [*input_arrays(moved, opened.scan.header["views"]["input"])[0]]
+    return sorted(names) if isinstance(given, dict) else names  # the order in which leaves come
+
+
+def _rows(opened: Opened, name: str, samples: Array) -> Array:
+    """Read rows of every model, `[M, n, ...]`."""
+    reader = opened.reader
+    return np.stack(
+        [
+            np.stack([reader.row(name, int(one), model) for one in samples])
+            for model in range(len(opened.models))
+        ]
+    )

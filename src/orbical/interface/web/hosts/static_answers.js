@@ -1,0 +1,36 @@
+// Requests to a report, and who answers them.
+import { DEFAULTS } from "../core/selection.js";
+import { aggregate } from "./static_aggregate.js";
+import { calibration } from "./static_calibration.js";
+import { colour } from "./static_colours.js";
+import { createContexts } from "./static_context.js";
+import { exported } from "./static_export.js";
+import { place } from "./static_place.js";
+import { hover, sample } from "./static_samples.js";
+import { list, subset } from "./static_subset.js";
+
+async function embedding(context) {
+  const { xy, ...about } = await context.map();
+  return { method: context.selection.method, ...about, arrays: { xy } };
+}
+
+const bounds = async ({ pack }) => pack.take("bounds");
+
+const ANSWERS = { aggregate, embedding, colour, subset, list, sample, hover, place, calibration, bounds, export: exported };
+
+// A function from requests to answers, over the parts of a report.
+export function createAnswers(pack) {
+  let contexts = null;
+
+  return async ({ kind, sequence, selection, ...extra }) => {
+    try {
+      const state = await pack.take("state");
+      contexts ??= createContexts(pack, state);
+      if (kind === "state") return { ...state, kind, sequence };
+      const answer = await ANSWERS[kind](contexts({ ...DEFAULTS, ...selection }), extra);
+      return { ...answer, kind, sequence };
+    } catch (error) {
+      return { kind, sequence, error: error.message, arrays: {} };
+    }
+  };
+}

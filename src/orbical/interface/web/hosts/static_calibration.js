@@ -1,0 +1,96 @@
+// Calibration of a subset of a report, at one element or over whole orbits. Intervals are those that
+// Python computed for all samples and for each class; a lasso has values without intervals.
+import { pairsAt } from "./static_aggregate.js";
+import { MEASURES, cumulative, reliability } from "./static_measures.js";
+
+const BINS = 15;
+const POINTS = 101;
+const SHOWN = ["ece", "ks", "esd"];
+
+// The pairs of all elements with the weights of their elements.
+function pairsAlong(confidence, correct, rows, model, { elements, weights }) {
+  const parts = Array.from({ length: elements }, (_, k) => pairsAt(confidence, correct, rows, model, k));
+  const size = parts.reduce((sum, [sure]) => sum + sure.length, 0);
+  const joined = [new Float64Array(size), new Uint8Array(size), new Float64Array(size)];
+  let start = 0;
+  parts.forEach(([sure, right], k) => {
+    joined[0].set(sure, start);
+    joined[1].set(right, start);
+    joined[2].fill(weights[k], start, start + sure.length);
+    start += sure.length;
+  });
+  return joined;
+}
+
+function measured(pair, diagram, whole, known) {
+  if (whole) {
+    const total = diagram.weight.reduce((sum, part) => sum + part, 0);
+    const gap = diagram.sums.accuracy.reduce((sum, a, b) => sum + Math.abs(a - diagram.sums.confidence[b]), 0);
+    return [{ name: "ece", value: gap / total, low: null, high: null, expected: null }];
+  }
+  return SHOWN.map((name) => known?.(name) ??
+    { name, value: MEASURES[name](...pair), low: null, high: null, expected: null });
+}
+
+// What Python found for all samples, or for a class, at one element.
+async function knownFor(context) {
+  const { selection, reference, element, elements } = context;
+  if (selection.lasso.length || selection.labels.length > 1) return null;
+  const { arrays } = await context.pack.take("measures");
+  const group = selection.labels.length ? 1 + selection.labels[0] : 0;
+  return (model) => (name) => {
+    const ends = arrays[`${name}/${reference}/ends`]; // [groups, models, value low high expected, K]
+    if (!ends || group >= ends.shape[0]) return undefined;
+    const at = (i) => {
+      const found = ends.data[((group * ends.shape[1] + model) * 4 + i) * elements + element];
+      return Number.isFinite(found) ? found : null;
+    };
+    return { name, value: at(0), low: at(1), high: at(2), expected: at(3) };
+  };
+}
+
+export async function calibration(context) {
+  if (!context.has("confidence") || !context.has("correct")) {
+    return { available: false, reason: "no confidence and correctness are stored", arrays: {} };
+  }
+  const { selection, models, names, element } = context;
+  const whole = selection.scope === "orbit";
+  const [confidence, correct] = [await context.values("confidence"), await context.values("correct")];
+  const rows = await context.rows();
+  const known = whole ? null : await knownFor(context);
+  const shares = Float32Array.from({ length: POINTS }, (_, i) => i / (POINTS - 1));
+  const arrays = {
+    edges: { data: Float32Array.from({ length: BINS + 1 }, (_, i) => i / BINS), shape: [BINS + 1] },
+    cumulative_x: { data: shares, shape: [POINTS] },
+    count: { data: new Int32Array(models.length * BINS), shape: [models.length, BINS] },
+  };
+  for (const name of ["confidence", "accuracy"]) {
+    arrays[name] = { data: new Float32Array(models.length * BINS), shape: [models.length, BINS] };
+    arrays[`cumulative_${name}`] = { data: new Float32Array(models.length * POINTS), shape: [models.length, POINTS] };
+  }
+  const measures = [];
+  let count = 0;
+  models.forEach((model, row) => {
+    const [sure, right, weight] = whole
+      ? pairsAlong(confidence, correct, rows, model, context)
+      : pairsAt(confidence, correct, rows, model, element);
+    const diagram = reliability(sure, right, BINS, weight);
+    const curve = cumulative(sure, right, shares);
+    count = Math.max(count, sure.length);
+    arrays.count.data.set(diagram.count, row * BINS);
+    for (const name of ["confidence", "accuracy"]) {
+      arrays[name].data.set(diagram[name], row * BINS);
+      arrays[`cumulative_${name}`].data.set(curve[name], row * POINTS);
+    }
+    if (sure.length < 2) return;
+    for (const entry of measured([sure, right], diagram, whole, known?.(model))) {
+      measures.push({ model: names[model], ...entry });
+    }
+  });
+  const note = whole ? { note: "answers along an orbit are not independent, so no interval is given" } : {};
+  return {
+    available: true, scope: selection.scope, element, count, measures, ...note,
+    models: models.map((model) => names[model]),
+    arrays,
+  };
+}

@@ -1,0 +1,80 @@
+// What a request to a report is about: the selection, read against the state of the scan.
+import { insidePolygon } from "./static_subset.js";
+
+// Mean and variance of every response [M, N] over its orbit, by the weights of the group.
+function momentsOf({ data, shape }, weights) {
+  const [models, samples, elements] = shape;
+  const mean = new Float32Array(models * samples);
+  const variance = new Float32Array(models * samples);
+  for (let row = 0; row < models * samples; row++) {
+    let [first, second] = [0, 0];
+    const start = row * elements;
+    for (let k = 0; k < elements; k++) first += weights[k] * data[start + k];
+    for (let k = 0; k < elements; k++) second += weights[k] * (data[start + k] - first) ** 2;
+    mean[row] = first;
+    variance[row] = second;
+  }
+  return { mean, variance, models };
+}
+
+export function createContexts(pack, state) {
+  const metrics = new Map(state.metrics.map((metric) => [metric.name, metric]));
+  const names = state.models.map((model) => model.name);
+  const samples = state.samples;
+  const elements = state.group.names.length;
+  const weights = state.arrays.weights.data;
+  const moments = new Map();
+
+  return (selection) => {
+    const reference = state.task.labelled ? selection.reference : "consensus";
+    const metric = metrics.get(selection.metric || "score");
+    if (!metric) throw new Error(`there is no metric ${selection.metric} in this report`);
+
+    // The variable behind a metric; against the consensus it is another one.
+    const variableOf = (name) =>
+      (reference === "consensus" && { score: "score_vs_consensus", correct: "agrees" }[name]) || name;
+
+    const values = async (name) => (await pack.take(`values/${variableOf(name)}`)).arrays.values;
+
+    const momentsNamed = async (name) => {
+      const variable = variableOf(name);
+      if (!moments.has(variable)) moments.set(variable, momentsOf(await values(name), weights));
+      return moments.get(variable);
+    };
+
+    const map = async () => {
+      const name = `${selection.method}/${selection.of}/${reference}`;
+      const maps = await pack.take("maps");
+      if (!maps.arrays[name]) throw new Error(`this report holds no ${selection.method} map of this`);
+      return { xy: maps.arrays[name], ...maps.about[name] };
+    };
+
+    // The rows of the subset among the samples of the report.
+    const rows = async () => {
+      const label = state.arrays.label?.data;
+      const labels = new Set(selection.labels);
+      const inside = selection.lasso.length ? insidePolygon(selection.lasso, (await map()).xy.data) : null;
+      const chosen = [];
+      for (let i = 0; i < samples; i++) {
+        if ((!labels.size || labels.has(label[i])) && (!inside || inside[i])) chosen.push(i);
+      }
+      return chosen;
+    };
+
+    const placeOf = (name) => names.indexOf(name);
+    return {
+      pack, state, selection, reference, metric, names, samples, elements, weights,
+      perSample: metric.per_sample ? metric : metrics.get("score"),
+      models: names.map((_, i) => i).filter((i) => !selection.models.length || selection.models.includes(names[i])),
+      of: selection.of ? [placeOf(selection.of)] : names.map((_, i) => i),
+      element: selection.element < 0 ? state.group.identity : selection.element,
+      has: (name) => metrics.has(name),
+      values, moments: momentsNamed, map, rows,
+    };
+  };
+}
+
+// The place of a row of values in [M or 1, N, K]: what no model takes part in is shared by all.
+export function rowStart(shape, model, sample) {
+  return ((shape[0] > 1 ? model : 0) * shape[1] + sample) * shape[2];
+}

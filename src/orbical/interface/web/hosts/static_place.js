@@ -1,0 +1,92 @@
+// One place on an orbit: the input, moved here in the page, and the answers that the scan stored.
+import { canMove, moveInput } from "../moves/index.js";
+import { rowStart } from "./static_context.js";
+import { consensusOf } from "./static_samples.js";
+
+const sizeOf = (shape) => shape.reduce((product, length) => product * length, 1);
+
+// One sample out of [n, ...].
+function rowOf({ data, shape, dtype }, row) {
+  const size = sizeOf(shape.slice(1));
+  return { data: data.subarray(row * size, (row + 1) * size), shape: shape.slice(1), dtype };
+}
+
+// One sample at one place out of [M, n, K, ...], or of all models out of [M, n, ...].
+function answersOf({ data, shape }, models, row, element) {
+  const tail = shape.slice(element === null ? 2 : 3);
+  const size = sizeOf(tail);
+  const found = new Float32Array(models.length * size);
+  models.forEach((model, i) => {
+    const sample = model * shape[1] + row;
+    const start = (element === null ? sample : sample * shape[2] + element) * size;
+    found.set(data.subarray(start, start + size), i * size);
+  });
+  return { data: found, shape: [models.length, ...tail] };
+}
+
+function elementOf({ state }, k) {
+  const element = { exact: state.move.exact };
+  for (const [name, size] of [["plane", 9], ["space", 16]]) {
+    const part = state.arrays[name]?.data;
+    if (part) element[name] = part.subarray(k * size, (k + 1) * size);
+  }
+  if (state.arrays.time) element.time = state.arrays.time.data[k];
+  if (state.arrays.rows) {
+    const size = state.arrays.rows.shape[1];
+    element.rows = state.arrays.rows.data.subarray(k * size, (k + 1) * size);
+  }
+  return element;
+}
+
+// The coordinates of an element on an orbit that is continuous; others have names only.
+function positionOf({ state: { group } }, k) {
+  const axes = { circle: ["angle"], plane: ["dx", "dy"], line: ["scale"] }[group.kind] ?? [];
+  return group.continuous ? axes.map((axis) => group.coords[axis][k]) : [];
+}
+
+async function storedAnswers(context, sample, element) {
+  const found = {};
+  for (const name of context.state.report.scalars) {
+    const { data, shape } = (await context.pack.take(`values/${name}`)).arrays.values;
+    const values = context.models.map((model) => data[rowStart(shape, model, sample) + element]);
+    found[`detail/${name}`] = { data: Float32Array.from(values), shape: [values.length] };
+  }
+  return found;
+}
+
+export async function place(context) {
+  const { state, models, names, element, pack } = context;
+  const sample = Math.min(context.selection.sample, context.samples - 1);
+  const { block } = state.report;
+  const row = sample % block;
+  const arrays = await storedAnswers(context, sample, element);
+  const part = await pack.take(`rows/${Math.floor(sample / block)}`);
+  const inputs = {};
+  for (const [name, array] of Object.entries(part.arrays)) {
+    const [kind, field] = name.split("/");
+    if (kind === "input") inputs[field] = rowOf(array, row);
+    else if (kind === "detail") arrays[name] = answersOf(array, models, row, element);
+    else if (kind === "consensus") arrays[name] = answersOf(array, models, row, field === "moved" ? element : null);
+    else if (kind === "truth") arrays[name] = answersOf(array, [0], row, field === "moved" ? element : null);
+  }
+  const movable = Object.keys(inputs).length && canMove(state.move);
+  const moved = movable ? moveInput(state.move, elementOf(context, element), inputs) : {};
+  for (const [name, field] of Object.entries(moved)) arrays[`input/${name}`] = field;
+  const details = Object.keys(arrays).filter((name) => name.startsWith("detail/"));
+  return {
+    sample,
+    element,
+    position: positionOf(context, element),
+    scanned: true,
+    name: state.group.names[element],
+    models: models.map((model) => names[model]),
+    live: false,
+    milliseconds: {},
+    errors: {},
+    truth: state.arrays.label?.data[sample] ?? null,
+    consensus: consensusOf(context, sample),
+    input: movable ? { view: state.views.input, fields: Object.keys(moved), range: {} } : null,
+    detail: { view: state.views.detail, fields: details.map((name) => name.slice(7)), steps: part.steps ?? {} },
+    arrays,
+  };
+}

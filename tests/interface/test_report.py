@@ -1,0 +1,160 @@
+"""The report as a file: its size, its policy, the samples it chooses, and when it is a folder."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import InputError
+from orbical.interface import page as pages
+from orbical.interface.choosing import informative
+from orbical.interface.pack import in_odds, in_steps
+from orbical.interface.reporting import report
+
+
+@pytest.fixture(scope="module")
+def scan():
+    images, labels = ob.datasets.digits()
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    return ob.scan(
+        {"linear": net},
+        (images[:90], labels[:90]),
+        group="rotations:8",
+        task="classification",
+        keep=("inputs", "probabilities"),
+        progress=False,
+    )
+
+
+def test_a_report_is_one_page_that_may_load_nothing(scan, tmp_path):
+    written = report(scan, tmp_path / "digits.html", title="Digits & <co>")
+    text = written.read_text("utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)[1]
+    assert policy.startswith("default-src 'none'")
+    assert "connect-src" not in policy
+    assert "unsafe" not in policy
+    assert "<title>Digits &amp; &lt;co&gt;</title>" in text
+    assert not re.search(r'(?:src|href)="(?!data:,)', text)
+    assert [*tmp_path.iterdir()] == [written]
+
+
+def test_the_footer_says_what_was_scanned_and_when(scan, tmp_path):
+    text = report(scan, tmp_path / "digits.html").read_text("utf-8")
+    footer = re.search(r"<footer.*?</footer>", text, re.DOTALL)[0]
+    for words in ("rotations:8, 8 elements", "90 samples", "linear = ", ob.__version__, "UTC"):
+        assert words in footer
+
+
+def test_the_samples_of_a_smaller_report_are_said(scan, tmp_path):
+    text = report(scan, tmp_path / "some.html", samples=30).read_text("utf-8")
+    assert "30 of 90 samples: 10 whose answers vary most" in text
+
+
+def test_a_large_report_is_a_folder_that_opens_without_a_server(scan, tmp_path, monkeypatch):
+    monkeypatch.setattr("orbical.interface.reporting.MOST_BYTES", 1000)
+    written = report(scan, tmp_path / "large.html")
+    assert written == tmp_path / "large" / "index.html"
+    assert not (tmp_path / "large.html").exists()
+    script = (tmp_path / "large" / "parts" / "state.js").read_text()
+    assert script.startswith('(globalThis.orbicalParts ??= {})["state"] = "')
+    assert "part:" not in written.read_text("utf-8").split("</style>")[1].split("<script")[0]
+
+
+def test_a_smaller_report_replaces_the_folder_of_a_larger_one(scan, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("orbical.interface.reporting.MOST_BYTES", 1000)
+        report(scan, tmp_path / "digits.html", samples=20)
+    report(scan, tmp_path / "digits.html", samples=20)
+    assert [path.name for path in tmp_path.iterdir()] == ["digits.html"]
+
+
+def test_a_scan_without_truth_makes_a_report(tmp_path):
+    images, _ = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    scan = ob.scan(
+        net, images[:20], group="flips", task="classification", keep="inputs", progress=False
+    )
+    assert report(scan, tmp_path / "digits.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"path": "report.pdf"}, "a name that ends in .html expected"),
+        ({"samples": 2}, "samples: 2 given, a whole number >= 3 expected"),
+        ({"samples": True}, "samples: True given"),
+        ({"methods": ("pac",)}, "did you mean 'pca'"),
+        ({"methods": ()}, "methods: none given"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(scan, tmp_path, options, message):
+    options = {"path": tmp_path / "a.html", **options}
+    with pytest.raises(InputError, match=message):
+        report(scan, **options)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_is_no_place_for_a_page(scan, tmp_path):
+    (tmp_path / "a.html").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        report(scan, tmp_path / "a.html")
+
+
+def test_chosen_samples_are_variable_bad_and_spread_and_of_every_class():
+    rng = np.random.default_rng(0)
+    label = np.arange(300) % 10
+    mean = rng.random((2, 300))
+    variance = rng.random((2, 300)) * np.where(label == 4, 100, 1)  # one class varies most
+    xy = rng.normal(size=(300, 2))
+    chosen = informative(mean, variance, xy, label, 60, True)
+    assert len(chosen.samples) == len(np.unique(chosen.samples)) == 60
+    assert not chosen.complete
+    assert np.bincount(label[chosen.samples], minlength=10).min() >= 4
+    for one in range(10):  # the worst and the most variable of each class are there
+        members = np.flatnonzero(label == one)
+        assert members[mean[:, members].min(0).argmin()] in chosen.samples
+        assert members[variance[:, members].max(0).argmax()] in chosen.samples
+    corners = [xy[:, 0].argmin(), xy[:, 0].argmax(), xy[:, 1].argmin(), xy[:, 1].argmax()]
+    assert np.isin(corners, chosen.samples).sum() >= 3
+
+
+def test_where_low_is_good_the_highest_are_the_worst():
+    mean = np.linspace(0, 1, 100)[None]
+    xy = np.random.default_rng(0).normal(size=(100, 2))
+    flat = np.zeros((1, 100))
+    assert 99 in informative(mean, flat, xy, None, 9, upward=False).samples
+    assert {97, 98, 99} <= {*informative(mean, flat, xy, None, 9, upward=False).samples.tolist()}
+
+
+def test_unfinished_samples_are_left_out():
+    xy = np.full((50, 2), np.nan)
+    xy[:8] = np.arange(16).reshape(8, 2)
+    chosen = informative(np.ones((1, 50)), np.ones((1, 50)), xy, None, 20, True)
+    assert chosen.samples.tolist() == [*range(8)]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_shares_are_kept_within_the_precision_stated(missing):
+    shares = np.concatenate([np.linspace(0, 1, 5001), 1 - np.logspace(-7, -1, 50)])
+    if missing:
+        shares[7] = np.nan
+    again = in_odds(shares).values()
+    np.testing.assert_allclose(again, shares, atol=1e-4)
+    near = shares > 0.999
+    np.testing.assert_allclose(1 - again[near], 1 - shares[near], rtol=1e-3, atol=1e-7)
+    assert again[0] == 0
+    assert again[5000] == 1
+
+
+def test_pixels_in_steps_of_a_255th_are_exact():
+    pixels = np.arange(256) / 255
+    np.testing.assert_allclose(in_steps(pixels, 8, 0.0, 1.0).values(), pixels, atol=1e-7)
+
+
+def test_files_of_parts_have_names_that_every_system_takes():
+    assert pages.file_name("values/score_vs_consensus") == "values_score_vs_consensus.js"

@@ -1,0 +1,64 @@
+"""`orbical report` as a user runs it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import orbical as ob
+from orbical.cli import _register, app
+from orbical.errors import InputError
+
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scans") / "run.zarr"
+    images, labels = ob.datasets.digits()
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    ob.scan(
+        net,
+        (images[:40], labels[:40]),
+        group="rotations:8",
+        task="classification",
+        keep="inputs",
+        out=path,
+        progress=False,
+    )
+    return path
+
+
+def run(*words):
+    if not app.registered_commands:
+        _register()
+    return runner.invoke(app, ["report", *map(str, words)])
+
+
+def test_a_report_is_written_where_asked(store, tmp_path):
+    done = run(store, "-o", tmp_path / "digits.html", "--samples", "12", "--title", "My digits")
+    assert done.exit_code == 0, done.output
+    assert "digits.html" in done.output
+    text = (tmp_path / "digits.html").read_text("utf-8")
+    assert "<title>My digits</title>" in text
+    assert "12 of 40 samples" in text
+
+
+def test_all_samples_can_be_asked_for(store, tmp_path):
+    done = run(store, "-o", tmp_path / "all.html", "--samples", "all", "--method", "ica")
+    assert done.exit_code == 0, done.output
+    assert "40 samples" in (tmp_path / "all.html").read_text("utf-8")
+
+
+def test_mistakes_are_said(store, tmp_path):
+    for words, message in [
+        (["--samples", "many"], "a whole number or 'all' expected"),
+        (["-o", str(tmp_path / "report.txt")], "ends in .html"),
+        (["--method", "nothing"], "unknown name 'nothing'"),
+    ]:
+        done = run(store, *words)
+        assert isinstance(done.exception, InputError)
+        assert message in str(done.exception)
+    assert isinstance(run(tmp_path / "absent.zarr").exception, InputError)

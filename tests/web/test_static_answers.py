@@ -1,0 +1,224 @@
+"""A report answers in JavaScript what a session answers in Python, to the precision it states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.interface.contents import chosen_samples, parts_of
+from orbical.interface.pack import as_text
+from orbical.interface.session import Session
+
+MODULES = {
+    "hosts/static_answers.js": "createAnswers",
+    "hosts/static_pack.js": "createPack",
+}
+BODY = """
+const answer = createAnswers(createPack((name) => given.parts[name]));
+const found = [];
+for (const request of given.requests) found.push(await answer(request));
+return found;
+"""
+LASSO = [[-1.1, -1.1], [0.1, -1.1], [0.4, 1.1], [-1.1, 0.9]]
+
+
+def nets(seed, count=2):
+    torch.manual_seed(seed)
+    return {
+        f"net{i}": torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        for i in range(count)
+    }
+
+
+@pytest.fixture(scope="module")
+def session():
+    images, labels = ob.datasets.digits()
+    scan = ob.scan(
+        nets(0),
+        (images[:80], labels[:80]),
+        group="rotations:12",
+        task="classification",
+        keep=("inputs", "probabilities"),
+        progress=False,
+    )
+    return Session({"digits": scan})
+
+
+@pytest.fixture(scope="module")
+def whole(session):
+    return packed(session, None)
+
+
+def packed(session, count):
+    opened = session.opened()
+    chosen = chosen_samples(opened, count)
+    parts = parts_of(opened, chosen, ("pca", "ica"), {}, lambda work: None)
+    return chosen, {name: as_text(part) for name, part in parts}
+
+
+def both(in_node, session, parts, requests):
+    asked = [{"kind": "aggregate", "sequence": 1, "selection": {}, **one} for one in requests]
+    ours = in_node(MODULES, BODY, {"parts": parts, "requests": asked})
+    return ours, [session.handle(one) for one in asked]
+
+
+def compare(ours, theirs, tolerance=2e-4, skip=()):
+    header, arrays = theirs
+    assert "error" not in ours, ours
+    for name, array in arrays.items():
+        if name in skip:
+            continue
+        found = ours["arrays"][name]
+        assert found["shape"] == list(np.shape(array)), name
+        numbers = np.array(found["data"], float).reshape(np.shape(array))
+        np.testing.assert_allclose(numbers, array, atol=tolerance, err_msg=name)
+    for name in header.keys() - {*skip}:
+        expected = header[name]
+        if isinstance(expected, float) or name == "range":
+            assert ours[name] == pytest.approx(expected, abs=1e-3), name
+        else:
+            assert ours[name] == expected, name
+
+
+SELECTIONS = [
+    {},
+    {"metric": "confidence"},
+    {"metric": "correct", "reference": "consensus"},
+    {"metric": "action_defect"},
+    {"metric": "ece"},
+    {"metric": "esd", "reference": "consensus"},
+    {"metric": "ks", "labels": [3]},
+    {"metric": "smooth_ece", "labels": [4]},
+    {"metric": "mmce", "labels": [1, 7]},
+    {"labels": [3]},
+    {"labels": [1, 2, 8], "metric": "confidence"},
+    {"lasso": LASSO},
+    {"lasso": LASSO, "metric": "ece"},
+    {"lasso": LASSO, "metric": "esd", "labels": [0, 1, 2, 3, 4]},
+    {"lasso": LASSO, "of": "net1", "method": "ica"},
+    {"models": ["net1"], "metric": "ece"},
+    {"models": ["net1"], "labels": [5]},
+]
+
+
+@pytest.mark.parametrize("kind", ["aggregate", "subset", "list", "sample", "embedding", "colour"])
+def test_answers_are_those_of_the_session(in_node, session, whole, kind):
+    extra = {"colour": [{"colour": name} for name in ("variance", "correct", "class", "gap")]}
+    extra["list"] = [{"order": "best"}, {"order": "variable", "of": "net1"}]
+    extra["sample"] = [{"sample": 17}, {"sample": 79, "metric": "ece"}]
+    cases = [*SELECTIONS, *extra.get(kind, [])]
+    ours, theirs = both(
+        in_node, session, whole[1], [{"kind": kind, "selection": one} for one in cases]
+    )
+    for case, found, expected in zip(cases, ours, theirs, strict=True):
+        # Sixteen bits move a confidence over the edge of a bin now and then.
+        measure = case.get("metric") in ("ece", "ks", "esd", "smooth_ece", "mmce")
+        loose = 2e-3 if measure and kind == "aggregate" else 2e-4
+        drawn = measure and kind == "aggregate"  # intervals of other draws, none of a lasso
+        compare(found, expected, loose, skip=("low", "high", "samples") if drawn else ("samples",))
+        if kind == "list":
+            assert {*found["arrays"]["samples"]["data"]} == {*expected[1]["samples"].tolist()}
+        if drawn and case["metric"] == "ece" and "lasso" not in case:
+            assert np.shape(found["arrays"]["low"]["data"]) == (expected[1]["low"].size,)
+
+
+@pytest.mark.parametrize("scope", ["element", "orbit"])
+def test_calibration_is_that_of_the_session(in_node, session, whole, scope):
+    cases = [
+        {},
+        {"element": 5},
+        {"element": 3, "labels": [2]},
+        {"element": 3, "lasso": LASSO},
+        {"element": 7, "reference": "consensus", "models": ["net1"]},
+    ]
+    requests = [{"kind": "calibration", "selection": {**one, "scope": scope}} for one in cases]
+    ours, theirs = both(in_node, session, whole[1], requests)
+    for case, found, expected in zip(cases, ours, theirs, strict=True):
+        # Confidences that become equal in sixteen bits are one threshold: up to one sample of 80.
+        compare(found, expected, 1 / 80, skip=("measures",))
+        assert len(found["measures"]) == len(expected[0]["measures"])
+        for mine, its in zip(found["measures"], expected[0]["measures"], strict=True):
+            assert (mine["model"], mine["name"]) == (its["model"], its["name"])
+            assert mine["value"] == pytest.approx(its["value"], abs=2e-3)
+            if its["low"] is not None and "lasso" not in case:
+                for end in ("low", "high", "expected"):  # of other draws
+                    assert mine[end] == pytest.approx(its[end], abs=0.05)
+
+
+def test_a_place_has_the_moved_input_and_the_stored_answers(in_node, session, whole):
+    cases = [{"sample": 3, "element": 0}, {"sample": 41, "element": 7, "models": ["net1"]}]
+    requests = [{"kind": "place", "selection": one} for one in cases]
+    ours, theirs = both(in_node, session, whole[1], requests)
+    for found, expected in zip(ours, theirs, strict=True):
+        header, arrays = expected
+        fields = {name.removeprefix("detail/") for name in arrays if name.startswith("detail/")}
+        assert {*found["detail"]["fields"]} == fields == {*header["detail"]["fields"]}
+        assert found["input"]["fields"] == ["image"]
+        # Images and probabilities are kept in 256 steps.
+        compare(found, expected, 0.5 / 255 + 1e-4, skip=("input", "detail"))
+    moved = np.array(ours[1]["arrays"]["input/image"]["data"])
+    assert np.abs(moved - theirs[1][1]["input/image"].ravel()).max() < 0.003
+    assert moved.max() > 0.5
+
+
+def test_hovering_gives_pictures_and_responses(in_node, session, whole):
+    requests = [{"kind": "hover", "samples": [5, 60, 2], "selection": {}}]
+    ours, theirs = both(in_node, session, whole[1], requests)
+    compare(ours[0], theirs[0], 1.0, skip=("values",))
+    compare(ours[0], theirs[0], skip=("thumbnail",))
+
+
+def test_the_state_names_what_a_report_holds(in_node, session, whole):
+    ours, theirs = both(in_node, session, whole[1], [{"kind": "state"}])
+    found, (header, arrays) = ours[0], theirs[0]
+    changed = {"methods", "exports", "move", "live", "models", "warnings", "report"}
+    compare(found, (header, arrays), skip=changed)
+    assert found["methods"] == ["pca", "ica"]
+    assert found["live"] is False
+    assert found["arrays"]["original"]["data"] == list(range(80))
+
+
+def test_a_part_of_the_samples_keeps_the_means_of_all(in_node, session):
+    chosen, parts = packed(session, 30)
+    assert len(chosen.samples) == 30
+    cases = [{}, {"metric": "ece"}, {"metric": "smooth_ece", "labels": [4]}, {"labels": [3]}]
+    ours, theirs = both(in_node, session, parts, [{"selection": one} for one in cases])
+    for found, expected in zip(ours, theirs, strict=True):
+        compare(found, expected, 2e-3)
+    requests = [{"kind": kind, "selection": {"sample": 4}} for kind in ("state", "sample")]
+    state, sample = both(in_node, session, parts, requests)[0]
+    original = state["arrays"]["original"]["data"]
+    assert original == chosen.samples.tolist()
+    expected = session.handle({"kind": "sample", "selection": {"sample": original[4]}})
+    np.testing.assert_allclose(
+        sample["arrays"]["values"]["data"], expected[1]["values"].ravel(), atol=2e-4
+    )
+
+
+def test_tables_are_made_in_the_page(in_node, session, whole):
+    requests = [
+        {"kind": "export", "what": "csv", "selection": {"sample": 7}},
+        {"kind": "export", "what": "indices", "selection": {"labels": [3]}},
+        {"kind": "export", "what": "parquet", "selection": {}},
+    ]
+    ours = in_node(MODULES, BODY, {"parts": whole[1], "requests": requests})
+    table = bytes(ours[0]["arrays"]["file"]["data"]).decode().splitlines()
+    assert table[0].split(",")[:3] == ["element", "angle", "score_net0"]
+    assert len(table) == 1 + 12
+    numbers = bytes(ours[1]["arrays"]["file"]["data"]).decode().split()
+    label = session.opened().label
+    assert [int(one) for one in numbers] == np.flatnonzero(label == 3).tolist()
+    assert "parquet" in ours[2]["error"]
+
+
+def test_what_cannot_be_answered_is_said(in_node, whole):
+    requests = [
+        {"kind": "aggregate", "sequence": 4, "selection": {"metric": "nonsense"}},
+        {"kind": "embedding", "sequence": 5, "selection": {"method": "tsne"}},
+    ]
+    ours = in_node(MODULES, BODY, {"parts": whole[1], "requests": requests})
+    assert "no metric nonsense" in ours[0]["error"]
+    assert ours[0]["sequence"] == 4
+    assert "no tsne map" in ours[1]["error"]
