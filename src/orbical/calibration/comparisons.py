@@ -68,8 +68,8 @@ def compare(
     The first guards against unequal biases: bias_b is the value less the point where the median,
     linear between the calibrated and the observed world, reaches it; or the whole median of the
     calibrated world if the model may be calibrated; bias_a may be 0. The second joins the intervals
-    `[l, u]` of both by the correlation r of their resamples (Zou and Donner 2008). The p-value is
-    below `1 - level` exactly if 0 lies outside.
+    `[l, u]` of both by the correlation r of their resamples (Zou and Donner 2008), or by the worst,
+    -1, if one of both may be calibrated. The p-value is below `1 - level` if 0 lies outside.
 
     Args:
         measure: as for `interval`.
@@ -167,17 +167,20 @@ def _compared(
     drawn = worlds.resampled**chosen.power
     low, middle, high = tail_quantiles(drawn[0] - drawn[1], level)
     joint = torch.corrcoef(worlds.resampled)[0, 1].nan_to_num(0.0)
-    biases, below, above = [], [], []
+    biases, below, above, calibrated = [], [], [], False
     for value, seen, again, chance in zip(
         values, worlds.observed, worlds.resampled, worlds.calibrated, strict=True
     ):
         reach = ends(seen, again[:, None], chance[:, None], level)
         corrected = unbiased(seen, again.median(), chance.median())
         if not bool(reach[0][0] > 0):  # it may be calibrated, and biased as such a model is
+            calibrated = True
             corrected = torch.minimum(corrected, (seen - chance.median()).clamp(min=0))
         biases.append(seen**chosen.power - corrected**chosen.power)
         below.append((value - reach[0][0] ** chosen.power).clamp(min=0))
         above.append((reach[1][0] ** chosen.power - value).clamp(min=0))
+    if calibrated:  # a distance folds at 0, and resamples there do not show how the two depend
+        joint = torch.full_like(joint, -1.0)
     down = torch.maximum(biases[0] + high - middle, _joined_reach(below[0], above[1], joint))
     up = torch.maximum(biases[1] + middle - low, _joined_reach(above[0], below[1], joint))
     difference = values[0] - values[1]
