@@ -314,7 +314,7 @@ return plot.kind();
 CROSS = [0.0, 0.0, -1.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 1.0]
 
 
-@pytest.fixture(params=[True, False], ids=["webgl", "canvas"])
+@pytest.fixture(params=["any", False], ids=["webgl", "canvas"])
 def scatter(request, make):
     """Make a map of five points, by the graphics card and without it."""
     kind = make(SCATTER, {"webgl": request.param, "xy": CROSS})

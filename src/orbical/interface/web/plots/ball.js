@@ -24,6 +24,7 @@ export function ball(orbit) {
 
   function paint(context, panel, values, range, dark) {
     const radius = Math.max(Math.min(panel.width / Math.sqrt(orbit.size) / 2.4, 8), 2);
+    const rimmed = orbit.size <= 250; // a rim costs as much as the disc
     context.lineWidth = 0.5;
     context.strokeStyle = dark ? "rgba(0, 0, 0, 0.55)" : "rgba(255, 255, 255, 0.65)";
     for (const k of order[panel.p]) {
@@ -34,7 +35,7 @@ export function ball(orbit) {
       context.globalAlpha = Math.max(1.05 - 1.1 * off[panel.p](k), 0.2);
       context.fillStyle = colourOf(values[k], range, dark);
       context.fill();
-      context.stroke();
+      if (rimmed) context.stroke();
     }
     context.globalAlpha = 1;
   }

@@ -9,9 +9,9 @@ const LETTER = [
 ];
 
 /** The glyph of an element, centred on 0, or null where the group does not act on the plane or time. */
-export function orientation(orbit, element, size, ink) {
+export function orientation(orbit, element, size) {
   if (size < 12 || (!orbit.plane && !orbit.time)) return null;
-  const drawn = node("g", { stroke: ink, fill: "none", "stroke-width": Math.max(size / 14, 1.3), "stroke-linecap": "round", "stroke-linejoin": "round" });
+  const drawn = node("g", { fill: "none", "stroke-width": Math.max(size / 14, 1.3), "stroke-linecap": "round", "stroke-linejoin": "round" });
   const timed = Boolean(orbit.time);
   const unit = (size / 2) * (timed && orbit.plane ? 0.72 : 0.92);
   const raise = timed && orbit.plane ? -size * 0.12 : 0;

@@ -23,9 +23,13 @@ void main() {
   pixel = shade * cover;
 }`;
 
-/** Points drawn on a canvas: `{ set(points), draw(view), destroy() }`; WebGL2 where it can be had. */
+/**
+ * Points drawn on a canvas: `{ set(points), draw(view), destroy() }`. `webgl` true takes WebGL2 where a
+ * graphics card does it, "any" also where software does, false never.
+ */
 export function createPoints(canvas, webgl = true) {
-  const options = { antialias: false, premultipliedAlpha: true, alpha: true };
+  // Where software would do the graphics card's work, our own pixels are faster.
+  const options = { antialias: false, premultipliedAlpha: true, alpha: true, failIfMajorPerformanceCaveat: webgl !== "any" };
   const gl = webgl ? canvas.getContext("webgl2", options) : null;
   return gl ? glPoints(canvas, gl) : pixelPoints(canvas);
 }

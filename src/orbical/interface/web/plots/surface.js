@@ -39,6 +39,7 @@ export function surface(orbit, cells) {
   function furnish(frame, data) {
     const { named, partTitles, bar, words, wide, gap } = arrange(frame, data);
     const parts = [];
+    cells.begin?.();
     for (const panel of panels) {
       const model = data.models[panel.m];
       const high = panel.y - (partTitles && panel.top ? 15 : 0) - (cells.above ?? 0) - TITLE / 2;
@@ -60,7 +61,8 @@ export function surface(orbit, cells) {
   function draw(frame, data) {
     // Words and axes stay as they are while only the numbers change.
     const look = [frame.width, frame.height, frame.dark, data.range, data.title, data.better, ...data.models.map(({ name, colour }) => name + colour)].join("|");
-    if (look !== drawn || cells.wordy || !marks.parentNode) furnish(frame, data);
+    if (look !== drawn || !marks.parentNode) furnish(frame, data);
+    else cells.refresh?.(data, frame);
     drawn = look;
     const context = fit(frame.canvas, frame.width, frame.height);
     for (const panel of panels) {

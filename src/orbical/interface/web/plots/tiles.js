@@ -25,6 +25,7 @@ export function tiles(orbit) {
     right: 4,
     bottom: 8 + (crowded.columns ? 0 : 14) + (names.columns.name ? 14 : 0),
   };
+  let written = [];
   const size = (panel) => [panel.width / columns, panel.height / rows];
 
   function paint(context, panel, values, range, dark) {
@@ -68,23 +69,34 @@ export function tiles(orbit) {
 
   /** What a tile says: the letter as the element turns it, its words, its value. */
   function inside(element, x, y, wide, high, data, m, dark) {
-    const value = data.values[m * orbit.size + element];
-    const ink = readableOn(colourOf(value, data.range, dark));
-    const drawn = node("g", {});
-    const title = orbit.names?.[element] ?? "";
-    drawn.append(node("title", {}, `${title}: ${data.write(value)}`));
-    const words = high >= 46 && wide >= 34 ? data.write(value) : "";
+    const [drawn, title, value] = [node("g"), node("title"), node("tspan")];
+    drawn.append(title);
     const name = names.inside[element] && !orbit.plane && wide > 40 ? fitted(names.inside[element], wide - 6) : "";
-    const lines = [name, words].filter(Boolean);
+    const lines = [name, high >= 46 && wide >= 34 ? value : ""].filter(Boolean);
     const room = high - 13 * lines.length - 6;
-    const picture = orientation(orbit, element, Math.min(room, wide - 10) * 0.82, ink);
+    const picture = orientation(orbit, element, Math.min(room, wide - 10) * 0.82);
     const top = y + (picture ? high - 4 - 13 * (lines.length - 0.5) : (high - 13 * (lines.length - 1)) / 2);
     if (picture) {
       picture.setAttribute("transform", `translate(${round(x + wide / 2)} ${round(y + 2 + room / 2)})`);
       drawn.append(picture);
     }
-    lines.forEach((line, k) => drawn.append(label(x + wide / 2, top + 13 * k, line, { fill: ink })));
+    const texts = lines.map((line, k) => label(x + wide / 2, top + 13 * k, "", {}));
+    texts.forEach((text, k) => text.append(lines[k]));
+    drawn.append(...texts);
+    written.push({ element, m, title, value, texts, picture });
+    write(written.at(-1), data, dark);
     return drawn;
+  }
+
+  /** Write a tile's value, in ink that is read on its colour. */
+  function write({ element, m, title, value, texts, picture }, data, dark) {
+    const number = data.values[m * orbit.size + element];
+    const ink = readableOn(colourOf(number, data.range, dark));
+    const words = data.write(number);
+    title.textContent = `${orbit.names?.[element] ?? ""}: ${words}`;
+    value.textContent = words;
+    for (const text of texts) text.setAttribute("fill", ink);
+    picture?.setAttribute("stroke", ink);
   }
 
   const where = (element) => at.get(element) ?? 0;
@@ -92,7 +104,8 @@ export function tiles(orbit) {
     parts: [""],
     aspect: clamp(rows / columns, 0.3, 2),
     margin,
-    wordy: true,
+    begin: () => (written = []),
+    refresh: (data, frame) => written.forEach((each) => write(each, data, frame.dark)),
     innerBottom: crowded.columns ? 0 : 14,
     paint,
     decorate,
