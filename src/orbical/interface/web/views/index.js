@@ -5,6 +5,7 @@ import * as flow from "./flow.js";
 import * as image from "./image.js";
 import * as pair from "./pair.js";
 import * as png from "./png.js";
+import * as points from "./points.js";
 import * as values from "./values.js";
 
 export const views = {
@@ -12,6 +13,7 @@ export const views = {
   image,
   pair,
   png,
+  points,
   quiver: flow,
   values,
 };

@@ -1,0 +1,167 @@
+// A cloud of points [points, 3] that one can walk around: near points large and dark, far ones faint.
+
+import { button, h, write } from "../core/dom.js";
+import { fit, onAppearance, resolve } from "../draw/canvas.js";
+
+const HOME = { yaw: 30, pitch: 20 }; // from the front, a little from the right and from above
+const STEP = 10; // degrees for an arrow key
+const PER_PIXEL = 0.5; // degrees for a pixel of dragging
+const AXES = ["x", "y", "z"];
+const ROOM = 1.12; // what the view shows, in radii of the cloud
+
+/** The look from a direction: rows across, up and towards the viewer; y is up. */
+export function lookFrom({ yaw, pitch }) {
+  const [a, b] = [(yaw * Math.PI) / 180, (pitch * Math.PI) / 180];
+  const [ca, sa, cb, sb] = [Math.cos(a), Math.sin(a), Math.cos(b), Math.sin(b)];
+  return [
+    [ca, 0, -sa],
+    [-sa * sb, cb, -ca * sb],
+    [sa * cb, sb, ca * cb],
+  ];
+}
+
+/** The direction after a drag by some pixels: the cloud follows the pointer, and never tips over. */
+export function dragged({ yaw, pitch }, dx, dy) {
+  const turned = (((yaw - dx * PER_PIXEL) % 360) + 360) % 360;
+  return { yaw: turned, pitch: Math.min(90, Math.max(-90, pitch + dy * PER_PIXEL)) };
+}
+
+/** The points that count: all, or where the mask is not 0. Flat points get a height of 0. */
+export function counted({ data, shape }, mask) {
+  const d = shape[shape.length - 1];
+  const points = [];
+  for (let i = 0; i < data.length / d; i += 1) {
+    if (mask && !mask.data[i]) continue;
+    points.push([data[i * d], data[i * d + 1], d > 2 ? data[i * d + 2] : 0]);
+  }
+  return points;
+}
+
+/** How far the farthest point lies from the origin, about which the group turns. */
+export function radiusOf(points) {
+  const farthest = points.reduce((far, point) => Math.max(far, Math.hypot(...point)), 0);
+  return farthest > 0 ? farthest : 1;
+}
+
+/** Places on a square of a size: [x, y, depth], depth from -1 (far) to 1 (near), far ones first. */
+export function projected(points, look, size, radius) {
+  const scale = size / 2 / ROOM / radius;
+  const places = points.map((point) => {
+    const [across, up, out] = look.map((row) => row[0] * point[0] + row[1] * point[1] + row[2] * point[2]);
+    return [size / 2 + across * scale, size / 2 - up * scale, out / radius];
+  });
+  return places.sort((a, b) => a[2] - b[2]);
+}
+
+/** The field that holds positions: the one called pos, else the first [points, 2 or 3]. */
+function positions(fields) {
+  const flat = ({ shape }) => shape.length === 2 && (shape[1] === 2 || shape[1] === 3);
+  return fields.pos ?? Object.values(fields).find(flat);
+}
+
+function axes(context, look, size, colour) {
+  const origin = [26, size - 26];
+  context.strokeStyle = colour;
+  context.fillStyle = colour;
+  context.lineWidth = 1;
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  AXES.forEach((name, axis) => {
+    const [dx, dy] = [look[0][axis], -look[1][axis]];
+    context.beginPath();
+    context.moveTo(...origin);
+    context.lineTo(origin[0] + 14 * dx, origin[1] + 14 * dy);
+    context.stroke();
+    context.fillText(name, origin[0] + 21 * dx, origin[1] + 21 * dy);
+  });
+}
+
+/** The view: dragging or arrow keys walk around the cloud, which the group turns on its own. */
+export function createView(el) {
+  const canvas = h("canvas", { class: "cloud", role: "img", tabindex: "0", "aria-label": "point cloud" });
+  const holder = h("div", { class: "pixels-holder" }, canvas);
+  const note = h("p", { class: "view-note" });
+  const back = button("Front", () => turn(HOME), { class: "tool", title: "Look from the front again" });
+  el.append(holder, h("div", { class: "cloud-foot" }, note, back));
+  Object.assign(canvas.style, { touchAction: "none", cursor: "grab" });
+  Object.assign(note.parentElement.style, { display: "flex", justifyContent: "space-between", alignItems: "center", gap: "8px" });
+
+  const stop = new AbortController();
+  const on = (name, listener) => canvas.addEventListener(name, listener, { signal: stop.signal });
+  let camera = HOME;
+  let points = [];
+  let radius = 1;
+  let held = null;
+
+  function draw() {
+    const size = Math.max(Math.min(holder.clientWidth, holder.clientHeight), 64);
+    const context = fit(canvas, size, size);
+    const look = lookFrom(camera);
+    const dot = Math.min(Math.max(size / Math.sqrt(points.length + 1) / 4, 1.2), 5);
+    context.fillStyle = resolve(canvas, "var(--accent)");
+    for (const [x, y, depth] of projected(points, look, size, radius)) {
+      const side = dot * (1 + 0.35 * depth);
+      context.globalAlpha = 0.62 + 0.38 * depth;
+      context.fillRect(x - side / 2, y - side / 2, side, side);
+    }
+    context.globalAlpha = 1;
+    axes(context, look, size, resolve(canvas, "var(--soft)"));
+  }
+
+  function turn(wanted) {
+    camera = wanted;
+    draw();
+  }
+
+  on("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    held = [event.clientX, event.clientY];
+    canvas.setPointerCapture(event.pointerId);
+    canvas.style.cursor = "grabbing";
+    event.preventDefault();
+    canvas.focus({ preventScroll: true });
+  });
+  on("pointermove", (event) => {
+    if (!held) return;
+    turn(dragged(camera, event.clientX - held[0], event.clientY - held[1]));
+    held = [event.clientX, event.clientY];
+  });
+  const release = () => {
+    held = null;
+    canvas.style.cursor = "grab";
+  };
+  on("pointerup", release);
+  on("pointercancel", release);
+  on("dblclick", () => turn(HOME));
+  on("keydown", (event) => {
+    const ways = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    if (event.key !== "Home" && !(event.key in ways)) return;
+    event.preventDefault();
+    event.stopPropagation(); // elsewhere the arrows move along the orbit
+    const [across, up] = ways[event.key] ?? [0, 0];
+    turn(event.key === "Home" ? HOME : dragged(camera, (across * STEP) / PER_PIXEL, (up * STEP) / PER_PIXEL));
+  });
+  onAppearance(draw, stop.signal);
+  const resized = new ResizeObserver(draw);
+  resized.observe(holder);
+
+  function set({ fields, place }) {
+    const found = positions(fields);
+    if (!found) return;
+    points = counted(found, fields.mask);
+    radius = radiusOf(points);
+    draw();
+    const words = `${points.length} points at ${place.name}`;
+    canvas.setAttribute("aria-label", `${words}. Drag, or use the arrow keys, to look from elsewhere.`);
+    write(note, `${points.length} points · drag to look around`);
+  }
+
+  function destroy() {
+    stop.abort();
+    resized.disconnect();
+    el.replaceChildren();
+  }
+
+  return { set, destroy };
+}

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { counted, dragged, lookFrom, projected, radiusOf } from "../../src/orbical/interface/web/views/points.js";
+
+const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);
+
+test("from the front x points right, y up and z to the viewer", () => {
+  const look = lookFrom({ yaw: 0, pitch: 0 });
+  [[1, 0, 0], [0, 1, 0], [0, 0, 1]].forEach((row, i) => row.forEach((value, j) => near(look[i][j], value)));
+});
+
+test("every look is a rotation", () => {
+  for (const yaw of [0, 33, 180, 275]) {
+    for (const pitch of [-90, -12, 60]) {
+      const look = lookFrom({ yaw, pitch });
+      for (let i = 0; i < 3; i += 1) {
+        for (let j = 0; j < 3; j += 1) near(look[i].reduce((sum, value, k) => sum + value * look[j][k], 0), i === j ? 1 : 0);
+      }
+      const [a, b, c] = look;
+      near(a[0] * (b[1] * c[2] - b[2] * c[1]) - a[1] * (b[0] * c[2] - b[2] * c[0]) + a[2] * (b[0] * c[1] - b[1] * c[0]), 1);
+    }
+  }
+});
+
+test("from above the front lies below", () => {
+  const [[x, y]] = projected([[0, 0, 1]], lookFrom({ yaw: 0, pitch: 90 }), 200, 1);
+  near(x, 100);
+  assert.ok(y > 150);
+});
+
+test("what is near comes last and has the greater depth", () => {
+  const places = projected([[0, 0, 0.5], [0, 0, -1], [0, 0, 1]], lookFrom({ yaw: 0, pitch: 0 }), 100, 1);
+  assert.deepEqual(places.map((place) => place[2]), [-1, 0.5, 1]);
+});
+
+test("a near point follows the pointer", () => {
+  const from = { yaw: 0, pitch: 0 };
+  const front = [[0, 0, 1]];
+  const [[x0, y0]] = projected(front, lookFrom(from), 100, 1);
+  const [[x1, y1]] = projected(front, lookFrom(dragged(from, 10, 6)), 100, 1);
+  assert.ok(x1 > x0 && y1 > y0);
+});
+
+test("a drag never tips over, and goes round", () => {
+  assert.equal(dragged({ yaw: 0, pitch: 80 }, 0, 1000).pitch, 90);
+  assert.equal(dragged({ yaw: 0, pitch: -80 }, 0, -1000).pitch, -90);
+  near(dragged({ yaw: 10, pitch: 0 }, 40, 0).yaw, 350);
+});
+
+test("masked points do not count, and flat points have no height", () => {
+  const pos = { data: Float32Array.from([1, 2, 3, 4, 5, 6]), shape: [2, 3] };
+  assert.deepEqual(counted(pos, { data: Uint8Array.from([0, 1]) }), [[4, 5, 6]]);
+  assert.deepEqual(counted({ data: Float32Array.from([1, 2]), shape: [1, 2] }), [[1, 2, 0]]);
+});
+
+test("no point at all has a radius too", () => {
+  assert.equal(radiusOf([]), 1);
+  assert.equal(radiusOf([[0, 3, 4]]), 5);
+});
