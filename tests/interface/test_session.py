@@ -47,7 +47,8 @@ def test_the_state_says_all_that_stays(session: Session, digits: ob.Scan) -> Non
     assert [*metrics][:1] == ["score"]
     assert {"score", "confidence", "correct", "action_defect", "ece", "esd", "ks"} <= {*metrics}
     assert "predicted" not in metrics  # classes have no mean
-    assert metrics["score"]["per_sample"] and not metrics["ece"]["per_sample"]
+    assert metrics["score"]["per_sample"]
+    assert not metrics["ece"]["per_sample"]
     assert (metrics["correct"]["low"], metrics["correct"]["high"]) == (0.0, 1.0)
     np.testing.assert_array_equal(arrays["label"], digits.data["label"])
     np.testing.assert_allclose(arrays["plane"], digits.group.parts["plane"], atol=1e-6)
@@ -60,7 +61,8 @@ def test_aggregates_are_those_of_nero(session: Session, digits: ob.Scan, metric:
     expected = ob.nero.aggregate(digits, metric=metric).values
     np.testing.assert_allclose(arrays["values"], np.broadcast_to(expected, (2, 24)), rtol=1e-5)
     assert header["count"] == 120
-    assert (arrays["low"] <= arrays["values"]).all() and (arrays["high"] >= arrays["values"]).all()
+    assert (arrays["low"] <= arrays["values"]).all()
+    assert (arrays["high"] >= arrays["values"]).all()
 
 
 @pytest.mark.parametrize("labels", [[6], [6, 9]])

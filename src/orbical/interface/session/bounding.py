@@ -10,7 +10,6 @@ from ..selection import Selection
 from .opened import Opened
 from .subsets import Answer
 
-
 BINS = 15
 
 

@@ -1,0 +1,337 @@
+"""Models at work: what they answer at and between the scanned elements, and when they fail."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import InputError
+from orbical.groups import Elements
+from orbical.groups.sample import homogeneous
+from orbical.interface import open_session
+from orbical.interface.locating import Locator
+from orbical.interface.remake import remake_action, remake_task
+from orbical.interface.session import Session
+
+
+@pytest.fixture
+def live(folder: Path, nets: dict[str, torch.nn.Module]) -> Session:
+    return open_session(folder / "digits.zarr", nets)
+
+
+def ask(session: Session, kind: str, **selection: Any) -> Any:
+    return session.handle({"kind": kind, "sequence": 1, "selection": selection})
+
+
+def turned(image: torch.Tensor, degrees: float) -> torch.Tensor:
+    angle = np.deg2rad(degrees)
+    turn = np.array([[[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]])
+    return ob.actions.Images().apply(Elements({"plane": homogeneous(turn)}, 1), image)[0]
+
+
+def test_live_answers_at_scanned_elements_are_those_of_the_scan(
+    live: Session, digits: ob.Scan
+) -> None:
+    for element in range(24):
+        header, arrays = ask(live, "place", sample=33, element=element)
+        assert header["live"] is True
+        assert header["scanned"] is True
+        assert header["name"] == digits.group.name(element)
+        here = digits.data.isel(sample=33, element=element)
+        for name in ("probabilities", "confidence", "score", "score_vs_consensus"):
+            np.testing.assert_allclose(arrays[f"detail/{name}"], here[name], atol=1e-5)
+        for name in ("predicted", "correct"):
+            np.testing.assert_array_equal(arrays[f"detail/{name}"], here[name])
+    assert {*header["milliseconds"]} == {"first", "second"}
+
+
+def test_between_elements_the_models_are_asked(
+    live: Session, digits: ob.Scan, nets: dict[str, torch.nn.Module]
+) -> None:
+    header, arrays = ask(live, "place", sample=7, position=[33.3])
+    assert (header["element"], header["scanned"]) == (2, False)
+    assert header["position"] == [pytest.approx(33.3)]
+    image = torch.from_numpy(digits.data["input"].values[7:8])
+    moved = turned(image, 33.3)
+    np.testing.assert_allclose(arrays["input/image"], moved[0], atol=1e-6)
+    for place, net in enumerate(nets.values()):
+        expected = net(moved).softmax(-1)[0].detach()
+        np.testing.assert_allclose(arrays["detail/probabilities"][place], expected, atol=1e-6)
+        label = int(digits.data["label"][7])
+        assert arrays["detail/score"][place] == pytest.approx(float(expected[label]), abs=1e-6)
+    assert header["truth"] == label
+
+
+def test_a_circle_has_no_ends(live: Session) -> None:
+    for degrees, same in ((-15.0, 345.0), (375.0, 15.0), (720.0, 0.0)):
+        header, _ = ask(live, "place", position=[degrees])
+        assert header["position"] == [pytest.approx(same)]
+        assert header["scanned"] is True
+
+
+def test_without_models_the_place_snaps_to_the_scan(folder: Path, digits: ob.Scan) -> None:
+    session = open_session(folder / "digits.zarr")
+    header, arrays = ask(session, "place", sample=60, position=[33.3])
+    assert (header["element"], header["scanned"], header["live"]) == (2, True, False)
+    assert header["position"] == [pytest.approx(30)]
+    here = digits.data.isel(sample=60, element=2)
+    np.testing.assert_array_equal(arrays["detail/probabilities"], here["probabilities"])
+    np.testing.assert_array_equal(arrays["consensus/answer"], here["consensus"])
+    image = torch.from_numpy(digits.data["input"].values[60:61])
+    expected = ob.actions.Images().apply(digits.group, image)[2, 0]
+    np.testing.assert_allclose(arrays["input/image"], expected, atol=1e-6)
+
+
+def test_finer_steps_pass_through_the_scanned_ones(live: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(live, "sample", sample=11, dense=True)
+    assert header["group"]["spec"] == "rotations:96"
+    assert arrays["values"].shape == arrays["correct"].shape == (2, 96)
+    assert arrays["index"].shape == (96,)
+    scanned = digits.data["score"].values[:, 11]
+    np.testing.assert_allclose(arrays["values"][:, ::4], scanned, atol=1e-5)
+    for metric in ("score", "correct"):
+        _, fine = ask(live, "sample", sample=11, dense=True, reference="consensus", metric=metric)
+        _, coarse = ask(live, "sample", sample=11, reference="consensus", metric=metric)
+        np.testing.assert_allclose(fine["values"][:, ::4], coarse["values"], atol=1e-5)
+    assert ask(live, "sample", sample=11, dense=True, metric="action_defect")[1][
+        "values"
+    ].shape == (2, 24)  # no model answers that
+
+
+def test_a_model_that_raises_is_shown_and_the_other_answers(
+    folder: Path, nets: dict[str, torch.nn.Module], digits: ob.Scan
+) -> None:
+    class Broken(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise RuntimeError("out of patience")
+
+    session = open_session(folder / "digits.zarr", {"first": Broken(), "second": nets["second"]})
+    header, arrays = ask(session, "place", sample=3, element=4)
+    assert "out of patience" in header["errors"]["first"]
+    assert [*header["milliseconds"]] == ["second"]
+    here = digits.data.isel(sample=3, element=4)
+    np.testing.assert_allclose(arrays["detail/probabilities"], here["probabilities"], atol=1e-5)
+    header, _ = ask(session, "place", sample=3, position=[31.0])
+    assert header["scanned"] is False  # the second model answers there
+
+
+def test_a_model_that_answers_nonsense_is_shown(folder: Path) -> None:
+    for wrong in (
+        lambda x: torch.full((len(x), 10), float("nan")),
+        lambda x: torch.zeros(len(x) + 1, 10),
+        lambda x: "seven",
+        lambda x: exec("raise SystemExit(3)"),
+    ):
+        session = open_session(folder / "digits.zarr", {"first": wrong})
+        header, _ = ask(session, "place", models=["first"])
+        assert header["errors"]["first"]
+        assert header["live"] is False
+
+
+def test_a_model_that_does_not_answer_holds_nothing_up(folder: Path) -> None:
+    asleep: list[float] = []
+
+    def slow(x: torch.Tensor) -> torch.Tensor:
+        if asleep:
+            time.sleep(asleep[0])
+        return torch.zeros(len(x), 10)
+
+    session = open_session(folder / "digits.zarr", {"first": slow})
+    session.opened().live.patience_s = 0.2
+    asleep.append(1.0)
+    start = time.perf_counter()
+    header, _ = ask(session, "place")
+    assert time.perf_counter() - start < 0.8
+    assert "no answer" in header["errors"]["first"]
+    assert ask(session, "place")[0]["errors"]  # still busy
+    asleep.clear()
+    time.sleep(1.2)
+    header, _ = ask(session, "place")
+    assert header["errors"] == {}
+    assert header["live"] is True
+
+
+def test_models_keep_their_training_mode(folder: Path, nets: dict[str, torch.nn.Module]) -> None:
+    net = nets["first"].train()
+    try:
+        ask(open_session(folder / "digits.zarr", {"first": net}), "place")
+        assert net.training
+    finally:
+        net.eval()
+
+
+def test_another_model_under_the_name_is_said_to_be(
+    folder: Path, nets: dict[str, torch.nn.Module]
+) -> None:
+    def same(x: torch.Tensor) -> torch.Tensor:
+        return nets["first"](x)
+
+    assert ask(open_session(folder / "digits.zarr", nets), "state")[0]["warnings"] == []
+    for other in (nets["second"], lambda x: torch.zeros(len(x), 10)):
+        header, _ = ask(open_session(folder / "digits.zarr", {"first": other}), "state")
+        assert header["warnings"] == ["model 'first' is not the one that was scanned"]
+    header, _ = ask(open_session(folder / "digits.zarr", {"first": same}), "state")
+    assert header["warnings"] == []  # it has no weights to compare, and answers alike
+    assert [model["live"] for model in header["models"]] == [True, False]
+
+
+def test_models_and_data_of_another_scan_are_refused(
+    folder: Path, nets: dict[str, torch.nn.Module]
+) -> None:
+    with pytest.raises(InputError, match=r"models.*third"):
+        open_session(folder / "digits.zarr", {"third": nets["first"]})
+    with pytest.raises(InputError, match=r"models: one given"):
+        open_session(folder / "digits.zarr", nets["first"])
+    with pytest.raises(InputError, match=r"data: 5 samples given, the 120"):
+        open_session(folder / "digits.zarr", data=np.zeros((5, 1, 8, 8)))
+
+
+@pytest.fixture(scope="module")
+def bare(nets: dict[str, torch.nn.Module]) -> ob.Scan:
+    """A scan that kept neither inputs nor probabilities, of shifts."""
+    images, labels = ob.datasets.digits()
+    return ob.scan(
+        nets["first"],
+        (images[:20], labels[:20]),
+        group="translations:2:1",
+        task="classification",
+        progress=False,
+    )
+
+
+def test_data_may_be_given_where_the_scan_kept_none(
+    bare: ob.Scan, nets: dict[str, torch.nn.Module]
+) -> None:
+    images, labels = ob.datasets.digits()
+    session = open_session(bare, nets["first"], (images[:20], labels[:20]))
+    header, arrays = ask(session, "place", sample=4, position=[0.5, -1.25])
+    shift = homogeneous(np.eye(2)[None], np.array([[0.5, -1.25]]))
+    moved = ob.actions.Images().apply(Elements({"plane": shift}, 1), images[4:5])[0]
+    np.testing.assert_allclose(arrays["input/image"], moved[0], atol=1e-6)
+    expected = nets["first"](moved).softmax(-1).detach()
+    np.testing.assert_allclose(arrays["detail/probabilities"], expected, atol=1e-6)
+    header, _ = ask(session, "place", position=[9.0, -9.0])  # beyond the window: its corner
+    assert header["position"] == [2.0, -2.0]
+    assert header["scanned"] is True
+    header, arrays = ask(session, "sample", dense=True)
+    assert header["group"]["spec"] == "translations:2:0.5"
+    assert arrays["values"].shape == (1, 81)
+
+
+def test_without_inputs_the_stored_answers_remain(
+    bare: ob.Scan, nets: dict[str, torch.nn.Module]
+) -> None:
+    session = open_session(bare, nets["first"])
+    header, _ = ask(session, "state")
+    assert "no inputs" in header["warnings"][0]
+    assert (header["live"], header["inputs"]) == (False, False)
+    header, arrays = ask(session, "place", sample=4, position=[0.4, 0.0])
+    assert header["input"]["fields"] == []
+    assert header["scanned"] is True
+    np.testing.assert_array_equal(
+        arrays["detail/confidence"], bare.data["confidence"].values[:, 4, header["element"]]
+    )
+    _, arrays = session.handle({"kind": "hover", "samples": [0], "selection": {}})
+    assert "thumbnail" not in arrays
+
+
+def test_a_task_with_a_reader_of_its_own_must_be_given(
+    nets: dict[str, torch.nn.Module],
+) -> None:
+    images, labels = ob.datasets.digits()
+    task = ob.tasks.Classification(read=lambda raw: raw["logits"])
+    model = lambda x: {"logits": nets["first"](x)}  # noqa: E731
+    scan = ob.scan(
+        model,
+        (images[:8], labels[:8]),
+        group="cyclic:4",
+        task=task,
+        keep="inputs",
+        progress=False,
+    )
+    header, _ = ask(open_session(scan, model), "state")
+    assert "models cannot be asked" in header["warnings"][0]
+    assert header["live"] is False
+    assert ask(open_session(scan, model), "place", element=1)[1]["input/image"].shape == (1, 8, 8)
+    header, _ = ask(open_session(scan, model, task=task), "place", element=1)
+    assert header["live"] is True
+
+
+def test_a_large_picture_travels_in_bytes() -> None:
+    from orbical.interface.session.pictures import input_arrays
+
+    picture = torch.linspace(-2, 3, 3 * 100 * 100).reshape(1, 1, 3, 100, 100)
+    arrays, spans = input_arrays(picture, "image")
+    assert arrays["image"].dtype == np.uint8
+    low, high = spans["image"]
+    back = arrays["image"] / 255 * (high - low) + low
+    np.testing.assert_allclose(back, picture[0, 0], atol=0.011)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        ob.actions.Images("bicubic", "reflect"),
+        ob.actions.Window(16),
+        ob.actions.ImagePair(),
+        ob.actions.VectorField(),
+        ob.actions.Points(),
+        ob.actions.Rows(),
+        ob.actions.Vectors(per_point=True),
+        ob.actions.Boxes(10, 20, view=8),
+        ob.actions.Trivial(),
+        ob.actions.as_action({"pos": ob.actions.Points(), "numbers": ob.actions.Trivial()}),
+        ob.actions.as_action((ob.actions.Images(), ob.actions.Trivial())),
+    ],
+    ids=lambda action: type(action).__name__,
+)
+def test_actions_are_made_again_from_their_record(action: Any) -> None:
+    again = remake_action(action.describe())
+    assert type(again) is type(action)
+    assert again.describe() == action.describe()
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        ob.tasks.Classification(answers="probabilities"),
+        ob.tasks.Regression(),
+        ob.tasks.Regression(representation="vector"),
+        ob.tasks.Regression(
+            input={"pos": ob.actions.Points()}, representation="vector", per_point=True
+        ),
+        ob.tasks.Flow(),
+    ],
+    ids=lambda task: repr(task),
+)
+def test_tasks_are_made_again_from_their_record(task: Any) -> None:
+    assert remake_task(task.describe()).describe() == task.describe()
+
+
+@pytest.mark.parametrize("name", ["os:system", "Action", "check_group", "Nothing", None])
+def test_a_record_never_makes_anything_else(name: Any) -> None:
+    with pytest.raises(InputError, match="action"):
+        remake_action({"action": name})
+
+
+@pytest.mark.parametrize("spec", ["dihedral:4", "cyclic:4", "rotations:8*time_reversal", "flips"])
+def test_groups_without_anything_between_snap(spec: str) -> None:
+    group = ob.groups.parse(spec)
+    locator = Locator(group)
+    assert locator.continuous is False
+    assert locator.at(1, (20.0,)).element == 1
+    assert locator.finer() is None
+
+
+def test_scales_are_a_line() -> None:
+    locator = Locator(ob.groups.scales(0.5, 2, 9))
+    place = locator.at(0, (1.1,))
+    assert place.scanned is False
+    np.testing.assert_allclose(place.elements.parts["plane"][0], np.diag([1.1, 1.1, 1]))
+    assert locator.at(0, (7.0,)).position == (2.0,)
