@@ -21,9 +21,7 @@ def orbit_of(rows: list[list[float]], noise: float = 0.0, seed: int = 0) -> Dete
     box = given[None, None, :, :4].expand(len(GROUP), 1, -1, -1)
     box = TASK.output.move(GROUP, box + noise * torch.randn(box.shape, generator=random))
     shape = (len(GROUP), 1, len(rows))
-    return Detections(
-        box, given[:, 4].expand(shape).clone(), given[:, 5].long().expand(shape).clone()
-    )
+    return Detections(box, given[:, 4].expand(shape).clone(), given[:, 5].expand(shape).clone())
 
 
 def slow_consensus(found: Detections, threshold: float) -> list[tuple[float, int, list[float]]]:

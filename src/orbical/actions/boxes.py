@@ -18,7 +18,8 @@ class Boxes(Action):
 
     The four corners move about the image centre, and the result is the upright box around them,
     which is exact for shifts, flips, quarter turns and scalings. NaN boxes (padding) stay NaN.
-    `view` is the size of a `Window` into which the boxes are carried.
+    Further columns, such as confidence and class in `[B, n, 6]`, ride along unchanged. `view` is
+    the size of a `Window` into which the boxes are carried.
 
     >>> import torch
     >>> from orbical.groups import flips
@@ -34,20 +35,25 @@ class Boxes(Action):
         self.view = view
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Move `x[K or 1, B, n, 4]`."""
+        """Move `x[K or 1, B, n, 4 or more]`."""
         centre = x.new_tensor([self.width / 2, self.height / 2])
         target = centre if self.view is None else torch.full_like(centre, self.view / 2)
+        frame = matrices(pixel_frame(elements), x)
+        shift = frame[:, None, None, :2, 2]
+        rest = x[..., 4:].expand(len(elements), *x.shape[1:-1], -1)
+        if bool((frame[:, :2, :2] == torch.eye(2, dtype=x.dtype, device=x.device)).all()):
+            by = shift + target - centre  # a plain shift needs no corners
+            return torch.cat([x[..., :2] + by, x[..., 2:4] + by, rest], -1)
         corners = torch.stack([x[..., [i, j]] for i in (0, 2) for j in (1, 3)], -2) - centre
         corners = corners.expand(len(elements), *corners.shape[1:])  # [K, B, n, 4, 2]
-        frame = matrices(pixel_frame(elements), x)
         turned = torch.einsum("kij,kbncj->kbnci", frame[:, :2, :2], corners)
-        moved = turned + frame[:, None, None, None, :2, 2] + target
-        return torch.cat([moved.amin(-2), moved.amax(-2)], -1)
+        moved = turned + shift[:, :, :, None] + target
+        return torch.cat([moved.amin(-2), moved.amax(-2), rest], -1)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check shape and order of the sides."""
         super().check(group, x)
-        if x.ndim != 3 or x.shape[-1] != 4:
+        if x.ndim != 3 or x.shape[-1] < 4:
             raise InputError(
                 f"boxes: shape {tuple(x.shape)} given, [sample, box, 4] expected "
                 "(left, top, right, bottom)"

@@ -61,7 +61,6 @@ STORED = (
     "count",
     "score_vs_consensus",
     "consensus",
-    "consensus_support",
     "consensus_vs_truth",
     "invariance_gap",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,7 +80,7 @@ class Detection(Task):
         threshold: float = 0.5,
         confident: float = 0.5,
         most: int = 10,
-        size: tuple[int, int] | None = None,
+        size: Sequence[int] | None = None,
         read: Reader | None = None,
     ) -> None:
         window = Window(128) if input is None else input
@@ -122,8 +122,8 @@ class Detection(Task):
         """Objects, each a box and a class."""
         return ("object", "box_class")
 
-    def read(self, raw: Any, answers: str | None = None) -> dict[str, Tensor]:
-        """Read the most confident detections of N views."""
+    def read(self, raw: Any, answers: str | None = None) -> Tensor:
+        """Read the most confident detections of N views, `[N, M, 6]`."""
         found = read_detections(self.picked(raw), self.most)
         inside = area(cut(found.box, self._view(found.box))) > 0
         # What lies wholly outside the view, or has no area, is no detection of anything in it.
@@ -133,11 +133,7 @@ class Detection(Task):
             found.confidence.masked_fill(absent, 0),
             found.label.masked_fill(absent, -1),
         )
-        return found._asdict()
-
-    def primary(self, outputs: Tree) -> Tensor:
-        """The boxes move; class and confidence do not."""
-        return outputs["box"]
+        return found.rows()
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check objects `[N, T, 5]`, the first of each sample its key object."""
@@ -178,10 +174,7 @@ class Detection(Task):
     def variables(self, labelled: bool) -> dict[str, Variable]:
         """Declare the detections of each element, and every measure of them."""
         orbit = ("sample", "element")
-        variables = common_variables(labelled, ("cluster", "box_class_confidence")) | {
-            "consensus_support": Variable(
-                ("sample", "cluster"), "share of the orbit that has a detection in the cluster"
-            ),
+        variables = common_variables(labelled, ("cluster", "cluster_column")) | {
             "box": Variable((*orbit, "detection", "side"), "boxes in pixels of the view"),
             "box_label": Variable(
                 (*orbit, "detection"), "class of each box, -1 where there is none"
@@ -200,9 +193,19 @@ class Detection(Task):
             }
         return variables
 
-    def score(self, outputs: Tree, reference: Tensor, valid: Tensor | None = None) -> Tensor:
-        """Score detections `[K, B, M, ...]` against objects `[K, B, T, 5]` moved along."""
-        return self.measures(_detections(outputs), reference)[self.chosen]
+    def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None = None) -> Tensor:
+        """Score detections `[K, B, M, 6]` against objects `[K, B, T, 5]` moved along."""
+        return self.measures(Detections.of(outputs), reference)[self.chosen]
+
+    def reference(self, consensus: Tensor) -> Tensor:
+        """Take clusters `[..., C, 7]` as objects `[..., C, 5]`.
+
+        The most confident is the key object; of the others those count that half of the orbit sees.
+        """
+        kept = consensus[..., 6] >= HALF
+        kept[..., 0] = True
+        objects = consensus[..., [0, 1, 2, 3, 5]]
+        return objects.masked_fill(~kept[..., None], torch.nan)
 
     def measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
         """Give every measure of detections against objects `[..., T, 5]` in the same view."""
@@ -220,9 +223,11 @@ class Detection(Task):
             "correct": correct[..., 0] & first,
         }
 
-    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+    def extras(
+        self, outputs: Tensor, target: Tensor | None, elements: Elements
+    ) -> dict[str, Tensor]:
         """Give the detections, and with a truth every measure of them."""
-        found = _detections(outputs)
+        found = Detections.of(outputs)
         absent = ~found.present
         extras = {
             "box": found.box.masked_fill(absent[..., None], torch.nan),
@@ -232,27 +237,24 @@ class Detection(Task):
             "confidence": found.confidence[..., 0].masked_fill(absent[..., 0], torch.nan),
         }
         if target is not None:
-            extras |= self.measures(found, self._moved(elements, target))
+            extras |= self.measures(found, self.output.move(elements, target[None]))
         return extras
 
     def summarise(
-        self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
+        self, outputs: Tensor, target: Tensor | None, elements: Elements, weights: Tensor
     ) -> dict[str, Tensor]:
         """Turn the detections along the orbits of a batch into the variables of a scan."""
-        found = _detections(outputs)
-        agreed = self.consensus(found, elements, weights)
-        reference = self._reference(agreed)
-        against = self.measures(found, self._moved(elements, reference))
+        found = Detections.of(outputs)
+        agreed = self.consensus(found, elements, weights).rows()
+        reference = self.reference(agreed)
+        against = self.measures(found, self.output.move(elements, reference[None]))
         known = ~reference[:, 0, 4].isnan()
         in_view = ~against["iou"].isnan()
         share = weights.double()[:, None] * in_view
         apart = (1 - against["iou"].nan_to_num(1.0)).double().square()
         gap = ((share * apart).sum(0) / share.sum(0).clamp_min(1e-12)).sqrt()
         summary = {
-            "consensus": torch.cat(
-                [agreed.box, agreed.label[..., None], agreed.confidence[..., None]], -1
-            ),
-            "consensus_support": agreed.support,
+            "consensus": agreed,
             "invariance_gap": gap.float(),
             # Where nothing was agreed upon there is nothing to agree with: 0, and not missing.
             "score_vs_consensus": torch.where(known, against[self.chosen], 0.0),
@@ -298,38 +300,21 @@ class Detection(Task):
             "threshold": self.threshold,
             "confident": self.confident,
             "most": self.most,
+            "size": list(self.size),
         }
 
     def _view(self, like: Tensor) -> Tensor:
         height, width = self.size
         return like.new_tensor([0, 0, width, height])
 
-    def _moved(self, elements: Elements, objects: Tensor) -> Tensor:
-        """Move objects `[B, T, 5]` along, to `[K, B, T, 5]`."""
-        boxes = self.output.move(elements, objects[None, ..., :4])
-        kinds = objects[None, ..., 4:].expand(len(boxes), -1, -1, -1)
-        return torch.cat([boxes, kinds], -1)
 
-    def _reference(self, agreed: Consensus) -> Tensor:
-        """Take the first cluster, and all that half of the orbit sees, as objects `[B, C, 5]`."""
-        kept = agreed.support >= HALF
-        kept[:, 0] = True
-        objects = torch.cat([agreed.box, agreed.label[..., None]], -1)
-        return objects.masked_fill(~kept[..., None], torch.nan)
-
-
-def _detections(outputs: Mapping[str, Tensor]) -> Detections:
-    return Detections(outputs["box"], outputs["confidence"], outputs["label"])
-
-
-def _as_detections(agreed: Consensus, view: Tensor) -> Detections:
-    """Take the clusters of a consensus as detections in the un-moved view."""
-    absent = agreed.label.isnan()
-    absent = absent | (area(cut(agreed.box.nan_to_num(0.0), view)) <= 0)
+def _as_detections(agreed: Tensor, view: Tensor) -> Detections:
+    """Take the clusters `[B, C, 7]` of a consensus as detections in the un-moved view."""
+    absent = agreed[..., 5].isnan() | (area(cut(agreed[..., :4].nan_to_num(0.0), view)) <= 0)
     return Detections(
-        agreed.box.masked_fill(absent[..., None], 0),
-        agreed.confidence.masked_fill(absent, 0),
-        agreed.label.masked_fill(absent, -1).long(),
+        agreed[..., :4].masked_fill(absent[..., None], 0),
+        agreed[..., 4].masked_fill(absent, 0),
+        agreed[..., 5].masked_fill(absent, -1),
     )
 
 

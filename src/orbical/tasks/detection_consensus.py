@@ -48,6 +48,11 @@ class Consensus(NamedTuple):
     confidence: Tensor
     support: Tensor
 
+    def rows(self) -> Tensor:
+        """Put box, confidence, class and support side by side, `[B, C, 7]`."""
+        rest = [part[..., None] for part in (self.confidence, self.label, self.support)]
+        return torch.cat([self.box, *rest], -1)
+
 
 def consensus_of(
     home: Detections,

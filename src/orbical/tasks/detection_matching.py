@@ -30,6 +30,16 @@ class Detections(NamedTuple):
     confidence: Tensor
     label: Tensor
 
+    @classmethod
+    def of(cls, rows: Tensor) -> Detections:
+        """Take them from rows `[..., M, 6]`: box, confidence, class."""
+        return cls(rows[..., :4], rows[..., 4], rows[..., 5])
+
+    def rows(self) -> Tensor:
+        """Put them side by side, `[..., M, 6]`."""
+        rest = [self.confidence[..., None], self.label[..., None].to(self.box.dtype)]
+        return torch.cat([self.box, *rest], -1)
+
     @property
     def present(self) -> Tensor:
         """Which of the M places hold a detection, `[..., M]`."""
