@@ -1,0 +1,120 @@
+"""A picture and a table in place of the interface, where a notebook is read without its kernel.
+
+Exported notebooks and viewers without widgets show this. It is part of the widget's own output, and
+stands beside it once more: a notebook that was executed without a browser carries the widget's
+state, and an exporter then prefers a widget that nobody can answer to the picture in the same
+output. As soon as a page asks for something, the second copy is folded away.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from functools import cached_property
+from typing import Any
+
+from .session import Session
+
+_TABLE = "border-collapse:collapse;font:13px system-ui,sans-serif;margin:4px 0"
+_CELL = "padding:2px 10px 2px 0;text-align:right"
+_HEADINGS = ("accuracy", "confidence", "score")
+_TITLE = "font:600 14px system-ui,sans-serif;margin:4px 0"
+_PLACES = {"upright": "untransformed", "orbit": "over the orbit", "worst": "at worst"}
+
+
+class Fallback:
+    """The picture and the table of a session's first scan, made when they are first shown."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._handle: Any = None
+
+    def bundle(self) -> dict[str, str]:
+        """Give the content by its types, for a notebook's output."""
+        return {"text/html": self._html, "text/plain": self._plain}
+
+    def publish(self) -> None:
+        """Show the content as an output of its own, in a notebook's kernel."""
+        try:
+            from IPython import get_ipython
+            from IPython.display import display
+        except ImportError:
+            return
+        if getattr(get_ipython(), "kernel", None) is None:
+            return
+        self._handle = display(self.bundle(), raw=True, display_id=True)
+
+    def fold(self) -> None:
+        """A page is alive: leave only a line that unfolds."""
+        if self._handle is None:
+            return
+        handle, self._handle = self._handle, None
+        folded = (
+            "<details style='font:12px system-ui,sans-serif;color:#777'><summary>static picture, "
+            f"for readers without a kernel</summary>{self._html}</details>"
+        )
+        handle.update({"text/html": folded, "text/plain": self._plain}, raw=True)
+
+    @property
+    def _plain(self) -> str:
+        return repr(self._session.opened().scan)
+
+    @cached_property
+    def _html(self) -> str:
+        from ..nero import summary
+
+        opened = self._session.opened()
+        picture = _picture(opened.scan)
+        shown = (
+            f"<img alt='{html.escape(opened.name)}: score along the orbit' "
+            f"src='data:image/png;base64,{picture}' style='max-width:100%;background:#fff'>"
+            if picture
+            else ""
+        )
+        return (
+            f"<div class='orbical-static'><p style='{_TITLE}'>"
+            f"{html.escape(self._plain)}</p>{shown}{_table(summary(opened.scan))}</div>"
+        )
+
+
+def _picture(scan: Any) -> str:
+    """Draw the score along the orbit; an orbit that has no drawing leaves the table alone."""
+    from .. import figures, nero
+    from ..errors import OrbicalError
+
+    try:
+        figure = figures.aggregate(nero.aggregate(scan).compute())
+    except OrbicalError:
+        return ""
+    held = io.BytesIO()
+    with figures.style.styled():
+        figure.savefig(held, format="png", dpi=130, bbox_inches="tight")
+    return base64.b64encode(held.getvalue()).decode("ascii")
+
+
+def _table(table: Any) -> str:
+    """Write the few numbers of each model as a table."""
+    columns = [
+        (name, place)
+        for name in _HEADINGS
+        if name in table
+        for place in table["position"].values.tolist()
+    ]
+    head = "".join(
+        f"<th style='{_CELL};font-weight:600'>{name} {_PLACES[place]}</th>"
+        for name, place in columns
+    )
+    rows = "".join(
+        f"<tr><th style='{_CELL};text-align:left'>{html.escape(str(model))}</th>"
+        + "".join(
+            f"<td style='{_CELL}'>{float(table[name].sel(model=model, position=place)):.3f}</td>"
+            for name, place in columns
+        )
+        + "</tr>"
+        for model in table["model"].values
+    )
+    return (
+        f"<table style='{_TABLE}'><thead><tr><td></td>{head}</tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+    )

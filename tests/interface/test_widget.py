@@ -1,0 +1,160 @@
+"""The widget: the newest request of a kind is answered, frames are buffers, and a picture stays."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import MissingExtra
+from orbical.interface import widget as widgets
+from orbical.interface.fallback import Fallback
+from orbical.interface.session import Session
+from orbical.interface.wire import decode
+
+
+@pytest.fixture(scope="module")
+def scan():
+    images, labels = ob.datasets.digits()
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    return ob.scan(
+        {"linear": net},
+        (images[:40], labels[:40]),
+        group="rotations:8",
+        task="classification",
+        keep="inputs",
+        progress=False,
+    )
+
+
+@pytest.fixture
+def shown(scan):
+    pytest.importorskip("anywidget", reason="anywidget is not installed")
+    made = widgets.widget(Session({"digits": scan}))
+    sent = []
+    made.send = lambda content, buffers: sent.append((content, buffers))
+    yield made, sent
+    made.close()
+
+
+def until(condition, patience_s=10):
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_request_is_answered_with_one_frame_in_a_buffer(shown, scan):
+    made, sent = shown
+    made._receive(made, {"kind": "aggregate", "sequence": 7, "selection": {}}, [])
+    until(lambda: sent)
+    content, buffers = sent[0]
+    header, arrays = decode(bytes(buffers[0]))
+    assert content == {"frame": len(buffers[0])}
+    assert (header["kind"], header["sequence"]) == ("aggregate", 7)
+    np.testing.assert_allclose(arrays["values"], scan.data["score"].mean("sample"), rtol=1e-5)
+
+
+def test_a_mistake_is_an_answer_and_nonsense_is_none(shown):
+    made, sent = shown
+    made._receive(made, {"kind": "sample", "sequence": 1, "selection": {"sample": 99}}, [])
+    until(lambda: sent)
+    header, _ = decode(bytes(sent[0][1][0]))
+    assert "0 to 39 expected" in header["error"]
+    for nonsense in ("text", {"kind": "launch"}, {"kind": None}, None):
+        made._receive(made, nonsense, [])
+    made._receive(made, {"kind": "subset", "sequence": 2, "selection": {}}, [])
+    until(lambda: len(sent) > 1)
+    assert decode(bytes(sent[1][1][0]))[0]["kind"] == "subset"
+
+
+def test_the_selection_is_that_of_the_page(shown):
+    made, _ = shown
+    made.fragment = "sample=5&labels=3,4"
+    assert (made.selection.sample, made.selection.labels) == (5, (3, 4))
+
+
+def test_a_newer_request_takes_the_place_of_one_that_waits():
+    started, go, answered = threading.Event(), threading.Event(), []
+
+    def answer(message):
+        started.set()
+        go.wait(10)
+        yield message
+
+    desk = widgets.Desk(answer, answered.append)
+    desk.put("place", b"first")
+    assert started.wait(10)
+    for number in range(1000):
+        desk.put("place", b"%d" % number)
+    go.set()
+    until(lambda: len(answered) == 2)
+    time.sleep(0.05)
+    assert answered == [b"first", b"999"]
+    desk.close()
+
+
+def test_another_kind_does_not_wait_for_a_slow_one():
+    go, answered = threading.Event(), []
+
+    def answer(message):
+        if message == b"slow":
+            go.wait(10)
+        yield message
+
+    desk = widgets.Desk(answer, answered.append)
+    desk.put("embedding", b"slow")
+    desk.put("place", b"quick")
+    until(lambda: answered == [b"quick"])
+    go.set()
+    until(lambda: len(answered) == 2)
+    desk.close()
+
+
+def test_without_anywidget_the_extra_is_named(scan, monkeypatch):
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    widgets._class.cache_clear()
+    with pytest.raises(MissingExtra, match=r"orbical\[notebook\]"):
+        widgets.widget(Session({"digits": scan}))
+
+
+def test_the_output_carries_a_picture_and_a_table_for_readers_without_a_kernel(shown):
+    made, _ = shown
+    data, _ = made._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert "src='data:image/png;base64," in data["text/html"]
+    assert "<th" in data["text/html"]
+    assert "linear" in data["text/html"]
+    assert "rotations:8" in data["text/plain"]
+
+
+def test_the_picture_is_folded_when_a_page_asks(scan):
+    class Handle:
+        content = None
+
+        def update(self, content, raw):
+            self.content = content
+
+    fallback = Fallback(Session({"digits": scan}))
+    fallback._handle = handle = Handle()
+    fallback.fold()
+    assert handle.content["text/html"].startswith("<details")
+    assert "data:image/png" in handle.content["text/html"]
+    fallback.fold()  # once is enough
+
+
+@pytest.mark.parametrize("group", ["translations:1", "flips", "dihedral:4*time_reversal"])
+@pytest.mark.filterwarnings("ignore:group")
+def test_every_layout_has_a_fallback(group):
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    scan = ob.scan(
+        net, (images[:12], labels[:12]), group=group, task="classification", progress=False
+    )
+    assert "<table" in Fallback(Session({"digits": scan})).bundle()["text/html"]
