@@ -16,7 +16,8 @@ _MODEL = (
 )
 _DATA = (
     "An .npz file with x (or x_NAME for each field) and optional y, package.module:attribute (x or "
-    "(x, y)), or a built-in name: mnist, digits."
+    "(x, y)), a built-in name: mnist, digits; for detection a folder in COCO's format, "
+    "coco:FOLDER or coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS."
 )
 _GROUP = (
     "For example rotations:72, translations:64:4, cyclic:4, dihedral:4*time_reversal, "
@@ -35,7 +36,7 @@ def scan(
     group: Annotated[str, typer.Option("--group", "-g", help=_GROUP)],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the result (Zarr).")],
     task: Annotated[
-        str, typer.Option("--task", "-t", help="classification, regression or flow.")
+        str, typer.Option("--task", "-t", help="classification, detection, flow or regression.")
     ] = "classification",
     input: Annotated[
         str | None,
@@ -54,6 +55,15 @@ def scan(
     answers: Annotated[
         str, typer.Option(help="For classification: what models answer, logits or probabilities.")
     ] = "logits",
+    score: Annotated[
+        str,
+        typer.Option(
+            help="For detection: iou, match_confidence, iou_confidence, precision, recall, f1, ap."
+        ),
+    ] = "iou_confidence",
+    threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="For detection: the least IoU of a match.")
+    ] = 0.5,
     read: Annotated[
         str | None,
         typer.Option(
@@ -102,7 +112,7 @@ def scan(
     named = dict(_split_model(text) for text in model)
     if len(named) < len(model):
         raise InputError("--model: a name is given twice")
-    chosen = _make_task(task, input, representation, per_point, answers, read)
+    chosen = _make_task(task, input, representation, per_point, answers, score, threshold, read)
     try:
         result = run(
             named,
@@ -144,10 +154,28 @@ def load_data(text: str) -> Any:
         return BUILT_IN[text]()
     if text.endswith(".npz"):
         return _load_npz(text)
+    if text.startswith("coco:"):
+        return _load_coco(text)
     if ":" in text:
         found = import_attribute(text, "--data")
         return found() if callable(found) and not hasattr(found, "shape") else found
     raise unknown_name("--data", text, [*BUILT_IN, "FILE.npz", "package.module:attribute"])
+
+
+def _load_coco(text: str) -> Any:
+    """Read key objects of a folder in COCO's format: coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS."""
+    from ..datasets import coco
+
+    folder, *settings = text.removeprefix("coco:").split(":")
+    numbers = settings[:2]
+    if len(settings) > 3 or not all(number.isdigit() for number in numbers):
+        raise InputError(
+            f"--data: {text!r} given, coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS expected, of which the "
+            "last ones may be left out"
+        )
+    classes = settings[2].split(",") if len(settings) == 3 else None
+    found = coco(folder, classes, *(int(number) for number in numbers))
+    return found["images"], found["objects"]
 
 
 def _load_npz(text: str) -> Any:
@@ -175,16 +203,19 @@ def _make_task(
     representation: str,
     per_point: bool,
     answers: str,
+    score: str,
+    threshold: float,
     read: str | None,
 ) -> Any:
     from ..errors import unknown_name
     from ..sources import import_attribute
-    from ..tasks import TASKS, Classification, Flow, Regression, parse_input
+    from ..tasks import TASKS, Classification, Detection, Flow, Regression, parse_input
 
     reader = None if read is None else import_attribute(read, "--read")
     action = None if input is None else parse_input(input)
     makers = {
         "classification": lambda: Classification(action, answers, reader),
+        "detection": lambda: Detection(action, score, threshold, read=reader),
         "regression": lambda: Regression(action, representation, per_point, reader),
         "flow": lambda: Flow(action, read=reader),
     }

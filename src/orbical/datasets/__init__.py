@@ -15,11 +15,13 @@ from collections.abc import Callable
 from torch import Tensor
 
 from .cifar10_images import cifar10
+from .coco_folder import coco, coco_five
 from .digit_images import digits
 from .folders import data_folder
 from .furniture_clouds import furniture
 from .galaxy_images import efigi, galaxy_zoo, point_spread
 from .galaxy_shapes import galaxies
+from .generated_scenes import scenes
 from .image_folders import image_folder
 from .mnist_images import full_mnist, mnist
 from .particle_images import piv
@@ -31,6 +33,8 @@ BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "m
 __all__ = [
     "BUILT_IN",
     "cifar10",
+    "coco",
+    "coco_five",
     "data_folder",
     "digits",
     "efigi",
@@ -45,5 +49,6 @@ __all__ = [
     "particle_pairs",
     "piv",
     "point_spread",
+    "scenes",
     "sweethome3d",
 ]

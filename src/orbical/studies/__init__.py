@@ -24,6 +24,7 @@ STUDIES = {
     "esd": Study("esd", "Training for calibration: MNIST and CIFAR-10 with six losses."),
     "swiss-roll": Study("swiss_roll", "Harmful invariance: accuracy ceiling and ECE interval."),
     "digits": Study("digit_symmetry", "What rotation invariance costs on real digits."),
+    "detection": Study("detection", "Detectors under shifts: COCO objects, five jitter levels."),
     "examples": Study("examples", "The six examples of the equivariant-calibration paper."),
 }
 

@@ -32,7 +32,7 @@ import torch
 
 from orbical.actions import Window
 from orbical.datasets.coco_folder import KeyObjects
-from orbical.datasets.scenes import scenes
+from orbical.datasets.generated_scenes import scenes
 from orbical.errors import InputError
 from orbical.groups import Group, translations
 from orbical.predictors import as_predictor
