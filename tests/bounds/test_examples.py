@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orbical.studies import examples
+from orbical.studies import examples, examples_page
 
 
 @pytest.mark.parametrize(("mean", "value"), [(0.5, 0.5798), (0.25, 0.7486), (0.75, 0.7486)])
@@ -84,6 +84,6 @@ def test_the_committed_page_is_what_the_study_writes(tmp_path: Path) -> None:
     committed = Path(__file__).parents[2] / "docs" / "studies" / "examples.md"
     if not committed.is_file():
         pytest.skip("docs/studies/examples.md absent: this is not a checkout")
-    assert committed.read_text(encoding="utf-8") == examples._page(
-        examples.facts(), examples.symmetries_of_the_circle()
+    assert committed.read_text(encoding="utf-8") == examples_page.page_text(
+        examples.symmetries_of_the_circle()
     )

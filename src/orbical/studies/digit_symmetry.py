@@ -327,12 +327,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("step", nargs="?", choices=["run", "report"], default="run")
+    parser.add_argument(
+        "step", nargs="?", choices=["run", "report"], default="run", help="report: the page alone"
+    )
     parser.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
     parser.add_argument("--data", default="mnist", help=f"one of {', '.join(SOURCES)}")
     parser.add_argument("--turns", type=int, default=72, help="samples of SO(2)")
     parser.add_argument("--images", type=int, help="only the first so many")
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args(arguments)
     try:
         if options.step == "run":

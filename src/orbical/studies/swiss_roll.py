@@ -258,13 +258,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("step", nargs="?", choices=["run", "report"], default="run")
+    parser.add_argument(
+        "step", nargs="?", choices=["run", "report"], default="run", help="report: the page alone"
+    )
     parser.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
-    parser.add_argument("--seeds", type=int, default=defaults.seeds)
+    parser.add_argument("--seeds", type=int, default=defaults.seeds, help="networks a world")
     parser.add_argument("--points", type=int, default=defaults.points, help="on each spiral")
-    parser.add_argument("--width", type=int, default=defaults.width)
-    parser.add_argument("--plain-width", type=int, default=defaults.plain_width)
-    parser.add_argument("--epochs", type=int, nargs="+", default=list(defaults.epochs))
+    parser.add_argument("--width", type=int, default=defaults.width, help="of the invariant net")
+    parser.add_argument(
+        "--plain-width", type=int, default=defaults.plain_width, help="of the plain net"
+    )
+    parser.add_argument(
+        "--epochs", type=int, nargs="+", default=list(defaults.epochs), help="lengths of training"
+    )
     options = parser.parse_args(arguments)
     try:
         if options.step == "run":

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orbical.figures.style import FAINT, INK, MODELS, SOFT, figure, save, styled
+
 from .results import Row
 from .settings import BASELINE, BEYOND_GRID, GRID, LOSSES, NAMES
 from .shifts import STRENGTHS
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, which most readers can tell apart; a marker for those who cannot.
 STYLE = {
-    "NLL": ("#000000", "o"),
+    "NLL": (INK, "o"),
     "MMCE": ("#E69F00", "s"),
     "SB-ECE": ("#56B4E9", "^"),
     "ESD": ("#D55E00", "D"),
@@ -29,21 +31,15 @@ UNITS = {"rotation": "rotation (degrees)", "blur": "blur (σ, pixels)", "noise":
 
 
 def _axes(columns: int, rows: int = 1) -> tuple[Figure, Any]:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot.subplots(
-        rows, columns, figsize=(4.1 * columns, 3.2 * rows), squeeze=False, layout="constrained"
-    )
+    made = figure(2.9 * columns, 2.3 * rows)
+    return made, made.subplots(rows, columns, squeeze=False)
 
 
 def _line(axes: Axes, places: Sequence[float], values: Sequence[Spread], loss: str) -> None:
     colour, marker = STYLE[loss]
     means = [100 * value.mean for value in values]
     spread = [100 * value.deviation for value in values]
-    axes.plot(places, means, color=colour, marker=marker, markersize=4, linewidth=1.4, label=loss)
+    axes.plot(places, means, color=colour, marker=marker, markersize=4, label=loss)
     low = [m - s for m, s in zip(means, spread, strict=True)]
     high = [m + s for m, s in zip(means, spread, strict=True)]
     axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -51,17 +47,17 @@ def _line(axes: Axes, places: Sequence[float], values: Sequence[Spread], loss: s
 
 def _label(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set(title=title, xlabel=x, ylabel=y)
-    axes.grid(alpha=0.3)
+    axes.grid(visible=True)
 
 
 def epochs(rows: Sequence[Row]) -> Figure:
     """Accuracy and ECE on training and test images over epochs (the paper's Fig. 1)."""
-    figure, grid = _axes(4)
+    fig, grid = _axes(4)
     chosen = chosen_weights(rows, "cifar10")
     panels = [(BASELINE, "accuracy"), (BASELINE, "ece"), ("ESD", "accuracy"), ("ESD", "ece")]
     for axes, (loss, score) in zip(grid[0], panels, strict=True):
         runs = trained(rows, "cifar10", loss=loss, weight=chosen.get(loss))
-        for split, colour in (("train", "#0072B2"), ("test", "#D55E00")):
+        for split, colour in (("train", MODELS[0]), ("test", MODELS[1])):
             curves = [[100 * point[f"{split}_{score}"] for point in run["curve"]] for run in runs]
             for curve, run in zip(curves, runs, strict=True):
                 places = [point["epoch"] for point in run["curve"]]
@@ -69,29 +65,28 @@ def epochs(rows: Sequence[Row]) -> Figure:
                 axes.plot(places, curve, color=colour, linewidth=1.3, alpha=0.8, label=label)
         name = "accuracy" if score == "accuracy" else "ECE"
         _label(axes, f"{loss}: {name}", "epoch", f"{name} (%)")
-        axes.legend(frameon=False)
-    return figure
+        axes.legend()
+    return fig
 
 
 def cost(rows: Sequence[Row]) -> Figure:
     """Time of a training step with each loss (the paper's Fig. 3)."""
     timed = [row for row in rows if "step_ms" in row]
-    figure, grid = _axes(2)
+    fig, grid = _axes(2)
     for axes, data in zip(grid[0], TITLES, strict=True):
         own = [row for row in timed if row["data"] == data]
         names = [row["loss"] for row in own]
-        axes.barh(names, [row["step_ms"] for row in own], color="#9ecae1", label="whole step")
-        axes.barh(names, [row["loss_ms"] for row in own], color="#08519c", label="loss alone")
+        axes.barh(names, [row["step_ms"] for row in own], color=FAINT, label="whole step")
+        axes.barh(names, [row["loss_ms"] for row in own], color=MODELS[0], label="loss alone")
         axes.invert_yaxis()
         _label(axes, TITLES[data], "milliseconds, batches of 512", "")
-        axes.set_axisbelow(True)
-    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return figure
+    fig.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig
 
 
 def strength(rows: Sequence[Row]) -> Figure:
     """Accuracy and ECE against lambda (the paper's Fig. 5)."""
-    figure, grid = _axes(2, 2)
+    fig, grid = _axes(2, 2)
     ticks = sorted((*GRID, *BEYOND_GRID))
     for column, data in enumerate(TITLES):
         for row, score in enumerate(("accuracy", "ece")):
@@ -106,20 +101,20 @@ def strength(rows: Sequence[Row]) -> Figure:
                 _line(axes, weights, values, loss)
             level = Spread.of(r["test"][score] for r in trained(rows, data, loss=BASELINE)).mean
             if score == "accuracy":
-                axes.axhline(100 * (level - 0.015), color="grey", linestyle=":", label="NLL − 1.5")
-            axes.axhline(100 * level, color="black", linewidth=1, label="NLL")
+                axes.axhline(100 * (level - 0.015), color=SOFT, linestyle=":", label="NLL − 1.5")
+            axes.axhline(100 * level, color=INK, linewidth=1, label="NLL")
             axes.set_xscale("log")
             axes.set_xticks(ticks, [f"{weight:g}" for weight in ticks], minor=False)
             axes.minorticks_off()
             name = "accuracy" if score == "accuracy" else "ECE"
             _label(axes, TITLES[data], "λ", f"test {name} (%)")
-    grid[0][1].legend(frameon=False, loc="center left", bbox_to_anchor=(1.02, 0.0))
-    return figure
+    grid[0][1].legend(loc="center left", bbox_to_anchor=(1.02, 0.0))
+    return fig
 
 
 def shifted(rows: Sequence[Row], data: str) -> Figure:
     """Accuracy, ECE, ECE after temperature scaling, and root ESD on shifted images (Fig. 6)."""
-    figure, grid = _axes(3, 4)
+    fig, grid = _axes(3, 4)
     chosen = chosen_weights(rows, data)
     scores = {
         "accuracy": "accuracy (%)",
@@ -151,9 +146,9 @@ def shifted(rows: Sequence[Row], data: str) -> Figure:
                     )
                 _line(axes, [0.0, *STRENGTHS[shift]], values, loss)
             _label(axes, "", UNITS[shift], label)
-    grid[0][2].legend(frameon=False)
-    figure.suptitle(TITLES[data])
-    return figure
+    grid[0][2].legend()
+    fig.suptitle(TITLES[data])
+    return fig
 
 
 def _shown(value: float, score: str) -> float:
@@ -163,7 +158,7 @@ def _shown(value: float, score: str) -> float:
 
 def batch_sizes(rows: Sequence[Row]) -> Figure:
     """ECE and accuracy of ESD and ECE as losses against the batch size (tables 2 and 3)."""
-    figure, grid = _axes(2)
+    fig, grid = _axes(2)
     chosen = chosen_weights(rows, "cifar10")
     sizes = sorted({row["batch"] for row in rows if "test" in row})
     for axes, score in zip(grid[0], ("ece", "accuracy"), strict=True):
@@ -179,8 +174,8 @@ def batch_sizes(rows: Sequence[Row]) -> Figure:
         axes.set_xticks(sizes, [str(size) for size in sizes])
         name = "accuracy" if score == "accuracy" else "ECE"
         _label(axes, TITLES["cifar10"], "batch size", f"test {name} (%)")
-        axes.legend(frameon=False)
-    return figure
+        axes.legend()
+    return fig
 
 
 def save_all(rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -193,8 +188,6 @@ def save_all(rows: Sequence[Row], folder: Path) -> list[Path]:
     Returns:
         The files.
     """
-    from matplotlib import pyplot
-
     has = {data: bool(trained(rows, data, loss=BASELINE)) for data in TITLES}
     drawings: dict[str, Any] = {}
     if has["cifar10"]:
@@ -206,12 +199,9 @@ def save_all(rows: Sequence[Row], folder: Path) -> list[Path]:
         drawings[f"shifts-{data}"] = lambda data=data: shifted(rows, data)
     if any("step_ms" in row for row in rows):
         drawings["cost"] = lambda: cost(rows)
-    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, draw in drawings.items():
-        figure = draw()
-        path = folder / f"{name}.png"
-        figure.savefig(path, dpi=110)
-        pyplot.close(figure)
-        paths.append(path)
+        with styled():
+            fig = draw()
+        paths.append(save(fig, folder / f"{name}.png"))
     return paths
