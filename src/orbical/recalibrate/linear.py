@@ -198,6 +198,21 @@ def _penalty(name: str, value: float) -> float:
     return float(value)
 
 
+def _held_out(
+    logits: ArrayLike | None, probs: ArrayLike | None, labels: ArrayLike, every_class: bool
+) -> tuple[Tensor, Tensor]:
+    """Read centred scores `[N, C]` in float64 and their labels `[N]`.
+
+    Without a penalty on shifts `every_class` must occur: the shift of an absent one has no optimum.
+    """
+    scores = _centred(rows_of(read_logits(logits, probs)).double())
+    size, classes = scores.shape
+    truth = read_labels(labels, size, classes, scores.device)
+    if every_class:
+        _all_classes(truth, classes)
+    return scores, truth
+
+
 class VectorScaling(Calibrator):
     """Vector scaling: `softmax(w * logits + b)`, a scale and a shift for each class.
 
@@ -238,11 +253,8 @@ class VectorScaling(Calibrator):
             probs: `[N, C]`, rows summing to 1, of which the logarithms are scaled.
             labels: `[N]` class indices.
         """
-        scores = _centred(rows_of(read_logits(logits, probs)).double())
-        size, classes = scores.shape
-        truth = read_labels(labels, size, classes, scores.device)
-        if self.penalty == 0:
-            _all_classes(truth, classes)
+        scores, truth = _held_out(logits, probs, labels, every_class=self.penalty == 0)
+        classes = scores.shape[-1]
         identity = torch.cat([scores.new_ones(classes), scores.new_zeros(classes)])
         penalty = torch.full_like(identity, self.penalty / classes)
         best = _minimise(_Diagonal(scores), truth, identity, penalty)
@@ -307,11 +319,8 @@ class MatrixScaling(Calibrator):
             probs: `[N, C]`, rows summing to 1, of which the logarithms are mapped.
             labels: `[N]` class indices.
         """
-        scores = _centred(rows_of(read_logits(logits, probs)).double())
-        size, classes = scores.shape
-        truth = read_labels(labels, size, classes, scores.device)
-        if self.intercept == 0:
-            _all_classes(truth, classes)
+        scores, truth = _held_out(logits, probs, labels, every_class=self.intercept == 0)
+        classes = scores.shape[-1]
         eye = torch.eye(classes, dtype=scores.dtype, device=scores.device)
         held = eye * (self.diagonal / classes)
         held += (1 - eye) * (self.off_diagonal / (classes * (classes - 1)))
