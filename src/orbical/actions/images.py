@@ -137,8 +137,8 @@ class Window(Images):
             return self._resample(elements, x, (self.size, self.size))
         rows, columns = (torch.as_tensor(part, device=x.device) for part in offsets)
         views = x.unfold(-2, self.size, 1).unfold(-2, self.size, 1)
-        if len(x) == 1:
-            return views[0][:, :, rows, columns].movedim(2, 0)
+        if len(x) == 1:  # places first, so that the chosen views are copied once, in their order
+            return views[0].permute(2, 3, 0, 1, 4, 5)[rows, columns]
         which = torch.arange(len(elements), device=x.device)
         return views[which, :, :, rows, columns]
 
