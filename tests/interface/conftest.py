@@ -56,7 +56,7 @@ def digits(folder: Path) -> ob.Scan:
     return ob.load(folder / "digits.zarr")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def serving() -> Iterator[Callable[..., SimpleNamespace]]:
     """Start real servers in threads: `serving(session)` gives server, base address and cookie."""
     from orbical.interface.server import Server

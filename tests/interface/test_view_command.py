@@ -1,0 +1,125 @@
+"""`orbical view` as a user starts it: a program of its own, asked over the network, interrupted."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import orbical as ob
+from orbical.cli.view import view
+from orbical.errors import InputError
+from orbical.interface import found_scans, open_session
+from orbical.interface.server import Server, announced
+
+
+@contextmanager
+def started(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start the command, and give what it printed up to its last line."""
+    program = subprocess.Popen(
+        [sys.executable, "-m", "orbical", "view", *arguments, "--no-browser"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    printed = ""
+    assert program.stderr is not None
+    try:
+        while "Ctrl-C" not in printed:
+            line = program.stderr.readline()
+            assert line, f"it ended: {printed}"
+            printed += line
+        yield program, printed
+    finally:
+        program.kill()
+        program.wait()
+
+
+def test_the_command_serves_until_it_is_interrupted(folder: Path) -> None:
+    with started(str(folder / "digits.zarr")) as (program, printed):
+        address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", printed)
+        assert address is not None
+        answer = urllib.request.urlopen(address.group(0), timeout=10)
+        assert answer.status == 200
+        assert b"<script" in answer.read()
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(address.group(0).partition("?")[0], timeout=10)
+        assert "ssh" not in printed
+        program.send_signal(signal.SIGINT)
+        assert program.wait(10) == 0
+        assert program.stderr is not None
+        assert "Traceback" not in program.stderr.read()
+
+
+def test_under_ssh_the_tunnel_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(open_session(folder), port=0)
+    tunnel = f"ssh -L {server.port}:127.0.0.1:{server.port}"
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    assert tunnel not in announced(server)
+    monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
+    assert tunnel in announced(server)
+    assert server.url in announced(server)
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"host": "0.0.0.0"}, "--expose"),
+        ({"model": ["first"]}, "NAME=SOURCE"),
+        ({"model": ["first=torch.nn:Identity()", "first=torch.nn:Identity()"]}, "twice"),
+        ({"model": ["third=torch.nn:Identity()"]}, "third"),
+        ({"model": ["first=no.such.module:net"]}, "cannot be imported"),
+        ({"allow_origin": ["hub"]}, "allow_origin"),
+        ({"orbits": Path("no-such.npy")}, "--orbits"),
+        ({"data": "nothing"}, "--data"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_served(
+    folder: Path, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        view(folder / "digits.zarr", **options, browser=False)
+
+
+def test_a_folder_of_scans_is_a_menu(folder: Path, tmp_path: Path, nets: dict[str, object]) -> None:
+    shutil.copytree(folder / "digits.zarr", tmp_path / "b.zarr")
+    images, _ = ob.datasets.digits()
+    ob.scan(
+        {"third": nets["first"]},
+        images[:12],
+        group="cyclic:4",
+        task="classification",
+        out=tmp_path / "a.zarr",
+        progress=False,
+    )
+    (tmp_path / "notes.txt").write_text("no scan")
+    (tmp_path / "other.zarr").mkdir()
+    (tmp_path / "other.zarr" / "zarr.json").write_text("{}")
+    assert [*found_scans(tmp_path)] == ["a", "b"]
+    session = open_session(tmp_path, {"second": nets["second"]})
+    header, _ = session.state()
+    assert header["scan"] == "a"
+    assert [entry["name"] for entry in header["scans"]] == ["a", "b"]
+    assert header["samples"] == 12
+    header, _ = session.handle({"kind": "state", "selection": {"scan": "b"}})
+    assert header["samples"] == 120
+    assert header["models"] == [{"name": "first", "live": False}, {"name": "second", "live": True}]
+
+
+def test_folders_without_scans_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no scan"):
+        found_scans(tmp_path)
+    with pytest.raises(InputError, match="there is no folder"):
+        open_session(tmp_path / "nothing")
