@@ -390,9 +390,7 @@ def test_the_wheel_zooms_about_the_pointer_and_a_double_click_resets(tab, scatte
     tab.mouse.wheel(0, -480)
     tab.wait_for_timeout(60)
     near = at(tab, scatter, 2)
-    assert near == pytest.approx(
-        before, abs=4
-    )  # wheels tell whole pixels, here four times as large
+    assert near == pytest.approx(before, abs=4)  # wheels tell whole pixels
     far = at(tab, scatter, 1)
     assert far[0] < -200
     tab.mouse.down()
