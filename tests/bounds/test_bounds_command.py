@@ -86,6 +86,10 @@ def test_80_columns_show_every_number_of_the_comparison(points: Path) -> None:
 
 def test_data_as_json(call, points: Path) -> None:
     answer = json.loads(call("--data", points, "--group", "cyclic:4", "--json"))
+    forced = answer["forced_overconfidence"]
+    curve = forced["groups"]["cyclic:4"]["one_confidence"]
+    assert len(curve) == len(forced["confidence"])
+    assert curve[-1] == answer["groups"][1]["forced_at_full_confidence"]
     assert [row["group"] for row in answer["groups"]] == ["trivial", "cyclic:4"]
     assert answer["groups"][1]["accuracy_ceiling"] == 0.5
     assert "bounds" not in answer

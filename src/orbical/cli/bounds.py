@@ -78,8 +78,12 @@ def bounds(
     if {"confidence", "predicted"} & arrays.keys():
         found = {name: _of_data(arrays, name, tolerance, bins) for name in group}
     if as_json:
-        rows = comparison.rows()
-        answer = {"tolerance": comparison.tolerance, "groups": rows, **_plain(found)}
+        answer = {
+            "tolerance": comparison.tolerance,
+            "groups": comparison.rows(),
+            "forced_overconfidence": _forced(comparison),
+            **_plain(found),
+        }
         typer.echo(json.dumps(answer, indent=2))
         return
     _print_comparison(comparison)
@@ -180,6 +184,20 @@ def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: i
         x, arrays["y"], parse(name), tolerance=tolerance, action=_action(x), **answers
     )
     return classification(table, bins=bins)
+
+
+def _forced(comparison: Comparison) -> dict[str, Any]:
+    """Give the curves: the calibration error that each group forces on models of confidence p."""
+    return {
+        "confidence": comparison.confidence.tolist(),
+        "groups": {
+            each.name: {
+                "one_confidence": each.forced.tolist(),
+                "orbitwise": each.forced_orbitwise.tolist(),
+            }
+            for each in comparison.candidates
+        },
+    }
 
 
 def _plain(found: dict[str, Bounds]) -> dict[str, Any]:
