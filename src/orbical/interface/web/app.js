@@ -49,23 +49,38 @@ function render({ model, el }) {
     store.set(repaired(store.get(), state), { from: "state" });
     shell.name(state.title ?? "");
     shell.state("ready");
-    const app = createContext({ state, store, theme, history, root: el, announce: shell.announce, request: requests.request, on: requests.on });
+    const app = createContext({
+      state,
+      store,
+      theme,
+      history,
+      root: el,
+      announce: shell.announce,
+      request: requests.request,
+      on: requests.on,
+    });
     app.thumbnails = createThumbnails(app);
     app.sections = createSections(shell, app);
     app.help = help;
     app.exporter = createExport(shell.exporter, app);
     const keys = createKeys(model.get("host") === undefined ? el : document, shortcuts(app));
-    const flow = createFlow(store, app.request, KINDS.filter((kind) => kind !== "bounds" || state.bounds));
+    const flow = createFlow(
+      store,
+      app.request,
+      KINDS.filter((kind) => kind !== "bounds" || state.bounds),
+    );
     mounted = [...Object.values(app.sections), app.thumbnails, app.exporter, keys, flow];
     if (fresh) startAtFirst(app);
     return undefined;
   }
 
-  /** Nothing was asked for: begin with the first sample of the list, not with sample 0. */
+  /** Nothing was asked for: begin with a sample whose answers change most along its orbit. */
   function startAtFirst(app) {
+    store.set({ order: "variable" }, { done: false, from: "state" });
     const stop = app.on("list", ({ arrays }) => {
       stop();
-      if (history.empty() && arrays?.samples?.data.length) store.set({ sample: arrays.samples.data[0] }, { from: "state" });
+      if (history.empty() && arrays?.samples?.data.length)
+        store.set({ sample: arrays.samples.data[0] }, { from: "state" });
     });
   }
 
@@ -83,7 +98,7 @@ function render({ model, el }) {
 
   function load() {
     shell.state("loading");
-    requests.request("state", { selection: store.get() });
+    requests.request("state", { selection: { scan: store.get().scan } });
   }
 
   shell.theme(theme.current());

@@ -1,23 +1,27 @@
 // The page as one SVG: boxes, text, plots and pixels where they stand. No foreignObject, so every
 // program can open it and a canvas can draw it.
 
+import { copied, rounded } from "./svgcopy.js";
+
 const SPACE = "http://www.w3.org/2000/svg";
 const SKIPPED = new Set(["SCRIPT", "STYLE", "DIALOG", "OPTION", "INPUT", "BR"]);
-const STYLED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity", "fill-opacity", "stroke-opacity", "font-size", "font-family", "font-weight", "text-anchor", "paint-order", "dominant-baseline", "visibility"];
-
 function node(name, attributes) {
   const made = document.createElementNS(SPACE, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
 }
 
-const rounded = (number) => String(Math.round(number * 100) / 100);
 const clear = (colour) => !colour || colour === "transparent" || /, 0\)$/.test(colour);
 
 /** Draw an element and all it holds into an SVG of its size. */
 export function compose(root) {
   const box = root.getBoundingClientRect();
-  const svg = node("svg", { xmlns: SPACE, width: rounded(box.width), height: rounded(box.height), viewBox: `0 0 ${rounded(box.width)} ${rounded(box.height)}` });
+  const svg = node("svg", {
+    xmlns: SPACE,
+    width: rounded(box.width),
+    height: rounded(box.height),
+    viewBox: `0 0 ${rounded(box.width)} ${rounded(box.height)}`,
+  });
   walk(root, svg, box, root);
   return svg;
 }
@@ -25,13 +29,22 @@ export function compose(root) {
 function walk(el, out, origin, root) {
   const style = getComputedStyle(el);
   const hidden = style.display === "none" || style.visibility === "hidden" || style.opacity === "0";
-  if (hidden || SKIPPED.has(el.tagName) || el.matches("[popover]:not(:popover-open), .hidden, [data-transient]")) return;
+  if (hidden || SKIPPED.has(el.tagName) || el.matches("[popover]:not(:popover-open), .hidden, [data-transient]"))
+    return;
   const box = el.getBoundingClientRect();
   if (!box.width && !box.height && style.display !== "contents") return;
   if (el.tagName === "svg") return out.append(copied(el, box, origin));
   drawBox(style, box, out, origin, el === root);
   if (el.tagName === "CANVAS" || el.tagName === "IMG") drawPixels(el, style, box, out, origin);
-  else if (el.tagName === "SELECT") drawWords(el.selectedOptions[0]?.textContent ?? "", style, box.left + parseFloat(style.paddingLeft), (box.top + box.bottom) / 2, out, origin);
+  else if (el.tagName === "SELECT")
+    drawWords(
+      el.selectedOptions[0]?.textContent ?? "",
+      style,
+      box.left + parseFloat(style.paddingLeft),
+      (box.top + box.bottom) / 2,
+      out,
+      origin,
+    );
   else for (const child of el.childNodes) follow(child, out, origin, style, root);
 }
 
@@ -45,29 +58,33 @@ function drawBox(style, box, out, origin, always) {
   const edge = parseFloat(style.borderTopWidth) > 0 && !clear(style.borderTopColor);
   if (!filled && !edge && !always) return;
   const half = edge ? parseFloat(style.borderTopWidth) / 2 : 0;
-  out.append(node("rect", {
-    x: rounded(box.left - origin.left + half),
-    y: rounded(box.top - origin.top + half),
-    width: rounded(Math.max(0, box.width - 2 * half)),
-    height: rounded(Math.max(0, box.height - 2 * half)),
-    rx: parseFloat(style.borderTopLeftRadius) || 0,
-    fill: filled ? style.backgroundColor : "none",
-    stroke: edge ? style.borderTopColor : "none",
-    "stroke-width": edge ? style.borderTopWidth : 0,
-  }));
+  out.append(
+    node("rect", {
+      x: rounded(box.left - origin.left + half),
+      y: rounded(box.top - origin.top + half),
+      width: rounded(Math.max(0, box.width - 2 * half)),
+      height: rounded(Math.max(0, box.height - 2 * half)),
+      rx: parseFloat(style.borderTopLeftRadius) || 0,
+      fill: filled ? style.backgroundColor : "none",
+      stroke: edge ? style.borderTopColor : "none",
+      "stroke-width": edge ? style.borderTopWidth : 0,
+    }),
+  );
 }
 
 function drawPixels(el, style, box, out, origin) {
   const href = el.tagName === "CANVAS" ? el.toDataURL("image/png") : drawn(el);
-  out.append(node("image", {
-    href,
-    x: rounded(box.left - origin.left),
-    y: rounded(box.top - origin.top),
-    width: rounded(box.width),
-    height: rounded(box.height),
-    preserveAspectRatio: "xMidYMid meet",
-    "image-rendering": style.imageRendering === "pixelated" ? "pixelated" : "auto",
-  }));
+  out.append(
+    node("image", {
+      href,
+      x: rounded(box.left - origin.left),
+      y: rounded(box.top - origin.top),
+      width: rounded(box.width),
+      height: rounded(box.height),
+      preserveAspectRatio: "xMidYMid meet",
+      "image-rendering": style.imageRendering === "pixelated" ? "pixelated" : "auto",
+    }),
+  );
 }
 
 function drawn(picture) {
@@ -81,7 +98,8 @@ function drawn(picture) {
 function drawText(text, style, out, origin) {
   const range = document.createRange();
   let [line, top, box] = ["", null, null];
-  const flush = () => line.trim() && drawWords(line.trimEnd(), style, box.left, (box.top + box.bottom) / 2, out, origin);
+  const flush = () =>
+    line.trim() && drawWords(line.trimEnd(), style, box.left, (box.top + box.bottom) / 2, out, origin);
   for (let i = 0; i < text.length; i += 1) {
     range.setStart(text, i);
     range.setEnd(text, i + 1);
@@ -109,21 +127,4 @@ function drawWords(words, style, left, middle, out, origin) {
   });
   text.textContent = words;
   out.append(text);
-}
-
-/** A copy of an SVG with its colours resolved, at its place. */
-function copied(svg, box, origin) {
-  const copy = svg.cloneNode(true);
-  const ours = [copy, ...copy.querySelectorAll("*")];
-  [svg, ...svg.querySelectorAll("*")].forEach((element, i) => {
-    const style = getComputedStyle(element);
-    for (const name of STYLED) ours[i].setAttribute(name, style.getPropertyValue(name));
-    ours[i].removeAttribute("class");
-  });
-  copy.querySelectorAll("[data-transient]").forEach((element) => element.remove());
-  const place = { x: rounded(box.left - origin.left), y: rounded(box.top - origin.top), width: rounded(box.width), height: rounded(box.height) };
-  for (const [name, value] of Object.entries(place)) copy.setAttribute(name, value);
-  if (!copy.getAttribute("viewBox")) copy.setAttribute("viewBox", `0 0 ${place.width} ${place.height}`);
-  copy.removeAttribute("style");
-  return copy;
 }

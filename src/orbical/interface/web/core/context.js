@@ -28,15 +28,26 @@ export function createContext({ state, store, request, on, theme, history, root,
     return wanted.map(app.look);
   };
 
-  /** The metric of the menus. */
-  app.metric = () => state.metrics.find(({ name }) => name === store.get().metric) ?? state.metrics[0];
+  /** The metric of the menus; a score against the consensus says so. */
+  app.metric = () => titled(state.metrics.find(({ name }) => name === store.get().metric) ?? state.metrics[0]);
+
+  function titled(metric) {
+    if (metric.name !== "score" || !app.byConsensus()) return metric;
+    return {
+      ...metric,
+      title: metric.title.includes("true")
+        ? metric.title.replace("true", "consensus")
+        : `${metric.title}, against the consensus`,
+    };
+  }
+
+  app.byConsensus = () => store.get().reference === "consensus" || !truths;
 
   /** The metric of one sample: the score where the chosen one is a measure of many. */
   app.sampleMetric = () => {
     const chosen = app.metric();
-    const metric = chosen.per_sample ? chosen : state.metrics[0];
-    const consensus = metric.name === "score" && (store.get().reference === "consensus" || !truths);
-    return { ...metric, column: consensus ? "score_vs_consensus" : metric.name };
+    const metric = chosen.per_sample ? chosen : titled(state.metrics[0]);
+    return { ...metric, column: metric.name === "score" && app.byConsensus() ? "score_vs_consensus" : metric.name };
   };
 
   app.shortTitle = (metric) => (metric.name === "score" ? "score" : metric.title.toLowerCase());
@@ -90,7 +101,13 @@ export function createContext({ state, store, request, on, theme, history, root,
       truth: answer.truth ?? null,
       label: answer.label ?? answer.truth ?? null,
       classes: state.classes,
-      place: { sample: store.get().sample, element: answer.element, position: answer.position, name: app.placeName(answer.element, answer.scanned === false ? answer.position : []), live: answer.live },
+      place: {
+        sample: store.get().sample,
+        element: answer.element,
+        position: answer.position,
+        name: app.placeName(answer.element, answer.scanned === false ? answer.position : []),
+        live: answer.live,
+      },
     };
   };
 
@@ -106,5 +123,13 @@ function named(arrays, prefix) {
 /** The group as the plots take it: the fields of the answer and its arrays. */
 function groupOf(answer) {
   const { index, plane, time, weights } = answer.arrays;
-  return { ...answer.group, names: elementNames(answer.group), index, plane, time, weights, continuous: Boolean(answer.group.continuous && answer.live) };
+  return {
+    ...answer.group,
+    names: elementNames(answer.group),
+    index,
+    plane,
+    time,
+    weights,
+    continuous: Boolean(answer.group.continuous && answer.live),
+  };
 }

@@ -14,14 +14,22 @@ const WORDS = {
   dy: (value) => `dy ${tidy(value)}`,
   scale: (value) => `× ${Number(Number(value).toFixed(3))}`,
   time: (value) => (value > 0 ? "forward" : "reversed"),
-  flip: (value) => ({ plain: "", none: "not flipped", both: "flipped both ways" })[value] ?? (value === "mirrored" ? value : `flipped, ${value}`),
+  flip: (value) =>
+    ({ plain: "", none: "not flipped", both: "flipped both ways" })[value] ??
+    (value === "mirrored" ? value : `flipped, ${value}`),
 };
 
 /** The names of all elements, by coordinate; those of the group itself where one is unknown. */
 export function elementNames({ names, coords = {} }) {
   const keys = Object.keys(coords);
   if (!keys.length || !keys.every((key) => WORDS[key] && coords[key].length === names.length)) return names;
-  return names.map((given, i) => keys.map((key) => WORDS[key](coords[key][i])).filter(Boolean).join(", ") || given);
+  return names.map(
+    (given, i) =>
+      keys
+        .map((key) => WORDS[key](coords[key][i]))
+        .filter(Boolean)
+        .join(", ") || given,
+  );
 }
 
 /** The name of a place between elements, from its continuous position. */

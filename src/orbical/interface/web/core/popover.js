@@ -6,7 +6,13 @@ const MARGIN = 8;
 
 /** Join a button and a panel; `content(close)` makes the panel's children each time it opens. */
 export function attachPopover(button, { label, content, kind = "menu", host }) {
-  const panel = h("div", { class: `popover popover-${kind}`, popover: "auto", id: uid("panel"), role: "group", "aria-label": label });
+  const panel = h("div", {
+    class: `popover popover-${kind}`,
+    popover: "auto",
+    id: uid("panel"),
+    role: "group",
+    "aria-label": label,
+  });
   button.setAttribute("aria-expanded", "false");
   button.setAttribute("aria-controls", panel.id);
   button.after(panel);
@@ -40,7 +46,7 @@ export function attachPopover(button, { label, content, kind = "menu", host }) {
   panel.addEventListener("toggle", (event) => {
     button.setAttribute("aria-expanded", String(event.newState === "open"));
     if (event.newState === "open" && kind === "menu") {
-      panel.querySelector("button, input, [tabindex='0']")?.focus();
+      panel.querySelector("select, button, input, [tabindex='0']")?.focus();
     }
   });
   panel.addEventListener("keydown", (event) => {

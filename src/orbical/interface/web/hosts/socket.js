@@ -22,7 +22,8 @@ export function createModel(address) {
       wait = FIRST_MS;
       tell("connection", { state: "open" });
     };
-    socket.onmessage = ({ data }) => (typeof data === "string" ? tell("msg:custom", JSON.parse(data), []) : tell("msg:custom", {}, [data]));
+    socket.onmessage = ({ data }) =>
+      typeof data === "string" ? tell("msg:custom", JSON.parse(data), []) : tell("msg:custom", {}, [data]);
     socket.onclose = () => {
       tell("connection", { state: "lost" });
       setTimeout(connect, wait);

@@ -20,7 +20,10 @@ export function createSection(el, app) {
     frame.state("ready");
     frame.note("what the symmetry allows");
     const known = new Map(answer.models.map((model) => [model.name, model]));
-    const models = app.shown().filter(({ name }) => known.has(name)).map((model) => ({ ...known.get(model.name), ...model }));
+    const models = app
+      .shown()
+      .filter(({ name }) => known.has(name))
+      .map((model) => ({ ...known.get(model.name), ...model }));
     plot.set({ ...answer, models });
   }
 

@@ -19,7 +19,10 @@ export function createSection(el, app) {
     if (text === shown) return;
     shown = text;
     errors.hidden = !Object.keys(found).length;
-    fill(errors, Object.entries(found).map(([model, words]) => h("p", {}, h("b", {}, `${model} raised: `), words)));
+    fill(
+      errors,
+      Object.entries(found).map(([model, words]) => h("p", {}, h("b", {}, `${model} raised: `), words)),
+    );
   }
 
   function draw(answer) {

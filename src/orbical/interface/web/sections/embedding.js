@@ -6,12 +6,18 @@ import { colourise, isDark } from "../draw/colours.js";
 import { createScatter } from "../plots/scatter.js";
 import { createFrame, createSelect } from "./frame.js";
 import { createHoverCard } from "./hovercard.js";
-import { createKey } from "./key.js";
+import { createKey, stretched } from "./key.js";
 import { around, grown } from "./region.js";
 import { hints } from "./words.js";
 
 const METHODS = { pca: "PCA", ica: "ICA", isomap: "ISOMAP", tsne: "t-SNE", umap: "UMAP" };
-const COLOURS = { mean: "mean", variance: "variance", correct: "share correct", class: "class", gap: "calibration gap" };
+const COLOURS = {
+  mean: "mean",
+  variance: "variance",
+  correct: "share correct",
+  class: "class",
+  gap: "calibration gap",
+};
 
 /** The embedding with its menus, its lasso and its colour key. */
 export function createSection(el, app) {
@@ -19,8 +25,15 @@ export function createSection(el, app) {
   el.append(frame.el);
   const method = createSelect("Method", (value) => app.select({ method: value }), { quiet: true });
   const colour = createSelect("Colour", (value) => app.select({ colour: value }), { quiet: true });
-  const of = createSelect("Of", (value) => app.select({ of: value }), { quiet: true, title: "Whose responses: all models together, or one" });
-  const lassoButton = button("lasso", () => arm(!armed), { class: "tool", "aria-pressed": "false", title: "Draw around points to make them the subset (or hold Shift and drag)" });
+  const of = createSelect("Of", (value) => app.select({ of: value }), {
+    quiet: true,
+    title: "Whose responses: all models together, or one",
+  });
+  const lassoButton = button("lasso", () => arm(!armed), {
+    class: "tool",
+    "aria-pressed": "false",
+    title: "Draw around points to make them the subset (or hold Shift and drag)",
+  });
   frame.controls.append(method.el, colour.el, of.el, lassoButton);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const scatter = createScatter(plotEl);
@@ -43,12 +56,13 @@ export function createSection(el, app) {
     frame.state("ready");
     const dark = isDark(frame.el);
     const count = app.state.samples;
-    const known = values && !values.error;
-    const colours = known ? colourise(values.arrays.values.data, { kind: values.scale, range: values.range }, dark) : new Uint8Array(4 * count).fill(128);
+    const colours = values
+      ? colourise(values.arrays.values.data, { kind: values.scale, range: values.range }, dark)
+      : new Uint8Array(4 * count).fill(128);
     scatter.set({ xy: xy.arrays.xy.data, colours, mask: mask?.arrays?.mask?.data });
     scatter.setLasso(app.store.get().lasso);
     scatter.select(app.store.get().sample);
-    if (known) key.set(values, app.state, dark);
+    if (values) key.set(values, app.state, dark);
     const share = xy.explained ? ` · ${Math.round(100 * (xy.explained[0] + xy.explained[1]))} % of the variance` : "";
     frame.note(`similar orbit responses lie together${share}`);
   }
@@ -56,8 +70,14 @@ export function createSection(el, app) {
   function menus() {
     const { state } = app;
     const now = app.store.get();
-    method.set(state.methods.map((name) => [name, METHODS[name] ?? name]), now.method);
-    colour.set(state.colours.map((name) => [name, COLOURS[name] ?? sentence(name)]), now.colour);
+    method.set(
+      state.methods.map((name) => [name, METHODS[name] ?? name]),
+      now.method,
+    );
+    colour.set(
+      state.colours.map((name) => [name, COLOURS[name] ?? sentence(name)]),
+      now.colour,
+    );
     of.set([["", "all models"], ...state.models.map(({ name }) => [name, name])], now.of);
   }
 
@@ -88,7 +108,7 @@ export function createSection(el, app) {
   });
   const stops = [
     app.on("embedding", receive),
-    app.on("colour", (answer) => ((values = answer), draw())),
+    app.on("colour", (answer) => ((values = answer.error ? null : stretched(answer)), draw())),
     app.on("subset", (answer) => ((mask = answer), draw())),
     app.store.subscribe(["sample"], ({ sample }) => scatter.select(sample)),
     app.store.subscribe(["method", "colour", "of"], menus),
@@ -97,5 +117,10 @@ export function createSection(el, app) {
   ];
   menus();
   // A WebGL canvas can be read only in the turn in which it was painted.
-  return { focus: () => scatter.focus(), update: draw, repaint: () => scatter.snapshot(), destroy: () => (stops.forEach((stop) => stop()), card.destroy(), scatter.destroy()) };
+  return {
+    focus: () => scatter.focus(),
+    update: draw,
+    repaint: () => scatter.snapshot(),
+    destroy: () => (stops.forEach((stop) => stop()), card.destroy(), scatter.destroy()),
+  };
 }

@@ -34,7 +34,9 @@ export function createExport(opener, app) {
       const svg = compose(target());
       const name = `orbical-${what || "view"}.${kind}`;
       if (kind === "svg") return download(svgBlob(svg), name);
-      return pngBlob(svg).then((blob) => download(blob, name)).catch((error) => app.announce(error.message));
+      return pngBlob(svg)
+        .then((blob) => download(blob, name))
+        .catch((error) => app.announce(error.message));
     });
   }
 
@@ -58,8 +60,19 @@ export function createExport(opener, app) {
     const item = (kind) => button(DATA[kind][0], () => data(kind), { class: "item", title: DATA[kind][1] });
     const known = app.state.exports ?? ["csv", "indices", "parquet"];
     return [
-      h("div", { class: "menu-row" }, select.el, button("PNG", () => picture("png"), { class: "tool" }), button("SVG", () => picture("svg"), { class: "tool" })),
-      h("div", { class: "menu-list" }, known.filter((kind) => DATA[kind]).map(item), button("Copy link to this view", link, { class: "item" })),
+      h(
+        "div",
+        { class: "menu-row" },
+        select.el,
+        button("PNG", () => picture("png"), { class: "tool" }),
+        button("SVG", () => picture("svg"), { class: "tool" }),
+      ),
+      h(
+        "div",
+        { class: "menu-list" },
+        known.filter((kind) => DATA[kind]).map(item),
+        button("Copy link to this view", link, { class: "item" }),
+      ),
       status,
     ];
   }

@@ -14,7 +14,14 @@ export function createFrame({ name, title, hint }) {
   const body = h("div", { class: "body" });
   const skeleton = h("div", { class: "skeleton", "aria-hidden": "true" });
   const message = h("div", { class: "message", role: "status", hidden: true });
-  const el = h("section", { class: `section ${name}`, tabindex: "-1", "aria-labelledby": id, "aria-busy": "true" }, head, body, skeleton, message);
+  const el = h(
+    "section",
+    { class: `section ${name}`, tabindex: "-1", "aria-labelledby": id, "aria-busy": "true" },
+    head,
+    body,
+    skeleton,
+    message,
+  );
   attachPopover(info, { label: `About ${title}`, kind: "hint", content: () => h("p", {}, hint) });
 
   /** Ready: show the body. Waiting: the skeleton. A text: say why there is nothing. */
@@ -28,7 +35,16 @@ export function createFrame({ name, title, hint }) {
   }
 
   state("loading");
-  return { el, body, controls, head, heading, state, note: (text) => write(note, text), title: (text) => write(heading, text) };
+  return {
+    el,
+    body,
+    controls,
+    head,
+    heading,
+    state,
+    note: (text) => write(note, text),
+    title: (text) => write(heading, text),
+  };
 }
 
 /** A labelled drop-down menu; `set(options, value)` where options are [value, text]. */
@@ -39,7 +55,10 @@ export function createSelect(label, onchange, { title, quiet } = {}) {
   function set(options, value) {
     const text = JSON.stringify(options);
     if (select.dataset.options !== text) {
-      fill(select, options.map(([key, words]) => h("option", { value: key }, words)));
+      fill(
+        select,
+        options.map(([key, words]) => h("option", { value: key }, words)),
+      );
       select.dataset.options = text;
     }
     select.value = value;
@@ -56,7 +75,11 @@ export function createSwitch(label, choices, onchange) {
     const span = h("span", {}, words);
     return { value, input, span, el: h("label", { title }, input, span) };
   });
-  const el = h("div", { class: "switch", role: "radiogroup", "aria-label": label }, inputs.map((one) => one.el));
+  const el = h(
+    "div",
+    { class: "switch", role: "radiogroup", "aria-label": label },
+    inputs.map((one) => one.el),
+  );
 
   function set(value, texts = {}) {
     for (const one of inputs) {

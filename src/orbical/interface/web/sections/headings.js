@@ -8,13 +8,25 @@ export function createSection(shell, app) {
   const one = singular(app.noun);
   const all = h("h2", {}, `All ${app.noun}`);
   const chip = button("", () => app.select({ lasso: [], labels: [] }), { class: "chip", hidden: true });
-  const hint = h("p", {}, "");
+  const hint = h(
+    "p",
+    { class: "hint" },
+    app.state.report?.note ?? "Drag along the orbit · click a point · lasso a group",
+  );
   shell.overview.append(h("div", { class: "half" }, all, chip, hint));
 
   const title = h("h2", {});
   const label = h("p", {});
-  const before = button("‹", () => app.step(-1), { class: "tool icon", title: `Previous ${one} of the list  [`, "aria-label": `Previous ${one} of the list` });
-  const after = button("›", () => app.step(1), { class: "tool icon", title: `Next ${one} of the list  ]`, "aria-label": `Next ${one} of the list` });
+  const before = button("‹", () => app.step(-1), {
+    class: "tool icon",
+    title: `Previous ${one} of the list  [`,
+    "aria-label": `Previous ${one} of the list`,
+  });
+  const after = button("›", () => app.step(1), {
+    class: "tool icon",
+    title: `Next ${one} of the list  ]`,
+    "aria-label": `Next ${one} of the list`,
+  });
   shell.detail.append(h("div", { class: "half" }, title, label, h("span", { class: "pair" }, before, after)));
 
   function count(answer) {
@@ -33,7 +45,11 @@ export function createSection(shell, app) {
     write(label, known ? `labelled ${className(app.state, answer.label)}` : "");
   }
 
-  const stops = [app.on("subset", count), app.on("sample", sample), app.store.subscribe(["sample"], () => sample(null))];
+  const stops = [
+    app.on("subset", count),
+    app.on("sample", sample),
+    app.store.subscribe(["sample"], () => sample(null)),
+  ];
   sample(null);
   return { update() {}, destroy: () => stops.forEach((stop) => stop()) };
 }

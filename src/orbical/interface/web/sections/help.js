@@ -7,8 +7,32 @@ import { glossary, keyTable, tour } from "./words.js";
 export function createHelp(root) {
   const id = uid("help");
   const close = button("Close", () => dialog.close(), { class: "close" });
-  const pairs = (list) => h("dl", {}, list.map(([word, text]) => h("div", {}, h("dt", {}, word), h("dd", {}, text))));
-  const keys = h("table", {}, h("tbody", {}, keyTable.map(([key, text]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, text)))));
+  const pairs = (list) =>
+    h(
+      "dl",
+      {},
+      list.map(([word, text]) => h("div", {}, h("dt", {}, word), h("dd", {}, text))),
+    );
+  const keys = h(
+    "table",
+    {},
+    h(
+      "tbody",
+      {},
+      keyTable.map(([key, text]) =>
+        h(
+          "tr",
+          {},
+          h(
+            "th",
+            { scope: "row" },
+            key.map((one) => (one === "…" ? "…" : h("kbd", {}, one))),
+          ),
+          h("td", {}, text),
+        ),
+      ),
+    ),
+  );
   const dialog = h(
     "dialog",
     { class: "help", "aria-labelledby": id },
@@ -16,8 +40,18 @@ export function createHelp(root) {
     h(
       "div",
       { class: "help-body", tabindex: "0", role: "region", "aria-label": "Help" },
-      h("p", { class: "lead" }, "The left half shows all samples, the right half one of them. Everything is linked: choose a sample in the embedding or the list, then drag along the orbit."),
-      h("div", { class: "help-columns" }, h("section", {}, h("h3", {}, "Sections"), pairs(tour)), h("section", {}, h("h3", {}, "Keys"), keys), h("section", {}, h("h3", {}, "Words"), pairs(glossary))),
+      h(
+        "p",
+        { class: "lead" },
+        "The left half shows all samples, the right half one of them. Everything is linked: choose a sample in the embedding or the list, then drag along the orbit.",
+      ),
+      h(
+        "div",
+        { class: "help-columns" },
+        h("section", {}, h("h3", {}, "Sections"), pairs(tour)),
+        h("section", {}, h("h3", {}, "Keys"), keys),
+        h("section", {}, h("h3", {}, "Words"), pairs(glossary)),
+      ),
     ),
   );
   dialog.addEventListener("click", (event) => {

@@ -12,14 +12,22 @@ export function createHoverCard(holder, app) {
   const canvas = h("canvas", { class: "thumb large", width: 1, height: 1 });
   const glyph = createGlyph(app.group, 56);
   const words = h("p", {});
-  const el = h("div", { class: "hovercard", hidden: true, "aria-hidden": "true" }, h("div", { class: "hovercard-pictures" }, canvas, glyph.element), words);
+  const el = h(
+    "div",
+    { class: "hovercard", hidden: true, "aria-hidden": "true" },
+    h("div", { class: "hovercard-pictures" }, canvas, glyph.element),
+    words,
+  );
   holder.append(el);
   let point = null;
 
   function draw() {
     if (!point) return;
     const found = app.thumbnails.get(point.sample);
-    write(words, `#${app.number(point.sample)}${found && found.label !== null && app.state.classes.length ? ` · labelled ${className(app.state, found.label)}` : ""}`);
+    write(
+      words,
+      `#${app.number(point.sample)}${found && found.label !== null && app.state.classes.length ? ` · labelled ${className(app.state, found.label)}` : ""}`,
+    );
     canvas.hidden = !found?.picture;
     glyph.element.classList.toggle("away", !found?.values);
     if (found?.picture) paint(canvas, found.picture);

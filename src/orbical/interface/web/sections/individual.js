@@ -11,7 +11,9 @@ export function createSection(el, app) {
   el.append(frame.el);
   const dense = h("input", { type: "checkbox", onchange: () => app.select({ dense: dense.checked }) });
   if (app.state.live && app.state.group.continuous) {
-    frame.controls.append(h("label", { class: "check", title: "Run the models at finer steps for this one" }, dense, "fine steps"));
+    frame.controls.append(
+      h("label", { class: "check", title: "Run the models at finer steps for this one" }, dense, "fine steps"),
+    );
   }
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   let plot = createOrbitPlot(plotEl, app.group);

@@ -5,15 +5,32 @@ import { classColour, colourOf } from "../draw/colours.js";
 import { short } from "../draw/format.js";
 
 const STOPS = 24;
+const MOST = 12;
+
+/** A diverging scale reaches as far on both sides as its values do on one. */
+export function stretched(answer) {
+  if (answer.scale !== "diverging") return answer;
+  const far = answer.arrays.values.data.reduce(
+    (most, value) => (Math.abs(value) > most ? Math.abs(value) : most),
+    0.01,
+  );
+  const round = Math.ceil(far * 20) / 20;
+  return { ...answer, range: [-round, round] };
+}
 
 /** Make the key; `set(colourAnswer, state, dark)`. */
 export function createKey() {
   const el = h("div", { class: "key" });
 
   function set({ scale, range, title }, state, dark) {
-    const name = h("span", { class: "key-title" }, title ?? "");
-    if (scale === "classes") fill(el, name, state.classes.slice(0, 12).map((text, c) => chip(classColour(c, dark), text)));
-    else fill(el, name, h("span", {}, short(range[0])), strip(scale, range, dark), h("span", {}, short(range[1])));
+    const name = h("span", { class: "key-title", title }, title ?? "");
+    if (scale === "classes")
+      fill(
+        el,
+        state.classes.slice(0, MOST).map((text, c) => chip(classColour(c, dark), text)),
+        name,
+      );
+    else fill(el, h("span", {}, short(range[0])), strip(scale, range, dark), h("span", {}, short(range[1])), name);
   }
 
   return { el, set };

@@ -18,7 +18,10 @@ export function createLegend() {
         const number = h("b", {});
         return { number, el: h("span", { class: "item" }, swatch(model), model.name, number) };
       });
-      fill(items, cells.map((cell) => cell.el));
+      fill(
+        items,
+        cells.map((cell) => cell.el),
+      );
     }
     write(place, where);
     cells.forEach((cell, i) => write(cell.number, format(values ? values[i] : NaN)));

@@ -7,12 +7,22 @@ import { formatter } from "../draw/format.js";
 import { createSelect } from "./frame.js";
 import { hints } from "./words.js";
 
-const ORDERS = [["worst", "worst first"], ["best", "best first"], ["variable", "most variable"]];
+const ORDERS = [
+  ["worst", "worst first"],
+  ["best", "best first"],
+  ["variable", "most variable"],
+];
 
 /** The sorted list beside the embedding. */
 export function createSection(el, app) {
   const order = createSelect("Order", (value) => app.select({ order: value }), { quiet: true, title: hints.list });
-  const box = h("div", { class: "rows", role: "listbox", tabindex: "0", "aria-label": "Samples in order", title: hints.list });
+  const box = h("div", {
+    class: "rows",
+    role: "listbox",
+    tabindex: "0",
+    "aria-label": "Samples in order",
+    title: hints.list,
+  });
   el.append(h("div", { class: "list" }, order.el, box));
   let samples = [];
   let values = [];
@@ -21,7 +31,13 @@ export function createSection(el, app) {
   function makeRow(sample, value, format) {
     const canvas = h("canvas", { class: "thumb", "aria-hidden": "true", width: 1, height: 1 });
     const text = h("span", { class: "row-label" });
-    const row = h("div", { class: "row", role: "option", id: uid("row"), "aria-selected": "false", onclick: () => app.select({ sample }) }, canvas, text, h("span", { class: "row-value" }, format(value)));
+    const row = h(
+      "div",
+      { class: "row", role: "option", id: uid("row"), "aria-selected": "false", onclick: () => app.select({ sample }) },
+      canvas,
+      text,
+      h("span", { class: "row-value" }, format(value)),
+    );
     return { row, canvas, text, painted: false };
   }
 
@@ -32,7 +48,12 @@ export function createSection(el, app) {
     const metric = app.sampleMetric();
     const format = formatter(metric.unit, [metric.low ?? 0, metric.high ?? 1]);
     rows = new Map(samples.map((sample, i) => [sample, makeRow(sample, values[i], format)]));
-    fill(box, samples.length ? [...rows.values()].map((one) => one.row) : h("p", { class: "quiet-text" }, "none in this subset"));
+    fill(
+      box,
+      samples.length
+        ? [...rows.values()].map((one) => one.row)
+        : h("p", { class: "quiet-text" }, "none in this subset"),
+    );
     app.listed(samples);
     mark(false);
     picture();
@@ -50,8 +71,14 @@ export function createSection(el, app) {
       one.painted = true;
       one.canvas.hidden = !found.picture;
       if (found.picture) paint(one.canvas, found.picture);
-      one.text.textContent = found.label === null || !app.state.classes.length ? `#${app.number(sample)}` : className(app.state, found.label);
-      one.row.setAttribute("aria-label", `sample ${app.number(sample)}, ${one.text.textContent}, ${one.row.lastChild.textContent}`);
+      one.text.textContent =
+        found.label === null || !app.state.classes.length
+          ? `#${app.number(sample)}`
+          : className(app.state, found.label);
+      one.row.setAttribute(
+        "aria-label",
+        `sample ${app.number(sample)}, ${one.text.textContent}, ${one.row.lastChild.textContent}`,
+      );
     }
     app.thumbnails.want(sight.filter((sample) => !app.thumbnails.get(sample)));
   }
@@ -70,7 +97,8 @@ export function createSection(el, app) {
   function reveal(row) {
     const top = row.offsetTop - box.offsetTop;
     if (top < box.scrollTop) box.scrollTop = top;
-    else if (top + row.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = top + row.offsetHeight - box.clientHeight;
+    else if (top + row.offsetHeight > box.scrollTop + box.clientHeight)
+      box.scrollTop = top + row.offsetHeight - box.clientHeight;
   }
 
   box.addEventListener("scroll", picture, { passive: true });

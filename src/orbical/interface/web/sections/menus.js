@@ -13,10 +13,15 @@ export function createSection(el, app) {
   const scan = createSelect("Data set", (value) => app.select({ scan: value }));
   const models = h("div", { class: "group", role: "group", "aria-label": "Models" });
   const classes = h("div", { class: "group classes", role: "group", "aria-label": "Classes of the subset" });
-  const metric = createSelect("Metric", (value) => app.select({ metric: value }), { title: "What the orbit plots show" });
+  const metric = createSelect("Metric", (value) => app.select({ metric: value }), {
+    title: "What the orbit plots show",
+  });
   const reference = createSwitch(
     "Compare with",
-    [["truth", "labels", "Compare answers with the true labels"], ["consensus", "consensus", "Compare answers with each model's own average over the orbit: needs no labels"]],
+    [
+      ["truth", "labels", "Compare answers with the true labels"],
+      ["consensus", "consensus", "Compare answers with each model's own average over the orbit: needs no labels"],
+    ],
     (value) => app.select({ reference: value }),
   );
   if (state.scans.length > 1) el.append(scan.el);
@@ -31,20 +36,39 @@ export function createSection(el, app) {
   function drawModels() {
     const all = state.models.map(({ name }) => name);
     const chosen = app.store.get().models;
-    fill(models, state.models.map(({ name }) => {
-      const on = !chosen.length || chosen.includes(name);
-      return button([swatch(app.look(name)), name], () => (app.select({ models: toggled(chosen, name, all) }), refocus(models, name)), { class: "toggle", "aria-pressed": String(on), "data-key": name });
-    }));
+    fill(
+      models,
+      state.models.map(({ name }) => {
+        const on = !chosen.length || chosen.includes(name);
+        return button(
+          [swatch(app.look(name)), name],
+          () => (app.select({ models: toggled(chosen, name, all) }), refocus(models, name)),
+          { class: "toggle", "aria-pressed": String(on), "data-key": name },
+        );
+      }),
+    );
   }
 
   function drawClasses() {
     const chosen = app.store.get().labels;
     if (state.classes.length > FEW) return drawMany(chosen);
     const all = state.classes.map((_, c) => c);
-    const allButton = button("all", () => (app.select({ labels: [] }), refocus(classes, "all")), { class: "toggle", "aria-pressed": String(!chosen.length), "data-key": "all" });
-    return fill(classes, allButton, all.map((c) => button(String(state.classes[c]), () => (app.select({ labels: picked(chosen, c, all) }), refocus(classes, c)), {
-      class: "toggle", "aria-pressed": String(chosen.includes(c)), "data-key": c,
-    })));
+    const allButton = button("all", () => (app.select({ labels: [] }), refocus(classes, "all")), {
+      class: "toggle",
+      "aria-pressed": String(!chosen.length),
+      "data-key": "all",
+    });
+    return fill(
+      classes,
+      allButton,
+      all.map((c) =>
+        button(String(state.classes[c]), () => (app.select({ labels: picked(chosen, c, all) }), refocus(classes, c)), {
+          class: "toggle",
+          "aria-pressed": String(chosen.includes(c)),
+          "data-key": c,
+        }),
+      ),
+    );
   }
 
   /** Many classes: a menu of check boxes. */
@@ -52,14 +76,25 @@ export function createSection(el, app) {
     if (!classes.firstChild) {
       const open = button("", null, { class: "toggle" });
       classes.append(open);
-      attachPopover(open, { label: "Classes", content: () => h("div", { class: "checks" }, state.classes.map((name, c) => check(String(name), c))) });
+      attachPopover(open, {
+        label: "Classes",
+        content: () =>
+          h(
+            "div",
+            { class: "checks" },
+            state.classes.map((name, c) => check(String(name), c)),
+          ),
+      });
     }
     classes.firstChild.textContent = chosen.length ? `${chosen.length} of ${state.classes.length} ▾` : "all ▾";
   }
 
   function check(name, c) {
     const all = state.classes.map((_, one) => one);
-    const input = h("input", { type: "checkbox", onchange: () => app.select({ labels: picked(app.store.get().labels, c, all) }) });
+    const input = h("input", {
+      type: "checkbox",
+      onchange: () => app.select({ labels: picked(app.store.get().labels, c, all) }),
+    });
     input.checked = app.store.get().labels.includes(c);
     return h("label", { class: "check" }, input, name);
   }
@@ -71,16 +106,21 @@ export function createSection(el, app) {
 
   function draw() {
     const now = app.store.get();
-    scan.set(state.scans.map(({ name, title }) => [name, title ?? name]), now.scan || state.scans[0]?.name);
-    metric.set(state.metrics.map(({ name, title }) => [name, title]), app.metric().name);
+    scan.set(
+      state.scans.map(({ name, title }) => [name, title ?? name]),
+      now.scan || state.scans[0]?.name,
+    );
+    const current = app.metric();
+    metric.set(
+      state.metrics.map(({ name, title }) => [name, name === current.name ? current.title : title]),
+      current.name,
+    );
     reference.set(now.reference);
     drawModels();
     drawClasses();
   }
 
-  const stops = [
-    app.store.subscribe(["scan", "models", "metric", "reference", "labels"], draw),
-  ];
+  const stops = [app.store.subscribe(["scan", "models", "metric", "reference", "labels"], draw)];
   draw();
   return { update: draw, destroy: () => stops.forEach((stop) => stop()) };
 }

@@ -8,11 +8,35 @@ import { formatter } from "../draw/format.js";
 export function createSection(el, app) {
   const name = h("output", { class: "where" });
   const badge = h("span", { class: "badge" });
-  const home = button("reset", () => app.move({ element: app.group.identity, position: [], done: true }), { class: "link", title: "Back to the unmoved input" });
+  const home = button("reset", () => app.move({ element: app.group.identity, position: [], done: true }), {
+    class: "link",
+    title: "Back to the unmoved input",
+  });
   const rows = h("tbody", {});
-  const head = h("thead", {}, h("tr", {}, ["model", "metric", "answer", "confidence"].map((text) => h("th", { scope: "col" }, text))));
-  const table = h("table", { class: "answers" }, h("caption", { class: "hidden" }, "Answers at the current position"), head, rows);
-  el.append(h("div", { class: "readout", role: "group", "aria-label": "Current position" }, h("div", { class: "here" }, h("div", { class: "here-line" }, name, home), badge), table));
+  const head = h(
+    "thead",
+    {},
+    h(
+      "tr",
+      {},
+      ["model", "metric", "answer", "confidence"].map((text) => h("th", { scope: "col" }, text)),
+    ),
+  );
+  const table = h(
+    "table",
+    { class: "answers" },
+    h("caption", { class: "hidden" }, "Answers at the current position"),
+    head,
+    rows,
+  );
+  el.append(
+    h(
+      "div",
+      { class: "readout", role: "group", "aria-label": "Current position" },
+      h("div", { class: "here" }, h("div", { class: "here-line" }, name, home), badge),
+      table,
+    ),
+  );
   let sample = null;
   let place = null;
   let cells = [];
@@ -28,7 +52,10 @@ export function createSection(el, app) {
       const title = h("th", { scope: "row" }, swatch(model), model.name);
       return { ...made, row: h("tr", {}, title, made.metric, made.answer, made.sure) };
     });
-    fill(rows, cells.map((cell) => cell.row));
+    fill(
+      rows,
+      cells.map((cell) => cell.row),
+    );
   }
 
   /** The metric of model m here: what the model just gave, else what the scan holds. */
@@ -45,17 +72,20 @@ export function createSection(el, app) {
     home.hidden = element === app.group.identity && !position.length;
     write(badge, app.state.live ? "live" : "snapping to scanned elements");
     badge.classList.toggle("is-live", app.state.live);
-    badge.title = app.state.live ? "The models run as you drag" : "No models were given: the page shows the positions that were scanned";
+    badge.title = app.state.live
+      ? "The models run as you drag"
+      : "No models were given: the page shows the positions that were scanned";
     const metric = app.sampleMetric();
     const models = app.shown();
     const predicted = place?.arrays["detail/predicted"];
     const sure = place?.arrays["detail/confidence"];
+    table.classList.toggle("once", metric.name === "confidence");
     layout(models, Boolean(predicted || app.state.classes.length));
     write(head.rows[0].cells[1], app.shortTitle(metric));
     const format = formatter(metric.unit, [metric.low ?? 0, metric.high ?? 1]);
     models.forEach((model, m) => {
       write(cells[m].metric, format(valueOf(metric.column, m)));
-      if (predicted) say(cells[m].answer, predicted.data[m], place.truth);
+      if (predicted) say(cells[m].answer, predicted.data[m], app.byConsensus() ? place.consensus?.[m] : place.truth);
       write(cells[m].sure, sure ? formatter("share")(sure.data[m]) : "–");
     });
   }
@@ -66,14 +96,17 @@ export function createSection(el, app) {
     const right = known && label === truth;
     write(cell, className(app.state, label) + (known ? (right ? " ✓" : " ✗") : ""));
     cell.className = known ? (right ? "right" : "wrong") : "";
-    cell.title = known ? (right ? "right" : "wrong") : "";
+    const against = app.byConsensus() ? "consensus" : "label";
+    cell.title = known
+      ? `${right ? "agrees with" : "differs from"} the ${against}: ${className(app.state, truth)}`
+      : "";
   }
 
   const stops = [
     app.on("place", (given) => ((place = given.error ? null : given), draw())),
     app.store.subscribe(["sample"], () => ((place = null), (sample = null), draw())),
     app.on("sample", (given) => ((sample = given), draw())),
-    app.store.subscribe(["element", "position", "metric", "models"], draw),
+    app.store.subscribe(["element", "position", "metric", "models", "reference"], draw),
   ];
   return { update: draw, destroy: () => stops.forEach((stop) => stop()) };
 }

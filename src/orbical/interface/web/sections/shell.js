@@ -9,11 +9,26 @@ export function createShell(root, { title, onhelp, ontheme }) {
   const exporter = button("Export", null, { class: "tool", disabled: true });
   const themer = button("", ontheme, { class: "tool icon theme-toggle" });
   const helper = button("?", onhelp, { class: "tool icon", "aria-label": "Help", title: "Help  ?" });
-  const bar = h("header", { class: "topbar" }, h("h1", {}, mark(), "orbical", name), menus, h("div", { class: "actions" }, exporter, themer, helper));
+  const bar = h(
+    "header",
+    { class: "topbar" },
+    h("h1", {}, mark(), "orbical", name),
+    menus,
+    h("div", { class: "actions" }, exporter, themer, helper),
+  );
   const banner = h("div", { class: "banner", role: "alert", hidden: true });
   const [overview, detail] = [h("div", { class: "overview" }), h("div", { class: "one" })];
   const main = h("main", { class: "main", tabindex: "-1" }, overview, detail);
-  const waiting = h("div", { class: "waiting", role: "status" }, h("p", { class: "hidden" }, "Loading"), h("div", { class: "blocks", "aria-hidden": "true" }, Array.from({ length: 6 }, () => h("div", { class: "skeleton" }))));
+  const waiting = h(
+    "div",
+    { class: "waiting", role: "status" },
+    h("p", { class: "hidden" }, "Loading"),
+    h(
+      "div",
+      { class: "blocks", "aria-hidden": "true" },
+      Array.from({ length: 6 }, () => h("div", { class: "skeleton" })),
+    ),
+  );
   const spoken = h("div", { class: "hidden", "aria-live": "polite" });
   const page = h("div", { class: "page" }, bar, banner, main, waiting);
   root.append(page, spoken);
@@ -21,7 +36,8 @@ export function createShell(root, { title, onhelp, ontheme }) {
   function state(kind, text) {
     show(main, kind === "ready");
     show(waiting, kind === "loading" || kind === "error");
-    if (kind === "error") fill(waiting, h("div", { class: "message" }, h("strong", {}, "The scan could not be shown"), h("p", {}, text)));
+    if (kind === "error")
+      fill(waiting, h("div", { class: "message" }, h("strong", {}, "The scan could not be shown"), h("p", {}, text)));
     exporter.disabled = kind !== "ready";
   }
 
@@ -35,12 +51,25 @@ export function createShell(root, { title, onhelp, ontheme }) {
   /** The connection: a banner while it is away. */
   function connection(lost) {
     show(banner, lost);
-    if (lost) fill(banner, "The connection to orbical was lost. Trying again … If the program was stopped, start it again with ", h("code", {}, "orbical view"), ".");
+    if (lost)
+      fill(
+        banner,
+        "The connection to orbical was lost. Trying again … If the program was stopped, start it again with ",
+        h("code", {}, "orbical view"),
+        ".",
+      );
   }
 
   state("loading");
   return {
-    page, menus, overview, detail, exporter, state, theme, connection,
+    page,
+    menus,
+    overview,
+    detail,
+    exporter,
+    state,
+    theme,
+    connection,
     name: (text) => (name.textContent = text),
     announce: (text) => (spoken.textContent = text),
     destroy: () => (page.remove(), spoken.remove()),
@@ -51,8 +80,12 @@ export function createShell(root, { title, onhelp, ontheme }) {
 function mark() {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg");
-  for (const [key, value] of Object.entries({ viewBox: "0 0 20 20", width: 18, height: 18, "aria-hidden": "true" })) svg.setAttribute(key, value);
-  const circles = [{ r: 7.5, cx: 10, cy: 10, class: "ring" }, { r: 3, cx: 15.3, cy: 4.7, class: "planet" }];
+  for (const [key, value] of Object.entries({ viewBox: "0 0 20 20", width: 18, height: 18, "aria-hidden": "true" }))
+    svg.setAttribute(key, value);
+  const circles = [
+    { r: 7.5, cx: 10, cy: 10, class: "ring" },
+    { r: 3, cx: 15.3, cy: 4.7, class: "planet" },
+  ];
   for (const attributes of circles) {
     const circle = document.createElementNS(space, "circle");
     for (const [key, value] of Object.entries(attributes)) circle.setAttribute(key, value);

@@ -23,42 +23,63 @@ export const hints = {
 };
 
 export const tour = [
-  ["Aggregate", "the metric over the orbit for all models. Dents show where a model fails. Choose classes above to see one at a time."],
-  ["Embedding", "all samples, arranged by how the models respond along the orbit. Clusters share a pattern of failure. Hover to see a sample, click to select it, drag with the lasso to keep a subset: aggregate and calibration follow it."],
+  [
+    "Aggregate",
+    "the metric over the orbit for all models. Dents show where a model fails. Choose classes above to see one at a time.",
+  ],
+  [
+    "Embedding",
+    "all samples, arranged by how the models respond along the orbit. Clusters share a pattern of failure. Hover to see a sample, click to select it, drag with the lasso to keep a subset: aggregate and calibration follow it.",
+  ],
   ["List", "the worst, the best or the most variable samples first."],
   ["One sample", "its own orbit plot. Drag along the orbit and watch the input turn and the answers change."],
   ["Input and answer", "what the models see, and what they answer, at the current position."],
-  ["Calibration", "confidence against accuracy for the subset, at this position or over the whole orbit; the error (ECE) with its 95 % interval, and the value that a perfectly calibrated model would show with as many samples."],
-  ["Bounds", "shown where the scan has orbit ids: the ceiling of the accuracy and the sharp interval of the calibration error."],
+  [
+    "Calibration",
+    "confidence against accuracy for the subset, at this position or over the whole orbit; the error (ECE) with its 95 % interval, and the value that a perfectly calibrated model would show with as many samples.",
+  ],
+  [
+    "Bounds",
+    "shown where the scan has orbit ids: the ceiling of the accuracy and the sharp interval of the calibration error.",
+  ],
 ];
 
 export const keyTable = [
-  ["Tab", "next section or control"],
-  ["1 … 7", "jump to a section"],
-  ["← → ↑ ↓", "along the orbit, in an orbit plot; through the samples, in the list; to the nearest point, in the embedding"],
-  ["Home", "back to the unmoved input, in an orbit plot"],
-  ["[ and ]", "previous and next sample of the list"],
-  ["m and M", "next and previous metric"],
-  ["r", "compare with the labels or with the consensus"],
-  ["o", "order of the list: worst, best, most variable"],
-  ["c", "colour of the embedding"],
-  ["+ and −", "in the embedding: a subset around the selected sample, wider or narrower"],
-  ["Esc", "clear the lasso; close a menu"],
-  ["k", "calibration here or over the whole orbit"],
-  ["d", "dark or light"],
-  ["x", "export"],
-  ["?", "this help"],
+  [["Tab"], "next section or control"],
+  [["1", "…", "7"], "jump to a section"],
+  [
+    ["←", "→", "↑", "↓"],
+    "along the orbit, in an orbit plot; through the samples, in the list; to the nearest point, in the embedding",
+  ],
+  [["Home"], "back to the unmoved input, in an orbit plot"],
+  [["[", "]"], "previous and next sample of the list"],
+  [["m", "M"], "next and previous metric"],
+  [["r"], "compare with the labels or with the consensus"],
+  [["o"], "order of the list: worst, best, most variable"],
+  [["c"], "colour of the embedding"],
+  [["+", "−"], "in the embedding: a subset around the selected sample, wider or narrower"],
+  [["Esc"], "clear the lasso; close a menu"],
+  [["k"], "calibration here or over the whole orbit"],
+  [["d"], "dark or light"],
+  [["x"], "export"],
+  [["?"], "this help"],
 ];
 
 export const glossary = [
-  ["orbit", "everything a sample becomes when every transformation of the group is applied to it, such as a digit at all angles"],
+  [
+    "orbit",
+    "everything a sample becomes when every transformation of the group is applied to it, such as a digit at all angles",
+  ],
   ["score", "how good an answer is; for classes, the probability given to the true class"],
   ["confidence", "the largest probability among the classes: how sure the model is, right or wrong"],
-  ["consensus", "a model's average answer over the orbit. It needs no labels: compare with it to see where a model contradicts itself"],
+  [
+    "consensus",
+    "a model's average answer over the orbit. It needs no labels: compare with it to see where a model contradicts itself",
+  ],
   ["invariance gap", "how much a model's answer varies over the orbit; 0 for an invariant model"],
   ["action defect", "the error made by moving the data itself (resampling pixels), not by the model"],
   ["ECE", "expected calibration error: the mean distance between confidence and accuracy"],
-  ["expected if calibrated", "the ECE that a perfectly calibrated model would show with as many samples, by chance alone"],
+  ["by chance", "the ECE that a perfectly calibrated model would show with as many samples, by chance alone"],
   ["ESD", "expected squared difference: a calibration error without bins"],
   ["over-confident", "more sure than right: confidence above accuracy"],
   ["embedding", "a map of all samples in two dimensions (PCA, ICA, ISOMAP, t-SNE, UMAP)"],

@@ -15,7 +15,10 @@ export function shownClasses(data, models, classes, truth) {
     return [largest + (c === truth ? 2 : 0), c];
   });
   best.sort((a, b) => b[0] - a[0]);
-  return best.slice(0, MOST).map(([, c]) => c).sort((a, b) => a - b);
+  return best
+    .slice(0, MOST)
+    .map(([, c]) => c)
+    .sort((a, b) => a - b);
 }
 
 /** What all models answer, in one sentence. */
@@ -41,7 +44,11 @@ export function winners(data, models, classes) {
 export function createView(el, state) {
   const name = (c) => String(state.classes[c] ?? c);
   const chart = h("div", { class: "bars", role: "img" });
-  const axis = h("div", { class: "bars-axis", "aria-hidden": "true" }, ["0", "0.5", "1"].map((tick) => h("span", {}, tick)));
+  const axis = h(
+    "div",
+    { class: "bars-axis", "aria-hidden": "true" },
+    ["0", "0.5", "1"].map((tick) => h("span", {}, tick)),
+  );
   const meaning = h("p", { class: "bars-key" }, h("i", { class: "tick" }), "consensus over the orbit");
   const note = h("p", { class: "view-note" });
   el.append(chart, axis, meaning, note);
@@ -56,14 +63,26 @@ export function createView(el, state) {
       return { bar, tick, el: h("div", { class: "track" }, bar, tick) };
     });
     const mark = h("span", { class: "true-mark" }, "true");
-    const row = h("div", { class: "bar-row" }, h("span", { class: "bar-name" }, name(c)), h("div", { class: "tracks" }, bars.map((one) => one.el)), mark);
+    const row = h(
+      "div",
+      { class: "bar-row" },
+      h("span", { class: "bar-name" }, name(c)),
+      h(
+        "div",
+        { class: "tracks" },
+        bars.map((one) => one.el),
+      ),
+      mark,
+    );
     return { c, bars, row, mark };
   }
 
   function set({ fields, consensus = {}, models, colours, truth = null }) {
     const given = fields.probabilities;
     const classes = given ? given.shape[1] : state.classes.length;
-    const found = given ? winners(given.data, models.length, classes) : { predicted: fields.predicted?.data ?? [], confidence: fields.confidence?.data ?? [] };
+    const found = given
+      ? winners(given.data, models.length, classes)
+      : { predicted: fields.predicted?.data ?? [], confidence: fields.confidence?.data ?? [] };
     const data = given ? given.data : alone(found, models.length, classes);
     const average = Object.values(consensus).find((one) => one.shape.length === 2 && one.shape[1] === classes);
     show(meaning, Boolean(average));
@@ -72,7 +91,10 @@ export function createView(el, state) {
     if (wanted !== key) {
       key = wanted;
       rows = shown.map((c) => makeRow(c, colours));
-      fill(chart, rows.map((one) => one.row));
+      fill(
+        chart,
+        rows.map((one) => one.row),
+      );
     }
     for (const { c, bars, row, mark } of rows) {
       row.classList.toggle("is-true", c === truth);
@@ -88,7 +110,12 @@ export function createView(el, state) {
       row.title = `${name(c)}: ${texts.join(", ")}`;
     }
     chart.setAttribute("aria-label", sentenceOf(models, found.predicted, found.confidence, name, truth));
-    write(note, given ? "" : "Only the winning class is stored. Give the models, or scan with keep=probabilities, to see all classes.");
+    write(
+      note,
+      given
+        ? ""
+        : "Only the winning class is stored. Give the models, or scan with keep=probabilities, to see all classes.",
+    );
   }
 
   return { set, destroy: () => el.replaceChildren() };

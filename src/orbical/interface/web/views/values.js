@@ -22,9 +22,19 @@ export function createView(el) {
       const split = models.length > 0 && shape[0] === models.length;
       const step = split ? data.length / models.length : data.length;
       const cells = split ? models.map((_, m) => data.slice(m * step, (m + 1) * step)) : [data];
-      return h("tr", {}, h("th", { scope: "row" }, name), cells.map((part) => h("td", { colspan: split ? null : Math.max(1, models.length) }, summary(part))));
+      return h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, name),
+        cells.map((part) => h("td", { colspan: split ? null : Math.max(1, models.length) }, summary(part))),
+      );
     });
-    const head = h("tr", {}, h("td", {}), models.map((name) => h("th", { scope: "col" }, name)));
+    const head = h(
+      "tr",
+      {},
+      h("td", {}),
+      models.map((name) => h("th", { scope: "col" }, name)),
+    );
     fill(table, h("thead", {}, head), h("tbody", {}, rows));
   }
 

@@ -1,0 +1,24 @@
+// The calibration of one model in numbers and in a word.
+
+/** Mean confidence and accuracy over the bins of one model. */
+export function means({ count, confidence, accuracy }, m) {
+  const bins = count.shape[1];
+  let [total, sure, right] = [0, 0, 0];
+  for (let b = m * bins; b < (m + 1) * bins; b += 1) {
+    if (!count.data[b]) continue;
+    total += count.data[b];
+    sure += count.data[b] * confidence.data[b];
+    right += count.data[b] * accuracy.data[b];
+  }
+  return { confidence: sure / total, accuracy: right / total };
+}
+
+/** Over-confident, under-confident, or calibrated: no further off than chance would make it. */
+export function verdict({ confidence, accuracy }, { value, expected, low }) {
+  const chance = expected ?? 0;
+  const clear = low === null || low === undefined ? value > chance + 0.02 : low > 0 && value > chance + 0.01;
+  if (!Number.isFinite(value) || !clear) return "calibrated";
+  const gap = confidence - accuracy;
+  if (Math.abs(gap) < value / 3) return "wrong both ways";
+  return gap > 0 ? "over-confident" : "under-confident";
+}
