@@ -22,7 +22,7 @@ export const CLASSES_ON_DARK = [
 export const DASHES = ["", "7 3", "2 3", "9 3 2 3", "14 4", "5 2 1 2 1 2", "4 5"];
 
 /** Where the page is dark, the first part of a ramp would vanish: it starts here. */
-const START_ON_DARK = 0.2;
+const START_ON_DARK = 0.33;
 const VIRIDIS =
   "440154 481769 472a7a 433d84 3d4e8a 355e8d 2e6d8e 297b8e 23898e 1f978b 21a585 2eb37c 46c06f 65cb5e 89d548 b0dd2f d8e219 fde725";
 const DIVERGING = {

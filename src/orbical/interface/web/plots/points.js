@@ -28,10 +28,22 @@ void main() {
  * graphics card does it, "any" also where software does, false never.
  */
 export function createPoints(canvas, webgl = true) {
-  // Where software would do the graphics card's work, our own pixels are faster.
-  const options = { antialias: false, premultipliedAlpha: true, alpha: true, failIfMajorPerformanceCaveat: webgl !== "any" };
-  const gl = webgl ? canvas.getContext("webgl2", options) : null;
+  const wanted = webgl === "any" || (webgl && hasCard());
+  const gl = wanted ? canvas.getContext("webgl2", { antialias: false, premultipliedAlpha: true, alpha: true }) : null;
   return gl ? glPoints(canvas, gl) : pixelPoints(canvas);
+}
+
+let card = null;
+
+/** Whether a graphics card draws: where software would do its work, our own pixels are faster. */
+function hasCard() {
+  if (card !== null) return card;
+  const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
+  const known = gl?.getExtension("WEBGL_debug_renderer_info");
+  const name = gl ? String(gl.getParameter(known ? known.UNMASKED_RENDERER_WEBGL : gl.RENDERER)) : "software";
+  card = !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+  return card;
 }
 
 function glPoints(canvas, gl) {

@@ -3,12 +3,15 @@
 import { dashOf } from "../draw/colours.js";
 import { count as counted, fixed } from "../draw/format.js";
 import { anyFinite, clamp, linear } from "../draw/scales.js";
-import { INK, SOFT, haloed, label, node, polyline, round, stroke } from "../draw/svg.js";
+import { INK, SOFT, haloed, label, node, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, guide, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
 import { drawMeasures } from "./measures.js";
 import { createTooltip } from "./tooltip.js";
+
+/** From this many samples on a bin is drawn in full. */
+const ENOUGH = 40;
 
 /** Make the diagram in `el`: `{ set({ models, edges, count, confidence, accuracy, measures }), ... }`. */
 export function createReliability(el) {
@@ -46,33 +49,38 @@ export function createReliability(el) {
   const at = (m, b) => m * place.bins + b;
   const seen = (m, b) => data.count[at(m, b)] > 0 && Number.isFinite(data.accuracy[at(m, b)]);
 
+  /** How much a bin says: few samples are drawn faintly. */
+  const weight = (m, b) => clamp(Math.sqrt(data.count[at(m, b)] / ENOUGH), 0.15, 1);
+
   /** Bins of one model: the step of its accuracy, filled up to its confidence. */
   function gaps(model, m) {
-    const drawn = node("g", { fill: model.colour, "fill-opacity": data.models.length > 2 ? 0.08 : 0.16 });
+    const drawn = node("g", { fill: model.colour });
+    const full = data.models.length > 2 ? 0.08 : 0.16;
     for (let b = 0; b < place.bins; b += 1) {
       if (!seen(m, b)) continue;
       const [left, right] = [place.x(data.edges[b]), place.x(data.edges[b + 1])];
       const [one, other] = [place.y(data.accuracy[at(m, b)]), place.y(data.confidence[at(m, b)])];
-      const [up, high] = [Math.min(one, other), Math.abs(one - other)];
-      drawn.append(node("rect", { x: round(left), y: round(up), width: round(right - left), height: round(high) }));
-      drawn.append(stroke(left, one, right, one, { stroke: model.colour, "stroke-width": 1.5, "stroke-opacity": 0.8 }));
+      const box = { x: round(left), y: round(Math.min(one, other)), width: round(right - left), height: round(Math.abs(one - other)) };
+      drawn.append(node("rect", { ...box, "fill-opacity": round(full * weight(m, b)) }));
+      drawn.append(stroke(left, one, right, one, { stroke: model.colour, "stroke-width": 1.5, "stroke-opacity": round(0.8 * weight(m, b)) }));
     }
     return drawn;
   }
 
   /** The mean confidence and accuracy of each bin, joined; marks grow with the samples in them. */
   function curve(model, m) {
-    const points = [];
-    const most = Math.max(1, ...Array.from({ length: place.bins }, (_, b) => data.count[at(m, b)]));
-    const marks = [];
-    for (let b = 0; b < place.bins; b += 1) {
-      if (!seen(m, b)) continue;
-      const point = [place.x(data.confidence[at(m, b)]), place.y(data.accuracy[at(m, b)])];
-      points.push(point);
-      marks.push(marker(m, ...point, 2.5 + 3 * Math.sqrt(data.count[at(m, b)] / most), model.colour));
-    }
-    const look = { fill: "none", stroke: model.colour, "stroke-width": 1.5, "stroke-dasharray": dashOf(model, m) || null };
-    return node("g", {}, node("path", { d: polyline(points), ...look }), ...marks);
+    const bins = Array.from({ length: place.bins }, (_, b) => b).filter((b) => seen(m, b));
+    const most = Math.max(1, ...bins.map((b) => data.count[at(m, b)]));
+    const point = (b) => [place.x(data.confidence[at(m, b)]), place.y(data.accuracy[at(m, b)])];
+    const dash = { stroke: model.colour, "stroke-width": 1.5, "stroke-dasharray": dashOf(model, m) || null };
+    const joins = bins.slice(1).map((b, k) =>
+      stroke(...point(bins[k]), ...point(b), { ...dash, "stroke-opacity": round(Math.min(weight(m, b), weight(m, bins[k]))) }),
+    );
+    const marks = bins.map((b) => {
+      const size = 2.5 + 3 * Math.sqrt(data.count[at(m, b)] / most);
+      return marker(m, ...point(b), size, model.colour, { opacity: round(0.3 + 0.7 * weight(m, b)) });
+    });
+    return node("g", {}, ...joins, ...marks);
   }
 
   /** How many samples each bin holds, as bars side by side below. */
