@@ -38,6 +38,7 @@ from .cumulative import (
     ordered_esd,
 )
 from .curves import ReliabilityCurve, reliability_curve
+from .detection_pairs import detections
 from .ends import Interval
 from .gaussian import gaussian_crps, gaussian_nll
 from .generalised import (
@@ -95,6 +96,7 @@ __all__ = [
     "compare",
     "compare_means",
     "cumulative_curve",
+    "detections",
     "ece",
     "ece_loss",
     "ence",

@@ -253,16 +253,31 @@ def _along(
             part.T
             for part in read_together(*(part.isel(model=model) for part in (confidence, correct)))
         )
-        y, finished = y > 0, ~np.isnan(z).any(0)
+        y, seen = y > 0, ~np.isnan(z)
         for group in range(groups):
-            kept = finished & (members == group)
-            if not kept.any():
-                continue
-            given = [torch.from_numpy(np.ascontiguousarray(part[:, kept])) for part in (z, y)]
-            if interval:
-                answer = interval_of(measure, *given, **draws)
-                for name in names:
-                    found[name][model, group] = getattr(answer, name).numpy()
-            else:
-                found["value"][model, group] = measure.value(*given).detach().numpy()
+            mine = members == group
+            for places in _alike(seen[:, mine]):
+                kept = seen[places].all(0) & mine
+                if not kept.any():
+                    continue
+                given = [
+                    torch.from_numpy(np.ascontiguousarray(part[places][:, kept])) for part in (z, y)
+                ]
+                if interval:
+                    answer = interval_of(measure, *given, **draws)
+                    for name in names:
+                        found[name][model, group, places] = getattr(answer, name).numpy()
+                else:
+                    found["value"][model, group, places] = measure.value(*given).detach().numpy()
     return found
+
+
+def _alike(seen: np.ndarray) -> list[slice]:
+    """Cut elements `[K, N]` into runs of which the same samples have an answer.
+
+    Mostly that is one run of all elements; detections come and go along an orbit.
+    """
+    whole = seen.all(0) | ~seen.any(0)
+    if whole.all():
+        return [slice(0, len(seen))]
+    return [slice(place, place + 1) for place in range(len(seen))]

@@ -1,0 +1,63 @@
+"""Calibration of detections: confidence against precision at an IoU threshold, along the orbit.
+
+A detection scan stores, for every sample and element, the confidence of each detection and whether
+it is right: whether the greedy matching at the scan's IoU threshold gave it an object. The share
+of right ones among detections of one confidence is their precision, which a calibrated detector
+states. How many there are differs from view to view.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store import Scan
+
+
+def detections(scan: Scan | xr.Dataset) -> xr.Dataset:
+    """Take each detection of a scan as a sample of its own, for every measure of calibration.
+
+    Args:
+        scan: a labelled detection scan, or its `data`.
+
+    Returns:
+        A dataset of `confidence` and `correct` `[model, sample, element]`, in which `sample` runs
+        over samples and their places for a detection, NaN where there is none (or where it meets
+        only an object that hardly shows). `along_orbit`, `pair_at` and `reliability_at` take it.
+
+    >>> import orbical as ob, torch
+    >>> made = ob.datasets.scenes(2, window=32, radius=8)
+    >>> def centre(views):
+    ...     return torch.tensor([[[8.0, 8, 24, 24, 0.6, 0]]]).repeat(len(views), 1, 1)
+    >>> task = ob.tasks.Detection(ob.actions.Window(32), most=2)
+    >>> scan = ob.scan(centre, (made["images"], made["objects"]), group="translations:8:8",
+    ...                task=task, progress=False)
+    >>> found = detections(scan)
+    >>> dict(found["confidence"].sizes)
+    {'model': 1, 'sample': 4, 'element': 9}
+    >>> ob.calibration.along_orbit(found, "ece").shape
+    (1, 9)
+    """
+    data: xr.Dataset = getattr(scan, "data", scan)  # type: ignore[arg-type]
+    for name in ("box_score", "box_correct"):
+        if name not in getattr(data, "data_vars", ()):
+            raise InputError(
+                f"scan: it holds no {name!r}; expected a labelled scan of a detection task"
+            )
+    stacked = data[["box_score", "box_correct"]].stack(each=("sample", "detection"))
+    stacked = stacked.drop_vars(["each", "sample", "detection"], errors="ignore")
+    stacked = stacked.rename(each="sample", box_score="confidence", box_correct="correct")
+    stacked = stacked.transpose("model", "sample", "element")
+    judged = stacked["correct"].notnull()
+    confidence = stacked["confidence"].where(judged)
+    confidence.attrs["meaning"] = "confidence of a detection"
+    correct = stacked["correct"]
+    correct.attrs["meaning"] = "whether a detection is right"
+    # What tells a finished sample from an unfinished one elsewhere: here, whether it is there.
+    found = stacked.assign(confidence=confidence, correct=correct, score_vs_consensus=confidence)
+    found.attrs = data.attrs
+    return found
