@@ -220,7 +220,7 @@ class Detection(Task):
             "iou_confidence": overlap * confidence,
             **scores._asdict(),
             "box_correct": correct.float().masked_fill(~judged, torch.nan),
-            "correct": correct[..., 0] & first,
+            "correct": (correct[..., 0] & first).float(),
         }
 
     def extras(
@@ -233,7 +233,7 @@ class Detection(Task):
             "box": found.box.masked_fill(absent[..., None], torch.nan),
             "box_label": found.label.to(torch.int16),
             "box_score": found.confidence.masked_fill(absent, torch.nan),
-            "count": found.present.sum(-1).to(torch.int16),
+            "count": found.present.sum(-1).float(),
             "confidence": found.confidence[..., 0].masked_fill(absent[..., 0], torch.nan),
         }
         if target is not None:
