@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..errors import InputError
 from . import scans, sorting
-from .inputs import ArrayLike, check_values, pair, positive, unchecked_pair
+from .inputs import ArrayLike, pair, positive
 
 
 def _slope_in_order(d: Tensor, ties: sorting.Ties) -> tuple[Tensor, Tensor, Tensor]:
@@ -84,9 +84,12 @@ class _ESD(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.save_for_backward(*inputs, output[1])
         ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)  # else zeros are made for the second output
 
     @staticmethod
-    def backward(ctx: Any, grad_value: Tensor, _: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad_value: Tensor | None, _: None) -> tuple[Tensor | None, None]:
+        if grad_value is None:
+            return None, None
         confidence, correct, gradient = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is asked for
             gradient = -_Slope.apply(correct.double() - confidence, confidence.detach())
@@ -131,9 +134,8 @@ def esd(confidence: ArrayLike, correct: ArrayLike) -> Tensor:
     >>> esd([0.6, 0.7, 0.8], [True, False, True])
     tensor(-0.0933, dtype=torch.float64)
     """
-    confidence, correct = unchecked_pair(confidence, correct, minimum=3)
+    confidence, correct, _ = pair(confidence, correct, minimum=3)
     value, _ = _ESD.apply(confidence, correct)
-    check_values(confidence, correct)
     return value
 
 

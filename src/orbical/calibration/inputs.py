@@ -89,31 +89,13 @@ def pair(
     (torch.Size([2, 2]), torch.bool)
     """
     confidence, correct = _arrays(confidence, correct, minimum)
-    check_values(confidence, correct)
+    _check_values(confidence, correct)
     checked = () if weights is None else (_checked_weights(weights, confidence),)
     expanded = _one_shape(confidence, correct, *checked)
     return expanded[0], expanded[1], expanded[2] if checked else None
 
 
-def unchecked_pair(
-    confidence: ArrayLike, correct: ArrayLike, *, minimum: int
-) -> tuple[Tensor, Tensor]:
-    """Bring a pair to one shape and leave its values to a later `check_values`.
-
-    Reading extremes waits for an accelerator, which then has nothing to do; a measure that starts
-    its work first loses no time.
-
-    >>> confidence, correct = unchecked_pair([0.9, 1.6], [True, False], minimum=1)
-    >>> check_values(confidence, correct)
-    Traceback (most recent call last):
-        ...
-    orbical.errors.InputError: confidence: values span [0.9, 1.6]; expected values in [0, 1] ...
-    """
-    confidence, correct = _one_shape(*_arrays(confidence, correct, minimum))
-    return confidence, correct
-
-
-def check_values(confidence: Tensor, correct: Tensor) -> None:
+def _check_values(confidence: Tensor, correct: Tensor) -> None:
     """Refuse confidences outside of [0, 1], and outcomes that are neither booleans nor shares."""
     _check_unit_interval("confidence", confidence)
     if correct.dtype != torch.bool:

@@ -170,10 +170,11 @@ class _AllPlaces(Ties):
         flat, length = ordered.reshape(-1), ordered.shape[-1]
         starts = torch.empty(len(flat) + 1, dtype=torch.bool, device=flat.device)
         torch.ne(flat[1:], flat[:-1], out=starts[1:-1])
-        starts[length::length] = True  # rows never join
-        starts[0] = False  # the first place has run 0
+        # Filled, not assigned: assigning a number copies it to an accelerator and waits.
+        starts[length::length].fill_(True)  # rows never join
+        starts[:1].fill_(False)  # the first place has run 0
         run = starts[:-1].cumsum(0, dtype=torch.int32)
-        starts[0] = True
+        starts[:1].fill_(True)
         bounds = starts.nonzero()[:, 0].int()
         self._start = bounds[:-1].index_select(0, run)
         self._stop = bounds[1:].index_select(0, run)
@@ -208,7 +209,7 @@ class _AllPlaces(Ties):
     def _running(values: Tensor) -> Tensor:
         """Sum the first 0, 1, .. N values: N + 1 sums, so that a start finds what lies before."""
         running = values.new_empty(len(values) + 1)
-        running[0] = 0
+        running[:1].zero_()
         torch.cumsum(values, 0, out=running[1:])
         return running
 
