@@ -267,7 +267,7 @@ def test_a_large_picture_travels_in_bytes() -> None:
     from orbical.interface.session.pictures import input_arrays
 
     picture = torch.linspace(-2, 3, 3 * 100 * 100).reshape(1, 1, 3, 100, 100)
-    arrays, spans = input_arrays(picture, "image")
+    arrays, spans = input_arrays(picture)
     assert arrays["image"].dtype == np.uint8
     low, high = spans["image"]
     back = arrays["image"] / 255 * (high - low) + low

@@ -234,7 +234,7 @@ class Live:
         return {
             name: torch.from_numpy(row)[None]
             for name, row in rows.items()
-            if np.isfinite(row).all()
+            if np.isfinite(row).any()  # of an unfinished sample nothing is
         }
 
     def _find_task(self, task: Task | None) -> Task | None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...calibration import interval, measure_of
+from ...calibration import along_orbit, interval, measure_of
 from ...calibration.measures import CLASSIFICATION
 from ..selection import Selection
 from .columns import columns
-from .metrics import Metric
+from .metrics import REGRESSION_MEASURES, Metric
 from .opened import Opened
 from .subsets import Answer, mask_of, subset_key
 from .tallies import sums_over, tally
@@ -21,6 +21,8 @@ Array = np.ndarray
 
 WITH_INTERVAL = "ece"
 """The measure whose interval is quick enough to be drawn at every element."""
+LEAST = 3
+"""Samples below which a measure says nothing."""
 MOST_AT_ONCE = 1 << 21
 RESAMPLES = 200
 _DEVIATIONS = 1.96
@@ -83,7 +85,18 @@ def _measures(
 ) -> dict[str, Array]:
     reference = opened.reference(selection)
     key = ("measure", metric.name, reference, *subset_key(opened, selection))
-    return opened.memo.once(key, partial(_measured, opened, metric.name, reference, mask))
+    measure = _regression if metric.name in REGRESSION_MEASURES else _measured
+    return opened.memo.once(key, partial(measure, opened, metric.name, reference, mask))
+
+
+def _regression(opened: Opened, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
+    """Measure predicted variances against the errors of the subset, at every element."""
+    data = opened.scan.data
+    if mask is not None:
+        data = data.isel(sample=np.flatnonzero(mask))
+    if data.sizes["sample"] < LEAST:
+        return {"values": np.full((len(opened.models), len(opened.group)), np.nan)}
+    return {"values": along_orbit(data, name).values}
 
 
 def _measured(opened: Opened, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
@@ -95,7 +108,7 @@ def _measured(opened: Opened, name: str, reference: str, mask: Array | None) -> 
     for model in range(len(opened.models)):
         kept = ~np.isnan(pairs.pair(model, 0)[0])
         kept = kept if mask is None else kept & mask
-        if kept.sum() < 2:
+        if kept.sum() < LEAST:
             continue
         step = max(1, MOST_AT_ONCE // int(kept.sum()))
         for start in range(0, size, step):

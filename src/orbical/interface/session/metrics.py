@@ -15,13 +15,27 @@ MEASURES = {
     "smooth_ece": ("Smooth ECE", "calibration error with a Gaussian instead of bins"),
     "mmce": ("MMCE", "maximum mean calibration error, by a Laplacian kernel"),
 }
+REGRESSION_MEASURES = {
+    "ence": ("ENCE", "expected normalised calibration error of predicted variances"),
+    "quantile_calibration": ("Quantile calibration", "share of truths below each quantile, off by"),
+    "mahalanobis_calibration": ("Coverage", "share of truths inside each ellipse, off by"),
+    "gence": ("GENCE", "generalised normalised calibration error of errors and variances"),
+    "gaussian_nll": ("NLL", "negative log-likelihood of the truth"),
+}
+OF_ONE_TARGET = ("ence", "quantile_calibration")
 _TITLES = {
     "score": "Score",
     "confidence": "Confidence",
     "correct": "Accuracy",
     "action_defect": "Action defect",
 }
-_BETTER = {"correct": True, "action_defect": False}
+_BETTER = {"correct": True, "action_defect": False} | dict.fromkeys(
+    ("iou", "match_confidence", "iou_confidence", "precision", "recall", "f1", "ap"), True
+)
+_SHARES = (
+    *("confidence", "correct", "iou", "match_confidence", "iou_confidence"),
+    *("precision", "recall", "f1", "ap"),
+)
 _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
 
 
@@ -46,19 +60,19 @@ class Metric:
 def find_metrics(reader: Reader) -> dict[str, Metric]:
     """List what a scan can show: each array with one number a place, and measures of sets."""
     header = reader.scan.header
-    classes = header["task"]["task"] == "classification"
+    bounded = header["task"]["task"] in ("classification", "detection")
     upward = bool(header["score"]["higher_is_better"])
     found: dict[str, Metric] = {}
     names = [name for name in reader.dims if _one_number_a_place(reader, name)]
     for name in ["score", *(name for name in names if name not in ("score", *_HIDDEN))]:
-        share = classes and name in ("score", "confidence", "correct")
+        share = name in _SHARES or (bounded and name == "score")
         meaning = header["score"]["meaning"] if name == "score" else reader.meanings[name]
         title = meaning[:1].upper() + meaning[1:] if name == "score" else _title(name)
         found[name] = Metric(
             name=name,
             title=title,
             unit="share" if share else "px" if "pixel" in meaning else "number",
-            low=0.0 if share or reader_starts_at_zero(name, upward) else None,
+            low=0.0 if share or _starts_at_zero(name, upward) else None,
             high=1.0 if share else None,
             higher_is_better=upward if name == "score" else _BETTER.get(name),
             per_sample=True,
@@ -67,10 +81,16 @@ def find_metrics(reader: Reader) -> dict[str, Metric]:
     if {"confidence", "correct"} <= {*names}:
         for name, (title, meaning) in MEASURES.items():
             found[name] = Metric(name, title, "number", 0.0, None, False, False, meaning)
+    if {"error", "variance"} <= {*reader.dims}:
+        several = reader.shape("error")[-1] > 1
+        for name, (title, meaning) in REGRESSION_MEASURES.items():
+            if several and name in OF_ONE_TARGET:
+                continue
+            found[name] = Metric(name, title, "number", None, None, False, False, meaning)
     return found
 
 
-def reader_starts_at_zero(name: str, higher_is_better: bool) -> bool:
+def _starts_at_zero(name: str, higher_is_better: bool) -> bool:
     """Whether a quantity is a distance, an error or a count, so that its axis starts at zero."""
     return name in ("action_defect", "count") or (name == "score" and not higher_is_better)
 

@@ -43,7 +43,7 @@ class Opened:
         self.memo = Memo(entries=4096, size=128 << 20)
         self.pictures = Memo(entries=4096, size=16 << 20)
         self.orbits = orbits
-        self._class_names = classes
+        self._class_names = classes or scan.header["task"].get("classes")
 
     @property
     def samples(self) -> int:
@@ -53,10 +53,27 @@ class Opened:
     @cached_property
     def label(self) -> Array | None:
         """The class of each sample, where samples have one."""
-        name = "label"
-        if name not in self.reader or self.reader.dims[name] != ("sample",):
-            return None
-        return self.reader.whole(name).astype(np.int64)
+        if "label" in self.reader and self.reader.dims["label"] == ("sample",):
+            return self.reader.whole("label").astype(np.int64)
+        if "objects" in self.reader:  # of several the first, around which the view is centred
+            first = self.reader.whole("objects")[:, 0, -1]
+            return np.nan_to_num(first, nan=-1).astype(np.int64)
+        return None
+
+    @property
+    def truth(self) -> str | None:
+        """The array of the truth, where it is more than a class: values, fields, boxes."""
+        names = [name for name, meaning in self.reader.meanings.items() if meaning == "truth"]
+        return next((name for name in names if name != "label"), None)
+
+    @cached_property
+    def input_view(self) -> str:
+        """Name the view of the input: that of the task, unless it takes another kind of input."""
+        named = str(self.scan.header["views"]["input"])
+        action = self.scan.header["task"]["input"]
+        if named != "image" or action.get("action") in ("Images", "Window"):
+            return named
+        return "points" if "Points" in str(action) else "values"
 
     @cached_property
     def classes(self) -> list[str | int]:
@@ -119,7 +136,10 @@ class Opened:
     def variable(self, metric: Metric, reference: str) -> str:
         """Name the array behind a metric; against the consensus it is another one."""
         if reference == "consensus":
-            return {"score": _FINISHED, "correct": AGREES}.get(metric.name, metric.name)
+            known = {"score": _FINISHED}
+            if "predicted" in self.reader and self.reader.dims["consensus"][-1] == "class":
+                known["correct"] = AGREES
+            return known.get(metric.name, metric.name)
         return metric.name
 
     def responses(self, variable: str, number: int, model: int, keep: bool = True) -> Array:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ...actions import Window
 from ...trees import Tree
 from .opened import Opened
 
@@ -18,10 +18,9 @@ Array = np.ndarray
 MOST_FLOATS = 1 << 14
 THUMBNAIL = 56
 MOST_FIELD = 64
-_SINGLE_NAMES = {"image": "image", "pair": "pair", "points": "pos"}
 
 
-def input_arrays(moved: Tree | None, view: str) -> tuple[dict[str, Array], dict[str, list[float]]]:
+def input_arrays(moved: Tree | None) -> tuple[dict[str, Array], dict[str, list[float]]]:
     """Give the arrays of one moved input `[1, 1, ...]`, and the range of those sent as bytes.
 
     A picture of more than 16,384 numbers is sent in bytes between its smallest and largest value.
@@ -29,7 +28,7 @@ def input_arrays(moved: Tree | None, view: str) -> tuple[dict[str, Array], dict[
     if moved is None:
         return {}, {}
     if isinstance(moved, Tensor):
-        fields = {_SINGLE_NAMES.get(view, "values"): moved}
+        fields = {_name_of(moved[0, 0]): moved}
     elif isinstance(moved, dict):
         fields = moved
     else:
@@ -42,6 +41,13 @@ def input_arrays(moved: Tree | None, view: str) -> tuple[dict[str, Array], dict[
         large = values.is_floating_point() and values.numel() > MOST_FLOATS and values.ndim >= 3
         arrays[name] = _bytes(values, span).numpy() if large else values.numpy()
     return arrays, spans
+
+
+def _name_of(values: Tensor) -> str:
+    """Name a single input by its shape: an image, a pair of them, points, or plain values."""
+    if values.ndim == 2 and values.shape[1] in (2, 3):
+        return "pos"
+    return {3: "image", 4: "pair"}.get(values.ndim, "values")
 
 
 def _span(values: Tensor) -> list[float]:
@@ -63,7 +69,7 @@ def _bytes(values: Tensor, span: list[float]) -> Tensor:
 
 def thumbnails(opened: Opened, samples: list[int]) -> Array | None:
     """Give small pictures `[S, h, w, c]` of un-moved inputs, None where inputs are no images."""
-    if opened.live is None or opened.scan.header["views"]["input"] not in ("image", "pair"):
+    if opened.live is None or not opened.live.has_inputs:
         return None
     pictures = [opened.pictures.once(one, partial(_picture, opened, one)) for one in samples]
     if any(picture is _NOTHING for picture in pictures):
@@ -76,7 +82,10 @@ _NOTHING = np.zeros(0, np.uint8)
 
 def _picture(opened: Opened, sample: int) -> Array:
     live = opened.live
-    given: Any = None if live is None else live.input(sample)
+    assert live is not None
+    given = live.input(sample)
+    if isinstance(live.action, Window):  # what a model sees is a part of it
+        given = live.action.apply(opened.group[[opened.group.identity]], given)[0]
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
         return _NOTHING
     image = given[0] if given.ndim == 4 else given[0, 0]  # of a pair the first frame

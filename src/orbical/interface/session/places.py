@@ -170,10 +170,12 @@ def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
     }
     header = opened.scan.header
     arrays: dict[str, Any] = {}
-    pictures, spans = input_arrays(moved, header["views"]["input"])
+    pictures, spans = input_arrays(moved)
+    if opened.input_view == "window" and moved is not None:  # the view is shown where it looks
+        pictures["whole"] = input_arrays(live.input(number)[None])[0]["image"]  # type: ignore[index]
     for name, values in pictures.items():
         arrays[f"input/{name}"] = values
-    about["input"] = {"view": header["views"]["input"], "fields": [*pictures], "range": spans}
+    about["input"] = {"view": opened.input_view, "fields": [*pictures], "range": spans}
     details = _details(opened, number, models, here.element, answers)
     steps: dict[str, int] = {}
     for name, values in details.items():
@@ -221,12 +223,11 @@ def _references(
     if "consensus" in reader:
         still = np.stack([reader.row("consensus", number, model) for model in models])
         arrays["consensus/answer"], _ = thinned(still)
-        if task is not None and opened.label is None:
+        if task is not None and "label" not in reader:
             moved = task.output.apply(elements, torch.from_numpy(np.array(still)))[0]
             arrays["consensus/moved"], _ = thinned(moved.numpy())
-    name = task.truth_name if task is not None else "target"
-    if opened.label is None and name in reader:
-        truth = reader.row(name, number, None)
+    if opened.truth is not None:
+        truth = reader.row(opened.truth, number, None)
         arrays["truth/still"], _ = thinned(truth[None])
         if task is not None:
             moved = task.output.apply(elements, torch.from_numpy(np.array(truth))[None])[0]

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ...calibration import Reliability, cumulative_curve, error_of, esd, interval, ks, reliability
 from ..selection import Selection
+from .aggregates import LEAST
 from .columns import Columns, columns
 from .opened import Opened
 from .subsets import Answer, mask_of, subset_key
@@ -80,7 +81,7 @@ def _of(
     else:
         sure, right = (torch.from_numpy(part) for part in _at(pairs, model, int(place), mask))
         weights = None  # samples count alike
-    if len(sure) < 2:
+    if len(sure) < LEAST:
         return {
             "count": len(sure),
             "bins": np.zeros(BINS, np.int32),

@@ -30,9 +30,9 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
             "score": header["score"]["meaning"],
             "higher_is_better": header["score"]["higher_is_better"],
             "labelled": opened.scan.labelled,
-            "truth_name": "label" if opened.label is not None else "target",
+            "truth_name": opened.truth or "label",
         },
-        "views": header["views"],
+        "views": {**header["views"], "input": opened.input_view},
         "models": [
             {"name": name, "live": live is not None and name in live.answering}
             for name in opened.models
