@@ -168,7 +168,7 @@ def _inputs(opened: Opened, samples: Array) -> dict[str, Array]:
 def _names(opened: Opened, given: Any) -> list[str]:
     """Name the fields of an input as the session does."""
     moved = tree_map(lambda leaf: leaf[None], given)
-    names = [*input_arrays(moved, opened.scan.header["views"]["input"])[0]]
+    names = [*input_arrays(moved)[0]]
     return sorted(names) if isinstance(given, dict) else names  # the order in which leaves come
 
 
