@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { angleAt, betweenAngles, elementAhead, nearestAngle, orbitOf, placeAt, turned } from "../../src/orbical/interface/web/draw/orbits.js";
+import { arrange, panelAt } from "../../src/orbical/interface/web/draw/panels.js";
+import { stepAlong } from "../../src/orbical/interface/web/draw/steps.js";
 
 const near = (one, other, by = 1e-9) => assert.ok(Math.abs(one - other) < by, `${one} is not ${other}`);
 
@@ -48,4 +50,28 @@ test("the element ahead lies in the direction, and the last stays", () => {
   assert.equal(elementAhead(points, 0, [1, 0, 0]), 1);
   assert.equal(elementAhead(points, 2, [1, 0, 0]), 2);
   assert.equal(elementAhead(points, 1, [0, 1, 0]), 3);
+});
+
+test("keys lead around a circle, and to the ends of a line", () => {
+  assert.equal(stepAlong(0, 72, "ArrowLeft", { around: true }), 71);
+  assert.equal(stepAlong(0, 72, "ArrowLeft"), 0);
+  assert.equal(stepAlong(70, 72, "PageUp", { around: true }), 7);
+  assert.equal(stepAlong(3, 72, "ArrowUp", { shift: true }), 12);
+  assert.equal(stepAlong(3, 72, "Home"), 0);
+  assert.equal(stepAlong(3, 72, "End"), 71);
+  assert.equal(stepAlong(3, 72, "x"), null);
+});
+
+test("panels stay inside of their frame, and only the outer ones carry the axes", () => {
+  const cells = { parts: ["", "", ""], aspect: 1, margin: { left: 20, right: 5, bottom: 20 }, above: 14, inner: 10 };
+  for (const [width, height, models] of [[700, 340, 2], [270, 215, 3], [300, 900, 5]]) {
+    const { panels, bar } = arrange({ width, height }, models, cells, { named: true, right: 60 });
+    assert.equal(panels.length, 3 * models);
+    for (const panel of panels) {
+      assert.ok(panel.x >= 20 && panel.y >= 30 && panel.x + panel.width <= bar.x, `${width} ${JSON.stringify(panel)}`);
+      assert.ok(panel.y + panel.height <= height - 20);
+      assert.equal(panelAt(panels, panel.x + 1, panel.y + 1), panel);
+    }
+    assert.ok(bar.x + 60 <= width + 1);
+  }
 });

@@ -12,7 +12,7 @@ export function snapshotOf(svg, canvas = null) {
   theirs.forEach((element, i) => {
     const style = getComputedStyle(element);
     for (const name of RESOLVED) {
-      if (element.getAttribute(name)?.includes("var(")) ours[i].setAttribute(name, style[name === "font-family" ? "fontFamily" : name]);
+      if (element.getAttribute(name)?.includes("var(")) ours[i].setAttribute(name, style.getPropertyValue(name));
     }
   });
   copy.querySelectorAll("[data-transient]").forEach((element) => element.remove());

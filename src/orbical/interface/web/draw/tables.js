@@ -23,20 +23,32 @@ export function tableNames({ rows, columns, cells }, coords) {
     const alongRow = places.every(([row, column]) => value(values, row, column) === value(values, row, 0));
     const alongColumn = places.every(([row, column]) => value(values, row, column) === value(values, 0, column));
     if (rows > 1 && alongRow) byRow[name] = [...Array(rows).keys()].map((row) => value(values, row, 0));
-    else if (columns > 1 && alongColumn) byColumn[name] = [...Array(columns).keys()].map((column) => value(values, 0, column));
+    else if (columns > 1 && alongColumn) byColumn[name] = [...Array(columns).keys()].map(
+      (column) => value(values, 0, column),
+    );
     else values.forEach((each, element) => ((inside[element] ??= []), inside[element].push(word(each, name))));
   }
-  return { rows: along(byRow, rows), columns: along(byColumn, columns), inside: inside.map((words) => words.join(" ")) };
+  return {
+    rows: along(byRow, rows), columns: along(byColumn, columns), inside: inside.map((words) => words.join(" ")),
+  };
 }
 
 /** One coordinate as its values and its name along the axis, several with their names. */
 function along(named, count) {
   const names = Object.keys(named);
-  if (names.length === 1) return { name: names[0] === "angle" ? "" : names[0], words: named[names[0]].map((each) => word(each, names[0])) };
+  if (names.length === 1) {
+    const [name] = names; // degrees say by themselves that they are angles
+    return { name: name === "angle" ? "" : name, words: named[name].map((each) => word(each, name)) };
+  }
   const words = Array.from({ length: count }, (_, place) =>
-    names.map((name) => (typeof named[name][place] === "string" ? named[name][place] : `${name} ${word(named[name][place], name)}`)).join(", "),
+    names.map((name) => spelled(named[name][place], name)).join(", "),
   );
   return { name: "", words };
+}
+
+/** A word by itself, a number with its name. */
+function spelled(value, name) {
+  return typeof value === "string" ? value : `${name} ${word(value, name)}`;
 }
 
 function word(value, name) {

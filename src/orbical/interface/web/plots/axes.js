@@ -2,14 +2,15 @@
 
 import { short } from "../draw/format.js";
 import { ticks } from "../draw/scales.js";
-import { INK, LINE, SOFT, fitted, label, node, stroke, textWidth } from "../draw/svg.js";
+import { INK, SOFT, fitted, label, node, stroke, textWidth } from "../draw/svg.js";
 
 /** The room inside of a frame for axes with names and tick labels. */
 export function axesBox(frame, { top = 8, right = 12, yTicks = ["0.00"], yName = true, xName = true } = {}) {
   const wide = Math.max(...yTicks.map((words) => textWidth(words)));
   const left = Math.ceil(wide) + 10 + (yName ? 16 : 0);
   const bottom = 20 + (xName ? 16 : 0);
-  return { left, top, width: Math.max(frame.width - left - right, 10), height: Math.max(frame.height - top - bottom, 10) };
+  const [width, height] = [frame.width - left - right, frame.height - top - bottom];
+  return { left, top, width: Math.max(width, 10), height: Math.max(height, 10) };
 }
 
 /** Ticks for a length in pixels: fewer where there is little room. */
@@ -31,7 +32,8 @@ export function axes(box, { x, y, xTicks, yTicks, xName = "", yName = "", write 
     else drawn.append(stroke(x(value), bottom, x(value), bottom + 4, { stroke: SOFT }));
     drawn.append(label(x(value), bottom + 11, write(value)));
   }
-  drawn.append(stroke(left, bottom, right, bottom, { stroke: SOFT }), stroke(left, top, left, bottom, { stroke: SOFT }));
+  drawn.append(stroke(left, bottom, right, bottom, { stroke: SOFT }));
+  drawn.append(stroke(left, top, left, bottom, { stroke: SOFT }));
   if (xName) drawn.append(named(left + width / 2, bottom + 27, xName, width + left));
   if (yName) {
     const middle = top + height / 2;
@@ -52,5 +54,3 @@ function named(x, y, words, room) {
 export function guide(x1, y1, x2, y2, attributes = {}) {
   return stroke(x1, y1, x2, y2, { stroke: SOFT, "stroke-dasharray": "5 4", ...attributes });
 }
-
-export const GRID = LINE;

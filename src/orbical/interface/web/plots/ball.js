@@ -44,7 +44,9 @@ export function ball(orbit) {
     const [radius, cx, cy] = [panel.width / 2, panel.x + panel.width / 2, panel.y + panel.height / 2];
     const { across, up } = VIEWS[panel.p];
     return [
-      node("circle", { cx: round(cx), cy: round(cy), r: round(radius), fill: "none", stroke: SOFT, "stroke-width": 0.8 }),
+      node("circle", {
+        cx: round(cx), cy: round(cy), r: round(radius), fill: "none", stroke: SOFT, "stroke-width": 0.8,
+      }),
       node("circle", { cx: round(cx), cy: round(cy), r: round(radius / 2), fill: "none", stroke: LINE }),
       stroke(panel.x, cy, panel.x + panel.width, cy),
       stroke(cx, panel.y, cx, panel.y + panel.height),
@@ -75,7 +77,14 @@ export function ball(orbit) {
       return { element: best };
     },
     step(element, key) {
-      const ways = { ArrowLeft: [-1, 0, 0], ArrowRight: [1, 0, 0], ArrowUp: [0, 1, 0], ArrowDown: [0, -1, 0], PageUp: [0, 0, 1], PageDown: [0, 0, -1] };
+      const ways = {
+        ArrowLeft: [-1, 0, 0],
+        ArrowRight: [1, 0, 0],
+        ArrowUp: [0, 1, 0],
+        ArrowDown: [0, -1, 0],
+        PageUp: [0, 0, 1],
+        PageDown: [0, 0, -1],
+      };
       if (key === "Home") return orbit.identity;
       return key in ways ? elementAhead(points, element, ways[key]) : null;
     },

@@ -1,7 +1,7 @@
 /** What a symmetry allows: the ECE interval at each model's accuracy, below the accuracy ceiling. */
 
 import { fixed } from "../draw/format.js";
-import { linear } from "../draw/scales.js";
+import { linear, nearestPlace } from "../draw/scales.js";
 import { INK, SOFT, haloed, label, node, round, stroke } from "../draw/svg.js";
 import { boundsOf } from "../draw/limits.js";
 import { axes, axesBox, guide, ticksFor } from "./axes.js";
@@ -24,7 +24,9 @@ export function createBounds(el) {
     const box = axesBox(frame, { top: 22, right: 14, yTicks: ["0.8"] });
     const [x, y] = [linear([0, 1], [box.left, box.left + box.width]), linear([0, 1], [box.top + box.height, box.top])];
     place = { x, y, box };
-    const frameOf = axes(box, { x, y, xTicks: ticks(box.width), yTicks: ticks(box.height), xName: "accuracy", yName: "expected calibration error" });
+    const frameOf = axes(box, {
+      x, y, xTicks: ticks(box.width), yTicks: ticks(box.height), xName: "accuracy", yName: "expected calibration error",
+    });
     frame.back.replaceChildren(...beyond(known), frameOf, ...known.flatMap((model) => interval(model)));
     frame.front.replaceChildren();
     return undefined;
@@ -36,9 +38,11 @@ export function createBounds(el) {
     const ceiling = known.find((model) => Number.isFinite(model.ceiling))?.ceiling;
     if (!Number.isFinite(ceiling)) return [];
     const bottom = box.top + box.height;
-    const shade = { x: round(x(ceiling)), y: box.top, width: round(Math.max(x(1) - x(ceiling), 0)), height: box.height, fill: SOFT, "fill-opacity": 0.16 };
+    const area = { x: round(x(ceiling)), y: box.top, width: round(Math.max(x(1) - x(ceiling), 0)), height: box.height };
+    const shade = { ...area, fill: SOFT, "fill-opacity": 0.16 };
     const right = ceiling > 0.5;
-    const words = label(x(ceiling) + (right ? 4 : -4), box.top - 9, `accuracy ceiling ${fixed(ceiling, 3)}`, { "text-anchor": right ? "end" : "start", fill: INK });
+    const side = { "text-anchor": right ? "end" : "start", fill: INK };
+    const words = label(x(ceiling) + (right ? 4 : -4), box.top - 9, `accuracy ceiling ${fixed(ceiling, 3)}`, side);
     const title = node("title", {}, "No model that is invariant under the group is right more often than this.");
     return [node("rect", shade, title), guide(x(ceiling), box.top - 3, x(ceiling), bottom, { stroke: INK }), words];
   }
@@ -62,7 +66,7 @@ export function createBounds(el) {
     ];
   }
 
-  const nearest = (accuracy) => models.reduce((best, model) => (Math.abs(model.accuracy - accuracy) < Math.abs(best.accuracy - accuracy) ? model : best));
+  const nearest = (accuracy) => models[nearestPlace(models.map((model) => model.accuracy), accuracy)];
 
   frame.on(frame.root, "pointermove", (event) => {
     if (!place || !models.length) return;
@@ -81,7 +85,10 @@ export function createBounds(el) {
   return {
     set(given) {
       models = (given.models ?? []).map((model) => boundsOf(model, given));
-      const spoken = models.map((model) => `${model.name}: ECE ${fixed(model.ece, 3)} between ${fixed(model.low, 3)} and ${fixed(model.high, 3)} at accuracy ${fixed(model.accuracy, 3)}`);
+      const spoken = models.map(({ name, accuracy, ece, low, high }) => {
+        const [is, from, to, right] = [ece, low, high, accuracy].map((value) => fixed(value, 3));
+        return `${name}: ECE ${is} between ${from} and ${to} at accuracy ${right}`;
+      });
       frame.root.setAttribute("aria-label", `bounds of the calibration error; ${spoken.join("; ") || "none"}`);
       frame.redraw();
     },

@@ -26,7 +26,9 @@ export function colourBar(x, top, height, range, dark, lines) {
     const at = 3 * Math.round(((k + 0.5) / steps) * 255);
     const high = height / steps;
     // A little overlap, so that no hairline shows between the steps.
-    const place = { x: round(x), y: round(top + height - (k + 1) * high), width: WIDE, height: round(high + (k ? 0.6 : 0)) };
+    const place = {
+      x: round(x), y: round(top + height - (k + 1) * high), width: WIDE, height: round(high + (k ? 0.6 : 0)),
+    };
     drawn.push(node("rect", { ...place, fill: `rgb(${table[at]}, ${table[at + 1]}, ${table[at + 2]})` }));
   }
   const values = ticks(...range, height > 120 ? 5 : 2);
@@ -36,7 +38,9 @@ export function colourBar(x, top, height, range, dark, lines) {
   }
   lines.forEach((line, k) => {
     const [tx, ty] = [round(x + WIDE + 16 + tickWidth(range) + ROW * k), round(top + height / 2)];
-    const words = label(tx, ty, fitted(line, height + 24), { fill: k ? SOFT : INK, transform: `rotate(-90 ${tx} ${ty})` });
+    const words = label(tx, ty, fitted(line, height + 24), {
+      fill: k ? SOFT : INK, transform: `rotate(-90 ${tx} ${ty})`,
+    });
     words.append(node("title", {}, line));
     drawn.push(words);
   });

@@ -29,7 +29,9 @@ export function createCumulative(el) {
     const x = linear([0, 1], [box.left, box.left + box.width]);
     const y = linear([0, high * 1.03], [box.top + box.height, box.top]);
     place = { box, x, y };
-    const frameOf = axes(box, { x, y, xTicks: ticksFor([0, 1], box.width, 40), yTicks, xName: "quantile of confidence", yName: "cumulative share" });
+    const frameOf = axes(box, {
+      x, y, xTicks: ticksFor([0, 1], box.width, 40), yTicks, xName: "quantile of confidence", yName: "cumulative share",
+    });
     const curves = data.models.flatMap((model, m) => curve(model, m));
     frame.back.replaceChildren(...words, ...key(box, top - KEY / 2 - 2), frameOf, ...curves);
     frame.front.replaceChildren();
@@ -43,7 +45,8 @@ export function createCumulative(el) {
       const gap = data.accuracy[at(m, k)] - data.confidence[at(m, k)];
       if (Math.abs(gap) > Math.abs(most)) [where, most] = [k, gap];
     }
-    return { where, most, words: most === 0 ? "calibrated" : `KS ${fixed(Math.abs(most), 3)}, ${most < 0 ? "over" : "under"}-confident` };
+    const side = most < 0 ? "over-confident" : "under-confident";
+    return { where, words: most === 0 ? "calibrated" : `KS ${fixed(Math.abs(most), 3)}, ${side}` };
   }
 
   function names() {
@@ -67,13 +70,17 @@ export function createCumulative(el) {
     const [accuracy, confidence] = [line(data.accuracy), line(data.confidence)];
     const { where } = gapOf(m);
     const between = [...accuracy, ...confidence.slice().reverse()].filter((point) => point.every(Number.isFinite));
-    const marks = [0.25, 0.5, 0.75, 1].map((share) => Math.round(share * (data.x.length - 1)) - (share === 1 ? 0 : m));
+    const marks = [0.25, 0.5, 0.75, 1]
+      .map((share) => accuracy[Math.round(share * (data.x.length - 1)) - (share === 1 ? 0 : m)])
+      .filter((point) => point?.every(Number.isFinite));
     return [
       node("path", { d: polyline(between, true), fill: model.colour, "fill-opacity": 0.14 }),
-      node("path", { d: polyline(confidence), fill: "none", stroke: model.colour, "stroke-width": 1.3, "stroke-dasharray": "3 2.5" }),
+      node("path", {
+        d: polyline(confidence), fill: "none", stroke: model.colour, "stroke-width": 1.3, "stroke-dasharray": "3 2.5",
+      }),
       node("path", { d: polyline(accuracy), fill: "none", stroke: model.colour, "stroke-width": 2 }),
       stroke(...accuracy[where], ...confidence[where], { stroke: model.colour, "stroke-width": 1.5 }),
-      ...marks.filter((k) => accuracy[k]?.every(Number.isFinite)).map((k) => marker(m, ...accuracy[k], 3.6, model.colour)),
+      ...marks.map((point) => marker(m, ...point, 3.6, model.colour)),
     ];
   }
 
@@ -84,7 +91,8 @@ export function createCumulative(el) {
     const quantile = clamp(place.x.invert(px), 0, 1);
     const k = clamp(Math.round(quantile * (data.x.length - 1)), 0, data.x.length - 1);
     const { box, x } = place;
-    frame.front.replaceChildren(stroke(x(data.x[k]), box.top, x(data.x[k]), box.top + box.height, { stroke: SOFT, "stroke-dasharray": "2 3", "data-transient": "" }));
+    const look = { stroke: SOFT, "stroke-dasharray": "2 3", "data-transient": "" };
+    frame.front.replaceChildren(stroke(x(data.x[k]), box.top, x(data.x[k]), box.top + box.height, look));
     const rows = data.models.map((model, m) => ({
       colour: model.colour,
       name: model.name,
@@ -100,7 +108,8 @@ export function createCumulative(el) {
   return {
     set(given) {
       Object.assign(data, given);
-      const spoken = anyFinite(data.accuracy) ? data.models.map((model, m) => `${model.name} ${gapOf(m).words}`).join(", ") : "no data";
+      const each = data.models.map((model, m) => `${model.name} ${gapOf(m).words}`);
+      const spoken = anyFinite(data.accuracy) ? each.join(", ") : "no data";
       frame.root.setAttribute("aria-label", `cumulative accuracy and confidence; ${spoken}`);
       frame.redraw();
     },

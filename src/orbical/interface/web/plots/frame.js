@@ -10,7 +10,9 @@ export function createFrame(el, draw, { canvas = false, name = "plot" } = {}) {
   const ending = new AbortController();
   const root = document.createElement("div");
   root.className = `plot ${name}`;
-  Object.assign(root.style, { position: "relative", width: "100%", height: "100%", minHeight: "80px", overflow: "hidden" });
+  Object.assign(root.style, {
+    position: "relative", width: "100%", height: "100%", minHeight: "80px", overflow: "hidden",
+  });
   const surface = canvas ? document.createElement("canvas") : null;
   const svg = node("svg", { "aria-hidden": "true" });
   for (const layer of [surface, svg]) {

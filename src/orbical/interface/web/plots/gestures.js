@@ -22,7 +22,15 @@ export function attachGestures(frame, state, does) {
   frame.on(root, "pointerdown", (event) => {
     if (held || event.button > 1 || !state.view) return;
     const [x, y] = local(event);
-    held = { id: event.pointerId, kind: kindOf(event), from: [x, y], last: [x, y], moved: false, path: [[x, y]], before: state.lasso };
+    held = {
+      id: event.pointerId,
+      kind: kindOf(event),
+      from: [x, y],
+      last: [x, y],
+      moved: false,
+      path: [[x, y]],
+      before: state.lasso,
+    };
     root.setPointerCapture(held.id);
     root.focus({ preventScroll: true });
     event.preventDefault();

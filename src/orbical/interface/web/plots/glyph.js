@@ -38,14 +38,22 @@ function circle(context, orbit, size, given) {
     context.arc(middle, middle, radius * part, 0, 2 * Math.PI);
     context.stroke();
   }
-  curves(context, orbit, given, (i, value) => placeAt(Number(angles[i]), radius * given.share(value), middle, middle), true);
+  curves(
+    context, orbit, given, (i, value) => placeAt(Number(angles[i]), radius * given.share(value), middle, middle), true,
+  );
 }
 
 function line(context, orbit, size, given) {
   const last = Math.max(orbit.index.length - 1, 1);
   context.strokeStyle = resolve(given.element, "var(--line, #d9d9d9)");
   context.strokeRect(0.5, 0.5, size - 1, size - 1);
-  curves(context, orbit, given, (i, value) => [2 + ((size - 4) * i) / last, size - 2 - (size - 4) * given.share(value)], false);
+  curves(
+    context,
+    orbit,
+    given,
+    (i, value) => [2 + ((size - 4) * i) / last, size - 2 - (size - 4) * given.share(value)],
+    false,
+  );
 }
 
 /** The curve of each model, in its colour and its dash. */
@@ -101,7 +109,9 @@ function picturesOf(orbit, size, models) {
   return Array.from({ length: planes }, (_, p) => ({
     rows: side,
     columns: side,
-    cells: polarCells(side, orbit.axes.azimuth, orbit.axes.angle, (a, r) => orbit.index[(p * azimuths + a) * angles + r]),
+    cells: polarCells(
+      side, orbit.axes.azimuth, orbit.axes.angle, (a, r) => orbit.index[(p * azimuths + a) * angles + r],
+    ),
   }));
 }
 

@@ -3,13 +3,14 @@
 import { dashOf } from "../draw/colours.js";
 import { short } from "../draw/format.js";
 import { isGeometric, linear, logarithmic, nearestPlace } from "../draw/scales.js";
+import { stepAlong } from "../draw/steps.js";
 import { INK, PANEL, SOFT, assign, node, polyline, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
 import { drawLegend } from "./legend.js";
 
 /** The drawing of a line for `createOrbitPlot`. */
 export function line(orbit) {
-  const [[name, given]] = Object.entries(orbit.axes).length ? Object.entries(orbit.axes) : [["element", [...orbit.index.keys()]]];
+  const [name, given] = Object.entries(orbit.axes)[0] ?? ["element", [...orbit.index.keys()]];
   const places = Array.from(given, Number);
   const n = places.length;
   const ends = [Math.min(...places), Math.max(...places)];
@@ -41,7 +42,9 @@ export function line(orbit) {
     return doublings.length > 1 ? doublings : ticksFor(ends, width, 40);
   }
 
-  const of = (values, m) => Array.from(orbit.index, (element, i) => [x(places[i]), y(values[m * orbit.size + element])]);
+  const of = (values, m) => Array.from(
+    orbit.index, (element, i) => [x(places[i]), y(values[m * orbit.size + element])],
+  );
 
   function curve(data, model, m) {
     const drawn = [];
@@ -50,18 +53,27 @@ export function line(orbit) {
       drawn.push(node("path", { d: polyline(whole, true), fill: model.colour, "fill-opacity": 0.2 }));
     }
     const points = of(data.values, m);
-    const look = { fill: "none", stroke: model.colour, "stroke-width": 2, "stroke-dasharray": dashOf(model, m) || null };
+    const look = {
+      fill: "none", stroke: model.colour, "stroke-width": 2, "stroke-dasharray": dashOf(model, m) || null,
+    };
     drawn.push(node("path", { d: polyline(points), ...look }));
-    if (n <= 60) for (const [px, py] of points) if (Number.isFinite(py)) drawn.push(node("circle", { cx: round(px), cy: round(py), r: 2.4, fill: model.colour }));
-    return drawn;
+    const dots = n > 60 ? [] : points.filter(([, py]) => Number.isFinite(py));
+    return [
+      ...drawn, ...dots.map(([px, py]) => node("circle", { cx: round(px), cy: round(py), r: 2.4, fill: model.colour })),
+    ];
   }
 
   function makeHandle(data) {
     const bottom = box.top + box.height;
-    pointer = stroke(0, box.top, 0, bottom, { stroke: SOFT, "stroke-dasharray": "2 3", visibility: "hidden", "data-transient": "" });
-    dots = data.models.map((model) => node("circle", { r: 4.5, cx: 0, fill: model.colour, stroke: PANEL, "stroke-width": 1.5 }));
+    pointer = stroke(0, box.top, 0, bottom, {
+      stroke: SOFT, "stroke-dasharray": "2 3", visibility: "hidden", "data-transient": "",
+    });
+    dots = data.models.map((model) => node("circle", {
+      r: 4.5, cx: 0, fill: model.colour, stroke: PANEL, "stroke-width": 1.5,
+    }));
     const knob = node("circle", { cx: 0, cy: box.top - 2, r: 8, fill: INK, stroke: PANEL, "stroke-width": 2 });
-    handle = node("g", { class: "orbit-handle" }, stroke(0, box.top, 0, bottom, { stroke: INK, "stroke-width": 1.5 }), knob, ...dots);
+    const stem = stroke(0, box.top, 0, bottom, { stroke: INK, "stroke-width": 1.5 });
+    handle = node("g", { class: "orbit-handle" }, stem, knob, ...dots);
     return [pointer, handle];
   }
 
@@ -73,7 +85,8 @@ export function line(orbit) {
       handle.setAttribute("transform", `translate(${round(x(places[cellOf(element)]))} 0)`);
       dots.forEach((dot, m) => {
         const value = data.values[m * orbit.size + element];
-        assign(dot, { cy: Number.isFinite(value) ? round(y(value)) : 0, visibility: Number.isFinite(value) ? null : "hidden" });
+        const seen = Number.isFinite(value);
+        assign(dot, { cy: seen ? round(y(value)) : 0, visibility: seen ? null : "hidden" });
       });
     },
     hover(place) {
@@ -86,11 +99,8 @@ export function line(orbit) {
       return { element: orbit.index[nearestPlace(scaled, px)], position: [] };
     },
     step(element, key, shift) {
-      const leap = Math.max(Math.round(n / 8), 1);
-      const one = shift ? leap : 1;
-      const steps = { ArrowRight: one, ArrowUp: one, ArrowLeft: -one, ArrowDown: -one, PageUp: leap, PageDown: -leap, Home: -n, End: n };
-      if (!(key in steps)) return null;
-      return orbit.index[Math.min(Math.max(cellOf(element) + steps[key], 0), n - 1)];
+      const next = stepAlong(cellOf(element), n, key, { shift });
+      return next === null ? null : orbit.index[next];
     },
   };
 }

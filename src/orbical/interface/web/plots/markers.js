@@ -8,8 +8,13 @@ const SHAPES = [
   (r) => `M0 ${-r * 1.2}L${r * 1.1} ${r * 0.8}H${-r * 1.1}Z`,
   (r) => `M0 ${-r * 1.3}L${r * 1.3} 0L0 ${r * 1.3}L${-r * 1.3} 0Z`,
   (r) => `M0 ${r * 1.2}L${r * 1.1} ${-r * 0.8}H${-r * 1.1}Z`,
-  (r) => `M${-r * 0.4} ${-r * 1.1}h${r * 0.8}v${r * 0.7}h${r * 0.7}v${r * 0.8}h${-r * 0.7}v${r * 0.7}h${-r * 0.8}v${-r * 0.7}h${-r * 0.7}v${-r * 0.8}h${r * 0.7}Z`,
+  (r) => plus(0.8 * r, 0.7 * r),
 ];
+
+/** A plus sign with bars as wide as `a` that stand out by `b`. */
+function plus(a, b) {
+  return `M${-a / 2} ${-a / 2 - b}h${a}v${b}h${b}v${a}h${-b}v${b}h${-a}v${-b}h${-b}v${-a}h${b}Z`;
+}
 
 /** The mark of the model at `place` in the list, with a rim that parts it from others. */
 export function marker(place, x, y, size, colour, attributes = {}) {

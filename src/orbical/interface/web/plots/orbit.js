@@ -3,6 +3,7 @@
 import { better, formatter } from "../draw/format.js";
 import { nameOf, orbitOf } from "../draw/orbits.js";
 import { anyFinite, rangeOf } from "../draw/scales.js";
+import { assign } from "../draw/svg.js";
 import { ball } from "./ball.js";
 import { attachDrag } from "./drag.js";
 import { createFrame, sayEmpty } from "./frame.js";
@@ -93,11 +94,9 @@ export function createOrbitPlot(el, group) {
     event.stopPropagation();
     go({ element, position: [] }, true);
   });
-  for (const [name, value] of Object.entries({ role: "slider", tabindex: "0", "aria-valuemin": 0, "aria-valuemax": orbit.index.length - 1 })) {
-    frame.root.setAttribute(name, value);
-  }
+  const ends = { "aria-valuemin": 0, "aria-valuemax": orbit.index.length - 1 };
+  assign(frame.root, { role: "slider", tabindex: 0, ...ends, "aria-label": "position on the orbit" });
   say();
-  frame.root.setAttribute("aria-label", "position on the orbit");
 
   return {
     /** Give the numbers: `values` of all models and elements, flat. */

@@ -1,6 +1,6 @@
 /** A small letter as an element of the plane turns and mirrors it, with the arrow of time. */
 
-import { node, round } from "../draw/svg.js";
+import { node, polyline } from "../draw/svg.js";
 
 /** The letter F: no turn and no mirror leaves it as it is. */
 const LETTER = [
@@ -11,21 +11,23 @@ const LETTER = [
 /** The glyph of an element, centred on 0, or null where the group does not act on the plane or time. */
 export function orientation(orbit, element, size) {
   if (size < 12 || (!orbit.plane && !orbit.time)) return null;
-  const drawn = node("g", { fill: "none", "stroke-width": Math.max(size / 14, 1.3), "stroke-linecap": "round", "stroke-linejoin": "round" });
+  const drawn = node("g", {
+    fill: "none", "stroke-width": Math.max(size / 14, 1.3), "stroke-linecap": "round", "stroke-linejoin": "round",
+  });
   const timed = Boolean(orbit.time);
   const unit = (size / 2) * (timed && orbit.plane ? 0.72 : 0.92);
   const raise = timed && orbit.plane ? -size * 0.12 : 0;
   if (orbit.plane) drawn.append(node("path", { d: letter(orbit.plane.data, element, unit, raise) }));
-  if (timed) drawn.append(node("path", { d: arrow(Number(orbit.time.data[element]) < 0, size, orbit.plane ? size * 0.42 : 0) }));
+  const back = timed && Number(orbit.time.data[element]) < 0;
+  if (timed) drawn.append(node("path", { d: arrow(back, size, orbit.plane ? size * 0.42 : 0) }));
   return drawn;
 }
 
 /** The letter moved by the matrix of the element; upwards is upwards. */
 function letter(matrices, element, unit, raise) {
   const [a, b, , c, d] = Array.from(matrices.slice(9 * element, 9 * element + 6));
-  return LETTER.map((line) =>
-    line.map(([x, y], k) => `${k ? "L" : "M"}${round((a * x + b * y) * unit)} ${round(raise - (c * x + d * y) * unit)}`).join(""),
-  ).join("");
+  const moved = ([x, y]) => [(a * x + b * y) * unit, raise - (c * x + d * y) * unit];
+  return LETTER.map((line) => polyline(line.map(moved))).join("");
 }
 
 /** Time runs to the right, or back. */
@@ -33,5 +35,5 @@ function arrow(back, size, y) {
   const [half, head] = [size * 0.36, size * 0.12];
   const tip = back ? -half : half;
   const inner = tip + (back ? head : -head);
-  return `M${round(-half)} ${round(y)}H${round(half)}M${round(inner)} ${round(y - head)}L${round(tip)} ${round(y)}L${round(inner)} ${round(y + head)}`;
+  return polyline([[-half, y], [half, y]]) + polyline([[inner, y - head], [tip, y], [inner, y + head]]);
 }

@@ -18,14 +18,16 @@ export function cross(x, y, size = 4) {
 
 /** A ring around a place; dashed where the pointer only hovers. */
 export function ring(x, y, radius, look) {
-  const dash = look === "hover" ? "3 2" : null;
-  return twice((each) => node("circle", { cx: round(x), cy: round(y), r: radius, "stroke-dasharray": dash, ...each }), look === "hover" ? 1 : 2);
+  const [dash, width] = look === "hover" ? ["3 2", 1] : [null, 2];
+  const place = { cx: round(x), cy: round(y), r: radius };
+  return twice((each) => node("circle", { ...place, "stroke-dasharray": dash, ...each }), width);
 }
 
 /** A rectangle around a cell. */
 export function cellRim(x, y, width, height, look) {
   const place = { x: round(x), y: round(y), width: round(width), height: round(height) };
-  return twice((each) => node("rect", { ...place, "stroke-dasharray": look === "hover" ? "3 2" : null, ...each }), look === "hover" ? 1 : 2);
+  const [dash, line] = look === "hover" ? ["3 2", 1] : [null, 2];
+  return twice((each) => node("rect", { ...place, "stroke-dasharray": dash, ...each }), line);
 }
 
 /** Hairlines across a panel through a place. */

@@ -10,7 +10,9 @@ import { surface } from "./surface.js";
 
 /** The drawing of a plane for `createOrbitPlot`. */
 export function plane(orbit) {
-  const [[vertical, rows], [across, columns]] = Object.entries(orbit.axes).map(([name, values]) => [name, Array.from(values, Number)]);
+  const [[vertical, rows], [across, columns]] = Object.entries(orbit.axes).map(([name, values]) => [
+    name, Array.from(values, Number),
+  ]);
   const [height, width] = [rows.length, columns.length];
   const [down, along] = [edges(rows), edges(columns)];
   const u = linear([along[0], along.at(-1)], [0, 1]);
@@ -31,10 +33,12 @@ export function plane(orbit) {
   }
 
   function decorate(panel) {
-    const [x, y] = [linear(u.domain, [panel.x, panel.x + panel.width]), linear(v.domain, [panel.y, panel.y + panel.height])];
+    const x = linear(u.domain, [panel.x, panel.x + panel.width]);
+    const y = linear(v.domain, [panel.y, panel.y + panel.height]);
     const count = panel.width > 150 ? 5 : 3;
     const bottom = panel.y + panel.height;
-    const drawn = [node("rect", { x: round(panel.x), y: round(panel.y), width: round(panel.width), height: round(panel.height), fill: "none", stroke: SOFT, "stroke-width": 0.7 })];
+    const rim = { x: round(panel.x), y: round(panel.y), width: round(panel.width), height: round(panel.height) };
+    const drawn = [node("rect", { ...rim, fill: "none", stroke: SOFT, "stroke-width": 0.7 })];
     for (const value of ticks(left, right, count)) {
       drawn.push(stroke(x(value), bottom, x(value), bottom + 4, { stroke: SOFT }));
       if (panel.last) drawn.push(label(x(value), bottom + 12, short(value)));
@@ -53,7 +57,8 @@ export function plane(orbit) {
     return drawn;
   }
 
-  const margin = { left: Math.ceil(Math.max(...ticks(low, high, 5).map((value) => textWidth(short(value))))) + 26, right: 4, bottom: 34 };
+  const widest = Math.max(...ticks(low, high, 5).map((value) => textWidth(short(value))));
+  const margin = { left: Math.ceil(widest) + 26, right: 4, bottom: 34 };
   const cellOf = (element) => orbit.cells[element]?.[0] ?? 0;
 
   return surface(orbit, {
@@ -66,23 +71,39 @@ export function plane(orbit) {
     locate(part, pu, pv) {
       const dx = clamp(u.invert(clamp(pu, 0, 1)), left, right);
       const dy = clamp(v.invert(clamp(pv, 0, 1)), low, high);
-      return { element: orbit.index[nearestPlace(rows, dy) * width + nearestPlace(columns, dx)], position: across === "dx" ? [dx, dy] : [] };
+      return {
+        element: orbit.index[nearestPlace(rows, dy) * width + nearestPlace(columns, dx)],
+        position: across === "dx" ? [dx, dy] : [],
+      };
     },
     places(element, position) {
       const cell = cellOf(element);
       const [x, y] = position.length === 2 ? position : [columns[cell % width], rows[Math.floor(cell / width)]];
       return [[0, u(x), v(y)]];
     },
-    mark: (panel, x, y, look) => (look === "hover" ? ring(x, y, 5, look) : [...crosshair(panel, x, y), ...ring(x, y, 7, look)]),
+    mark(panel, x, y, look) {
+      return look === "hover" ? ring(x, y, 5, look) : [...crosshair(panel, x, y), ...ring(x, y, 7, look)];
+    },
     step(element, key, shift) {
       const [cell, leap] = [cellOf(element), shift ? 5 : 1];
-      const steps = { ArrowLeft: [0, -leap], ArrowRight: [0, leap], ArrowUp: [-leap, 0], ArrowDown: [leap, 0], PageUp: [-5, 0], PageDown: [5, 0] };
+      const steps = {
+        ArrowLeft: [0, -leap],
+        ArrowRight: [0, leap],
+        ArrowUp: [-leap, 0],
+        ArrowDown: [leap, 0],
+        PageUp: [-5, 0],
+        PageDown: [5, 0],
+      };
       if (key === "Home") return orbit.identity;
       if (key === "End") return orbit.index[orbit.index.length - 1];
       if (!(key in steps)) return null;
       const row = clamp(Math.floor(cell / width) + steps[key][0], 0, height - 1);
       return orbit.index[row * width + clamp((cell % width) + steps[key][1], 0, width - 1)];
     },
-    name: ({ element, position }) => (position?.length === 2 ? `dx ${short(Number(position[0].toFixed(1)))}, dy ${short(Number(position[1].toFixed(1)))}` : nameOf(orbit, element)),
+    name({ element, position }) {
+      if (position?.length !== 2) return nameOf(orbit, element);
+      const [dx, dy] = position.map((value) => short(Number(value.toFixed(1))));
+      return `dx ${dx}, dy ${dy}`;
+    },
   });
 }

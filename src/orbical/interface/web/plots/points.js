@@ -2,6 +2,7 @@
 
 import { FADED, splat } from "../draw/splat.js";
 
+const UNIFORMS = ["scale", "offset", "size", "opacity", "faded", "pass"];
 const VERTEX = `#version 300 es
 in vec2 place; in vec4 colour; in float inside;
 uniform vec2 scale, offset; uniform float size, opacity, faded; uniform float pass;
@@ -61,7 +62,7 @@ function glPoints(canvas, gl) {
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     at = {};
-    for (const name of ["scale", "offset", "size", "opacity", "faded", "pass"]) at[name] = gl.getUniformLocation(program, name);
+    for (const name of UNIFORMS) at[name] = gl.getUniformLocation(program, name);
     at.buffers = { place: gl.createBuffer(), colour: gl.createBuffer(), inside: gl.createBuffer() };
   }
   function upload(name, data, size, type, normalised) {

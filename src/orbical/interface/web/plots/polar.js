@@ -4,14 +4,18 @@ import { dashOf } from "../draw/colours.js";
 import { degrees, short } from "../draw/format.js";
 import { angleAt, betweenAngles, nameOf, nearestAngle, placeAt, turned } from "../draw/orbits.js";
 import { linear, rings } from "../draw/scales.js";
-import { INK, LINE, PANEL, SOFT, assign, firstFitting, haloed, label, node, polyline, round, stroke } from "../draw/svg.js";
+import { stepAlong } from "../draw/steps.js";
+import {
+  INK, LINE, PANEL, SOFT, assign, firstFitting, haloed, label, node, polyline, round, stroke,
+} from "../draw/svg.js";
 import { drawLegend } from "./legend.js";
 
 const [LABELS, CAPTION, HANDLE] = [26, 18, 8];
 
 /** The drawing of a circle for `createOrbitPlot`. */
 export function polar(orbit) {
-  const angles = Array.from(orbit.axes.angle ?? orbit.coords.angle ?? orbit.index.map((_, i) => (360 * i) / orbit.index.length), Number);
+  const even = () => orbit.index.map((_, i) => (360 * i) / orbit.index.length);
+  const angles = Array.from(orbit.axes.angle ?? orbit.coords.angle ?? even(), Number);
   const [cx, cy] = [0, 1];
   const centre = [0, 0];
   let [radius, scale, handle, dots, pointer] = [0, linear([0, 1], [0, 1]), null, [], null];
@@ -40,9 +44,13 @@ export function polar(orbit) {
     frame.front.replaceChildren(...makeHandle(data));
   }
 
+  const circle = (r, look, ...children) => node(
+    "circle", { cx: round(centre[cx]), cy: round(centre[cy]), r: round(r), ...look }, ...children,
+  );
+
   function web(data) {
     const lines = rings(...data.range, radius < 70 ? 2 : 4).map((value) =>
-      node("circle", { cx: round(centre[cx]), cy: round(centre[cy]), r: round(scale(value)), fill: "none", stroke: LINE }),
+      circle(scale(value), { fill: "none", stroke: LINE }),
     );
     for (let angle = 0; angle < 360; angle += radius < 50 ? 90 : 45) {
       lines.push(stroke(...centre, ...placeAt(angle, radius, ...centre)));
@@ -67,17 +75,20 @@ export function polar(orbit) {
 
   function curve(data, model, m) {
     const drawn = [];
+    const line = { fill: "none", stroke: model.colour };
     if (data.low && data.high) {
       const band = polyline(trace(ringOf(data.high, m)), true) + polyline(trace(ringOf(data.low, m)), true);
       drawn.push(node("path", { d: band, fill: model.colour, "fill-opacity": 0.2, "fill-rule": "evenodd" }));
     }
     const start = data.values[m * orbit.size + orbit.identity];
     if (Number.isFinite(start) && data.models.length <= 3) {
-      const look = { fill: "none", stroke: model.colour, "stroke-opacity": 0.55, "stroke-dasharray": "1 4", "stroke-linecap": "round" };
+      const look = { ...line, "stroke-opacity": 0.55, "stroke-dasharray": "1 4", "stroke-linecap": "round" };
       const meaning = node("title", {}, `${model.name}, if it answered everywhere as it does at the identity`);
-      drawn.push(node("circle", { cx: centre[cx], cy: centre[cy], r: round(Math.max(scale(start), 0)), ...look }, meaning));
+      drawn.push(circle(Math.max(scale(start), 0), look, meaning));
     }
-    const look = { fill: "none", stroke: model.colour, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dashOf(model, m) || null };
+    const look = {
+      ...line, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dashOf(model, m) || null,
+    };
     drawn.push(node("path", { d: polyline(trace(ringOf(data.values, m)), true), ...look }));
     return drawn;
   }
@@ -92,15 +103,16 @@ export function polar(orbit) {
   }
 
   function makeHandle(data) {
-    pointer = stroke(...centre, centre[cx], centre[cy] - radius, { stroke: SOFT, "stroke-dasharray": "2 3", visibility: "hidden", "data-transient": "" });
+    const [x, y] = [centre[cx], centre[cy] - radius];
+    const faint = { stroke: SOFT, "stroke-dasharray": "2 3", visibility: "hidden", "data-transient": "" };
+    pointer = stroke(...centre, x, y, faint);
     dots = data.models.map((model) => node("circle", { r: 4, fill: model.colour, stroke: PANEL, "stroke-width": 1.5 }));
     handle = node(
       "g",
-      {},
-      stroke(...centre, centre[cx], centre[cy] - radius, { stroke: INK, "stroke-width": 1.5 }),
-      node("circle", { cx: centre[cx], cy: centre[cy] - radius, r: HANDLE, fill: INK, stroke: PANEL, "stroke-width": 2 }),
+      { class: "orbit-handle" },
+      stroke(...centre, x, y, { stroke: INK, "stroke-width": 1.5 }),
+      node("circle", { cx: x, cy: y, r: HANDLE, fill: INK, stroke: PANEL, "stroke-width": 2 }),
     );
-    handle.setAttribute("class", "orbit-handle");
     return [pointer, handle, ...dots];
   }
 
@@ -131,13 +143,8 @@ export function polar(orbit) {
       return { element, position: orbit.continuous && phase !== "hover" ? [angle] : [] };
     },
     step(element, key, shift) {
-      const n = orbit.index.length;
-      const [at, leap] = [orbit.cells[element]?.[0] ?? 0, Math.max(Math.round(n / 8), 1)];
-      const one = shift ? leap : 1;
-      const steps = { ArrowRight: one, ArrowUp: one, ArrowLeft: -one, ArrowDown: -one, PageUp: leap, PageDown: -leap };
-      if (key === "Home") return orbit.index[0];
-      if (key === "End") return orbit.index[n - 1];
-      return key in steps ? orbit.index[(at + steps[key] + n) % n] : null;
+      const next = stepAlong(orbit.cells[element]?.[0] ?? 0, orbit.index.length, key, { shift, around: true });
+      return next === null ? null : orbit.index[next];
     },
     name: (place) => (place.position?.length ? degrees(place.position[0]) : nameOf(orbit, place.element)),
   };

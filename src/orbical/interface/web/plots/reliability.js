@@ -3,8 +3,9 @@
 import { dashOf } from "../draw/colours.js";
 import { count as counted, fixed } from "../draw/format.js";
 import { anyFinite, clamp, linear } from "../draw/scales.js";
-import { INK, SOFT, haloed, label, node, round, stroke } from "../draw/svg.js";
+import { INK, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, guide, ticksFor } from "./axes.js";
+import { bar, countBars } from "./counts.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
 import { drawMeasures } from "./measures.js";
@@ -15,7 +16,9 @@ const ENOUGH = 40;
 
 /** Make the diagram in `el`: `{ set({ models, edges, count, confidence, accuracy, measures }), ... }`. */
 export function createReliability(el) {
-  const data = { models: [], edges: [], count: [], confidence: [], accuracy: [], measures: [], title: "", legend: true };
+  const data = {
+    models: [], edges: [], count: [], confidence: [], accuracy: [], measures: [], title: "", legend: true,
+  };
   let place = null;
   const frame = createFrame(el, paint, { name: "reliability" });
   const tip = createTooltip(frame.root);
@@ -30,14 +33,14 @@ export function createReliability(el) {
     const strip = clamp(box.height * 0.2, 18, 54);
     const upper = { ...box, height: Math.max(box.height - strip - 6, 20) };
     place = {
-      bins, box, upper, strip,
+      bins, box, upper, strip, base: upper.top + upper.height + 6 + strip,
       x: linear([0, 1], [box.left, box.left + box.width]),
       y: linear([0, 1], [upper.top + upper.height, upper.top]),
     };
     const { x, y } = place;
     const frameOf = axes(upper, { x, y, xTicks: [], yTicks: ticksFor([0, 1], upper.height, 28), yName: "accuracy" });
     const hint = haloed(x(0.98), y(0.04), "below the line: over-confident", { "text-anchor": "end" });
-    const parts = [words, frameOf, guide(x(0), y(0), x(1), y(1)), ...counts()];
+    const parts = [words, frameOf, guide(x(0), y(0), x(1), y(1)), ...countBars(place, data)];
     data.models.forEach((model, m) => parts.push(gaps(model, m)));
     data.models.forEach((model, m) => parts.push(curve(model, m)));
     if (upper.width > 200 && upper.height > 130) parts.push(hint);
@@ -60,9 +63,11 @@ export function createReliability(el) {
       if (!seen(m, b)) continue;
       const [left, right] = [place.x(data.edges[b]), place.x(data.edges[b + 1])];
       const [one, other] = [place.y(data.accuracy[at(m, b)]), place.y(data.confidence[at(m, b)])];
-      const box = { x: round(left), y: round(Math.min(one, other)), width: round(right - left), height: round(Math.abs(one - other)) };
-      drawn.append(node("rect", { ...box, "fill-opacity": round(full * weight(m, b)) }));
-      drawn.append(stroke(left, one, right, one, { stroke: model.colour, "stroke-width": 1.5, "stroke-opacity": round(0.8 * weight(m, b)) }));
+      const look = { stroke: model.colour, "stroke-width": 1.5, "stroke-opacity": round(0.8 * weight(m, b)) };
+      drawn.append(bar(
+        left, Math.min(one, other), right, Math.max(one, other), { "fill-opacity": round(full * weight(m, b)) },
+      ));
+      drawn.append(stroke(left, one, right, one, look));
     }
     return drawn;
   }
@@ -74,7 +79,9 @@ export function createReliability(el) {
     const point = (b) => [place.x(data.confidence[at(m, b)]), place.y(data.accuracy[at(m, b)])];
     const dash = { stroke: model.colour, "stroke-width": 1.5, "stroke-dasharray": dashOf(model, m) || null };
     const joins = bins.slice(1).map((b, k) =>
-      stroke(...point(bins[k]), ...point(b), { ...dash, "stroke-opacity": round(Math.min(weight(m, b), weight(m, bins[k]))) }),
+      stroke(...point(bins[k]), ...point(b), {
+        ...dash, "stroke-opacity": round(Math.min(weight(m, b), weight(m, bins[k]))),
+      }),
     );
     const marks = bins.map((b) => {
       const size = 2.5 + 3 * Math.sqrt(data.count[at(m, b)] / most);
@@ -83,30 +90,7 @@ export function createReliability(el) {
     return node("g", {}, ...joins, ...marks);
   }
 
-  /** How many samples each bin holds, as bars side by side below. */
-  function counts() {
-    const { box, upper, strip, bins, x } = place;
-    const base = upper.top + upper.height + 6 + strip;
-    const most = Math.max(1, ...data.count);
-    const tall = linear([0, most], [0, strip]);
-    const drawn = [];
-    for (let m = 0; m < data.models.length; m += 1) {
-      for (let b = 0; b < bins; b += 1) {
-        const [left, right] = [x(data.edges[b]) + 1, x(data.edges[b + 1]) - 1];
-        const [wide, high] = [(right - left) / data.models.length, tall(data.count[at(m, b)])];
-        if (high <= 0) continue;
-        const bar = { x: round(left + m * wide), y: round(base - high), width: round(wide), height: round(high) };
-        drawn.push(node("rect", { ...bar, fill: data.models[m].colour, "fill-opacity": 0.75 }));
-      }
-    }
-    const lower = { left: box.left, top: base - strip, width: box.width, height: strip };
-    const bottom = axes(lower, {
-      x, y: linear([0, most], [base, base - strip]), grid: false, yTicks: [], xTicks: ticksFor([0, 1], box.width, 36), xName: "confidence",
-    });
-    const top = label(box.left - 6, base - strip + 5, counted(most), { "text-anchor": "end" });
-    top.append(node("title", {}, "samples in the fullest bin"));
-    return [bottom, ...drawn, top];
-  }
+  const inNumbers = (k) => `${fixed(data.accuracy[k], 3)} at ${fixed(data.confidence[k], 3)}`;
 
   frame.on(frame.root, "pointermove", (event) => {
     if (!place || !anyFinite(data.accuracy)) return;
@@ -117,14 +101,14 @@ export function createReliability(el) {
     const last = place.bins - 1;
     const bin = clamp(Array.from(data.edges).findIndex((edge) => edge >= value) - 1, 0, last);
     const b = value >= data.edges[last] ? last : bin;
-    frame.front.replaceChildren(node("rect", {
-      x: round(place.x(data.edges[b])), y: place.upper.top, width: round(place.x(data.edges[b + 1]) - place.x(data.edges[b])),
-      height: place.box.height, fill: INK, "fill-opacity": 0.06, stroke: SOFT, "stroke-opacity": 0.5, "data-transient": "",
-    }));
+    const { upper, box } = place;
+    const shade = { fill: INK, "fill-opacity": 0.06, stroke: SOFT, "stroke-opacity": 0.5, "data-transient": "" };
+    const ends = [place.x(data.edges[b]), place.x(data.edges[b + 1])];
+    frame.front.replaceChildren(bar(ends[0], upper.top, ends[1], upper.top + box.height, shade));
     const rows = data.models.map((model, m) => ({
       colour: model.colour,
       name: `${model.name} (${counted(data.count[at(m, b)])})`,
-      value: seen(m, b) ? `${fixed(data.accuracy[at(m, b)], 3)} at ${fixed(data.confidence[at(m, b)], 3)}` : "no samples",
+      value: seen(m, b) ? inNumbers(at(m, b)) : "no samples",
     }));
     const head = `confidence ${fixed(data.edges[b], 2)} to ${fixed(data.edges[b + 1], 2)}: accuracy`;
     return tip.show(px, py, head, rows, frame.width, frame.height);
@@ -137,8 +121,8 @@ export function createReliability(el) {
   return {
     set(given) {
       Object.assign(data, given);
-      const spoken = (data.measures ?? []).map((each) => `${each.model} ${each.name} ${fixed(each.value, 3)}`).join(", ");
-      frame.root.setAttribute("aria-label", `reliability diagram ${data.title ?? ""}; ${spoken}`);
+      const spoken = (data.measures ?? []).map((each) => `${each.model} ${each.name} ${fixed(each.value, 3)}`);
+      frame.root.setAttribute("aria-label", `reliability diagram ${data.title ?? ""}; ${spoken.join(", ")}`);
       frame.redraw();
     },
     snapshot: () => frame.snapshot(),

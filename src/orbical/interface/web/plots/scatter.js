@@ -3,11 +3,12 @@
 import { count as counted } from "../draw/format.js";
 import { createBuckets } from "../draw/hit.js";
 import { pointOpacity, pointRadius } from "../draw/splat.js";
-import { ACCENT, INK, PANEL, assign, node, polyline } from "../draw/svg.js";
+import { assign } from "../draw/svg.js";
 import { affine, toData, toPixels, wholeView } from "../draw/view.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { attachGestures } from "./gestures.js";
 import { createPoints } from "./points.js";
+import { createRings } from "./rings.js";
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
@@ -16,12 +17,7 @@ export function createScatter(el, { webgl = true } = {}) {
   const calls = { hover() {}, pick() {}, lasso() {} };
   const state = { view: null, selected: -1, hovered: -1, lasso: [], mode: "select" };
   let [points, buckets, asked, layer] = [null, null, 0, null];
-  const rings = {
-    hovered: node("circle", { r: 7, fill: "none", stroke: INK, "stroke-width": 1.5, visibility: "hidden", "data-transient": "" }),
-    under: node("circle", { r: 8, fill: "none", stroke: PANEL, "stroke-width": 5, visibility: "hidden" }),
-    selected: node("circle", { r: 8, fill: "none", stroke: INK, "stroke-width": 2.5, visibility: "hidden" }),
-  };
-  const outline = node("path", { fill: ACCENT, "fill-opacity": 0.12, stroke: ACCENT, "stroke-width": 1.5, "stroke-dasharray": "5 3" });
+  const rings = createRings();
   const frame = createFrame(el, paint, { canvas: true, name: "scatter" });
   layer = createPoints(frame.canvas, webgl);
   frame.on(frame.canvas, "webglcontextlost", (event) => event.preventDefault());
@@ -29,9 +25,9 @@ export function createScatter(el, { webgl = true } = {}) {
     layer.restore();
     paint();
   });
-  for (const [name, value] of Object.entries({ role: "application", tabindex: "0", "aria-roledescription": "scatter plot", "aria-label": "map of samples" })) {
-    frame.root.setAttribute(name, value);
-  }
+  assign(frame.root, {
+    role: "application", tabindex: 0, "aria-roledescription": "scatter plot", "aria-label": "map of samples",
+  });
 
   function paint() {
     if (!layer) return;
@@ -44,24 +40,19 @@ export function createScatter(el, { webgl = true } = {}) {
       sayEmpty(frame, "no samples to show");
     } else {
       frame.back.replaceChildren();
-      frame.front.replaceChildren(outline, rings.hovered, rings.under, rings.selected);
+      frame.front.replaceChildren(...rings.elements);
     }
     const { zoom, x, y } = state.view ?? { zoom: 1 };
     const whole = wholeView(buckets.bounds, width, height);
     state.view = zoom > 1 ? { ...whole, zoom, x, y } : whole;
     const n = points.xy.length / 2;
-    layer.draw({ width, height, ratio, ...affine(state.view), radius: pointRadius(n, state.view.zoom), opacity: pointOpacity(n) });
+    const look = { radius: pointRadius(n, state.view.zoom), opacity: pointOpacity(n) };
+    layer.draw({ width, height, ratio, ...affine(state.view), ...look });
     overlay();
   }
 
   function overlay() {
-    if (!state.view || !points) return;
-    for (const [name, i] of [["hovered", state.hovered], ["under", state.selected], ["selected", state.selected]]) {
-      const seen = i >= 0 && Number.isFinite(points.xy[2 * i]);
-      const [cx, cy] = seen ? toPixels(state.view, points.xy[2 * i], points.xy[2 * i + 1]) : [0, 0];
-      assign(rings[name], { cx, cy, visibility: seen ? null : "hidden" });
-    }
-    outline.setAttribute("d", polyline(state.lasso.map(([x, y]) => toPixels(state.view, x, y)), true));
+    if (state.view && points) rings.place(state, points.xy);
   }
 
   function later() {
@@ -103,7 +94,8 @@ export function createScatter(el, { webgl = true } = {}) {
       event.preventDefault();
       event.stopPropagation();
       const known = state.selected >= 0 && Number.isFinite(points.xy[2 * state.selected]);
-      choose(known ? buckets.neighbour(state.selected, ...ARROWS[event.key]) : buckets.nearest(state.view.x, state.view.y));
+      const next = () => buckets.neighbour(state.selected, ...ARROWS[event.key]);
+      choose(known ? next() : buckets.nearest(state.view.x, state.view.y));
     }
   });
 
@@ -119,7 +111,9 @@ export function createScatter(el, { webgl = true } = {}) {
       }
       points.colours ??= new Uint8Array(2 * points.xy.length).fill(128);
       layer.set(points);
-      frame.root.setAttribute("aria-label", `map of ${counted(points.xy.length / 2)} samples; arrow keys go to the neighbour`);
+      frame.root.setAttribute(
+        "aria-label", `map of ${counted(points.xy.length / 2)} samples; arrow keys go to the neighbour`,
+      );
       if (frame.width) paint();
     },
     select(i) {

@@ -23,7 +23,9 @@ export function slices(orbit) {
     const picture = document.createElement("canvas");
     Object.assign(picture, { width: side, height: side });
     const pixels = picture.getContext("2d").createImageData(side, side);
-    Object.assign(made, { side, picture, pixels, cells: planes.map((_, p) => polarCells(side, azimuths, angles, elementOf(p))) });
+    Object.assign(made, {
+      side, picture, pixels, cells: planes.map((_, p) => polarCells(side, azimuths, angles, elementOf(p))),
+    });
   }
 
   function paint(context, panel, values, range, dark) {
@@ -42,13 +44,21 @@ export function slices(orbit) {
     const [radius, cx, cy] = [panel.width / 2, panel.x + panel.width / 2, panel.y + panel.height / 2];
     const [across, up] = [...planes[panel.p]];
     const at = (angle, out = 0) => round((radius * angle) / most + out);
+    const centre = { cx: round(cx), cy: round(cy) };
+    const rimLook = { fill: "none", stroke: SOFT, "stroke-width": 0.8 };
     const drawn = [90, 180].filter((angle) => angle <= most).map((angle) =>
-      node("circle", { cx: round(cx), cy: round(cy), r: at(angle), fill: "none", stroke: angle === most ? SOFT : "#ffffff", "stroke-opacity": angle === most ? 1 : 0.55, "stroke-width": 0.8 }),
+      node("circle", {
+        ...centre,
+        r: at(angle),
+        ...(angle === most ? rimLook : { ...rimLook, stroke: "#ffffff", "stroke-opacity": 0.55 }),
+      }),
     );
     const words = [[across, 1, 0], [up, 0, -1], [`−${across}`, -1, 0], [`−${up}`, 0, 1]];
     for (const [word, dx, dy] of words) drawn.push(label(cx + dx * (radius + 9), cy + dy * (radius + 8), word));
     if (most >= 90 && radius > 40) {
-      const rim = { fill: "#ffffff", stroke: "#000000", "stroke-width": 2.5, "stroke-opacity": 0.6, "paint-order": "stroke" };
+      const rim = {
+        fill: "#ffffff", stroke: "#000000", "stroke-width": 2.5, "stroke-opacity": 0.6, "paint-order": "stroke",
+      };
       drawn.push(label(cx + at(90) * 0.707, cy - at(90) * 0.707, "90°", rim));
     }
     drawn.push(...cross(cx, cy));
@@ -72,7 +82,14 @@ export function slices(orbit) {
       const cell = orbit.cells[element]?.[0] ?? 0;
       now = [Math.floor(cell / (A * R)), Math.floor(cell / R) % A, cell % R];
     }
-    const steps = { ArrowLeft: [0, 1, 0], ArrowRight: [0, -1, 0], ArrowUp: [0, 0, 1], ArrowDown: [0, 0, -1], PageUp: [-1, 0, 0], PageDown: [1, 0, 0] };
+    const steps = {
+      ArrowLeft: [0, 1, 0],
+      ArrowRight: [0, -1, 0],
+      ArrowUp: [0, 0, 1],
+      ArrowDown: [0, 0, -1],
+      PageUp: [-1, 0, 0],
+      PageDown: [1, 0, 0],
+    };
     if (key === "Home") return orbit.identity;
     if (!(key in steps)) return null;
     const [p, a, r] = steps[key];

@@ -34,7 +34,8 @@ export function tiles(orbit) {
     cells.forEach((element, cell) => {
       if (element < 0) return;
       context.fillStyle = colourOf(values[element], range, dark);
-      context.fillRect(panel.x + (cell % columns) * wide + gap, panel.y + Math.floor(cell / columns) * high + gap, wide - 2 * gap, high - 2 * gap);
+      const [x, y] = [panel.x + (cell % columns) * wide, panel.y + Math.floor(cell / columns) * high];
+      context.fillRect(x + gap, y + gap, wide - 2 * gap, high - 2 * gap);
     });
   }
 
@@ -53,7 +54,9 @@ export function tiles(orbit) {
       drawn.push(...cross(x + wide / 2, y + high / 2, Math.min(4, wide / 2)));
     }
     if (panel.first && !crowded.rows) {
-      names.rows.words.forEach((word, row) => drawn.push(label(panel.x - 5, panel.y + (row + 0.5) * high, fitted(word, 110), { "text-anchor": "end" })));
+      const ends = { "text-anchor": "end" };
+      const middle = (row) => panel.y + (row + 0.5) * high;
+      names.rows.words.forEach((word, row) => drawn.push(label(panel.x - 5, middle(row), fitted(word, 110), ends)));
     }
     if (panel.first && names.rows.name) {
       const [x, y] = [round(panel.x - margin.left + 8), round(panel.y + panel.height / 2)];
@@ -61,9 +64,13 @@ export function tiles(orbit) {
     }
     const bottom = panel.y + panel.height;
     if (!crowded.columns && longest <= wide - 4) {
-      names.columns.words.forEach((word, column) => drawn.push(label(panel.x + (column + 0.5) * wide, bottom + 10, word)));
+      names.columns.words.forEach((word, column) => drawn.push(label(
+        panel.x + (column + 0.5) * wide, bottom + 10, word,
+      )));
     }
-    if (names.columns.name && panel.last) drawn.push(label(panel.x + panel.width / 2, bottom + 24, names.columns.name, { fill: INK }));
+    if (names.columns.name && panel.last) {
+      drawn.push(label(panel.x + panel.width / 2, bottom + 24, names.columns.name, { fill: INK }));
+    }
     return drawn;
   }
 
@@ -109,7 +116,9 @@ export function tiles(orbit) {
     innerBottom: crowded.columns ? 0 : 14,
     paint,
     decorate,
-    places: (element) => [[0, ((where(element) % columns) + 0.5) / columns, (Math.floor(where(element) / columns) + 0.5) / rows]],
+    places: (element) => [[
+      0, ((where(element) % columns) + 0.5) / columns, (Math.floor(where(element) / columns) + 0.5) / rows,
+    ]],
     mark(panel, x, y, look) {
       const [wide, high] = size(panel);
       return cellRim(x - wide / 2 + 1, y - high / 2 + 1, wide - 2, high - 2, look);
@@ -120,7 +129,9 @@ export function tiles(orbit) {
       return element < 0 ? null : { element };
     },
     step(element, key) {
-      const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, PageUp: -columns, PageDown: columns };
+      const steps = {
+        ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, PageUp: -columns, PageDown: columns,
+      };
       if (key === "Home") return orbit.identity;
       if (key === "End") return orbit.index[orbit.index.length - 1];
       if (!(key in steps)) return null;

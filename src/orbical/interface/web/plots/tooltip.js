@@ -16,7 +16,9 @@ export function createTooltip(root) {
   const head = document.createElement("div");
   head.style.fontWeight = "600";
   const body = document.createElement("div");
-  Object.assign(body.style, { display: "grid", gridTemplateColumns: "auto auto 1fr", columnGap: "6px", alignItems: "center" });
+  Object.assign(body.style, {
+    display: "grid", gridTemplateColumns: "auto auto 1fr", columnGap: "6px", alignItems: "center",
+  });
   box.append(head, body);
   root.append(box);
   let shown = "";
@@ -47,7 +49,9 @@ function fill(body, rows) {
   while (body.children.length < 3 * rows.length) body.append(document.createElement("span"));
   rows.forEach((row, i) => {
     const [swatch, name, value] = [0, 1, 2].map((k) => body.children[3 * i + k]);
-    Object.assign(swatch.style, { width: row.colour ? "10px" : "0", height: "10px", borderRadius: "2px", background: row.colour ?? "none" });
+    Object.assign(swatch.style, {
+      width: row.colour ? "10px" : "0", height: "10px", borderRadius: "2px", background: row.colour ?? "none",
+    });
     name.textContent = row.name;
     value.textContent = row.value;
     Object.assign(value.style, { textAlign: "right", whiteSpace: "nowrap", fontVariantNumeric: "tabular-nums" });
