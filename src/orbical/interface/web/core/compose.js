@@ -1,130 +1,58 @@
 // The page as one SVG: boxes, text, plots and pixels where they stand. No foreignObject, so every
 // program can open it and a canvas can draw it.
 
+import { drawBox, drawPixels, drawText, drawWords, node, shade } from "./pieces.js";
 import { copied, rounded } from "./svgcopy.js";
 
-const SPACE = "http://www.w3.org/2000/svg";
 const SKIPPED = new Set(["SCRIPT", "STYLE", "DIALOG", "OPTION", "INPUT", "BR"]);
-function node(name, attributes) {
-  const made = document.createElementNS(SPACE, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
-}
+const LEFT_OUT = "[popover]:not(:popover-open), .hidden, [data-transient]";
 
-const clear = (colour) => !colour || colour === "transparent" || /, 0\)$/.test(colour);
-
-/** Draw an element and all it holds into an SVG of its size. */
+/** Draw an element and all it holds into an SVG of its size, on the colour behind it. */
 export function compose(root) {
-  const box = root.getBoundingClientRect();
-  const svg = node("svg", {
-    xmlns: SPACE,
-    width: rounded(box.width),
-    height: rounded(box.height),
-    viewBox: `0 0 ${rounded(box.width)} ${rounded(box.height)}`,
-  });
-  walk(root, svg, box, root);
+  const origin = root.getBoundingClientRect();
+  const [width, height] = [rounded(origin.width), rounded(origin.height)];
+  const svg = node("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` });
+  svg.append(node("rect", { width, height, fill: shade(root) }));
+  walk(root, svg, origin);
   return svg;
 }
 
-function walk(el, out, origin, root) {
+function walk(el, out, origin) {
   const style = getComputedStyle(el);
   const hidden = style.display === "none" || style.visibility === "hidden" || style.opacity === "0";
-  if (hidden || SKIPPED.has(el.tagName) || el.matches("[popover]:not(:popover-open), .hidden, [data-transient]"))
-    return;
+  if (hidden || SKIPPED.has(el.tagName) || el.matches(LEFT_OUT)) return;
   const box = el.getBoundingClientRect();
   if (!box.width && !box.height && style.display !== "contents") return;
-  if (el.tagName === "svg") return out.append(copied(el, box, origin));
-  drawBox(style, box, out, origin, el === root);
-  if (el.tagName === "CANVAS" || el.tagName === "IMG") drawPixels(el, style, box, out, origin);
-  else if (el.tagName === "SELECT")
-    drawWords(
-      el.selectedOptions[0]?.textContent ?? "",
-      style,
-      box.left + parseFloat(style.paddingLeft),
-      (box.top + box.bottom) / 2,
-      out,
-      origin,
-    );
-  else for (const child of el.childNodes) follow(child, out, origin, style, root);
-}
-
-function follow(child, out, origin, style, root) {
-  if (child.nodeType === Node.ELEMENT_NODE) walk(child, out, origin, root);
-  else if (child.nodeType === Node.TEXT_NODE && child.data.trim()) drawText(child, style, out, origin);
-}
-
-function drawBox(style, box, out, origin, always) {
-  const filled = !clear(style.backgroundColor);
-  const edge = parseFloat(style.borderTopWidth) > 0 && !clear(style.borderTopColor);
-  if (!filled && !edge && !always) return;
-  const half = edge ? parseFloat(style.borderTopWidth) / 2 : 0;
-  out.append(
-    node("rect", {
-      x: rounded(box.left - origin.left + half),
-      y: rounded(box.top - origin.top + half),
-      width: rounded(Math.max(0, box.width - 2 * half)),
-      height: rounded(Math.max(0, box.height - 2 * half)),
-      rx: parseFloat(style.borderTopLeftRadius) || 0,
-      fill: filled ? style.backgroundColor : "none",
-      stroke: edge ? style.borderTopColor : "none",
-      "stroke-width": edge ? style.borderTopWidth : 0,
-    }),
-  );
-}
-
-function drawPixels(el, style, box, out, origin) {
-  const href = el.tagName === "CANVAS" ? el.toDataURL("image/png") : drawn(el);
-  out.append(
-    node("image", {
-      href,
-      x: rounded(box.left - origin.left),
-      y: rounded(box.top - origin.top),
-      width: rounded(box.width),
-      height: rounded(box.height),
-      preserveAspectRatio: "xMidYMid meet",
-      "image-rendering": style.imageRendering === "pixelated" ? "pixelated" : "auto",
-    }),
-  );
-}
-
-function drawn(picture) {
-  const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width: picture.naturalWidth, height: picture.naturalHeight });
-  canvas.getContext("2d").drawImage(picture, 0, 0);
-  return canvas.toDataURL("image/png");
-}
-
-/** One text per line box, so that wrapped text stays as it is on the page. */
-function drawText(text, style, out, origin) {
-  const range = document.createRange();
-  let [line, top, box] = ["", null, null];
-  const flush = () =>
-    line.trim() && drawWords(line.trimEnd(), style, box.left, (box.top + box.bottom) / 2, out, origin);
-  for (let i = 0; i < text.length; i += 1) {
-    range.setStart(text, i);
-    range.setEnd(text, i + 1);
-    const at = range.getClientRects()[0];
-    if (!at || (!at.width && !line)) continue;
-    if (top !== null && Math.abs(at.top - top) > 2) {
-      flush();
-      line = "";
-    }
-    if (!line) [top, box] = [at.top, at];
-    line += text.data[i];
+  if (el.tagName === "svg") {
+    out.append(copied(el, box, origin));
+    return;
   }
-  flush();
+  drawBox(style, box, out, origin);
+  if (el.tagName === "CANVAS" || el.tagName === "IMG") drawPixels(el, style, box, out, origin);
+  else if (el.tagName === "SELECT") drawChoice(el, style, box, out, origin);
+  else inside(el, style, box, out, origin);
 }
 
-function drawWords(words, style, left, middle, out, origin) {
-  const text = node("text", {
-    x: rounded(left - origin.left),
-    y: rounded(middle - origin.top),
-    dy: "0.35em",
-    fill: style.color,
-    "font-size": style.fontSize,
-    "font-family": style.fontFamily.replaceAll('"', "'"),
-    "font-weight": style.fontWeight,
-  });
-  text.textContent = words;
-  out.append(text);
+/** The children, cut off at the edge where the page cuts them off. */
+function inside(el, style, box, out, origin) {
+  const into = style.overflowX === "visible" ? out : cutOut(box, origin);
+  if (into !== out) out.append(into);
+  for (const child of el.childNodes) {
+    if (child.nodeType === Node.ELEMENT_NODE) walk(child, into, origin);
+    else if (child.nodeType === Node.TEXT_NODE && child.data.trim()) drawText(child, style, into, origin);
+  }
+}
+
+/** An SVG within the SVG that shows its own box only, in the coordinates of the whole. */
+function cutOut(box, origin) {
+  const place = [box.left - origin.left, box.top - origin.top, box.width, box.height].map(rounded);
+  const [x, y, width, height] = place;
+  return node("svg", { x, y, width, height, viewBox: place.join(" ") });
+}
+
+function drawChoice(select, style, box, out, origin) {
+  const cut = cutOut(box, origin);
+  const words = select.selectedOptions[0]?.textContent ?? "";
+  drawWords(words, style, box.left + parseFloat(style.paddingLeft), (box.top + box.bottom) / 2, cut, origin);
+  out.append(cut);
 }

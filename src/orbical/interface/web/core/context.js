@@ -93,6 +93,7 @@ export function createContext({ state, store, request, on, theme, history, root,
     const under = (prefix) => named(answer.arrays, prefix);
     return {
       fields: under(`${part}/`),
+      inputs: under("input/"),
       consensus: under("consensus/"),
       truths: under("truth/"),
       about: answer[part],

@@ -1,6 +1,6 @@
 // What the models answer at the current position, and what went wrong where one raised.
 
-import { fill, h } from "../core/dom.js";
+import { fill, h, swatch } from "../core/dom.js";
 import { createFrame } from "./frame.js";
 import { hints } from "./words.js";
 import { createNamedView } from "../views/index.js";
@@ -9,7 +9,7 @@ import { createNamedView } from "../views/index.js";
 export function createSection(el, app) {
   const frame = createFrame({ name: "detail", title: "Answer", hint: hints.detail });
   el.append(frame.el);
-  const errors = frame.body.appendChild(h("div", { class: "errors", role: "alert", hidden: true }));
+  const errors = frame.body.appendChild(h("div", { class: "errors", role: "alert", tabindex: "0", hidden: true }));
   const holder = createNamedView(frame.body.appendChild(h("div", { class: "view" })), app.state);
   let shown = "";
 
@@ -19,10 +19,8 @@ export function createSection(el, app) {
     if (text === shown) return;
     shown = text;
     errors.hidden = !Object.keys(found).length;
-    fill(
-      errors,
-      Object.entries(found).map(([model, words]) => h("p", {}, h("b", {}, `${model} raised: `), words)),
-    );
+    const lines = Object.entries(found).map(([model, words]) => h("p", {}, swatch(app.look(model)), words));
+    fill(errors, lines, h("p", { class: "after" }, "Shown instead: what the scan holds."));
   }
 
   function draw(answer) {

@@ -5,7 +5,7 @@ import { button, fill, h, show } from "../core/dom.js";
 /** Make the frame of the page; `state(kind, text)` shows the skeleton, the page, or an error. */
 export function createShell(root, { title, onhelp, ontheme }) {
   const menus = h("div", { class: "menus" });
-  const name = h("span", { class: "scan-name" }, title ?? "");
+  const name = h("span", { class: "scan-name" }, title ?? "opening the scan …");
   const exporter = button("Export", null, { class: "tool", disabled: true });
   const themer = button("", ontheme, { class: "tool icon theme-toggle" });
   const helper = button("?", onhelp, { class: "tool icon", "aria-label": "Help", title: "Help  ?" });
