@@ -153,6 +153,12 @@ class TestModelNet:
         with pytest.raises(InputError, match="most: got 0"):
             modelnet10(folder, most=0)
 
+    def test_the_first_points_of_a_cloud_are_a_thinner_cloud(self, tmp_path):
+        pole = np.zeros((32, 32, 32), np.uint8)
+        pole[3, 3, :] = 1
+        heights = modelnet10(self.write(tmp_path, [pole])).points["pos"][0, :10, 1]
+        assert float(heights.max() - heights.min()) > 1  # of 2
+
     def test_the_real_files_hold_clouds_of_unequal_sizes(self, shared_data):
         clouds = modelnet10(shared_data / "modelnet10vox")
         sizes = clouds.points["mask"].sum(1)

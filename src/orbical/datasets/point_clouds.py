@@ -112,7 +112,8 @@ def modelnet10(folder: str | Path | None = None, most: int = 2048) -> PointCloud
     """Read ModelNet10's chairs and monitors as points at the centres of surface voxels, y up.
 
     Shapes differ in their number of voxels, so the clouds are padded. Each is centred on its
-    bounding box and lies in the unit ball. Empty grids and exact repeats are left out.
+    bounding box and lies in the unit ball. Empty grids and exact repeats are left out. The points
+    of a cloud come in random order, so that the first ones of it are a thinner cloud.
 
     Args:
         folder: holds `chair.npz` and `monitor.npz`, 32 x 32 x 32 voxels, eight to a byte; None
@@ -132,7 +133,7 @@ def modelnet10(folder: str | Path | None = None, most: int = 2048) -> PointCloud
             packed, shape = np.unique(file["packed"], axis=0), file["shape"]
         grids = np.unpackbits(packed, axis=1).reshape(-1, *shape[-3:]).astype(bool)
         found = [_surface_points(grid) for grid in grids if grid.any()]
-        clouds += [c if len(c) <= most else generator.permutation(c)[:most] for c in found]
+        clouds += [generator.permutation(cloud)[:most] for cloud in found]
         labels += [label] * len(found)
     return PointClouds(padded(clouds), torch.tensor(labels), MODELNET_CLASSES)
 

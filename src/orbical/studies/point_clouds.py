@@ -18,7 +18,7 @@ from pathlib import Path
 from orbical.errors import OrbicalError
 from orbical.zoo.pointnet import NAMES as NETWORKS
 
-from .point_clouds_runs import Settings, pack, run
+from .point_clouds_runs import DATA_SETS, Settings, pack, run
 
 PAGE = Path("docs/studies/point-clouds.md")
 RESULTS = Path("results/point-clouds")
@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--slices", default=dict(defaults.groups)["slices"])
     parser.add_argument("--ball", default=dict(defaults.groups)["ball"])
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--data-sets", nargs="+", choices=DATA_SETS, default=list(DATA_SETS))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--workers", type=int, default=1, help="networks at a time")
     options = parser.parse_args(arguments)
@@ -60,8 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 most=options.most,
                 groups=(("slices", options.slices), ("ball", options.ball)),
             )
-            arguments_of_run = (options.device, options.networks, options.workers)
-            for path in run(options.out, options.data, settings, *arguments_of_run):
+            for path in run(
+                *(options.out, options.data, settings, options.device),
+                *(options.networks, options.data_sets, options.workers),
+            ):
                 print(f"wrote {path}", flush=True)
         if options.step in ("all", "collect"):
             from .point_clouds_tables import collect

@@ -213,6 +213,7 @@ def run(
     settings: Settings,
     device: str = "cpu",
     networks: Sequence[str] = NETWORKS,
+    data_sets: Sequence[str] = DATA_SETS,
     workers: int = 1,
 ) -> Iterator[Path]:
     """Train all networks, and write one file of answers for each data set and kind of network.
@@ -223,7 +224,7 @@ def run(
     jobs = [
         Job(data_set, network, seed)
         for network in networks
-        for data_set in DATA_SETS
+        for data_set in data_sets
         for seed in range(settings.seeds)
     ]
     tasks = [(job, data, settings, device) for job in jobs]
