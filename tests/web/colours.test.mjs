@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { CLASSES, MODELS, colourOf, colourise, dashOf, lightness, modelColour, parse, ramp, readableOn } from "../../src/orbical/interface/web/draw/colours.js";
+import { classLabels } from "../../src/orbical/interface/web/draw/labels.js";
 import { FADED, pointRadius, splat } from "../../src/orbical/interface/web/draw/splat.js";
 
 test("colours are read in the forms that pages write them", () => {
@@ -78,4 +79,12 @@ test("points outside of the picture, or missing, draw nothing and break nothing"
   assert.ok(pixels[3] > 0);
   assert.equal(pixels.filter((value) => value > 0).length > 4, true);
   assert.ok(pointRadius(1_000_000) < pointRadius(1000));
+});
+
+test("a class is named at the member in the middle of its points", () => {
+  const xy = Float32Array.of(0, 0, 1, 0, 9, 0, 5, 5, NaN, 1);
+  const found = classLabels(xy, [0, 0, 0, 1, 1], ["six", "nine"]);
+  assert.deepEqual(found.map(({ text, x, y }) => [text, x, y]), [["six", 1, 0], ["nine", 5, 5]]);
+  assert.equal(found[1].colour, CLASSES[1]);
+  assert.deepEqual(classLabels(new Float32Array(60), [...Array(30).keys()], null), []);
 });

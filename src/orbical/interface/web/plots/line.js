@@ -2,7 +2,7 @@
 
 import { dashOf } from "../draw/colours.js";
 import { short } from "../draw/format.js";
-import { isGeometric, linear, logarithmic, nearestPlace } from "../draw/scales.js";
+import { clamp, isGeometric, linear, logarithmic, nearestPlace } from "../draw/scales.js";
 import { stepAlong } from "../draw/steps.js";
 import { INK, PANEL, SOFT, assign, node, polyline, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
@@ -42,8 +42,10 @@ export function line(orbit) {
     return doublings.length > 1 ? doublings : ticksFor(ends, width, 40);
   }
 
+  /** The height of a value; what lies beyond the range stays at its end. */
+  const high = (value) => clamp(y(value), box.top, box.top + box.height);
   const of = (values, m) => Array.from(
-    orbit.index, (element, i) => [x(places[i]), y(values[m * orbit.size + element])],
+    orbit.index, (element, i) => [x(places[i]), high(values[m * orbit.size + element])],
   );
 
   function curve(data, model, m) {
@@ -86,7 +88,7 @@ export function line(orbit) {
       dots.forEach((dot, m) => {
         const value = data.values[m * orbit.size + element];
         const seen = Number.isFinite(value);
-        assign(dot, { cy: seen ? round(y(value)) : 0, visibility: seen ? null : "hidden" });
+        assign(dot, { cy: seen ? round(high(value)) : 0, visibility: seen ? null : "hidden" });
       });
     },
     hover(place) {

@@ -3,7 +3,7 @@
 import { dashOf } from "../draw/colours.js";
 import { degrees, short } from "../draw/format.js";
 import { angleAt, betweenAngles, nameOf, nearestAngle, placeAt, turned } from "../draw/orbits.js";
-import { linear, rings } from "../draw/scales.js";
+import { clamp, linear, rings } from "../draw/scales.js";
 import { stepAlong } from "../draw/steps.js";
 import {
   INK, LINE, PANEL, SOFT, assign, firstFitting, haloed, label, node, polyline, round, stroke,
@@ -70,7 +70,7 @@ export function polar(orbit) {
   }
 
   function trace(ring) {
-    return ring.map((value, i) => placeAt(angles[i], Math.max(scale(value), 0), ...centre));
+    return ring.map((value, i) => placeAt(angles[i], clamp(scale(value), 0, radius), ...centre));
   }
 
   function curve(data, model, m) {
@@ -84,7 +84,7 @@ export function polar(orbit) {
     if (Number.isFinite(start) && data.models.length <= 3) {
       const look = { ...line, "stroke-opacity": 0.55, "stroke-dasharray": "1 4", "stroke-linecap": "round" };
       const meaning = node("title", {}, `${model.name}, if it answered everywhere as it does at the identity`);
-      drawn.push(circle(Math.max(scale(start), 0), look, meaning));
+      drawn.push(circle(clamp(scale(start), 0, radius), look, meaning));
     }
     const look = {
       ...line, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dashOf(model, m) || null,
@@ -128,7 +128,7 @@ export function polar(orbit) {
       dots.forEach((dot, m) => {
         const value = betweenAngles(angles, ringOf(data.values, m), angle);
         const seen = Number.isFinite(value);
-        const [x, y] = placeAt(angle, Math.max(scale(seen ? value : 0), 0), ...centre);
+        const [x, y] = placeAt(angle, clamp(scale(seen ? value : 0), 0, radius), ...centre);
         assign(dot, { cx: round(x), cy: round(y), visibility: seen ? null : "hidden" });
       });
     },

@@ -48,6 +48,7 @@ export function createScatter(el, { webgl = true } = {}) {
     const n = points.xy.length / 2;
     const look = { radius: pointRadius(n, state.view.zoom), opacity: pointOpacity(n) };
     layer.draw({ width, height, ratio, ...affine(state.view), ...look });
+    rings.name(state, points.labels ?? []);
     overlay();
   }
 
@@ -100,10 +101,10 @@ export function createScatter(el, { webgl = true } = {}) {
   });
 
   return {
-    /** Points `xy` (flat), `colours` (rgba bytes), `mask` (bytes, 1 = in the subset) or null. */
+    /** Points `xy` (flat), `colours` (rgba), `mask` (1 = in the subset) or null, `labels` of classes. */
     set(given) {
       const before = points?.xy;
-      points = { mask: null, ...points, ...given };
+      points = { mask: null, ...points, labels: [], ...given };
       if (points.xy !== before) {
         buckets = createBuckets(points.xy);
         buckets.some = points.xy.some(Number.isFinite);
@@ -120,7 +121,10 @@ export function createScatter(el, { webgl = true } = {}) {
       state.selected = i;
       overlay();
     },
-    setMode: (mode) => (state.mode = mode),
+    setMode(mode) {
+      state.mode = mode;
+      frame.root.style.cursor = mode === "lasso" ? "crosshair" : "default";
+    },
     setLasso(polygon) {
       state.lasso = Array.from(polygon ?? []);
       overlay();

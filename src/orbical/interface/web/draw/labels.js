@@ -1,0 +1,28 @@
+/** Names of classes among their points, so that hue is not the only sign of a class. */
+
+import { classColour } from "./colours.js";
+
+const MOST = 20;
+
+/** For each class its name, colour and place: the member in the middle; none where there are too many. */
+export function classLabels(xy, values, names, dark = false) {
+  const members = new Map();
+  for (let i = 0; i < values.length; i += 1) {
+    if (!Number.isFinite(values[i]) || !Number.isFinite(xy[2 * i] + xy[2 * i + 1])) continue;
+    if (!members.has(values[i])) members.set(values[i], []);
+    members.get(values[i]).push(i);
+  }
+  if (members.size > MOST) return [];
+  return [...members].sort(([one], [other]) => one - other).map(([value, points]) => {
+    const middle = [0, 1].map((axis) => median(points.map((i) => xy[2 * i + axis])));
+    const off = (i) => Math.hypot(xy[2 * i] - middle[0], xy[2 * i + 1] - middle[1]);
+    const nearest = points.reduce((best, i) => (off(i) < off(best) ? i : best));
+    const text = String(names?.[value] ?? value);
+    return { text, x: xy[2 * nearest], y: xy[2 * nearest + 1], colour: classColour(value, dark) };
+  });
+}
+
+function median(values) {
+  const sorted = Float32Array.from(values).sort();
+  return sorted[Math.floor(sorted.length / 2)];
+}
