@@ -60,6 +60,7 @@ class Detection(Task):
         confident: the least confidence of a detection that counts for precision, recall and F1.
         most: detections kept for each view.
         size: height and width of what the model sees; known where the input is a `Window`.
+        classes: the names of the classes, in the order of their indices, for display.
         read: takes detections from a raw output.
 
     >>> import orbical as ob
@@ -81,6 +82,7 @@ class Detection(Task):
         confident: float = 0.5,
         most: int = 10,
         size: Sequence[int] | None = None,
+        classes: Sequence[str] | None = None,
         read: Reader | None = None,
     ) -> None:
         window = Window(128) if input is None else input
@@ -103,6 +105,7 @@ class Detection(Task):
         self.confident = float(confident)
         self.most = most
         self.size = (int(height), int(width))
+        self.classes = None if classes is None else [str(name) for name in classes]
 
     def __repr__(self) -> str:
         return f"Detection(score={self.chosen!r}, threshold={self.threshold:g})"
@@ -159,6 +162,9 @@ class Detection(Task):
         _refuse(there & (area(objects[..., :4]) <= 0), "has no area; left < right, top < bottom")
         kinds = objects[..., 4]
         _refuse(there & ((kinds < 0) | (kinds != kinds.round())), "has no class index from 0")
+        if self.classes is not None:
+            known = len(self.classes)
+            _refuse(there & (kinds >= known), f"has a class beyond the {known} that have names")
         outside = torch.zeros_like(there)
         outside[:, 0] = area(cut(objects[:, 0, :4], self._view(objects))) <= 0
         _refuse(
@@ -301,6 +307,7 @@ class Detection(Task):
             "confident": self.confident,
             "most": self.most,
             "size": list(self.size),
+            "classes": self.classes,
         }
 
     def _view(self, like: Tensor) -> Tensor:
