@@ -31,7 +31,13 @@ _MODULES = (
     "training",
     "zoo",
 )
-_FUNCTIONS = {"scan": "engine", "load": "store", "Scan": "store"}
+_FUNCTIONS = {
+    "scan": "engine",
+    "load": "store",
+    "Scan": "store",
+    "view": "interface",
+    "report": "interface",
+}
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
     from . import (
@@ -54,6 +60,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         zoo,
     )
     from .engine import scan
+    from .interface import report, view
     from .store import Scan, load
 
 __all__ = [*_MODULES, *_FUNCTIONS, "__version__"]
