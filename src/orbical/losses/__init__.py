@@ -10,10 +10,11 @@ device at every step.
 
 from .labels import ece, esd, esd_softened, mmce, s_avuc, sb_ece, top_label
 from .ranks import gather_across_ranks
-from .values import beta_nll, gaussian_nll, nig_nll, nig_regulariser
+from .values import beta_nll, covariance_nll, gaussian_nll, nig_nll, nig_regulariser
 
 __all__ = [
     "beta_nll",
+    "covariance_nll",
     "ece",
     "esd",
     "esd_softened",

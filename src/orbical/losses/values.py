@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from .evidential import terms_at_once
 from .reading import values_can_be_read
 
 
@@ -27,8 +28,9 @@ def _matched(target: Tensor, **parameters: Tensor) -> None:
             )
         if name in ("mean", "gamma") or not values_can_be_read(value):
             continue
-        if not bool((value > 0).all()):
-            raise InputError(f"{name}: expected positive values, got {float(value.min())}")
+        least = value.detach().amin().item()  # NaN where there is one, and NaN is not above 0
+        if not least > 0:
+            raise InputError(f"{name}: expected positive values, got {least}")
 
 
 def _mean_over_samples(terms: Tensor) -> Tensor:
@@ -55,6 +57,40 @@ def gaussian_nll(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
     _matched(target, mean=mean, variance=variance)
     squared = (target - mean).square()
     return _mean_over_samples((torch.log(2 * math.pi * variance) + squared / variance) / 2)
+
+
+def covariance_nll(mean: Tensor, covariance: Tensor, target: Tensor) -> Tensor:
+    """Negative log-density of a Gaussian with a full covariance, averaged over samples.
+
+        (d log(2 pi) + log det S + (y - m)^T S^-1 (y - m)) / 2
+
+    Args:
+        mean: `[n, d]`.
+        covariance: `[n, d, d]`, symmetric and positive definite.
+        target: `[n, d]`.
+
+    Returns:
+        The loss, a scalar.
+
+    Example:
+        >>> covariance_nll(torch.zeros(2, 2), torch.eye(2).expand(2, 2, 2), torch.zeros(2, 2))
+        tensor(1.8379)
+    """
+    _matched(target, mean=mean)
+    if target.ndim < 2 or covariance.shape != (*target.shape, target.shape[-1]):
+        raise InputError(
+            f"covariance: got shape {tuple(covariance.shape)}, expected "
+            f"{(*target.shape, *target.shape[-1:])} for target {tuple(target.shape)}"
+        )
+    factor, failed = torch.linalg.cholesky_ex(covariance)
+    if values_can_be_read(failed) and bool(failed.any()):
+        first = int(failed.reshape(-1).nonzero()[0])
+        raise InputError(f"covariance: sample {first} is not positive definite")
+    error = (target - mean)[..., None]
+    white = torch.linalg.solve_triangular(factor, error, upper=False)[..., 0]
+    log_det = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    constant = target.shape[-1] * math.log(2 * math.pi)
+    return _mean_over_samples((white.square().sum(-1) + log_det + constant) / 2)
 
 
 def beta_nll(mean: Tensor, variance: Tensor, target: Tensor, *, beta: float = 0.5) -> Tensor:
@@ -119,6 +155,9 @@ def nig_nll(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tens
     density printed in its section 3.5 has sqrt(sigma) for sigma and does not integrate to 1.
     """
     _matched(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
+    given = torch.broadcast_tensors(gamma, nu, alpha, beta, target)
+    if all(part.dtype == torch.float32 and values_can_be_read(part) for part in given):
+        return terms_at_once(*given) / len(target)
     omega = 2 * beta * (1 + nu)
     return _mean_over_samples(
         torch.log(math.pi / nu) / 2
