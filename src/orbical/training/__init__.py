@@ -8,21 +8,47 @@
 
     for (images, labels), (held_images, held_labels) in training.interleave(train, calibration):
         loss = nll(model(images), labels) + 2.0 * losses.esd(model(held_images), held_labels)
+
+Heads that say how sure a network is fit on any backbone: `EvidentialHead(64, targets=3)`, and for
+vectors that turn with the input `VectorCovarianceHead` and its kin.
 """
 
 from __future__ import annotations
 
+from .equivariant_heads import (
+    IrrepsCovarianceHead,
+    IrrepsVarianceHead,
+    MeanCovariance,
+    VectorCovarianceHead,
+    VectorEvidentialHead,
+    VectorVarianceHead,
+    positive_definite,
+    symmetric_from_irreps,
+)
+from .heads import Evidence, EvidentialHead, MeanVariance, MeanVarianceHead
 from .loop import History, fit
 from .objectives import Interleaved, interleave, interleaved, likelihood
 from .selection import Selection, select
 
 __all__ = [
+    "Evidence",
+    "EvidentialHead",
     "History",
     "Interleaved",
+    "IrrepsCovarianceHead",
+    "IrrepsVarianceHead",
+    "MeanCovariance",
+    "MeanVariance",
+    "MeanVarianceHead",
     "Selection",
+    "VectorCovarianceHead",
+    "VectorEvidentialHead",
+    "VectorVarianceHead",
     "fit",
     "interleave",
     "interleaved",
     "likelihood",
+    "positive_definite",
     "select",
+    "symmetric_from_irreps",
 ]

@@ -1,0 +1,282 @@
+"""Heads of equivariant networks: vectors with one variance, evidence, or a full covariance.
+
+What turns with the input is made from vectors alone, what stays from scalars alone, so that a head
+is as equivariant as its backbone, exactly. A vector of variances cannot turn; these can:
+
+* **one variance** for all coordinates, from the scalars;
+* **a full covariance** `R Sigma R^T`: the exponential of a symmetric matrix A. It commutes with
+  rotations, `exp(R A R^T) = R exp(A) R^T`, and is positive definite for every A. In irreducible
+  parts A is 0e + 2e.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from orbical.errors import InputError, MissingExtra
+
+from .heads import FLOOR, Evidence, MeanVariance, checked_count, checked_targets, softened
+
+_LARGEST = 12.0
+"""Frobenius norm that an exponent approaches: variances stay within e^12 of the targets' own."""
+
+
+class MeanCovariance(NamedTuple):
+    """A Gaussian with a full covariance: `mean [..., d]` and `covariance [..., d, d]`."""
+
+    mean: Tensor
+    covariance: Tensor
+
+
+def positive_definite(exponent: Tensor, floor: float = FLOOR) -> Tensor:
+    """Return `floor I + exp(A)` for symmetric matrices `[..., d, d]`, equivariant in A.
+
+        A -> A c tanh(|A| / c) / |A|,  c = 12
+
+    first keeps the exponential finite; the Frobenius norm does not turn.
+
+    >>> positive_definite(torch.zeros(2, 2), floor=0.0)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    size = exponent.square().sum((-1, -2), keepdim=True)
+    length = (size + 1e-12).sqrt()  # a root that has a gradient at 0
+    bounded = exponent * (_LARGEST * torch.tanh(length / _LARGEST) / length)
+    eye = torch.eye(exponent.shape[-1], dtype=exponent.dtype, device=exponent.device)
+    return torch.linalg.matrix_exp(bounded) + floor * eye
+
+
+def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
+    """Return the symmetric matrices `[..., 3, 3]` whose irreducible parts are 0e and 2e.
+
+        A = scalar I / sqrt(3) + sum_m quadrupole_m Q_m
+
+    with Q_m the orthonormal symmetric matrices of trace 0 in e3nn's order, so that the norm of A
+    is that of its parts.
+
+    Args:
+        scalar: `[...]`, of 0e.
+        quadrupole: `[..., 5]`, of 2e.
+
+    >>> symmetric_from_irreps(torch.tensor(0.0), torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0]))
+    tensor([[0.0000, 0.7071, 0.0000],
+            [0.7071, 0.0000, 0.0000],
+            [0.0000, 0.0000, 0.0000]])
+    """
+    basis = _quadrupoles().to(quadrupole)
+    eye = torch.eye(3, dtype=quadrupole.dtype, device=quadrupole.device) / 3**0.5
+    return scalar[..., None, None] * eye + torch.einsum("...m,mij->...ij", quadrupole, basis)
+
+
+def _quadrupoles() -> Tensor:
+    """Give `[5, 3, 3]`: the harmonics xz, xy, 2y^2 - x^2 - z^2, yz, z^2 - x^2 as matrices."""
+    off, six = 0.5**0.5, 6**-0.5
+    x, y, z = 0, 1, 2
+    basis = torch.zeros(5, 3, 3, dtype=torch.float64)
+    for m, (i, j) in ((0, (x, z)), (1, (x, y)), (3, (y, z))):
+        basis[m, i, j] = basis[m, j, i] = off
+    basis[2] = torch.diag(torch.tensor([-six, 2 * six, -six], dtype=torch.float64))
+    basis[4] = torch.diag(torch.tensor([-off, 0.0, off], dtype=torch.float64))
+    return basis
+
+
+class _VectorHead(nn.Module):
+    """A mean made from vectors, in units of the targets' root mean square."""
+
+    scale: Tensor
+
+    def __init__(self, scalars: int, vectors: int, invariants: int) -> None:
+        super().__init__()
+        self.mean = nn.Linear(checked_count("vectors", vectors), 1, bias=False)
+        self.invariant = nn.Linear(checked_count("scalars", scalars), invariants)
+        self.register_buffer("scale", torch.ones(()))
+
+    def fit_scale(self, targets: Tensor) -> Self:
+        """Take the root mean square of training targets `[n, d]` as the unit; no centre turns."""
+        self.scale.copy_(_root_mean_square(targets))
+        return self
+
+    def _parts(self, features: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """Check features; give the mean, the invariants and the vectors `[..., V, d]`."""
+        if not isinstance(features, tuple | list) or len(features) != 2:
+            raise InputError(
+                f"features: {type(features).__name__} given, (scalars [n, S], vectors [n, V, d]) "
+                "expected"
+            )
+        scalars, vectors = features
+        if vectors.ndim != scalars.ndim + 1 or vectors.shape[:-2] != scalars.shape[:-1]:
+            raise InputError(
+                f"features: scalars {tuple(scalars.shape)} and vectors {tuple(vectors.shape)} "
+                "given, [n, S] and [n, V, d] expected"
+            )
+        mean = self.scale * self.mean(vectors.mT)[..., 0]
+        return mean, self.invariant(scalars), vectors
+
+
+def _root_mean_square(targets: Tensor) -> Tensor:
+    values = torch.as_tensor(targets)
+    values = checked_targets(values, values.shape[-1] if values.ndim else 1)
+    size = values.square().mean().sqrt()
+    return torch.where(size > 0, size, 1.0)
+
+
+class VectorVarianceHead(_VectorHead):
+    """A vector and one variance: mean from the vectors, variance `[n, 1]` from the scalars.
+
+    Train with `losses.gaussian_nll`, scan with `tasks.Regression(representation="vector",
+    uncertainty="variance")`.
+
+    Args:
+        scalars: number S of invariant features `[n, S]`.
+        vectors: number V of equivariant features `[n, V, d]`, in the plane or in space.
+
+    >>> _ = torch.manual_seed(0)
+    >>> head = VectorVarianceHead(scalars=4, vectors=2)
+    >>> mean, variance = head((torch.randn(6, 4), torch.randn(6, 2, 3)))
+    >>> mean.shape, variance.shape
+    (torch.Size([6, 3]), torch.Size([6, 1]))
+    """
+
+    def __init__(self, scalars: int, vectors: int) -> None:
+        super().__init__(scalars, vectors, invariants=1)
+
+    def forward(self, features: tuple[Tensor, Tensor]) -> MeanVariance:
+        """Answer for `(scalars [n, S], vectors [n, V, d])`."""
+        mean, spread, _ = self._parts(features)
+        return MeanVariance(mean, self.scale.square() * softened(spread))
+
+
+class VectorEvidentialHead(_VectorHead):
+    """Evidence for a vector: gamma from the vectors; nu, alpha and beta `[n, 1]` from the scalars.
+
+    Train with `losses.nig_nll`, scan with `tasks.Regression(representation="vector",
+    uncertainty="evidential")`.
+
+    Args:
+        scalars: number S of invariant features `[n, S]`.
+        vectors: number V of equivariant features `[n, V, d]`.
+
+    >>> _ = torch.manual_seed(0)
+    >>> found = VectorEvidentialHead(4, 2)((torch.randn(6, 4), torch.randn(6, 2, 3)))
+    >>> found.gamma.shape, found.alpha.shape
+    (torch.Size([6, 3]), torch.Size([6, 1]))
+    """
+
+    def __init__(self, scalars: int, vectors: int) -> None:
+        super().__init__(scalars, vectors, invariants=3)
+
+    def forward(self, features: tuple[Tensor, Tensor]) -> Evidence:
+        """Answer for `(scalars [n, S], vectors [n, V, d])`."""
+        gamma, raw, _ = self._parts(features)
+        nu, alpha, beta = raw.split(1, dim=-1)
+        return Evidence(
+            gamma, softened(nu), 1 + softened(alpha), self.scale.square() * softened(beta)
+        )
+
+
+class VectorCovarianceHead(_VectorHead):
+    """A vector and its full covariance, from scalars and vectors, in the plane or in space.
+
+        A = a I + sum_k b_k u_k u_k^T / (1 + |u_k|^2),   covariance = scale^2 exp(A)
+
+    with u_k mixtures of the vectors and a, b_k linear in the scalars; see `positive_definite`.
+    Train with `losses.covariance_nll`, scan with `tasks.Regression(representation="vector",
+    uncertainty="covariance")`.
+
+    Args:
+        scalars: number S of invariant features `[n, S]`.
+        vectors: number V of equivariant features `[n, V, d]`.
+
+    >>> _ = torch.manual_seed(0)
+    >>> found = VectorCovarianceHead(4, 2)((torch.randn(6, 4), torch.randn(6, 2, 3)))
+    >>> bool((torch.linalg.eigvalsh(found.covariance) > 0).all())
+    True
+    """
+
+    def __init__(self, scalars: int, vectors: int) -> None:
+        super().__init__(scalars, vectors, invariants=1 + vectors)
+        self.axes = nn.Linear(vectors, vectors, bias=False)
+
+    def forward(self, features: tuple[Tensor, Tensor]) -> MeanCovariance:
+        """Answer for `(scalars [n, S], vectors [n, V, d])`."""
+        mean, raw, vectors = self._parts(features)
+        axes = self.axes(vectors.mT).mT
+        # Bounded: the covariance takes directions from the vectors, and sizes from the scalars.
+        weight = raw[..., 1:] / (1 + axes.square().sum(-1))
+        exponent = torch.einsum("...k,...ki,...kj->...ij", weight, axes, axes)
+        eye = torch.eye(vectors.shape[-1], dtype=mean.dtype, device=mean.device)
+        exponent = exponent + raw[..., :1, None] * eye
+        return MeanCovariance(mean, self.scale.square() * positive_definite(exponent))
+
+
+class _IrrepsHead(nn.Module):
+    """A linear map of e3nn features to a vector and what else a head needs."""
+
+    scale: Tensor
+
+    def __init__(self, irreps: str, needed: str) -> None:
+        super().__init__()
+        try:
+            from e3nn import o3
+        except ImportError:
+            raise MissingExtra("e3nn", "equivariant", "a head on irreps") from None
+        given = o3.Irreps(irreps)
+        for _, irrep in o3.Irreps(needed):
+            if irrep not in given:
+                raise InputError(f"irreps: {irreps!r} given, features of {irrep} expected among it")
+        self.irreps = str(given)
+        self.linear = o3.Linear(given, o3.Irreps(needed), biases=True)
+        self.register_buffer("scale", torch.ones(()))
+
+    def fit_scale(self, targets: Tensor) -> Self:
+        """Take the root mean square of training targets `[n, 3]` as the unit; no centre turns."""
+        self.scale.copy_(_root_mean_square(targets))
+        return self
+
+
+class IrrepsVarianceHead(_IrrepsHead):
+    """A vector and one variance from e3nn features that hold 0e and 1o.
+
+    Args:
+        irreps: of the features `[n, D]`, such as `"16x0e + 8x1o"`.
+
+    >>> _ = torch.manual_seed(0)
+    >>> mean, variance = IrrepsVarianceHead("4x0e + 2x1o")(torch.randn(6, 10))
+    >>> mean.shape, variance.shape
+    (torch.Size([6, 3]), torch.Size([6, 1]))
+    """
+
+    def __init__(self, irreps: str) -> None:
+        super().__init__(irreps, "1x1o + 1x0e")
+
+    def forward(self, features: Tensor) -> MeanVariance:
+        """Answer for features `[n, D]`."""
+        mean, spread = self.linear(features).split([3, 1], dim=-1)
+        return MeanVariance(self.scale * mean, self.scale.square() * softened(spread))
+
+
+class IrrepsCovarianceHead(_IrrepsHead):
+    """A vector and its full covariance from e3nn features that hold 0e, 1o and 2e.
+
+        covariance = scale^2 exp(A),   A of the irreducible parts 0e + 2e
+
+    Args:
+        irreps: of the features `[n, D]`, such as `"16x0e + 8x1o + 4x2e"`.
+
+    >>> _ = torch.manual_seed(0)
+    >>> found = IrrepsCovarianceHead("4x0e + 2x1o + 1x2e")(torch.randn(6, 15))
+    >>> found.covariance.shape
+    torch.Size([6, 3, 3])
+    """
+
+    def __init__(self, irreps: str) -> None:
+        super().__init__(irreps, "1x1o + 1x0e + 1x2e")
+
+    def forward(self, features: Tensor) -> MeanCovariance:
+        """Answer for features `[n, D]`."""
+        mean, scalar, quadrupole = self.linear(features).split([3, 1, 5], dim=-1)
+        exponent = symmetric_from_irreps(scalar[..., 0], quadrupole)
+        return MeanCovariance(self.scale * mean, self.scale.square() * positive_definite(exponent))

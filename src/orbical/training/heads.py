@@ -1,0 +1,206 @@
+"""Heads that say how sure a network is: a last layer for any torch backbone, in one line.
+
+    model = torch.nn.Sequential(backbone, training.EvidentialHead(64, targets=3))
+    loss = losses.nig_nll(*model(x), y)
+
+A head answers in the units of the targets. Inside it works with targets of mean 0 and deviation 1;
+`fit_scale(y)` measures both, and the answer undoes them. Variances are softplus of a linear map, in
+single precision at least, with a floor that keeps likelihoods finite.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from orbical.errors import InputError
+
+FLOOR = 1e-6
+"""The least variance that a head answers, in units of the targets' own variance."""
+
+
+class MeanVariance(NamedTuple):
+    """A Gaussian for each sample: `mean`, and `variance` of its shape or `[n, 1]`."""
+
+    mean: Tensor
+    variance: Tensor
+
+
+class Evidence(NamedTuple):
+    """A normal-inverse-gamma distribution for each sample, as `losses.nig_nll` takes it."""
+
+    gamma: Tensor
+    nu: Tensor
+    alpha: Tensor
+    beta: Tensor
+
+    @property
+    def aleatoric(self) -> Tensor:
+        """The expected variance of the data, `beta / (alpha - 1)`."""
+        return self.beta / (self.alpha - 1)
+
+    @property
+    def epistemic(self) -> Tensor:
+        """The variance of the mean, `beta / (nu (alpha - 1))`."""
+        return self.aleatoric / self.nu
+
+    @property
+    def variance(self) -> Tensor:
+        """Both together: the variance of the predictive Student t distribution."""
+        return self.aleatoric + self.epistemic
+
+
+def softened(raw: Tensor, floor: float = FLOOR) -> Tensor:
+    """Return `softplus(raw) + floor`, in single precision at least: positive and finite.
+
+    >>> softened(torch.tensor([-1e4, 0.0])).tolist()[0] == FLOOR
+    False
+    >>> bool((softened(torch.tensor([-1e4, 0.0, 1e4])) > 0).all())
+    True
+    """
+    wide = raw.float() if raw.dtype in (torch.float16, torch.bfloat16) else raw
+    return functional.softplus(wide) + floor
+
+
+def checked_count(name: str, value: int) -> int:
+    """Return a number of features or targets if it is one.
+
+    >>> checked_count("features", 64)
+    64
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"{name}: expected a whole number >= 1, got {value!r}")
+    return value
+
+
+def checked_targets(targets: Tensor, width: int) -> Tensor:
+    """Return targets `[n]` or `[n, d]` as `[n, d]` in double precision, or say what is wrong.
+
+    >>> checked_targets(torch.tensor([1.0, 2.0]), 1).shape
+    torch.Size([2, 1])
+    """
+    values = torch.as_tensor(targets).detach().double()
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.shape[1] != width or len(values) < 2:
+        raise InputError(
+            f"targets: shape {tuple(values.shape)} given, [n, {width}] with n >= 2 expected"
+        )
+    if not bool(torch.isfinite(values).all()):
+        raise InputError("targets: NaN or infinite values given")
+    return values
+
+
+class _ScaledHead(nn.Module):
+    """A linear layer whose parts are a centre and what else the head says of each coordinate."""
+
+    centre: Tensor
+    scale: Tensor
+
+    def __init__(self, features: int, targets: int, others: int, shared: bool) -> None:
+        super().__init__()
+        self.targets = checked_count("targets", targets)
+        self.shared = shared
+        widths = [self.targets, *[1 if shared else self.targets] * others]
+        self.linear = nn.Linear(checked_count("features", features), sum(widths))
+        self.widths = widths
+        self.register_buffer("centre", torch.zeros(targets))
+        self.register_buffer("scale", torch.ones(1 if shared else targets))
+
+    def fit_scale(self, targets: Tensor) -> Self:
+        """Take the mean and the deviation of training targets `[n]` or `[n, d]` as the units.
+
+        A constant coordinate keeps the deviation 1. With a shared variance all coordinates share
+        one deviation, their root mean square.
+        """
+        values = checked_targets(targets, self.targets)
+        variance = values.var(0, correction=0)
+        if self.shared:
+            variance = variance.mean(0, keepdim=True)
+        deviation = torch.where(variance > 0, variance.sqrt(), 1.0)
+        self.centre.copy_(values.mean(0))
+        self.scale.copy_(deviation)
+        return self
+
+    def _raw(self, features: Tensor) -> list[Tensor]:
+        return list(self.linear(features).split(self.widths, dim=-1))
+
+    def _placed(self, raw: Tensor) -> Tensor:
+        """Undo the z-scoring of a centre."""
+        return self.centre + self.scale * (raw.float() if raw.dtype == torch.float16 else raw)
+
+    def _shaped(self, values: Tensor) -> Tensor:
+        """Answer single targets as `[n]`, the shape of their labels."""
+        return values[..., 0] if self.targets == 1 else values
+
+
+class MeanVarianceHead(_ScaledHead):
+    """A Gaussian for each sample: mean, and a variance for each coordinate.
+
+        mean = centre + scale * m,   variance = scale^2 (softplus(v) + floor)
+
+    with m and v linear in the features. Train with `losses.gaussian_nll` or `losses.beta_nll`, scan
+    with `tasks.Regression(uncertainty="variance")`.
+
+    Args:
+        features: the width of the backbone's last layer.
+        targets: the number d of coordinates; 1 answers `[n]`, more answer `[n, d]`.
+        shared: one variance `[n, 1]` for all coordinates, as targets that turn need.
+
+    >>> _ = torch.manual_seed(0)
+    >>> model = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), MeanVarianceHead(16, targets=3))
+    >>> mean, variance = model(torch.randn(4, 5))
+    >>> mean.shape, variance.shape, bool((variance > 0).all())
+    (torch.Size([4, 3]), torch.Size([4, 3]), True)
+    """
+
+    def __init__(self, features: int, targets: int = 1, shared: bool = False) -> None:
+        super().__init__(features, targets, others=1, shared=shared)
+
+    def forward(self, features: Tensor) -> MeanVariance:
+        """Answer for features `[n, features]`."""
+        mean, spread = self._raw(features)
+        variance = self.scale.square() * softened(spread)
+        return MeanVariance(self._shaped(self._placed(mean)), self._shaped(variance))
+
+
+class EvidentialHead(_ScaledHead):
+    """A normal-inverse-gamma distribution for each sample (Amini et al. 2020).
+
+        gamma = centre + scale * g,   nu = softplus + floor,   alpha = 1 + softplus + floor,
+        beta = scale^2 (softplus + floor)
+
+    so that alpha > 1 and both parts of the variance exist. Train with `losses.nig_nll` and
+    `losses.nig_regulariser`, scan with `tasks.Regression(uncertainty="evidential")`.
+
+    Args:
+        features: the width of the backbone's last layer.
+        targets: the number d of coordinates; 1 answers `[n]`, more answer `[n, d]`.
+        shared: one nu, alpha and beta `[n, 1]` for all coordinates, as targets that turn need.
+
+    >>> _ = torch.manual_seed(0)
+    >>> head = EvidentialHead(16).fit_scale(torch.tensor([10.0, 14.0]))
+    >>> found = head(torch.zeros(2, 16))
+    >>> found.gamma.shape, bool((found.alpha > 1).all())
+    (torch.Size([2]), True)
+    >>> torch.allclose(found.variance, found.aleatoric + found.epistemic)
+    True
+
+    Paper: the equivariance paper's section 3.5 and appendix E.
+    """
+
+    def __init__(self, features: int, targets: int = 1, shared: bool = False) -> None:
+        super().__init__(features, targets, others=3, shared=shared)
+
+    def forward(self, features: Tensor) -> Evidence:
+        """Answer for features `[n, features]`."""
+        gamma, nu, alpha, beta = self._raw(features)
+        return Evidence(
+            self._shaped(self._placed(gamma)),
+            self._shaped(softened(nu)),
+            self._shaped(1 + softened(alpha)),
+            self._shaped(self.scale.square() * softened(beta)),
+        )
