@@ -123,6 +123,27 @@ def test_chosen_samples_are_variable_bad_and_spread_and_of_every_class():
     assert np.isin(corners, chosen.samples).sum() >= 3
 
 
+def test_answers_are_kept_whole_on_long_orbits():
+    from orbical.interface.inputs import blocks_of
+    from orbical.interface.session import Session
+
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    scan = ob.scan(
+        net,
+        (images[:5], labels[:5]),
+        group="rotations:72",
+        task="classification",
+        keep=("inputs", "probabilities"),
+        progress=False,
+    )
+    (block,) = blocks_of(Session({"digits": scan}).opened(), np.array([1, 4]))
+    kept = block.arrays["detail/probabilities"].values()
+    np.testing.assert_allclose(kept, scan.data["probabilities"][:, [1, 4]], atol=0.5 / 255 + 1e-6)
+    inputs = block.arrays["input/image"].values()
+    np.testing.assert_allclose(inputs, scan.data["input"][[1, 4]], atol=0.5 / 255 + 1e-6)
+
+
 def test_where_low_is_good_the_highest_are_the_worst():
     mean = np.linspace(0, 1, 100)[None]
     xy = np.random.default_rng(0).normal(size=(100, 2))

@@ -94,27 +94,25 @@ def _picture(scan: Any) -> str:
 
 
 def _table(table: Any) -> str:
-    """Write the few numbers of each model as a table."""
-    columns = [
-        (name, place)
-        for name in _HEADINGS
-        if name in table
-        for place in table["position"].values.tolist()
-    ]
-    head = "".join(
-        f"<th style='{_CELL};font-weight:600'>{name} {_PLACES[place]}</th>"
-        for name, place in columns
+    """Write the few numbers of each model as a table: each quantity at three places."""
+    names = [name for name in _HEADINGS if name in table]
+    places = table["position"].values.tolist()
+    over = "".join(
+        f"<th colspan='{len(places)}' style='{_CELL};text-align:center'>{name}</th>"
+        for name in names
     )
+    under = "".join(f"<td style='{_CELL}'>{_PLACES[place]}</td>" for _ in names for place in places)
     rows = "".join(
         f"<tr><th style='{_CELL};text-align:left'>{html.escape(str(model))}</th>"
         + "".join(
             f"<td style='{_CELL}'>{float(table[name].sel(model=model, position=place)):.3f}</td>"
-            for name, place in columns
+            for name in names
+            for place in places
         )
         + "</tr>"
         for model in table["model"].values
     )
     return (
-        f"<table style='{_TABLE}'><thead><tr><td></td>{head}</tr></thead>"
+        f"<table style='{_TABLE}'><thead><tr><td></td>{over}</tr><tr><td></td>{under}</tr></thead>"
         f"<tbody>{rows}</tbody></table>"
     )

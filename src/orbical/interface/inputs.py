@@ -61,7 +61,7 @@ class Blocks:
         steps: dict[str, int] = {}
         reader = self.opened.reader
         for name in self.details:
-            values, step = thinned(_rows(self.opened, name, samples))
+            values, step = _thinned(_rows(self.opened, name, samples), 3)
             if step > 1:
                 steps[name] = step
             share = name == "probabilities"
@@ -78,7 +78,7 @@ class Blocks:
     def _turned(self, kind: str, still: Array) -> dict[str, Array]:
         """Give references `[M, n, ...]` as they are, and moved along to every element."""
         name = {"consensus": "answer", "truth": "still"}[kind]
-        found = {f"{kind}/{name}": thinned(still)[0]}
+        found = {f"{kind}/{name}": _thinned(still, 2)[0]}
         live = self.opened.live
         task = None if live is None else live.task
         if task is None or self.opened.label is not None:
@@ -88,7 +88,7 @@ class Blocks:
         flat = torch.from_numpy(np.ascontiguousarray(still.reshape(-1, *still.shape[2:])))
         moved = task.output.apply(self.opened.group, flat).movedim(0, 1).numpy()
         moved = moved.reshape(*still.shape[:2], *moved.shape[1:])
-        return found | {f"{kind}/moved": thinned(moved)[0]}
+        return found | {f"{kind}/moved": _thinned(moved, 3)[0]}
 
     def _truth_name(self) -> str:
         live = self.opened.live
@@ -132,6 +132,12 @@ def thumbnails_of(opened: Opened, samples: Array, blocks: Blocks) -> Array | Non
     if blocks.picture:
         return None
     return thumbnails(opened, [int(one) for one in samples])
+
+
+def _thinned(values: Array, lead: int) -> tuple[Array, int]:
+    """Thin large fields as the session does; the first `lead` dimensions say whose they are."""
+    each, step = thinned(values.reshape(-1, *values.shape[lead:]))
+    return each.reshape(*values.shape[:lead], *each.shape[1:]), step
 
 
 def _span(opened: Opened, name: str, samples: Array) -> tuple[float, float]:

@@ -103,7 +103,7 @@ def _class() -> Any:
 
         def __init__(self, session: Session, height: int) -> None:
             super().__init__()
-            self.layout.height = f"{height}px"
+            self.layout.min_height = f"{height}px"
             self.layout.width = "100%"
             self.height = height
             self.session = session

@@ -72,6 +72,7 @@ export async function place(context) {
   const movable = Object.keys(inputs).length && canMove(state.move);
   const moved = movable ? moveInput(state.move, elementOf(context, element), inputs) : {};
   for (const [name, field] of Object.entries(moved)) arrays[`input/${name}`] = field;
+  if (state.views.input === "window" && movable) arrays["input/whole"] = Object.values(inputs)[0];
   const details = Object.keys(arrays).filter((name) => name.startsWith("detail/"));
   return {
     sample,

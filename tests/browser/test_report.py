@@ -1,0 +1,289 @@
+"""The report in a real browser, opened from a folder without any server or network.
+
+The same interactions as on the server; what the page shows is compared with the scan.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import orbical as ob
+from orbical.interface.reporting import report
+
+pytestmark = pytest.mark.browser
+
+WIDE = {"width": 1440, "height": 900}
+SECTIONS = ("aggregate", "embedding", "calibration", "individual", "input", "detail")
+
+
+class Report:
+    """A tab with a report, with short words for what a reader does and sees."""
+
+    def __init__(self, browser, path, fragment="", scheme="light", viewport=WIDE):
+        self.context = browser.new_context(
+            viewport=viewport, color_scheme=scheme, offline=True, accept_downloads=True
+        )
+        self.tab = self.context.new_page()
+        self.address = path.as_uri()
+        self.troubles, self.asked = [], []
+        tab = self.tab
+        tab.on("console", lambda m: m.type == "error" and self.troubles.append(m.text))
+        tab.on("pageerror", lambda error: self.troubles.append(str(error)))
+        tab.on("request", lambda request: self.asked.append(request.url))
+        self.open(fragment)
+
+    def open(self, fragment=""):
+        self.tab.goto("about:blank")
+        self.tab.goto(self.address + (f"#{fragment}" if fragment else ""))
+        for name in SECTIONS:
+            self.tab.wait_for_selector(f".section.{name}[data-state=ready]")
+
+    def until(self, script, argument=None):
+        return self.tab.wait_for_function(script, arg=argument, timeout=8000)
+
+    def shows(self, selector, text):
+        """Wait until an element says something."""
+        self.until(
+            "([selector, text]) => document.querySelector(selector)?.textContent.trim() === text",
+            [selector, text],
+        )
+
+    def fragment(self):
+        return self.tab.evaluate("location.hash.slice(1)")
+
+    def bars(self):
+        titles = self.tab.locator(".bar-row").evaluate_all("rows => rows.map(row => row.title)")
+        found = {}
+        for title in titles:
+            for name, value in re.findall(r"(\w+) ([0-9.]+)", title.partition(": ")[2]):
+                found.setdefault(name, []).append(float(value))
+        return {name: np.array(values) for name, values in found.items()}
+
+    def pixels(self):
+        rows = self.tab.evaluate(
+            """() => { const c = document.querySelector(".pixels");
+            const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+            return [c.height, c.width, Array.from(d.filter((_, i) => i % 4 === 0))]; }"""
+        )
+        return np.array(rows[2]).reshape(rows[0], rows[1]) / 255
+
+    def drag_to(self, degrees, section="individual"):
+        rings = self.tab.locator(f".{section} .orbit-plot svg circle[fill=none]")
+        boxes = [ring.bounding_box() for ring in rings.all()]
+        box = max((one for one in boxes if one), key=lambda one: one["width"])
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        radius = 0.4 * box["width"]
+        self.tab.mouse.move(x, y - radius)
+        self.tab.mouse.down()
+        for step in np.linspace(0, degrees, 12):
+            turn = math.radians(step)
+            self.tab.mouse.move(x - radius * math.sin(turn), y - radius * math.cos(turn))
+        self.tab.mouse.up()
+
+
+@pytest.fixture(scope="module")
+def written(digit_scan, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    return report(digit_scan, folder / "digits.html", methods=("pca", "ica"))
+
+
+@pytest.fixture
+def opened(browser, written):
+    """Open reports; at the end none may have complained or asked for anything but itself."""
+    pages = []
+
+    def start(fragment="", path=written, **settings):
+        page = Report(browser, path, fragment, **settings)
+        pages.append((page, path))
+        return page
+
+    yield start
+    for page, path in pages:
+        page.context.close()
+        home = path.parent.as_uri() if path.name == "index.html" else path.as_uri()
+        known = (home, "data:", "blob:", "about:")
+        assert page.troubles == []
+        assert [url for url in page.asked if not url.startswith(known)] == []
+
+
+def values(scan, name, sample):
+    return {m: scan.data[name].sel(model=m).values[sample] for m in ("plain", "augmented")}
+
+
+def test_a_report_asks_for_nothing_but_itself(opened, written):
+    page = opened()
+    pages = [url for url in page.asked if not url.startswith(("data:", "blob:", "about:"))]
+    assert [url.partition("#")[0] for url in pages] == [written.as_uri()]
+    assert page.tab.locator(".overview h2").inner_text() == "All 120 samples"
+    assert "rotations:72" in page.tab.locator("footer").inner_text()
+
+
+def test_dragging_moves_the_input_and_shows_what_was_scanned(opened, digit_scan):
+    page = opened("sample=2")
+    page.drag_to(90)
+    page.until("() => location.hash.includes('element=18')")
+    score = values(digit_scan, "score", 2)
+    page.shows(".answers td", f"{score['plain'][18]:.3f}")
+    group = ob.groups.rotations(72)
+    still = digit_scan.data["input"].values[2:3]
+    import torch
+
+    moved = ob.actions.Images().apply(group[[18]], torch.from_numpy(still))[0, 0, 0].numpy()
+    np.testing.assert_allclose(page.pixels(), moved.clip(0, 1), atol=0.01)
+    for name, found in page.bars().items():
+        known = values(digit_scan, "probabilities", 2)[name][18]
+        np.testing.assert_allclose(found, known, atol=0.5 / 255 + 6e-4)
+
+
+def test_dragging_along_the_aggregate_moves_everything(opened, digit_scan):
+    page = opened("sample=2")
+    before = page.pixels()
+    page.drag_to(135, "aggregate")
+    page.until("() => location.hash.includes('element=27')")
+    mean = digit_scan.data["score"].mean("sample").values[:, 27]
+    items = page.tab.locator(".aggregate .legend b").all_inner_texts()
+    np.testing.assert_allclose([float(item) for item in items], mean, atol=6e-4)
+    assert np.abs(page.pixels() - before).max() > 0.5
+
+
+def test_a_click_in_the_embedding_selects_the_sample_there(opened, digit_scan):
+    page = opened("sample=5")
+    ring = page.tab.locator(".scatter svg circle:not([visibility=hidden])").last.bounding_box()
+    page.open("sample=6")
+    page.tab.mouse.click(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
+    page.until("() => !location.hash.startsWith('#sample=6')")
+    sample = int(re.search(r"sample=(\d+)", page.fragment())[1])
+    page.shows(".one h2", f"Sample {sample}")
+    page.shows(".answers td", f"{values(digit_scan, 'score', sample)['plain'][0]:.3f}")
+
+
+def test_a_lasso_is_computed_in_the_page(opened, digit_scan):
+    from matplotlib.path import Path as Outline
+
+    from orbical.interface.session import Session
+
+    page = opened("sample=2&element=20")
+    box = page.tab.locator(".embedding .scatter").bounding_box()
+    page.tab.get_by_role("button", name="lasso").click()
+    corners = [(0.02, 0.02), (0.55, 0.02), (0.5, 0.6), (0.02, 0.7)]
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    page.tab.mouse.move(*places[0])
+    page.tab.mouse.down()
+    for place in [*places[1:], places[0]]:
+        page.tab.mouse.move(*place, steps=6)
+    page.tab.mouse.up()
+    page.tab.wait_for_selector(".chip:not([hidden])")
+    pairs = re.search(r"lasso=([^&]+)", page.fragment())[1].split(";")
+    polygon = np.array([pair.split(",") for pair in pairs], float)
+    _, arrays = Session({"digits": digit_scan}).handle({"kind": "embedding", "selection": {}})
+    inside = Outline(polygon).contains_points(arrays["xy"])
+    assert 0 < inside.sum() < 120
+    mean = digit_scan.data["score"].values[:, inside, 20].mean(1)
+    page.shows(".aggregate .legend b", f"{mean[0]:.3f}")
+    page.tab.get_by_label("Metric").select_option("ece")
+    sure, right = (
+        digit_scan.data[name].sel(model="plain").values[inside, 20]
+        for name in ("confidence", "correct")
+    )
+    page.shows(".aggregate .legend b", f"{float(ob.calibration.ece(sure, right)):.3f}")
+    accuracy = right.mean()
+    assert f"{accuracy:.3f}" in page.tab.locator(".calibration").inner_text()
+
+
+def test_another_metric_model_and_reference(opened, digit_scan):
+    page = opened("sample=2&element=36")
+    page.tab.get_by_label("Metric").select_option("ece")
+    along = ob.calibration.along_orbit(digit_scan, "ece").sel(model="plain").values[36]
+    page.shows(".aggregate .legend b", f"{float(along):.3f}")
+    page.tab.get_by_label("Metric").select_option("score")
+    page.tab.get_by_role("radio", name="consensus").check(force=True)
+    against = values(digit_scan, "score_vs_consensus", 2)["plain"][36]
+    page.shows(".answers td", f"{against:.3f}")
+    models = page.tab.get_by_role("group", name="Models")
+    models.get_by_role("button", name="plain").click()
+    page.until("() => document.querySelectorAll('.answers tbody tr').length === 1")
+    page.until("() => document.querySelectorAll('.aggregate .legend b').length === 1")
+
+
+def test_classes_have_the_means_of_the_scan(opened, digit_scan):
+    page = opened("sample=2&element=36&labels=6,9")
+    chosen = np.isin(digit_scan.data["label"].values, [6, 9])
+    mean = digit_scan.data["score"].values[:, chosen, 36].mean(1)
+    page.shows(".aggregate .legend b", f"{mean[0]:.3f}")
+
+
+def test_the_keyboard_alone_is_enough(opened):
+    page = opened("sample=2")
+    press = page.tab.keyboard.press
+    page.tab.locator(".individual .orbit-plot").focus()
+    for _ in range(5):
+        press("ArrowRight")
+    page.until("() => location.hash.includes('element=5')")
+    press("m")
+    page.until("() => location.hash.includes('metric=')")
+    press("]")
+    page.until("() => !location.hash.startsWith('#sample=2&')")
+    press("?")
+    assert page.tab.get_by_role("dialog").is_visible()
+    press("Escape")
+
+
+def test_a_link_restores_the_view(opened):
+    fragment = "sample=7&element=12&models=plain&metric=confidence&labels=6,9&method=ica"
+    page = opened(fragment)
+    assert page.fragment() == fragment
+    page.shows(".one h2", "Sample 7")
+
+
+def test_hovering_shows_the_sample(opened):
+    page = opened("sample=2")
+    box = page.tab.locator(".embedding .scatter").bounding_box()
+    page.tab.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.3)
+    page.until("() => /#\\d+ · labelled \\d/.test(document.querySelector('.hovercard')?.innerText)")
+    assert page.tab.locator(".hovercard canvas").first.is_visible()
+
+
+def test_dark_follows_the_system(opened):
+    page = opened("sample=2", scheme="dark")
+    paper = "() => getComputedStyle(document.querySelector('.orbical')).backgroundColor"
+    assert page.tab.evaluate(paper) == "rgb(16, 19, 23)"
+
+
+def test_tables_can_be_saved(opened, digit_scan, tmp_path):
+    page = opened("sample=2&labels=3")
+    page.tab.get_by_role("button", name="Export").click()
+    assert not page.tab.get_by_role("button", name="Table as Parquet").is_visible()
+    with page.tab.expect_download() as started:
+        page.tab.get_by_role("button", name="Subset as indices", exact=True).click()
+    started.value.save_as(tmp_path / "indices")
+    numbers = [int(line) for line in (tmp_path / "indices").read_text().split()]
+    assert numbers == np.flatnonzero(digit_scan.data["label"].values == 3).tolist()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violations(opened, axe, scheme):
+    page = opened("sample=2&element=30", scheme=scheme)
+    page.tab.evaluate(axe)
+    run = "async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])"
+    assert page.tab.evaluate(run) == []
+
+
+def test_a_report_of_some_samples_says_so_and_keeps_their_numbers(opened, digit_scan, tmp_path):
+    path = report(digit_scan, tmp_path / "some.html", samples=30)
+    page = opened("sample=4&element=9", path=path)
+    mean = digit_scan.data["score"].mean("sample").values[:, 9]
+    page.shows(".aggregate .legend b", f"{mean[0]:.3f}")  # of all samples of the scan
+    assert "30 of 120 samples" in page.tab.locator("footer").inner_text()
+
+
+def test_a_folder_opens_without_a_server(opened, digit_scan, tmp_path, monkeypatch):
+    monkeypatch.setattr("orbical.interface.reporting.MOST_BYTES", 1000)
+    path = report(digit_scan, tmp_path / "large.html")
+    assert path.name == "index.html"
+    page = opened("sample=2&element=18", path=path)
+    page.shows(".answers td", f"{values(digit_scan, 'score', 2)['plain'][18]:.3f}")
+    assert any(url.endswith("parts/state.js") for url in page.asked)
