@@ -176,7 +176,7 @@ class Window(Images):
                 f"data: images of shape {tuple(x.shape)} given, [sample, channel, row, column] "
                 f"of at least {self.size} x {self.size} pixels expected"
             )
-        if not bool(_inside(group, (self.size, self.size), tuple(x.shape[-2:])).all()):
+        if not _stays_inside(group, self.size, tuple(x.shape[-2:])):
             room = (min(x.shape[-2:]) - self.size) // 2
             raise InputError(
                 f"group: {group.spec} moves the window of {self.size} pixels out of images of "
@@ -273,6 +273,18 @@ def _inside(elements: Elements, size: tuple[int, ...], image: tuple[int, ...]) -
     limit = np.array([(image[1] - 1) / 2, (image[0] - 1) / 2]) + 1e-9
     inside = (np.abs(_sources(elements, size)) <= limit).all(-1)
     return torch.as_tensor(inside.reshape(len(elements), *size))
+
+
+def _stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool:
+    """Whether every pixel of a square view comes from inside the image, whatever the element.
+
+    A plane map carries the view to a parallelogram, which lies inside where its corners do.
+    """
+    half = (size - 1) / 2
+    corners = np.array([[x, y, 1.0] for x in (-half, half) for y in (-half, half)])
+    sources = np.einsum("kij,pj->kpi", pixel_frame(elements.inverse())[:, :2], corners)
+    limit = np.array([(image[1] - 1) / 2, (image[0] - 1) / 2]) + 1e-9
+    return bool((np.abs(sources) <= limit).all())
 
 
 def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
