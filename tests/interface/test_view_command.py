@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,8 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from websockets.sync.client import connect
 
 import orbical as ob
 from orbical.cli.view import view
@@ -46,8 +49,23 @@ def started(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Po
         program.wait()
 
 
-def test_the_command_serves_until_it_is_interrupted(folder: Path) -> None:
-    with started(str(folder / "digits.zarr")) as (program, printed):
+SLEEPY = """
+import pathlib, time, torch
+
+def net(x):
+    while pathlib.Path("asleep").exists():
+        time.sleep(0.1)
+    return torch.zeros(len(x), 10)
+"""
+
+
+def test_the_command_serves_until_it_is_interrupted(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sleepy.py").write_text(SLEEPY)
+    monkeypatch.chdir(tmp_path)
+    arguments = (str(folder / "digits.zarr"), "--model", "first=sleepy:net")
+    with started(*arguments) as (program, printed):
         address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", printed)
         assert address is not None
         answer = urllib.request.urlopen(address.group(0), timeout=10)
@@ -56,10 +74,25 @@ def test_the_command_serves_until_it_is_interrupted(folder: Path) -> None:
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(address.group(0).partition("?")[0], timeout=10)
         assert "ssh" not in printed
+        (tmp_path / "asleep").touch()
+        leave_in_the_middle(address.group(0))
         program.send_signal(signal.SIGINT)
-        assert program.wait(10) == 0
+        assert program.wait(10) == 0  # although a model sleeps
         assert program.stderr is not None
         assert "Traceback" not in program.stderr.read()
+
+
+def leave_in_the_middle(address: str) -> None:
+    """Ask for live answers, and do not wait for them."""
+    parts = urlsplit(address)
+    cookie = f"orbical-{parts.port}={parts.query.partition('=')[2]}"
+    origin = f"http://{parts.netloc}"
+    with connect(
+        f"ws://{parts.netloc}/ws", origin=origin, additional_headers={"Cookie": cookie}
+    ) as client:
+        client.send(json.dumps({"kind": "place", "sequence": 1, "selection": {}}))
+        client.send(json.dumps({"kind": "state", "sequence": 2, "selection": {}}))
+        client.recv(10)
 
 
 def test_under_ssh_the_tunnel_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,11 +120,14 @@ def report(*args: Any, **options: Any) -> Any:
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a kernel that can show widgets.
+    """Whether this runs in a notebook that can show widgets.
 
     >>> in_notebook()
     False
     """
+    marimo = sys.modules.get("marimo")
+    if marimo is not None and marimo.running_in_notebook():
+        return True
     try:
         from IPython import get_ipython
     except ImportError:

@@ -10,7 +10,6 @@ import socket as sockets
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..errors import InputError
@@ -18,6 +17,7 @@ from .files import WebFile, web_files
 from .guard import HEADERS, Guard, is_loopback
 from .mailbox import Mailbox
 from .session import KINDS, Session
+from .workers import Pool
 
 FIRST_PORT = 8420
 PORTS_TRIED = 100
@@ -57,7 +57,7 @@ class Server:
         self.guard = Guard(self.port, names, allow_origin)
         self.files = web_files()
         self.clients = 0
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="orbical")
+        self._pool = Pool(THREADS)
         self._uvicorn: Any = None
 
     @property
@@ -102,7 +102,7 @@ class Server:
     def close(self) -> None:
         """Give back port and threads."""
         self._socket.close()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown()
         self.session.close()
 
     def application(self) -> Any:

@@ -1,10 +1,11 @@
-"""Threads in which models are asked, one question at a time each."""
+"""Threads that never keep the program from ending, whatever they are in the middle of."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from typing import Any
 
 from ..errors import ModelError
@@ -66,3 +67,44 @@ class Worker:
     def _work(self) -> None:
         while (asked := self._questions.get()) is not None:
             asked.answer()
+
+
+class Pool(Executor):
+    """Some threads that do what they are given, in order.
+
+    Python's own pool waits at the end of the program for all that is running; a map of many samples
+    or a model that hangs would hold up Ctrl-C.
+
+    >>> pool = Pool(2)
+    >>> pool.submit(pow, 2, 5).result(5)
+    32
+    >>> pool.shutdown()
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
+        self._tasks = queue.SimpleQueue()
+        self._threads = threads
+        for number in range(threads):
+            threading.Thread(target=self._work, name=f"answers {number}", daemon=True).start()
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        """Put a task, and return where its result will be."""
+        future: Future[Any] = Future()
+        self._tasks.put((future, lambda: function(*args, **options)))
+        return future
+
+    def shutdown(self, wait: bool = False, *, cancel_futures: bool = False) -> None:
+        """Let the threads end after what they are doing."""
+        for _ in range(self._threads):
+            self._tasks.put(None)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            future, function = task
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(function())
+            except BaseException as error:
+                future.set_exception(error)
