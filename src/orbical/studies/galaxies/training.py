@@ -30,39 +30,38 @@ DEFECT_SAMPLES = 64
 def run(splits: dict[str, Split], trial: Trial) -> dict[str, Any]:
     """Train one network and measure it: scores, logits of the test images, curves over angles."""
     start = time.time()
-    blurred = {
-        part: (_normalised(point_spread(images, trial.blur)), labels)
-        for part, (images, labels) in (
-            (part, splits[f"{trial.data}-{part}"]) for part in ("train", "test")
-        )
-    }
-    model = _trained(trial, *blurred["train"])
-    images, labels = blurred["test"]
-    logits = _answers(model, images)
-    curves = _along_the_circle(model, images, labels)
-    own = model.defect(images[:DEFECT_SAMPLES].float())
-    circle = model.defect(images[:DEFECT_SAMPLES].float(), f"rotations:{ANGLES}")
-    confidence, correct = calibration.top_label(logits=logits, labels=labels)
+    (images, labels), (tested, truth) = (
+        (_prepared(images, trial.blur), labels)
+        for images, labels in (splits[f"{trial.data}-{part}"] for part in ("train", "test"))
+    )
+    scale = images.std((0, 2, 3), keepdim=True)  # no mean is taken off, so that the sky stays 0
+    model = _trained(trial, images / scale, labels)
+    probabilities = _along_the_circle(model, tested / scale)
+    logits = _answers(model, tested / scale)
+    confidence, correct = calibration.top_label(logits=logits, labels=truth)
     return {
         "scores": {
             "accuracy": float(correct.double().mean()),
             "ece": float(calibration.ece(confidence, correct, bins=BINS)),
             "esd": float(calibration.esd(confidence, correct)),
-            "nll": float(functional.cross_entropy(logits, labels)),
+            "nll": float(functional.cross_entropy(logits, truth)),
             "confidence": float(confidence.mean()),
-            "defect_group": own,
-            "defect_circle": circle,
+            "defect_group": model.defect(tested[:DEFECT_SAMPLES] / scale),
+            "gap_circle": _gap(probabilities),
             "parameters": sum(p.numel() for p in model.parameters()),
             "seconds": time.time() - start,
         },
         "logits": logits.cpu().numpy(),
-        "curves": curves.cpu().numpy(),
+        "curves": _curves(probabilities, truth).cpu().numpy(),
     }
 
 
-def _normalised(images: Tensor) -> Tensor:
-    mean, deviation = images.mean((0, 2, 3), keepdim=True), images.std((0, 2, 3), keepdim=True)
-    return (images - mean) / deviation
+def _prepared(images: Tensor, blur: float) -> Tensor:
+    """Blur each image once, and keep the disc that stays in the image however it is turned."""
+    size = images.shape[-1]
+    axis = (torch.arange(size, device=images.device) - (size - 1) / 2) / (size / 2)
+    radius = (axis[:, None].square() + axis.square()).sqrt()
+    return point_spread(images, blur) * ((1 - radius) * size / 8).clamp(0, 1)
 
 
 def _trained(trial: Trial, images: Tensor, labels: Tensor) -> GroupCNN:
@@ -96,18 +95,22 @@ def _answers(model: GroupCNN, images: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def _along_the_circle(model: GroupCNN, images: Tensor, labels: Tensor) -> Tensor:
-    """Give accuracy, confidence and ECE at each angle, `[3, angles]`.
-
-    Turning images standardised to mean zero would fill the corners with grey, so that these images
-    are shifted to their darkest value first.
-    """
-    floor = images.amin((0, 2, 3), keepdim=True)
+def _along_the_circle(model: GroupCNN, images: Tensor) -> Tensor:
+    """Give the class probabilities at each angle, `[angles, n, classes]`."""
     group, action = rotations(ANGLES), Images()
-    curves = []
-    for k in range(ANGLES):
-        turned = action.apply(group[k : k + 1], images - floor)[0] + floor
-        pair = calibration.top_label(logits=_answers(model, turned), labels=labels)
-        ece = calibration.ece(*pair, bins=BINS)
-        curves.append(torch.stack([pair[1].double().mean(), pair[0].double().mean(), ece.double()]))
-    return torch.stack(curves, 1)
+    turned = (action.apply(group[k : k + 1], images)[0] for k in range(ANGLES))
+    return torch.stack([_answers(model, moved).softmax(-1) for moved in turned])
+
+
+def _gap(probabilities: Tensor) -> float:
+    """Give the mean over samples of the root mean square distance from the mean answer."""
+    distance = (probabilities - probabilities.mean(0)).square().sum(-1)
+    return float(distance.mean(0).sqrt().mean())
+
+
+def _curves(probabilities: Tensor, labels: Tensor) -> Tensor:
+    """Give accuracy, confidence and ECE at each angle, `[3, angles]`."""
+    confidence, predicted = probabilities.max(-1)
+    correct = predicted == labels
+    ece = calibration.ece(confidence, correct, bins=BINS)
+    return torch.stack([correct.double().mean(-1), confidence.double().mean(-1), ece.double()])
