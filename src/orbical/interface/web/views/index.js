@@ -1,8 +1,11 @@
 // The views by name. A new one is one file and one line here; an unknown name shows its numbers.
 
 import * as bars from "./bars.js";
+import * as boxes from "./boxes.js";
+import * as fieldOfView from "./window.js";
 import * as flow from "./flow.js";
 import * as image from "./image.js";
+import * as intervals from "./intervals.js";
 import * as pair from "./pair.js";
 import * as png from "./png.js";
 import * as points from "./points.js";
@@ -10,12 +13,15 @@ import * as values from "./values.js";
 
 export const views = {
   bars,
+  boxes,
   image,
+  intervals,
   pair,
   png,
   points,
   quiver: flow,
   values,
+  window: fieldOfView,
 };
 
 /** Hold one view in `el`, made anew only when the answer names another. */

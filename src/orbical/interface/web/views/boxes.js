@@ -1,0 +1,168 @@
+// Detections on the larger image: the field of view, boxes of all models, truth and consensus, and a table.
+
+import { fill, h, write } from "../core/dom.js";
+import { fixed } from "../draw/format.js";
+import { node } from "../draw/svg.js";
+import { pixels, valueRange } from "./image.js";
+
+const MOST = 3; // detections of a model that are drawn and listed
+
+/** The part of a box [left, top, right, bottom] inside a view. */
+export function visible([left, top, right, bottom], [width, height]) {
+  return [Math.max(left, 0), Math.max(top, 0), Math.min(right, width), Math.min(bottom, height)];
+}
+
+const area = ([left, top, right, bottom]) => Math.max(right - left, 0) * Math.max(bottom - top, 0);
+
+/** Intersection over union of two boxes, of what the view shows of them. */
+export function overlap(first, second, view) {
+  const [a, b] = [visible(first, view), visible(second, view)];
+  const both = area([Math.max(a[0], b[0]), Math.max(a[1], b[1]), Math.min(a[2], b[2]), Math.min(a[3], b[3])]);
+  const either = area(a) + area(b) - both;
+  return either > 0 ? both / either : 0;
+}
+
+/** Where the view's upper left corner lies in the larger image, for a shift (dx right, dy up). */
+export function cornerOf([dx, dy], whole, view) {
+  return [(whole[0] - view[0]) / 2 - dx, (whole[1] - view[1]) / 2 + dy];
+}
+
+/** Rows of numbers out of [.., n, columns], those that are missing left out. */
+export function rowsOf(array, model) {
+  if (!array) return [];
+  const [count, columns] = array.shape.slice(-2);
+  const start = model * count * columns;
+  const rows = Array.from({ length: count }, (_, n) =>
+    Array.from(array.data.subarray(start + n * columns, start + (n + 1) * columns)),
+  );
+  return rows.filter((row) => row.every(Number.isFinite));
+}
+
+/** The detections of one model: box, class, confidence and whether it is right, null where unknown. */
+export function detectionsOf({ box, box_label: label, box_score: score, box_correct: correct }, model) {
+  const count = box.shape.at(-2);
+  const found = [];
+  for (let n = 0; n < count; n += 1) {
+    const place = model * count + n;
+    const edges = Array.from(box.data.subarray(4 * place, 4 * place + 4));
+    if (!edges.every(Number.isFinite)) continue;
+    const right = correct ? correct.data[place] : NaN;
+    found.push({ box: edges, label: label.data[place], confidence: score.data[place], right: Number.isFinite(right) ? right > 0 : null });
+  }
+  return found;
+}
+
+/** The shift at a place: its position, or the coordinates of its element. */
+export function shiftOf(state, { element, position }) {
+  if (position?.length === 2) return Array.from(position);
+  const { dx, dy } = state.group.coords;
+  return dx && dy ? [dx[element], dy[element]] : [0, 0];
+}
+
+/** What is compared with: the true key object where it is known, else each model's own consensus. */
+export function referenceOf(truths, consensus, model) {
+  const [truth] = rowsOf(truths.moved, 0);
+  if (truth) return { box: truth.slice(0, 4), label: truth[4], name: "truth" };
+  const [agreed] = rowsOf(consensus.moved, model);
+  return agreed ? { box: agreed.slice(0, 4), label: agreed[5], name: "consensus" } : null;
+}
+
+/** The view. */
+export function createView(el, state) {
+  const canvas = h("canvas", { class: "pixels", "aria-hidden": "true" });
+  const marks = node("svg", { role: "img", "aria-label": "detections" });
+  const picture = h("div", { class: "pixels-holder boxes-picture" }, canvas);
+  picture.append(marks);
+  const head = h("tr", {}, ["model", "class", "confidence", "IoU", ""].map((words) => h("th", { scope: "col" }, words)));
+  const body = h("tbody", {});
+  const table = h("div", { class: "boxes-table" }, h("table", {}, h("thead", {}, head), body));
+  const note = h("p", { class: "view-note" });
+  el.append(picture, table, note);
+  Object.assign(picture.style, { position: "relative", flex: "3 1 120px", minHeight: "110px" });
+  Object.assign(marks.style, { position: "absolute", inset: "0", margin: "auto", width: "min(100cqw, 100cqh)", height: "min(100cqw, 100cqh)" });
+  Object.assign(table.style, { flex: "2 1 72px", minHeight: "60px", overflow: "auto" });
+  const name = (c) => String(state.classes[c] ?? c);
+
+  function set({ fields, inputs = {}, truths = {}, consensus = {}, models, colours, place }) {
+    if (!fields.box) return write(note, "The scan holds no detections at this position.");
+    const image = inputs.whole ?? inputs.image;
+    const size = state.move.size ? [state.move.size, state.move.size] : image ? image.shape.slice(-2).reverse() : [1, 1];
+    const whole = image ? image.shape.slice(-2).reverse() : size;
+    const corner = inputs.whole ? cornerOf(shiftOf(state, place), whole, size) : [0, 0];
+    paint(canvas, image, whole);
+    const found = models.map((_, m) => detectionsOf(fields, m).slice(0, MOST));
+    draw(found, { whole, size, corner, masked: Boolean(inputs.whole), truths, consensus, colours });
+    list(found, { size, truths, consensus, models, colours });
+    write(note, image ? legendOf(truths, consensus) : "The scan does not hold its images: boxes in the field of view.");
+  }
+
+  function draw(found, { whole, size, corner, masked, truths, consensus, colours }) {
+    marks.setAttribute("viewBox", `0 0 ${whole[0]} ${whole[1]}`);
+    const thin = Math.max(...whole) / 160;
+    const outline = ([left, top, right, bottom], look, title) => {
+      const at = { x: left + corner[0], y: top + corner[1], width: Math.max(right - left, 0), height: Math.max(bottom - top, 0) };
+      const made = node("rect", { ...at, fill: "none", "stroke-width": thin, ...look });
+      if (title) made.append(node("title", {}));
+      if (title) made.lastChild.textContent = title;
+      return made;
+    };
+    const mask = `M0 0H${whole[0]}V${whole[1]}H0ZM${corner[0]} ${corner[1]}v${size[1]}h${size[0]}v${-size[1]}Z`;
+    const parts = [];
+    if (masked) parts.push(node("path", { d: mask, fill: "#000000", "fill-opacity": 0.5, "fill-rule": "evenodd", class: "mask" }));
+    if (masked) parts.push(outline([0, 0, ...size], { stroke: "#ffffff", "stroke-width": thin / 2, class: "fov" }));
+    rowsOf(truths.moved, 0).forEach((row, k) => {
+      const look = { stroke: "#ffffff", "stroke-width": k === 0 ? thin * 1.8 : thin, class: "truth" };
+      parts.push(outline(row, look, `true ${name(row[4])}`));
+    });
+    found.forEach((some, m) => {
+      const [agreed] = rowsOf(consensus.moved, m);
+      const dotted = { stroke: colours[m], "stroke-dasharray": `${thin} ${thin * 1.5}`, class: "consensus" };
+      if (agreed) parts.push(outline(agreed, dotted, `consensus ${name(agreed[5])}`));
+      some.forEach((one, k) => {
+        const look = { stroke: colours[m], "stroke-width": k === 0 ? thin * 1.5 : thin, "stroke-opacity": 0.35 + 0.65 * one.confidence, class: "box" };
+        parts.push(outline(one.box, look, `${name(one.label)} ${fixed(one.confidence, 2)}`));
+      });
+    });
+    fill(marks, parts);
+  }
+
+  function list(found, { size, truths, consensus, models, colours }) {
+    const said = [];
+    const rows = models.flatMap((model, m) => {
+      const reference = referenceOf(truths, consensus, m);
+      const title = h("th", { scope: "row" }, model);
+      title.style.color = colours[m];
+      if (!found[m].length) {
+        said.push(`${model}: nothing found`);
+        return [h("tr", {}, title, h("td", { colspan: "4" }, "nothing found"))];
+      }
+      return found[m].map((one, k) => {
+        const close = reference ? overlap(one.box, reference.box, size) : NaN;
+        const words = [name(one.label), fixed(one.confidence, 2), fixed(close, 2), one.right === null ? "" : one.right ? "right" : "wrong"];
+        if (k === 0) said.push(`${model}: ${words[0]} at ${words[1]}, IoU ${words[2]}`);
+        return h("tr", {}, k === 0 ? title : h("td", {}), words.map((word) => h("td", {}, word)));
+      });
+    });
+    fill(body, rows);
+    marks.setAttribute("aria-label", said.join("; "));
+  }
+
+  return { set, destroy: () => el.replaceChildren() };
+}
+
+/** Paint an image [channels, height, width], or nothing, in its own pixels. */
+export function paint(canvas, image, [width, height]) {
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  const context = canvas.getContext("2d");
+  context.clearRect(0, 0, width, height);
+  if (!image) return;
+  const made = context.createImageData(width, height);
+  pixels(image, valueRange(image), made.data);
+  context.putImageData(made, 0, 0);
+}
+
+function legendOf(truths, consensus) {
+  const parts = truths.moved ? ["white: truth"] : [];
+  if (consensus.moved) parts.push("dotted: consensus");
+  return [...parts, "colours: models"].join(" · ");
+}
