@@ -32,7 +32,7 @@ test("missing vectors have no arrow", () => {
 test("panels are as large as the room allows", () => {
   assert.equal(arranged(2, 400, 200).columns, 2);
   assert.equal(arranged(2, 150, 500).columns, 1);
-  assert.ok(arranged(3, 10, 10).side >= 64);
+  assert.ok(arranged(3, 10, 10).side >= 44);
 });
 
 test("a quantile is one of the numbers", () => {

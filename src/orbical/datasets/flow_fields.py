@@ -157,6 +157,9 @@ KINDS: dict[str, tuple[Kind, tuple[float, float]]] = {
 }
 """The kinds of flow, each with the range of its largest displacement in pixels."""
 
+FULL_SPEED_SIZE = 128
+"""Views smaller than this have slower flows, or displacements would exceed what moves."""
+
 
 def flow_fields(kind: str, draws: Draws, size: int, margin: int) -> Tensor:
     """Draw fields of one kind on the view and a margin around it.
@@ -169,7 +172,8 @@ def flow_fields(kind: str, draws: Draws, size: int, margin: int) -> Tensor:
 
     Returns:
         Displacements `[count, 2, size + 2 margin, size + 2 margin]` in pixels, whose largest
-        length inside the view is uniform in the range of the kind.
+        length inside the view is uniform in the range of the kind (times `size / 128` in views
+        of less than 128 pixels).
 
     >>> draws = Draws(torch.Generator().manual_seed(0), 3)
     >>> flow_fields("vortex", draws, 32, 8).shape
@@ -181,7 +185,8 @@ def flow_fields(kind: str, draws: Draws, size: int, margin: int) -> Tensor:
     flow = make(draws, x, y, size / 2)
     inside = flow[..., margin : margin + size, margin : margin + size]
     fastest = inside.norm(dim=1).amax((-2, -1)).clamp_min(1e-12)
-    return flow * (draws.uniform(least, most) / fastest[:, None, None])[:, None]
+    speed = draws.uniform(least, most) * min(1.0, size / FULL_SPEED_SIZE)
+    return flow * (speed / fastest[:, None, None])[:, None]
 
 
 def _lamb_oseen(x: Tensor, y: Tensor, core: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ STUDIES = {
     "swiss-roll": Study("swiss_roll", "Harmful invariance: accuracy ceiling and ECE interval."),
     "digits": Study("digit_symmetry", "What rotation invariance costs on real digits."),
     "detection": Study("detection", "Detectors under shifts: COCO objects, five jitter levels."),
+    "piv": Study("piv", "Flow in particle images: D4, time reversal and any rotation."),
     "examples": Study("examples", "The six examples of the equivariant-calibration paper."),
 }
 

@@ -32,7 +32,7 @@ def run(order: Order) -> Made:
         out=order.store,
         overwrite=order.train or order.overwrite,
         keep=("inputs",),
-        batch_size=16,  # larger ones leave the cache of a processor
+        batch_size=8,  # larger ones leave the cache of a processor
     )
     return Made(result, models, figures_of(result))
 

@@ -5,7 +5,7 @@ import { fit, onAppearance, resolve } from "../draw/canvas.js";
 import { colourOf } from "../draw/colours.js";
 import { fixed } from "../draw/format.js";
 
-const [NAME, GAP] = [30, 6];
+const [NAME, GAP, LEAST] = [17, 5, 44];
 const LINE = { display: "block", fontSize: "11px", lineHeight: "14px", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap" };
 const ROOMY = 11; // pixels a cell needs so that each has its own arrow
 
@@ -75,7 +75,7 @@ export function arranged(count, width, height) {
     const side = Math.min((width - GAP * (columns - 1)) / columns, (height - GAP * (rows - 1)) / rows - NAME);
     if (side > best.side) best = { side, columns };
   }
-  return { side: Math.max(64, Math.floor(best.side)), columns: best.columns };
+  return { side: Math.max(LEAST, Math.floor(best.side)), columns: best.columns };
 }
 
 /** The view. A click on a field shows it alone, another click shows all again. */
@@ -85,8 +85,8 @@ export function createView(el) {
   const strip = h("canvas", { "aria-hidden": "true" });
   const words = h("span", {});
   const key = h("p", { class: "view-note" }, strip, words);
-  Object.assign(board.style, { flex: "1", minHeight: "0", display: "grid", gap: `${GAP}px`, justifyContent: "center", alignContent: "center" });
-  Object.assign(key.style, { display: "flex", gap: "6px", alignItems: "center", flexWrap: "wrap" });
+  Object.assign(board.style, { flex: "1", minHeight: "0", display: "grid", gap: `${GAP}px`, justifyContent: "center", alignContent: "center", overflow: "auto" });
+  Object.assign(key.style, { display: "flex", gap: "5px", alignItems: "center", fontSize: "11px", paddingTop: "4px" });
   el.append(board, key, note);
   const stop = new AbortController();
   let given = null;
@@ -152,17 +152,18 @@ export function createView(el) {
   function tile(panel, k, side) {
     const canvas = h("canvas", { role: "img" });
     const caption = h("span", {}, panel.name);
-    const value = h("span", {});
+    const value = h("b", {});
     if (panel.colour) caption.style.color = panel.colour;
-    for (const line of [caption, value]) Object.assign(line.style, LINE);
+    const line = h("span", {}, caption, value);
+    Object.assign(line.style, LINE);
     caption.style.fontWeight = "650";
-    const whole = h("button", { type: "button", title: alone === null ? `Show ${panel.name} alone` : "Show all", "aria-pressed": String(alone === k), onclick: () => ((alone = alone === null ? k : null), draw()) }, caption, canvas, value);
+    const whole = h("button", { type: "button", title: alone === null ? `${panel.name}: show it alone` : "Show all", "aria-pressed": String(alone === k), onclick: () => ((alone = alone === null ? k : null), draw()) }, line, canvas);
     Object.assign(whole.style, { width: `${side}px`, padding: "0", border: "0", background: "none", textAlign: "left", cursor: alone === null ? "zoom-in" : "zoom-out", color: "inherit" });
     return {
       el: whole,
       set(now, scale) {
         canvas.setAttribute("aria-label", `flow of ${now.name} ${now.words}`);
-        write(value, now.words || "\u00a0");
+        write(value, alone === k && now.words ? ` ${now.words}` : "");
         paint(canvas, now, side, scale);
       },
     };
@@ -192,13 +193,13 @@ export function createView(el) {
   }
 
   function legend({ error, speed }, coloured) {
-    const context = fit(strip, 60, 9);
-    for (let i = 0; i < 60; i += 1) {
-      context.fillStyle = colourOf(i, [0, 59], dark());
-      context.fillRect(i, 0, 1.5, 9);
+    const context = fit(strip, 40, 8);
+    for (let i = 0; i < 40; i += 1) {
+      context.fillStyle = colourOf(i, [0, 39], dark());
+      context.fillRect(i, 0, 1.5, 8);
     }
     strip.hidden = !coloured;
-    write(words, `${coloured ? `error 0 to ${fixed(error, 2)} px · ` : ""}longest arrow ${fixed(speed, 1)} px`);
+    write(words, `${coloured ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px, ` : ""}arrows to ${fixed(speed, 1)} px`);
   }
 
   function set(content) {

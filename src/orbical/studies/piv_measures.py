@@ -1,0 +1,199 @@
+"""What the particle-flow study measures of one scan: rows for its CSV files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from orbical.actions import VectorField
+from orbical.datasets.particle_images import ParticlePairs
+from orbical.groups import parse
+
+from .pages import Row
+
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+HARD = 0.1
+
+
+def self_advection(flow: Tensor) -> Tensor:
+    """Length of u . grad u at every pixel: what flow at one frame differs from flow at the other.
+
+    Args:
+        flow: displacements `[n, 2, h, w]`.
+
+    Returns:
+        `[n, h, w]` in pixels.
+
+    >>> x = torch.arange(4.0).expand(4, 4)
+    >>> float(self_advection(torch.stack([0.5 * x, 0 * x])[None])[0, 2, 2])    # u = x / 2
+    0.5
+    """
+    down, across = torch.gradient(flow, dim=(-2, -1))
+    return (flow[:, :1] * across + flow[:, 1:] * down).norm(dim=1)
+
+
+def carried(flow: Tensor, share: float) -> Tensor:
+    """Carry the flow of the mid-time to another time, where particles are `share` of a step later.
+
+    The flow F there has `F(x) = u(x - share F(x))`, found by iterating. `share` = -1/2 gives the
+    flow as seen from the first frame, which estimators of forward flow aim at.
+
+    Args:
+        flow: displacements `[n, 2, h, w]` at the mid-time.
+        share: of a step.
+
+    >>> still = carried(torch.ones(1, 2, 8, 8), -0.5)
+    >>> bool((still == 1).all())
+    True
+    """
+    found = flow
+    for _ in range(8):
+        found = fetched(flow, found, -share)
+    return found
+
+
+def fetched(values: Tensor, flow: Tensor, share: float, shift: float = 0.0) -> Tensor:
+    """Read `values[n, c, h, w]` where a share of the flow and a common shift point, bicubically."""
+    height, width = flow.shape[-2:]
+    y = torch.arange(height)[:, None] + 0.5 + shift
+    x = torch.arange(width) + 0.5 + shift
+    places = (
+        (x + share * flow[:, 0]) * (2 / width) - 1,
+        (y + share * flow[:, 1]) * (2 / height) - 1,
+    )
+    return F.grid_sample(
+        values,
+        torch.stack(places, -1),
+        mode="bicubic",
+        padding_mode="border",
+        align_corners=False,
+    )
+
+
+def truth_time_rows(name: str, data: ParticlePairs) -> list[Row]:
+    """At which time is the truth true? Likeness of the frames carried there by the given flow.
+
+    If the flow belongs to the time `share` of a step after the first frame, the first frame read
+    at x - share u and the second at x + (1 - share) u look alike. Both are read between pixels
+    (half a pixel off), so that blur favours none.
+
+    Returns:
+        One row a pair and share: the `likeness` is the correlation of the two.
+    """
+    rows: list[Row] = []
+    inner = (slice(None), slice(None), slice(12, -12), slice(12, -12))
+    for number, (pair, flow) in enumerate(zip(data["pair"], data["flow"], strict=True)):
+        there = fetched(flow[None], torch.zeros_like(flow)[None], 0.0, 0.5)
+        for share in SHARES:
+            first = fetched(pair[0][None], there, -share, 0.5)[inner].flatten()
+            second = fetched(pair[1][None], there, 1 - share, 0.5)[inner].flatten()
+            likeness = float(torch.corrcoef(torch.stack([first, second]))[0, 1])
+            rows.append(
+                {
+                    "set": name,
+                    "kind": data["kinds"][number],
+                    "name": data["names"][number],
+                    "share": share,
+                    "likeness": likeness,
+                }
+            )
+    return rows
+
+
+def sample_rows(name: str, kind: str, names: list[str], data: Any) -> list[Row]:
+    """One row a model and pair: errors along the orbit, gaps, consensus, what time reversal does.
+
+    `data` is a scan over D4 x time reversal that kept its flows.
+    """
+    truth = torch.from_numpy(data["target"].values)
+    group = parse(str(data.attrs["group"]))
+    forward = group.parts["time"] > 0
+    advection = self_advection(truth).mean((1, 2))
+    seen_first = carried(truth, -0.5)
+    rows: list[Row] = []
+    for model in data["model"].values:
+        one = data.sel(model=model)
+        for number, label in enumerate(names):
+            here = one.isel(sample=number)
+            error = here["score"].values.astype(float)
+            flows = torch.from_numpy(here["flow"].values)
+            home = VectorField().move(group.inverse(), flows[:, None])[:, 0]
+            lengths = (home[0] - truth[number]).norm(dim=0)
+            rows.append(
+                {
+                    "set": name,
+                    "kind": kind,
+                    "name": label,
+                    "model": str(model),
+                    "speed": float(truth[number].norm(dim=0).mean()),
+                    "error": float(error[group.identity]),
+                    "error_over_orbit": float(error.mean()),
+                    "error_spread": float(error.std()),
+                    "error_worst": float(error.max()),
+                    "error_best": float(error.min()),
+                    "rmse": float(here["rmse"].values.mean()),
+                    "angular_error": float(here["angular_error"].values.mean()),
+                    "gap": float(here["invariance_gap"]),
+                    "gap_plane": _gap(home[forward]),
+                    "time_difference": float((home[forward] - home[~forward]).norm(dim=1).mean()),
+                    "self_advection": float(advection[number]),
+                    "error_forward_truth": float(
+                        (home[group.identity] - seen_first[number]).norm(dim=0).mean()
+                    ),
+                    "consensus_error": float(here["consensus_vs_truth"]),
+                    "consensus_likeness": _likeness(error, here["score_vs_consensus"].values),
+                    "hard_share": _share_of_worst(lengths),
+                }
+            )
+    return rows
+
+
+def element_rows(name: str, kind: str, data: Any) -> list[Row]:
+    """One row a model and element: errors averaged over the pairs."""
+    group = parse(str(data.attrs["group"]))
+    return [
+        {
+            "set": name,
+            "kind": kind,
+            "model": str(model),
+            "element": element,
+            "angle": float(group.coords["angle"][element]),
+            "flip": str(group.coords["flip"][element]),
+            "time": float(group.coords["time"][element]),
+            "pairs": data.sizes["sample"],
+            **{
+                title: float(data[key].sel(model=model).isel(element=element).mean())
+                for title, key in (
+                    ("error", "score"),
+                    ("rmse", "rmse"),
+                    ("angular_error", "angular_error"),
+                    ("error_vs_consensus", "score_vs_consensus"),
+                )
+            },
+        }
+        for model in data["model"].values
+        for element in range(len(group))
+    ]
+
+
+def _gap(home: Tensor) -> float:
+    """Root mean square distance of un-moved flows `[k, 2, h, w]` from their mean, in pixels."""
+    return float((home - home.mean(0)).double().square().sum(1).mean().sqrt())
+
+
+def _likeness(first: np.ndarray, second: np.ndarray) -> float:
+    """Correlation of two responses along an orbit; NaN where one of them is flat."""
+    if min(first.std(), second.std()) < 1e-9:
+        return float("nan")
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _share_of_worst(lengths: Tensor) -> float:
+    """Share of the squared error that the worst tenth of the pixels holds."""
+    squares = lengths.double().square().flatten().sort(descending=True).values
+    worst = max(1, round(HARD * len(squares)))
+    return float(squares[:worst].sum() / squares.sum().clamp_min(1e-300))
