@@ -386,7 +386,7 @@ def test_the_list_is_sorted_and_walked_with_keys(view, digit_scan):
     assert page.tab.locator(".row[aria-selected=true] .row-value").inner_text() == (
         f"{mean[worst[1]]:.3f}"
     )
-    page.tab.get_by_label("Order", exact=True).select_option("best")
+    page.tab.get_by_role("combobox", name="Order").select_option("best")
     page.until(
         "wanted => document.querySelector('.row-value')?.textContent === wanted",
         f"{mean.max():.3f}",
@@ -498,6 +498,28 @@ def test_a_link_to_nothing_opens_on_what_there_is(view):
     page = view("sample=99999&element=900&models=nobody&metric=magic&colour=plaid&scope=moon")
     assert page.text(".one h2") == "Sample 119"
     assert page.text(".where") == "0°"
+
+
+def test_another_data_set_begins_anew(view, serve, digit_scan):
+    page = view(
+        "scan=first&sample=5&labels=6", server=serve({"first": digit_scan, "second": digit_scan})
+    )
+    page.tab.get_by_label("Data set").select_option("second")
+    page.until("() => /^#scan=second&sample=\\d+&order=variable$/.test(location.hash)")
+    page.ready()
+    assert page.text(".overview h2") == "All 120 samples"
+    page.tab.go_back()
+    page.until("() => location.hash === '#scan=first&sample=5&labels=6'")
+    page.until("() => document.querySelector('.one h2')?.textContent === 'Sample 5'")
+
+
+def test_bounds_are_shown_where_orbits_are_known(view, serve, digit_scan):
+    ids = digit_scan.data["label"].values // 2  # as if pairs of classes were one orbit
+    page = view("sample=2", server=serve({"digits": digit_scan}, orbits=ids))
+    page.tab.wait_for_selector(".section.bounds[data-state=ready]")
+    words = page.tab.locator(".bounds svg").first.text_content()
+    assert "accuracy" in words
+    assert page.tab.evaluate("document.documentElement.scrollHeight") == 900
 
 
 def test_without_models_the_page_snaps_to_the_scan(view, serve, digit_scan):

@@ -45,9 +45,9 @@ function render({ model, el }) {
     if (state.error) return shell.state("error", state.error);
     unmount();
     known = state;
-    const fresh = history.empty();
+    const fresh = history.fresh();
     store.set(repaired(store.get(), state), { from: "state" });
-    shell.name(state.title ?? "");
+    shell.name(state.scans.length > 1 ? "" : (state.title ?? ""));
     shell.state("ready");
     const app = createContext({
       state,
@@ -67,7 +67,7 @@ function render({ model, el }) {
     const flow = createFlow(
       store,
       app.request,
-      KINDS.filter((kind) => kind !== "bounds" || state.bounds),
+      KINDS.filter((kind) => state[kind] !== false),
     );
     mounted = [...Object.values(app.sections), app.thumbnails, app.exporter, keys, flow];
     if (fresh) startAtFirst(app);
@@ -79,7 +79,7 @@ function render({ model, el }) {
     store.set({ order: "variable" }, { done: false, from: "state" });
     const stop = app.on("list", ({ arrays }) => {
       stop();
-      if (history.empty() && arrays?.samples?.data.length)
+      if (history.fresh() && arrays?.samples?.data.length)
         store.set({ sample: arrays.samples.data[0] }, { from: "state" });
     });
   }
@@ -87,7 +87,7 @@ function render({ model, el }) {
   /** Write the address when a change is finished; steps the reader did not make replace it. */
   function keep(selection, { changed, done, from }) {
     if (!done || from === "link" || (from === "state" && !changed.length)) return;
-    history.write(selection, from === "state");
+    history.write(selection, from === "state", changed.includes("scan"));
   }
 
   function unmount() {

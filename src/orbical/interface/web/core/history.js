@@ -2,6 +2,15 @@
 
 import { fromFragment, toFragment } from "./selection.js";
 
+const ONLY_SCAN = /^(scan=[^&]*)?$/;
+
+/** A selection as text that is never empty: an empty one asks for a good place to start. */
+function written(selection) {
+  const text = toFragment(selection);
+  if (!ONLY_SCAN.test(text)) return text;
+  return text ? `${text}&sample=0` : "sample=0";
+}
+
 /** Where the selection is kept: the URL fragment of a page, or the synced trait of a widget. */
 export function createHistory(model) {
   const page = model.get("host") !== undefined;
@@ -10,9 +19,9 @@ export function createHistory(model) {
     return page ? location.hash.replace(/^#/, "") : (model.get("fragment") ?? "");
   }
 
-  /** Write; `replace` keeps the reader's way back free of steps that they did not make. */
-  function write(selection, replace) {
-    const fragment = toFragment(selection) || "sample=0";
+  /** Write; `replace` keeps the way back free of steps the reader did not make, `anew` starts over. */
+  function write(selection, replace, anew = false) {
+    const fragment = anew ? toFragment(selection) : written(selection);
     if (fragment === read()) return;
     if (!page) {
       model.set("fragment", fragment);
@@ -35,8 +44,8 @@ export function createHistory(model) {
   /** The address that opens this very view. */
   function link(selection) {
     const address = page ? location.href.replace(/#.*$/, "") : "";
-    return `${address}#${toFragment(selection) || "sample=0"}`;
+    return `${address}#${written(selection)}`;
   }
 
-  return { read: () => fromFragment(read()), empty: () => read() === "", write, onchange, link };
+  return { read: () => fromFragment(read()), fresh: () => ONLY_SCAN.test(read()), write, onchange, link };
 }

@@ -62,7 +62,12 @@ export function createSection(el, app) {
     scatter.set({ xy: xy.arrays.xy.data, colours, mask: mask?.arrays?.mask?.data });
     scatter.setLasso(app.store.get().lasso);
     scatter.select(app.store.get().sample);
-    if (values) key.set(values, app.state, dark);
+    if (values)
+      key.set(
+        { ...values, title: app.byConsensus() ? values.title.replace("true class", "consensus class") : values.title },
+        app.state,
+        dark,
+      );
     const share = xy.explained ? ` · ${Math.round(100 * (xy.explained[0] + xy.explained[1]))} % of the variance` : "";
     frame.note(`similar orbit responses lie together${share}`);
   }

@@ -21,12 +21,13 @@ export function createSections(shell, app) {
   put("aggregate", aggregate, shell.overview);
   put("embedding", embedding, shell.overview);
   put("list", list, shell.overview.querySelector(".embedding .body"));
-  put("calibration", calibration, shell.overview);
+  if (app.state.calibration !== false) put("calibration", calibration, shell.overview);
   if (app.state.bounds) put("bounds", bounds, shell.overview);
   put("individual", individual, shell.detail);
   put("readout", readout, shell.detail);
   put("input", input, shell.detail);
   put("detail", detail, shell.detail);
-  shell.overview.classList.toggle("with-bounds", Boolean(app.state.bounds));
+  shell.overview.classList.toggle("with-bounds", Boolean(made.bounds));
+  shell.overview.classList.toggle("without-calibration", !made.calibration);
   return made;
 }

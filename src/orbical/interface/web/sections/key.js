@@ -7,6 +7,8 @@ import { short } from "../draw/format.js";
 const STOPS = 24;
 const MOST = 12;
 
+const end = (value) => short(Number(value.toPrecision(2)));
+
 /** A diverging scale reaches as far on both sides as its values do on one. */
 export function stretched(answer) {
   if (answer.scale !== "diverging") return answer;
@@ -30,7 +32,7 @@ export function createKey() {
         state.classes.slice(0, MOST).map((text, c) => chip(classColour(c, dark), text)),
         name,
       );
-    else fill(el, h("span", {}, short(range[0])), strip(scale, range, dark), h("span", {}, short(range[1])), name);
+    else fill(el, h("span", {}, end(range[0])), strip(scale, range, dark), h("span", {}, end(range[1])), name);
   }
 
   return { el, set };

@@ -3,6 +3,7 @@
 import { button, fill, h, swatch } from "../core/dom.js";
 import { attachPopover } from "../core/popover.js";
 import { picked, toggled } from "../core/rules.js";
+import { sentence } from "../core/text.js";
 import { createSelect, createSwitch } from "./frame.js";
 
 const FEW = 12;
@@ -19,11 +20,12 @@ export function createSection(el, app) {
   const reference = createSwitch(
     "Compare with",
     [
-      ["truth", "labels", "Compare answers with the true labels"],
+      ["truth", state.task.truth_name === "label" ? "labels" : "truth", "Compare answers with what is true"],
       ["consensus", "consensus", "Compare answers with each model's own average over the orbit: needs no labels"],
     ],
     (value) => app.select({ reference: value }),
   );
+  scan.select.classList.add("scans");
   if (state.scans.length > 1) el.append(scan.el);
   el.append(
     h("div", { class: "field" }, h("span", {}, "Models"), models),
@@ -115,6 +117,7 @@ export function createSection(el, app) {
       state.metrics.map(({ name, title }) => [name, name === current.name ? current.title : title]),
       current.name,
     );
+    metric.select.title = `${sentence(current.meaning)}.`;
     reference.set(now.reference);
     drawModels();
     drawClasses();

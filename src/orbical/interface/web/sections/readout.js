@@ -4,6 +4,8 @@ import { button, fill, h, swatch, write } from "../core/dom.js";
 import { className } from "../core/text.js";
 import { formatter } from "../draw/format.js";
 
+const LONG = 10;
+
 /** The strip above input and answer. It follows the handle at once, the numbers follow the models. */
 export function createSection(el, app) {
   const name = h("output", { class: "where" });
@@ -68,7 +70,9 @@ export function createSection(el, app) {
 
   function draw() {
     const { element, position } = app.place();
-    write(name, app.placeName(element, position, place));
+    const here = app.placeName(element, position);
+    write(name, here);
+    name.classList.toggle("long", here.length > LONG);
     home.hidden = element === app.group.identity && !position.length;
     write(badge, app.state.live ? "live" : "snapping to scanned elements");
     badge.classList.toggle("is-live", app.state.live);

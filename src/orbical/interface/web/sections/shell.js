@@ -70,7 +70,7 @@ export function createShell(root, { title, onhelp, ontheme }) {
     state,
     theme,
     connection,
-    name: (text) => (name.textContent = text),
+    name: (text) => (name.textContent = name.title = text),
     announce: (text) => (spoken.textContent = text),
     destroy: () => (page.remove(), spoken.remove()),
   };
