@@ -126,6 +126,16 @@ def test_the_handle_turns_exactly_with_the_pointer(tab, make):
     assert make("return moves.at(-1).done") is True
 
 
+def test_a_press_focuses_the_plot_without_a_rim_and_a_key_goes_on_from_there(tab, make):
+    orbit(make, "rotations:72")
+    cx, cy = centre_of(tab)
+    tab.mouse.click(cx - 60, cy)
+    assert make("return document.activeElement.getAttribute('role')") == "slider"
+    assert make("return document.activeElement.matches(':focus-visible')") is False
+    tab.keyboard.press("ArrowRight")
+    assert make("return moves.at(-1).element") == 19
+
+
 def test_a_drag_goes_on_outside_of_the_plot(tab, make):
     orbit(make, "rotations:72", continuous=True)
     cx, cy = centre_of(tab)

@@ -5,6 +5,7 @@ export function attachDrag(frame, { press, hover }) {
   const { root } = frame;
   root.style.touchAction = "none";
   root.style.cursor = "crosshair";
+  root.style.userSelect = "none";
   let held = null;
   let corner = null;
   let last = [0, 0];
@@ -19,8 +20,6 @@ export function attachDrag(frame, { press, hover }) {
     corner = root.getBoundingClientRect();
     held = event.pointerId;
     root.setPointerCapture(held);
-    root.focus({ preventScroll: true });
-    event.preventDefault();
     press(...local(event), "press");
   });
   frame.on(root, "pointermove", (event) => {

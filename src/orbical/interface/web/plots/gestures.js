@@ -9,6 +9,7 @@ const [STILL, CORNERS] = [4, 40];
 export function attachGestures(frame, state, does) {
   const { root } = frame;
   root.style.touchAction = "none";
+  root.style.userSelect = "none";
   let held = null;
   const local = (event) => {
     const { left, top } = root.getBoundingClientRect();
@@ -32,9 +33,9 @@ export function attachGestures(frame, state, does) {
       before: state.lasso,
     };
     root.setPointerCapture(held.id);
-    root.focus({ preventScroll: true });
-    event.preventDefault();
   });
+  // The middle button pans: it must not start the browser's own scrolling.
+  frame.on(root, "mousedown", (event) => event.button === 1 && event.preventDefault());
   frame.on(root, "pointermove", (event) => {
     const [x, y] = local(event);
     if (!held) return does.hover(x, y);

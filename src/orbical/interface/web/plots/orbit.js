@@ -68,7 +68,7 @@ export function createOrbitPlot(el, group) {
   function show(place, x, y) {
     if (place?.element !== hover) hovered(place ? { element: place.element } : null);
     hover = place?.element;
-    layout.hover?.(place, frame, data);
+    layout.hover(place, frame, data);
     if (place) read(place, x, y);
     else tip.hide();
   }
@@ -76,6 +76,7 @@ export function createOrbitPlot(el, group) {
   attachDrag(frame, {
     press(x, y, phase) {
       const place = filled ? layout.locate(x, y, phase) : null;
+      if (phase === "press") layout.hover(null, frame, data);
       if (place) {
         go(place, phase === "done");
         if (phase !== "done") read(place, x, y);

@@ -16,7 +16,6 @@ const [LABELS, CAPTION, HANDLE] = [26, 18, 8];
 export function polar(orbit) {
   const even = () => orbit.index.map((_, i) => (360 * i) / orbit.index.length);
   const angles = Array.from(orbit.axes.angle ?? orbit.coords.angle ?? even(), Number);
-  const [cx, cy] = [0, 1];
   const centre = [0, 0];
   let [radius, scale, handle, dots, pointer] = [0, linear([0, 1], [0, 1]), null, [], null];
 
@@ -27,8 +26,8 @@ export function polar(orbit) {
     const caption = data.title ? CAPTION : 2;
     const high = frame.height - top - caption;
     radius = Math.max(Math.min((frame.width - 2 * LABELS) / 2 - 8, (high - 2 * LABELS + 8) / 2), 10);
-    centre[cx] = frame.width / 2;
-    centre[cy] = top + high / 2;
+    centre[0] = frame.width / 2;
+    centre[1] = top + high / 2;
     scale = linear([data.range[0], data.range[1] + 0.03 * (data.range[1] - data.range[0])], [0, radius]);
     parts.push(legend, ...web(data));
     data.models.forEach((model, m) => parts.push(...curve(data, model, m)));
@@ -45,7 +44,7 @@ export function polar(orbit) {
   }
 
   const circle = (r, look, ...children) => node(
-    "circle", { cx: round(centre[cx]), cy: round(centre[cy]), r: round(r), ...look }, ...children,
+    "circle", { cx: round(centre[0]), cy: round(centre[1]), r: round(r), ...look }, ...children,
   );
 
   function web(data) {
@@ -103,7 +102,7 @@ export function polar(orbit) {
   }
 
   function makeHandle(data) {
-    const [x, y] = [centre[cx], centre[cy] - radius];
+    const [x, y] = [centre[0], centre[1] - radius];
     const faint = { stroke: SOFT, "stroke-dasharray": "2 3", visibility: "hidden", "data-transient": "" };
     pointer = stroke(...centre, x, y, faint);
     dots = data.models.map((model) => node("circle", { r: 4, fill: model.colour, stroke: PANEL, "stroke-width": 1.5 }));
@@ -117,7 +116,7 @@ export function polar(orbit) {
   }
 
   const angleOf = (element) => angles[orbit.cells[element]?.[0] ?? 0];
-  const turn = (angle) => `rotate(${-angle} ${centre[cx]} ${centre[cy]})`;
+  const turn = (angle) => `rotate(${-angle} ${centre[0]} ${centre[1]})`;
 
   return {
     draw,
@@ -137,7 +136,7 @@ export function polar(orbit) {
       assign(pointer, { visibility: place ? null : "hidden", transform: place ? turn(angleOf(place.element)) : null });
     },
     locate(x, y, phase) {
-      if (Math.hypot(x - centre[cx], y - centre[cy]) < 2) return null;
+      if (Math.hypot(x - centre[0], y - centre[1]) < 2) return null;
       const angle = angleAt(x, y, ...centre);
       const element = orbit.index[nearestAngle(angles, angle)];
       return { element, position: orbit.continuous && phase !== "hover" ? [angle] : [] };

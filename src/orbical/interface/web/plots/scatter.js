@@ -36,12 +36,9 @@ export function createScatter(el, { webgl = true } = {}) {
     if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, { width: w, height: h });
     Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
     if (!buckets) return;
-    if (!buckets.some) {
-      sayEmpty(frame, "no samples to show");
-    } else {
-      frame.back.replaceChildren();
-      frame.front.replaceChildren(...rings.elements);
-    }
+    frame.back.replaceChildren();
+    frame.front.replaceChildren(...rings.elements);
+    if (!buckets.some) sayEmpty(frame, "no samples to show");
     const { zoom, x, y } = state.view ?? { zoom: 1 };
     const whole = wholeView(buckets.bounds, width, height);
     state.view = zoom > 1 ? { ...whole, zoom, x, y } : whole;
@@ -56,6 +53,11 @@ export function createScatter(el, { webgl = true } = {}) {
     if (state.view && points) rings.place(state, points.xy);
   }
 
+  function select(i) {
+    state.selected = i;
+    overlay();
+  }
+
   function later() {
     if (!asked) asked = requestAnimationFrame(() => {
       asked = 0;
@@ -65,18 +67,16 @@ export function createScatter(el, { webgl = true } = {}) {
 
   const at = (x, y) => (buckets?.some && state.view ? buckets.nearest(...toData(state.view, x, y)) : -1);
   const choose = (i) => {
-    if (i < 0) return;
-    state.selected = i;
-    overlay();
-    calls.pick(i);
+    if (i >= 0) select(i);
+    if (i >= 0) calls.pick(i);
   };
   attachGestures(frame, state, {
     hover(x, y) {
       const found = x === null ? -1 : at(x, y);
-      const changed = found !== state.hovered;
+      if (found === state.hovered) return;
       state.hovered = found;
-      if (changed) overlay();
-      if (changed) calls.hover(found < 0 ? null : { sample: found, x, y });
+      overlay();
+      calls.hover(found < 0 ? null : { sample: found, x, y });
     },
     pick: (x, y) => choose(at(x, y)),
     draft(polygon) {
@@ -117,10 +117,7 @@ export function createScatter(el, { webgl = true } = {}) {
       );
       if (frame.width) paint();
     },
-    select(i) {
-      state.selected = i;
-      overlay();
-    },
+    select,
     setMode(mode) {
       state.mode = mode;
       frame.root.style.cursor = mode === "lasso" ? "crosshair" : "default";
