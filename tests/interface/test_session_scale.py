@@ -15,6 +15,7 @@ import orbical as ob
 from orbical.interface import open_session
 from orbical.interface.session import Session, columns, embedding, reader
 from orbical.interface.session.memo import Memo
+from orbical.interface.session.passes import Passes
 from orbical.interface.session.reader import Reader
 
 LASSO = [[-0.6, -1], [0.6, -1], [0.6, 1], [-0.6, 1]]
@@ -179,3 +180,28 @@ def test_the_oldest_go_first() -> None:
     for _ in range(2):
         memo.once("small", lambda: np.zeros(1, np.uint8))
     assert memo.known("large") is None
+
+
+def test_a_patient_pass_lets_others_go_first() -> None:
+    passes, order = Passes(), []
+    begun = threading.Event()
+
+    def patient() -> None:
+        for block in range(3):
+            with passes.turn(patient=True):
+                order.append(f"patient {block}")
+                begun.set()
+                time.sleep(0.05)
+
+    def urgent() -> None:
+        with passes.turn():
+            order.append("urgent")
+
+    one = threading.Thread(target=patient)
+    one.start()
+    begun.wait(5)
+    other = threading.Thread(target=urgent)
+    other.start()
+    for thread in (one, other):
+        thread.join(5)
+    assert order == ["patient 0", "urgent", "patient 1", "patient 2"]

@@ -38,9 +38,10 @@ class Columns:
         correct = opened.variable(opened.metrics["correct"], reference)
         for number, rows in opened.blocks("confidence"):
             for model in range(self._shape[0]):
-                sure = opened.responses("confidence", number, model, keep=False)
-                right = _rows(opened, correct, rows, model)
-                self._write(model, rows, np.where(right > 0, sure, -sure).T)
+                with opened.passes.turn(patient=True):  # others draw what is seen first
+                    sure = opened.responses("confidence", number, model, keep=False)
+                    right = _rows(opened, correct, rows, model)
+                    self._write(model, rows, np.where(right > 0, sure, -sure).T)
 
     @property
     def nbytes(self) -> int:

@@ -15,7 +15,7 @@ from ...errors import InputError, unknown_name
 from ...reduce import METHODS, NEIGHBOURS
 from ..selection import Selection
 from .opened import Opened
-from .tallies import tally
+from .tallies import Tally, tally
 
 Array = np.ndarray
 
@@ -114,15 +114,19 @@ def _make(opened: Opened, method: str, models: list[int], variable: str) -> Map:
 
 def _components(opened: Opened, models: list[int], variable: str) -> Components:
     """Give the samples in the frame of their principal components, `[N, P]`, largest first."""
-    key = ("components", tuple(models), variable)
-    return opened.memo.once(key, lambda: _principal(opened, models, variable))
+    sums = tally(opened, variable)
+
+    def compute() -> Components:
+        with opened.passes.turn():
+            return _principal(opened, models, variable, sums)
+
+    return opened.memo.once(("components", tuple(models), variable), compute)
 
 
-def _principal(opened: Opened, models: list[int], variable: str) -> Components:
+def _principal(opened: Opened, models: list[int], variable: str, sums: Tally) -> Components:
     size = len(models) * len(opened.group)
     stride = max(1, int(np.ceil(opened.samples * size**2 / MOST_PRODUCTS)))
     roots = np.tile(np.sqrt(opened.group.weights), len(models)).astype(np.float32)
-    sums = tally(opened, variable)
     with np.errstate(invalid="ignore"):
         each = sums.total[models].sum(1) / sums.count[models].sum(1)
     centre = np.nan_to_num(each).reshape(-1).astype(np.float32)

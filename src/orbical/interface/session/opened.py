@@ -13,6 +13,7 @@ from ..live import Live
 from ..selection import Selection
 from .memo import Memo
 from .metrics import Metric, chosen_metric, find_metrics
+from .passes import Passes
 from .reader import Reader
 
 Array = np.ndarray
@@ -40,6 +41,7 @@ class Opened:
         self.models: list[str] = scan.models
         self.metrics = find_metrics(self.reader)
         self.live = live
+        self.passes = Passes()
         self.memo = Memo(entries=4096, size=128 << 20)
         self.pictures = Memo(entries=4096, size=16 << 20)
         self.orbits = orbits

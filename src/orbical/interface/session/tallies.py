@@ -49,11 +49,21 @@ class Tally:
 
 def tally(opened: Opened, variable: str) -> Tally:
     """Give the tally of a variable, made once."""
-    return opened.memo.once(("tally", variable), lambda: _make(opened, variable))
+
+    def compute() -> Tally:
+        with opened.passes.turn():
+            return _make(opened, variable)
+
+    return opened.memo.once(("tally", variable), compute)
 
 
 def sums_over(opened: Opened, variable: str, rows: Array) -> tuple[Array, Array, Array]:
     """Sum over chosen samples, `rows [N]` a mask: count, total and squares, `[M, K]` each."""
+    with opened.passes.turn():
+        return _sums(opened, variable, rows)
+
+
+def _sums(opened: Opened, variable: str, rows: Array) -> tuple[Array, Array, Array]:
     shape = (len(opened.models), len(opened.group))
     count, total, squares = (np.zeros(shape) for _ in range(3))
     for number, span in opened.blocks(variable):
