@@ -58,7 +58,7 @@ export function createExport(opener, app) {
     select.set(parts(), what);
     fill(status);
     const item = (kind) => button(DATA[kind][0], () => data(kind), { class: "item", title: DATA[kind][1] });
-    const known = app.state.exports ?? ["csv", "indices", "parquet"];
+    const known = app.state.exports ?? ["csv", "indices", "parquet", "report"];
     return [
       h(
         "div",
