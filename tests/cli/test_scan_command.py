@@ -122,6 +122,22 @@ def test_fields_of_data_are_moved_each_in_its_own_way(folder):
     assert "FIELD=ACTION" in said
 
 
+def test_a_regressor_that_says_how_sure_it_is(folder):
+    (folder / "vectors.py").write_text(
+        "def sure(x):\n    return 0.9 * x, 0.1 + x.square().sum(-1)\n"
+    )
+    x = np.random.default_rng(0).normal(size=(30, 2)).astype(np.float32)
+    np.savez(folder / "vectors.npz", x=x, y=x)
+    words = ["scan", "-m", "a=vectors:sure", "-d", "vectors.npz", "-t", "regression", "-q"]
+    words += ["-g", "cyclic:4", "-o", "v.zarr", "--input", "vectors", "--representation", "vector"]
+    said = orbical(folder, *words, expect=2)
+    assert "say with uncertainty=" in said
+    orbical(folder, *words, "--uncertainty", "variance")
+    found = json.loads(orbical(folder, "calibration", "v.zarr", "--json", "--resamples", "40"))
+    measured = {row["measure"] for row in found["orbit"]}
+    assert {"gence", "mahalanobis_calibration", "aleatoric_bleed"} <= measured
+
+
 def test_built_in_data_and_keep(folder):
     orbical(
         folder,

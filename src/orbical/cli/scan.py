@@ -52,6 +52,13 @@ def scan(
     per_point: Annotated[
         bool, typer.Option("--per-point", help="For regression: one answer a point.")
     ] = False,
+    uncertainty: Annotated[
+        str | None,
+        typer.Option(
+            help="For regression: what models answer beside the mean: variance, covariance, parts "
+            "(aleatoric, epistemic) or evidential."
+        ),
+    ] = None,
     answers: Annotated[
         str, typer.Option(help="For classification: what models answer, logits or probabilities.")
     ] = "logits",
@@ -112,7 +119,9 @@ def scan(
     named = dict(_split_model(text) for text in model)
     if len(named) < len(model):
         raise InputError("--model: a name is given twice")
-    chosen = _make_task(task, input, representation, per_point, answers, score, threshold, read)
+    chosen = _make_task(
+        task, input, representation, per_point, uncertainty, answers, score, threshold, read
+    )
     try:
         result = run(
             named,
@@ -202,6 +211,7 @@ def _make_task(
     input: str | None,
     representation: str,
     per_point: bool,
+    uncertainty: str | None,
     answers: str,
     score: str,
     threshold: float,
@@ -216,7 +226,7 @@ def _make_task(
     makers = {
         "classification": lambda: Classification(action, answers, reader),
         "detection": lambda: Detection(action, score, threshold, read=reader),
-        "regression": lambda: Regression(action, representation, per_point, reader),
+        "regression": lambda: Regression(action, representation, per_point, reader, uncertainty),
         "flow": lambda: Flow(action, read=reader),
     }
     if name in makers:
