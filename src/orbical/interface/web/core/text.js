@@ -5,14 +5,6 @@ export function whole(number) {
   return Number(number).toLocaleString("en-GB");
 }
 
-/** A metric's value: three decimals for shares, three significant digits otherwise. */
-export function value(number, unit = "share") {
-  if (number === null || number === undefined || Number.isNaN(number)) return "–";
-  if (unit === "share") return number.toFixed(3);
-  const text = Math.abs(number) >= 1000 ? whole(Math.round(number)) : String(Number(number.toPrecision(3)));
-  return unit === "px" ? `${text} px` : text;
-}
-
 /** First letter upper case. */
 export function sentence(text) {
   return text ? text[0].toUpperCase() + text.slice(1) : text;
@@ -20,7 +12,7 @@ export function sentence(text) {
 
 /** The name of a class. */
 export function className(state, label) {
-  if (label === null || label === undefined || label < 0) return "none";
+  if (!Number.isFinite(label ?? NaN) || label < 0) return "–";
   return String(state.classes[label] ?? label);
 }
 

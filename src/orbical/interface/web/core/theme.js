@@ -8,8 +8,14 @@ export function createTheme(root) {
   const listeners = new Set();
   let chosen = remembered();
 
+  /** A notebook says itself whether it is dark; elsewhere the system does. */
+  function usual() {
+    const notebook = document.body?.dataset.jpThemeLight;
+    return (notebook === undefined ? system.matches : notebook === "false") ? "dark" : "light";
+  }
+
   function current() {
-    return chosen ?? (system.matches ? "dark" : "light");
+    return chosen ?? usual();
   }
 
   function apply() {

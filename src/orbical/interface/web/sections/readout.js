@@ -8,7 +8,7 @@ const LONG = 10;
 
 /** The strip above input and answer. It follows the handle at once, the numbers follow the models. */
 export function createSection(el, app) {
-  const name = h("output", { class: "where" });
+  const name = h("p", { class: "where" });
   const badge = h("span", { class: "badge" });
   const home = button("reset", () => app.move({ element: app.group.identity, position: [], done: true }), {
     class: "link",
@@ -60,12 +60,18 @@ export function createSection(el, app) {
     );
   }
 
-  /** The metric of model m here: what the model just gave, else what the scan holds. */
-  function valueOf(metric, m) {
-    const now = place?.arrays?.[`detail/${metric}`];
-    if (now) return now.data[m];
-    if (!sample || sample.error || sample.group) return NaN;
-    return sample.arrays.values.data[m * app.group.names.length + app.place().element];
+  /** The number of a model in an answer, by its name: an answer may be older than the menus. */
+  function from(answer, array, model) {
+    const at = answer?.models?.indexOf(model.name) ?? -1;
+    return array && at >= 0 ? array.data[at] : NaN;
+  }
+
+  /** The metric of a model here: what the model just gave, else what the scan holds. */
+  function valueOf(metric, model) {
+    const now = place?.arrays[`detail/${metric}`];
+    if (now) return from(place, now, model);
+    const at = sample?.group ? -1 : (sample?.models?.indexOf(model.name) ?? -1);
+    return at < 0 ? NaN : sample.arrays.values.data[at * app.group.names.length + app.place().element];
   }
 
   function draw() {
@@ -88,9 +94,10 @@ export function createSection(el, app) {
     write(head.rows[0].cells[1], app.shortTitle(metric));
     const format = formatter(metric.unit, [metric.low ?? 0, metric.high ?? 1]);
     models.forEach((model, m) => {
-      write(cells[m].metric, format(valueOf(metric.column, m)));
-      if (predicted) say(cells[m].answer, predicted.data[m], app.byConsensus() ? place.consensus?.[m] : place.truth);
-      write(cells[m].sure, sure ? formatter("share")(sure.data[m]) : "–");
+      write(cells[m].metric, format(valueOf(metric.column, model)));
+      const usual = place?.consensus?.[place.models.indexOf(model.name)];
+      if (predicted) say(cells[m].answer, from(place, predicted, model), app.byConsensus() ? usual : place.truth);
+      write(cells[m].sure, formatter("share")(from(place, sure, model)));
     });
   }
 

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { elementNames, positionName } from "../../src/orbical/interface/web/core/names.js";
+import { coordinates, nearestElement } from "../../src/orbical/interface/web/core/places.js";
+import { counted, singular } from "../../src/orbical/interface/web/core/text.js";
+import { around, grown } from "../../src/orbical/interface/web/sections/region.js";
+import { means, verdict } from "../../src/orbical/interface/web/sections/verdict.js";
+import { sentenceOf, shownClasses, winners } from "../../src/orbical/interface/web/views/bars.js";
+import { pixels, valueRange } from "../../src/orbical/interface/web/views/image.js";
+
+const circle = {
+  kind: "circle",
+  names: ["angle 0", "angle 90", "angle 180", "angle 270"],
+  coords: { angle: [0, 90, 180, 270] },
+};
+
+test("elements are named by their coordinates in short words", () => {
+  assert.deepEqual(elementNames(circle), ["0°", "90°", "180°", "270°"]);
+  const shifts = { names: ["a", "b"], coords: { dx: [-4, 0], dy: [2.5, 0] } };
+  assert.deepEqual(elementNames(shifts), ["dx −4, dy 2.5", "dx 0, dy 0"]);
+  const mirrors = { names: ["a", "b"], coords: { angle: [0, 90], flip: ["plain", "mirrored"] } };
+  assert.deepEqual(elementNames(mirrors), ["0°", "90°, mirrored"]);
+});
+
+test("a group with coordinates of its own keeps its names", () => {
+  assert.deepEqual(elementNames({ names: ["p 0"], coords: { permutation: [0] } }), ["p 0"]);
+});
+
+test("a place between elements is named by its position", () => {
+  assert.equal(positionName(circle, [-10.26]), "349.7°");
+  assert.equal(positionName({ kind: "plane", coords: { dx: [], dy: [] } }, [1.25, -3]), "dx 1.3, dy −3");
+});
+
+test("the nearest element, around the circle", () => {
+  assert.equal(nearestElement(circle, [350]), 0);
+  assert.equal(nearestElement(circle, [44]), 0);
+  assert.equal(nearestElement(circle, [46]), 1);
+  assert.deepEqual(coordinates(circle, 3), [270]);
+  const plane = { names: ["a", "b", "c"], coords: { dx: [0, 4, 0], dy: [0, 0, 4] } };
+  assert.equal(nearestElement(plane, [1, 3.5]), 2);
+});
+
+test("a subset is counted in words", () => {
+  assert.equal(counted(123, 1000, "digits"), "123 of 1,000 digits");
+  assert.equal(counted(1000, 1000, "digits"), "1,000 digits");
+  assert.equal(singular("digits"), "digit");
+});
+
+test("the keyboard's region surrounds a point and grows about it", () => {
+  const region = around([0.5, -0.5], 0.1);
+  for (const [x, y] of region) assert.ok(Math.abs(Math.hypot(x - 0.5, y + 0.5) - 0.1) < 1e-12);
+  for (const [x, y] of grown(region, [0.5, -0.5], 2)) {
+    assert.ok(Math.abs(Math.hypot(x - 0.5, y + 0.5) - 0.2) < 1e-12);
+  }
+});
+
+test("mean confidence and accuracy are those of all answers, not of the bins", () => {
+  const arrays = {
+    count: { data: new Int32Array([1, 3, 0, 2]), shape: [2, 2] },
+    confidence: { data: new Float32Array([0.2, 0.8, NaN, 0.5]), shape: [2, 2] },
+    accuracy: { data: new Float32Array([0, 1, NaN, 0.5]), shape: [2, 2] },
+  };
+  assert.ok(Math.abs(means(arrays, 0).confidence - 0.65) < 1e-6);
+  assert.equal(means(arrays, 0).accuracy, 0.75);
+  assert.equal(means(arrays, 1).confidence, 0.5);
+});
+
+test("the verdict goes by the sign of the gap, and only beyond chance", () => {
+  const sure = { confidence: 0.9, accuracy: 0.5 };
+  const shy = { confidence: 0.5, accuracy: 0.9 };
+  const even = { confidence: 0.7, accuracy: 0.69 };
+  assert.equal(verdict(sure, { value: 0.4, low: 0.3, expected: 0.02 }), "over-confident");
+  assert.equal(verdict(shy, { value: 0.4, low: 0.3, expected: 0.02 }), "under-confident");
+  assert.equal(verdict(even, { value: 0.3, low: 0.2, expected: 0.02 }), "wrong both ways");
+  assert.equal(verdict(even, { value: 0.02, low: 0, expected: 0.03 }), "calibrated");
+  assert.equal(verdict(sure, { value: 0.4, low: null, expected: null }), "over-confident");
+});
+
+test("few classes are all shown, of many the likeliest and the true one", () => {
+  assert.deepEqual(shownClasses(new Float32Array(6), 2, 3, 0), [0, 1, 2]);
+  const data = new Float32Array(100);
+  for (let c = 0; c < 20; c += 1) data[3 * c] = 1 - c / 100;
+  const shown = shownClasses(data, 1, 100, 99);
+  assert.equal(shown.length, 12);
+  assert.ok(shown.includes(99) && shown.includes(0) && shown.includes(30));
+  assert.ok(!shown.includes(57));
+});
+
+test("winners and the sentence that says them", () => {
+  const { predicted, confidence } = winners(new Float32Array([0.1, 0.75, 0.15, 0.5, 0.25, 0.25]), 2, 3);
+  assert.deepEqual([...predicted], [1, 0]);
+  assert.deepEqual([...confidence], [0.75, 0.5]);
+  const words = sentenceOf(["a", "b"], predicted, confidence, (c) => `class ${c}`, 1);
+  assert.equal(words, "a: class 1 at 0.75; b: class 0 at 0.50; true class class 1");
+});
+
+test("the range of an image, and its pixels grey or in colour", () => {
+  assert.deepEqual(valueRange({ data: new Uint8Array([3, 9]), dtype: "u1" }), [0, 255]);
+  assert.deepEqual(valueRange({ data: new Float32Array([0, 0.4]) }), [0, 1]);
+  assert.deepEqual(valueRange({ data: new Float32Array([0, 200]) }), [0, 255]);
+  assert.deepEqual(valueRange({ data: new Float32Array([-2, 2]) }), [-2, 2]);
+  const grey = new Uint8ClampedArray(8);
+  pixels({ data: new Float32Array([0, 1]), shape: [1, 1, 2] }, [0, 1], grey);
+  assert.deepEqual([...grey], [0, 0, 0, 255, 255, 255, 255, 255]);
+  const red = new Uint8ClampedArray(4);
+  pixels({ data: new Float32Array([1, 0, 0.5]), shape: [3, 1, 1] }, [0, 1], red);
+  assert.deepEqual([...red], [255, 0, 128, 255]);
+});
