@@ -153,14 +153,17 @@ def test_slices_show_a_rotation_wherever_it_appears() -> None:
         np.testing.assert_array_equal(cells.reshape(expected.shape), expected)
 
 
-def test_a_ball_places_each_rotation_at_its_vector() -> None:
+def test_a_ball_places_each_rotation_at_its_vector_and_shows_its_inside() -> None:
     given = responses("rotations3d:30")
     panels = plots(ob.figures.aggregate(given), "3d")
     assert len(panels) == 2
+    shown = ~((given["rx"].values > 0) & (given["ry"].values < 0))
+    assert 15 < shown.sum() < 30
+    assert shown[0]  # the identity
     for model, axes in enumerate(panels):
         points = axes.collections[0]
-        np.testing.assert_array_equal(points.get_array(), given.values[model])
-        np.testing.assert_allclose(points._offsets3d[2], given["rz"].values)
+        np.testing.assert_array_equal(points.get_array(), given.values[model][shown])
+        np.testing.assert_allclose(points._offsets3d[2], given["rz"].values[shown])
 
 
 def test_a_line_is_drawn_over_its_own_coordinate() -> None:

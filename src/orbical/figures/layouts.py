@@ -186,12 +186,15 @@ def _draw_slices(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) 
 
 
 def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
+    """Draw rotation vectors in space, the quarter towards the viewer cut out to show the inside."""
     (panel,) = axes
     names = ("rx", "ry", "rz")
-    places = np.stack([np.asarray(orbit.coords[name], float) for name in names], -1)[orbit.index]
+    places = np.stack([np.asarray(orbit.coords[name], float) for name in names], -1)
+    shown = orbit.index[~((places[orbit.index, 0] > 0) & (places[orbit.index, 1] < 0))]
+    panel.view_init(elev=25, azim=-45)  # from where rx > 0 and ry < 0
     points = panel.scatter(
-        *places.T,
-        c=values[orbit.index],
+        *places[shown].T,
+        c=values[shown],
         s=6 if small else 14,
         depthshade=False,
         lw=0,
@@ -204,7 +207,7 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
         getattr(panel, f"set_{axis}label")(name, labelpad=-8)
         panel.tick_params(axis=axis, pad=-3, labelsize=6)
         getattr(panel, f"{axis}axis").pane.set_alpha(0.0)
-    panel.set_box_aspect((1, 1, 1), zoom=0.95)
+    panel.set_box_aspect((1, 1, 1), zoom=0.86)  # with room for the labels
     return points
 
 
@@ -331,7 +334,9 @@ LAYOUTS: dict[str, Curves | Surface] = {
         "polar",
     ),
     "ball": Surface(
-        _draw_ball, ["place: axis of rotation times its angle, in degrees"], projection="3d"
+        _draw_ball,
+        ["place: axis of rotation times its angle, in degrees", "the front quarter is cut out"],
+        projection="3d",
     ),
     "tiles": Surface(_draw_tiles, [], aspect=_tiles_aspect),
 }

@@ -175,7 +175,7 @@ def _surfaces(sheet: Sheet, layout: Surface) -> Figure:
         if row.image is not None:
             below = number + (len(sheet.models) if len(parts) > 1 else 1)
             axes = fig.add_subplot(grid[number:below, int(labelled)])
-            show_picture(axes, row.image, row.image_title)
+            show_picture(axes, row.image, row.image_title.replace(", ", "\n"))  # a narrow column
         for place, (title, colour, values) in enumerate(row.plots):
             cells = range(first + place * len(parts), first + (place + 1) * len(parts))
             plots = [

@@ -1,0 +1,71 @@
+"""Point clouds as small pictures, to stand beside the plots of their orbits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+
+YAW_DEG, PITCH_DEG = 30.0, 20.0
+
+
+def look_from(yaw_deg: float = YAW_DEG, pitch_deg: float = PITCH_DEG) -> NDArray:
+    """Give the rotation to a viewer's frame: rows across, up and towards the viewer, y being up.
+
+    >>> look_from(0, 0).tolist()
+    [[1.0, 0.0, -0.0], [-0.0, 1.0, -0.0], [0.0, 0.0, 1.0]]
+    """
+    yaw, pitch = np.deg2rad([yaw_deg, pitch_deg])
+    (cos, sin), (up, down) = (np.cos(yaw), np.sin(yaw)), (np.cos(pitch), np.sin(pitch))
+    return np.array([[cos, 0, -sin], [-sin * down, up, -cos * down], [sin * up, down, cos * up]])
+
+
+def cloud_picture(
+    points: Any,
+    mask: Any = None,
+    *,
+    size: int = 160,
+    yaw_deg: float = YAW_DEG,
+    pitch_deg: float = PITCH_DEG,
+) -> NDArray:
+    """Draw a cloud as seen from the front right and a little above; near points are darker.
+
+    Args:
+        points: `[points, 3]`, y up, shown from the origin to the farthest point.
+        mask: `[points]`, which points there are; None takes all.
+        size: height and width in pixels.
+        yaw_deg: how far to the right the viewer stands.
+        pitch_deg: how far above.
+
+    Returns:
+        grey values `[size, size]`, 1 for paper, such as `orbical.figures.individual` takes.
+
+    >>> picture = cloud_picture([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]], size=32)
+    >>> picture.shape, bool(picture[:16].min() < 1), float(picture[20:].min())
+    ((32, 32), True, 1.0)
+    """
+    cloud = np.asarray(points, float)
+    if cloud.ndim != 2 or cloud.shape[1] != 3:
+        raise InputError(f"points: shape {cloud.shape} given, [points, 3] expected")
+    if size < 8:
+        raise InputError(f"size: {size} given, at least 8 expected")
+    if mask is not None:
+        cloud = cloud[np.asarray(mask, bool)]
+    picture = np.ones((size, size))
+    if not len(cloud):
+        return picture
+    radius = max(float(np.linalg.norm(cloud, axis=1).max()), 1e-9)
+    across, up, near = (look_from(yaw_deg, pitch_deg) @ cloud.T) / radius
+    half = size / 2
+    column = np.round(half + across * half * 0.92 - 0.5).astype(int)
+    row = np.round(half - up * half * 0.92 - 0.5).astype(int)
+    shade = 0.45 - 0.4 * near  # 0.05 in front, 0.85 behind
+    side = max(1, round(size / np.sqrt(len(cloud)) / 6))
+    for down in range(side):
+        for right in range(side):
+            place = (np.clip(row + down, 0, size - 1), np.clip(column + right, 0, size - 1))
+            np.minimum.at(picture, place, shade)
+    return picture
