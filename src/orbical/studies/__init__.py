@@ -24,6 +24,8 @@ STUDIES = {
     "esd": Study("esd", "Training for calibration: MNIST and CIFAR-10 with six losses."),
     "swiss-roll": Study("swiss_roll", "Harmful invariance: accuracy ceiling and ECE interval."),
     "digits": Study("digit_symmetry", "What rotation invariance costs on real digits."),
+    "digits-nero": Study("digits_nero", "NERO plots of all MNIST test digits under rotation."),
+    "point-clouds": Study("point_clouds", "Point clouds under rotation: three networks."),
     "detection": Study("detection", "Detectors under shifts: COCO objects, five jitter levels."),
     "piv": Study("piv", "Flow in particle images: D4, time reversal and any rotation."),
     "examples": Study("examples", "The six examples of the equivariant-calibration paper."),

@@ -181,7 +181,6 @@ def run_job(job: Job, data: Path | None, settings: Settings, device: str) -> dic
         arrays named `SEED/GROUP/VARIABLE`, and `SEED/seconds` of training and of asking; the
         score of each place for the first seed only.
     """
-    torch.set_num_threads(1)
     clouds = unpack(data, job.data_set)
     training = split(clouds.labels)[0]
     net = make(job.network, len(clouds.classes), job.seed, settings.widths).to(device)
@@ -228,21 +227,33 @@ def run(
         for seed in range(settings.seeds)
     ]
     tasks = [(job, data, settings, device) for job in jobs]
-    context = multiprocessing.get_context("spawn")
     collected: dict[tuple[str, str], dict[str, NDArray]] = {}
-    with context.Pool(workers) as pool:
-        for job, arrays in zip(jobs, pool.imap(_run_or_none, tasks), strict=True):
-            if arrays is None:
-                continue
-            mine = collected.setdefault((job.data_set, job.network), {})
-            mine |= arrays
-            train_seconds, ask_seconds = arrays[f"{job.seed}/seconds"]
-            print(f"{job}: trained {train_seconds:.0f} s, asked {ask_seconds:.0f} s", flush=True)
-            if job.seed == settings.seeds - 1:
-                yield _written(out, job, mine, data, settings)
+    for job, arrays in zip(jobs, _each(tasks, workers), strict=True):
+        if arrays is None:
+            continue
+        mine = collected.setdefault((job.data_set, job.network), {})
+        mine |= arrays
+        train_seconds, ask_seconds = arrays[f"{job.seed}/seconds"]
+        print(f"{job}: trained {train_seconds:.0f} s, asked {ask_seconds:.0f} s", flush=True)
+        if job.seed == settings.seeds - 1:
+            yield _written(out, job, mine, data, settings)
 
 
-def _run_or_none(task: tuple[Job, Path | None, Settings, str]) -> dict[str, NDArray] | None:
+Order = tuple[Job, Path | None, Settings, str]
+
+
+def _each(tasks: list[Order], workers: int) -> Iterator[dict[str, NDArray] | None]:
+    """Do the jobs, several at a time in processes of their own, and give them in order."""
+    if workers < 1:
+        raise InputError(f"workers: got {workers}, expected at least 1")
+    if workers == 1:
+        yield from map(_run_or_none, tasks)
+        return
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        yield from pool.imap(_run_or_none, tasks)
+
+
+def _run_or_none(task: Order) -> dict[str, NDArray] | None:
     try:
         return run_job(*task)
     except MissingExtra as error:

@@ -1,0 +1,161 @@
+"""The point-cloud study from packed clouds to a page, in small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from orbical.datasets import furniture, padded
+from orbical.errors import InputError
+from orbical.groups import parse
+from orbical.studies import point_clouds, point_clouds_runs
+from orbical.studies.pages import read_csv
+from orbical.studies.point_clouds_page import Numbers, labelled
+from orbical.studies.point_clouds_runs import Settings, rows_of, split, unpack
+from orbical.studies.point_clouds_tables import Answers, calibrated_ece, collect, summary_rows
+
+SLICES, BALL = "slices3d:8:3", "rotations3d:40"
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """Furniture in the place of both data sets, one of them padded."""
+    folder = tmp_path_factory.mktemp("packed")
+    clouds = furniture(each=10, points=60)
+    arrays = {"labels": clouds.labels.numpy(), "classes": np.array(clouds.classes)}
+    np.savez(folder / "sweethome3d.npz", pos=clouds.points.numpy().astype(np.float16), **arrays)
+    cut = padded([cloud[: 40 + row % 20] for row, cloud in enumerate(clouds.points)])
+    fields = {key: leaf.numpy() for key, leaf in cut.items()}
+    np.savez(folder / "modelnet10.npz", **fields, **arrays)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(packed, tmp_path_factory):
+    out = tmp_path_factory.mktemp("answers")
+    settings = Settings(
+        seeds=2,
+        steps=15,
+        drawn=32,
+        points=48,
+        widths=(16, 32),
+        groups=(("slices", SLICES), ("ball", BALL)),
+    )
+    files = list(point_clouds_runs.run(out, packed, settings, networks=("plain", "augmented")))
+    assert len(files) == 4
+    return out
+
+
+def test_the_split_is_stratified_and_never_mixes(packed):
+    labels = unpack(packed, "sweethome3d").labels
+    training, test = split(labels)
+    assert labels[test].bincount().tolist() == [3] * 8
+    assert not {*training.tolist()} & {*test.tolist()}
+    assert len(training) + len(test) == len(labels)
+
+
+def test_padded_clouds_keep_their_mask(packed):
+    clouds = unpack(packed, "modelnet10")
+    some = rows_of(clouds.points, torch.tensor([0, 5]), 50)
+    assert some["pos"].shape == (2, 50, 3)
+    assert some["mask"].sum(1).tolist() == [40, 45]
+
+
+def test_answers_are_those_of_the_network_at_each_rotation(packed):
+    clouds = unpack(packed, "modelnet10")
+    net = point_clouds_runs.make("plain", 8, 0).eval()
+    rows = torch.arange(20)
+    inputs, labels = rows_of(clouds.points, rows), clouds.labels[rows]
+    group = parse(BALL)
+    found = point_clouds_runs.answers(net, inputs, labels, group, "cpu", batch=64)
+    turn = torch.tensor(group.parts["space"][7, :3, :3], dtype=torch.float32)
+    with torch.inference_mode():
+        moved = {"pos": inputs["pos"] @ turn.T, "mask": inputs["mask"]}
+        probabilities = net(moved).softmax(1)
+    np.testing.assert_allclose(found["confidence"][:, 7], probabilities.amax(1), atol=1e-3)
+    np.testing.assert_array_equal(found["predicted"][:, 7], probabilities.argmax(1))
+    expected = probabilities[torch.arange(20), labels]
+    np.testing.assert_allclose(found["score"][:, 7], expected, atol=1e-3)
+
+
+def test_the_page_says_what_the_files_hold(trained, tmp_path, capsys):
+    page = tmp_path / "point-clouds.md"
+    point_clouds.main(["collect", "--out", str(trained), "--page", str(page)])
+    text = page.read_text(encoding="utf-8")
+    for table in ("settings", "findings", "accuracy", "calibration", "axes", "tilt", "classes"):
+        assert f"<!-- table: {table} -->" in text
+    for figure in ("slices", "ball", "ece", "angle", "tilt", "slices-modelnet10"):
+        assert (tmp_path / "point-clouds" / f"{figure}.png").stat().st_size > 5000
+    numbers = Numbers(tmp_path / "point-clouds")
+    with np.load(trained / "sweethome3d-plain.npz") as file:
+        right = [file[f"{seed}/ball/predicted"] == file["labels"][:, None] for seed in (0, 1)]
+    expected = np.concatenate(right).mean(0)
+    along = numbers.along("ball", "sweethome3d", "plain", "accuracy")
+    np.testing.assert_allclose(along, expected, atol=1e-4)
+    assert numbers.mean("sweethome3d", "plain", "accuracy_ball") == pytest.approx(expected.mean())
+    rows = read_csv(tmp_path / "point-clouds" / "summary.csv")
+    assert len(rows) == 2 * 2 * 2
+
+
+def test_a_flat_and_right_network_has_no_spread():
+    """Answers made by hand: right at every rotation with confidence 0.75."""
+    group = parse(BALL)
+    labels = np.array([0, 1, 1])
+    predicted = np.tile(labels[:, None], (1, len(group)))
+    arrays = {
+        "labels": labels,
+        "classes": np.array(["a", "b"]),
+        "trained": np.array([10, 20, 1]),
+        "groups": np.array([f"slices={BALL}", f"ball={BALL}"]),
+        "0/seconds": np.zeros(2),
+    }
+    for name in ("slices", "ball"):
+        arrays[f"0/{name}/predicted"] = predicted
+        arrays[f"0/{name}/confidence"] = np.full(predicted.shape, 0.75, np.float16)
+    (row,) = summary_rows(Answers("toy", "plain", arrays))
+    assert row["accuracy_ball"] == pytest.approx(1)
+    assert row["worst_ball"] == row["always_ball"] == 1
+    assert row["ece_ball"] == pytest.approx(0.25, abs=1e-6)
+
+
+def test_the_calibrated_error_shrinks_with_the_samples():
+    few, many = (calibrated_ece(torch.full((count,), 0.7)) for count in (50, 5000))
+    assert many < 0.02 < few
+
+
+def test_tilt_is_the_angle_of_the_upright_axis(trained, tmp_path):
+    collect(trained, tmp_path)
+    numbers = Numbers(tmp_path)
+    up = numbers.groups["ball"].parts["space"][:, :3, :3] @ np.array([0.0, 1.0, 0.0])
+    expected = np.rad2deg(np.arccos(np.clip(up[:, 1], -1, 1)))
+    np.testing.assert_allclose(numbers.tilt(), expected, atol=1e-6)
+    about = numbers.about_axis("sweethome3d", "plain", "accuracy", "y (upright)")
+    assert [*about] == [0.0, 90.0, 180.0]
+
+
+def test_figures_know_which_rotation_is_the_identity():
+    group = parse(SLICES)
+    array = labelled(group, ["plain"], np.zeros((1, len(group))), "accuracy")
+    assert array.attrs["identity"] == group.identity
+    assert array.attrs["layout"] == "slices"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "--seeds", "0"], "seeds: got 0"),
+        (["train", "--data", "nowhere"], "no file 'sweethome3d.npz'"),
+        (["collect", "--out", "nowhere"], "no answers"),
+    ],
+)
+def test_mistakes_are_named(words, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        point_clouds.main(words)
+    assert message in capsys.readouterr().err
+
+
+def test_no_workers_are_refused(packed, tmp_path):
+    with pytest.raises(InputError, match="workers: got 0"):
+        list(point_clouds_runs.run(tmp_path, packed, Settings(), workers=0))
