@@ -149,7 +149,7 @@ def _values(opened: Opened, variable: str, samples: Array) -> Array | Steps:
     name = {"score_vs_consensus": "score"}.get(variable, variable)
     if name in opened.metrics and opened.metrics[name].unit == "share":
         return in_odds(found)
-    return found
+    return in_steps(found, 16) if variable == "action_defect" else found
 
 
 def _are_bytes(values: Array) -> bool:

@@ -2,6 +2,7 @@
 import { decode } from "../core/wire.js";
 
 function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
@@ -17,12 +18,16 @@ async function unzipped(bytes) {
 // `last` the steps are log odds of shares, and the first and the last code are 0 and 1.
 function restored({ data }, { bits, low, step, missing, shape, last }) {
   const codes = bits === 16 ? new Uint16Array(data.slice().buffer) : data;
-  const table = Float32Array.from({ length: 2 ** bits }, (_, code) => {
-    if (code === missing) return NaN;
-    if (last === undefined) return low + step * code;
-    return code === 0 || code === last ? code / last : 1 / (1 + Math.exp(-(low + step * code)));
-  });
-  return { data: Float32Array.from(codes, (code) => table[code]), shape };
+  const table = new Float32Array(2 ** bits);
+  for (let code = 0; code < table.length; code++) {
+    const value = low + step * code;
+    table[code] = last === undefined ? value : 1 / (1 + Math.exp(-value));
+  }
+  if (last !== undefined) [table[0], table[last]] = [0, 1];
+  if (missing !== null) table[missing] = NaN;
+  const values = new Float32Array(codes.length);
+  for (let i = 0; i < codes.length; i++) values[i] = table[codes[i]];
+  return { data: values, shape };
 }
 
 export async function unpack(text) {
