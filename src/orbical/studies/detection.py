@@ -56,6 +56,7 @@ STORED = (
     "recall",
     "f1",
     "ap",
+    "box_label",
     "box_score",
     "box_correct",
     "count",

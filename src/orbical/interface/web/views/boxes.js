@@ -5,6 +5,7 @@ import { fixed } from "../draw/format.js";
 import { node } from "../draw/svg.js";
 import { pixels, valueRange } from "./image.js";
 
+const HEADS = [["model", "model"], ["class", "class of the box"], ["conf.", "confidence"], ["IoU", "overlap with the key object"], ["", "right or wrong"]];
 const MOST = 3; // detections of a model that are drawn and listed
 
 /** The part of a box [left, top, right, bottom] inside a view. */
@@ -73,14 +74,14 @@ export function createView(el, state) {
   const marks = node("svg", { role: "img", "aria-label": "detections" });
   const picture = h("div", { class: "pixels-holder boxes-picture" }, canvas);
   picture.append(marks);
-  const head = h("tr", {}, ["model", "class", "confidence", "IoU", ""].map((words) => h("th", { scope: "col" }, words)));
+  const head = h("tr", {}, HEADS.map(([words, title]) => h("th", { scope: "col", title }, words)));
   const body = h("tbody", {});
-  const table = h("div", { class: "boxes-table" }, h("table", {}, h("thead", {}, head), body));
+  const table = h("div", { class: "boxes-table" }, h("table", { class: "boxes-list" }, h("thead", {}, head), body));
   const note = h("p", { class: "view-note" });
   el.append(picture, table, note);
   Object.assign(picture.style, { position: "relative", flex: "3 1 120px", minHeight: "110px" });
   Object.assign(marks.style, { position: "absolute", inset: "0", margin: "auto", width: "min(100cqw, 100cqh)", height: "min(100cqw, 100cqh)" });
-  Object.assign(table.style, { flex: "2 1 72px", minHeight: "60px", overflow: "auto" });
+  Object.assign(table.style, { flex: "2 1 72px", minHeight: "60px", overflow: "auto", fontSize: "11px" });
   const name = (c) => String(state.classes[c] ?? c);
 
   function set({ fields, inputs = {}, truths = {}, consensus = {}, models, colours, place }) {
@@ -138,7 +139,7 @@ export function createView(el, state) {
       }
       return found[m].map((one, k) => {
         const close = reference ? overlap(one.box, reference.box, size) : NaN;
-        const words = [name(one.label), fixed(one.confidence, 2), fixed(close, 2), one.right === null ? "" : one.right ? "right" : "wrong"];
+        const words = [name(one.label), fixed(one.confidence, 2), fixed(close, 2), one.right === null ? "" : one.right ? "✓" : "✗"];
         if (k === 0) said.push(`${model}: ${words[0]} at ${words[1]}, IoU ${words[2]}`);
         return h("tr", {}, k === 0 ? title : h("td", {}), words.map((word) => h("td", {}, word)));
       });
@@ -164,5 +165,5 @@ export function paint(canvas, image, [width, height]) {
 function legendOf(truths, consensus) {
   const parts = truths.moved ? ["white: truth"] : [];
   if (consensus.moved) parts.push("dotted: consensus");
-  return [...parts, "colours: models"].join(" · ");
+  return parts.join(" · ");
 }

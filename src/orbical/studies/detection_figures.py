@@ -1,0 +1,222 @@
+"""The detection study's figures, from finished numbers."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from orbical.actions import Window
+from orbical.tasks.detection_matching import Detections
+from orbical.zoo import detector
+
+from .detection import JITTERS, TASK, WINDOW
+from .detection_results import Results, ap_along, correlation, ece_along, member, neighbours_median
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TRUTH = "white"
+
+
+def grid(results: Results, values: Any) -> Any:
+    """Arrange numbers of all shifts `[K]` as they are drawn, dy up and dx to the right."""
+    return np.asarray(values)[results.group.layout.index]
+
+
+def _heat(axes: Any, results: Results, values: Any, low: float, high: float) -> Any:
+    reach = float(np.max(results.group.coords["dx"]))
+    shown = axes.imshow(
+        grid(results, values), vmin=low, vmax=high, extent=(-reach, reach, -reach, reach)
+    )
+    axes.set(xticks=(-reach, 0, reach), yticks=(-reach, 0, reach))
+    return shown
+
+
+def aggregate_figure(results: Results) -> Figure:
+    """Draw the mean score, its shape, AP and calibration error at each shift, for each level."""
+    from orbical.figures.style import PAGE, figure, styled
+
+    scores = {jitter: results.score(jitter).mean(0) for jitter in JITTERS}
+    rows = {
+        "IoU x confidence": scores,
+        "relative to its best": {jitter: mean / mean.max() for jitter, mean in scores.items()},
+        "AP at IoU 0.5": {jitter: ap_along(results, jitter) for jitter in JITTERS},
+        "ECE of detections": {jitter: ece_along(results, jitter) for jitter in JITTERS},
+    }
+    with styled():
+        fig = figure(PAGE, 6.1)
+        panels: Any = fig.subplots(len(rows), len(JITTERS), sharex=True, sharey=True)
+        for number, (title, maps) in enumerate(rows.items()):
+            line = panels[number]
+            high = max(float(values.max()) for values in maps.values())
+            for axes, (jitter, values) in zip(line, maps.items(), strict=True):
+                shown = _heat(axes, results, values, 0.0, high)
+                if number == 0:
+                    axes.set_title(f"jitter {jitter} %")
+                if number == len(rows) - 1:
+                    axes.set_xlabel("dx (px)")
+            line[0].set_ylabel("dy (px)")
+            fig.colorbar(shown, ax=line.tolist(), label=title, pad=0.01, aspect=12)
+    return fig
+
+
+def section_figure(results: Results) -> Figure:
+    """Draw the mean score along dx at dy = 0 for all levels."""
+    from orbical.figures.style import COLUMN, MODELS, figure, styled
+
+    with styled():
+        fig = figure(COLUMN * 1.5, 2.7)
+        axes = fig.subplots()
+        still = np.flatnonzero(results.group.coords["dy"] == 0)
+        for jitter, colour in zip(JITTERS, MODELS, strict=False):
+            mean = results.score(jitter).mean(0)[still]
+            axes.plot(results.group.coords["dx"][still], mean, color=colour, label=f"{jitter} %")
+        axes.set(xlabel="dx (px), dy = 0", ylabel="IoU x confidence", ylim=(0, None))
+        axes.legend(title="jitter", loc="upper right")
+        axes.grid(axis="y")
+    return fig
+
+
+def dark_spot(results: Results, jitter: int) -> tuple[int, int, int]:
+    """Find the darkest spot: key object, its shift, and the best of the eight shifts around it."""
+    score = results.score(jitter)
+    fall = neighbours_median(score, results.side) - score
+    sample, element = np.unravel_index(int(fall.argmax()), fall.shape)
+    row, column = divmod(int(element), results.side)
+    near = [
+        (row + i) * results.side + column + j
+        for i in (-1, 0, 1)
+        for j in (-1, 0, 1)
+        if 0 <= row + i < results.side and 0 <= column + j < results.side and (i or j)
+    ]
+    return int(sample), int(element), max(near, key=lambda one: float(score[sample, one]))
+
+
+def answers_at(
+    results: Results, jitter: int, sample: int, elements: list[int]
+) -> tuple[Any, Any, Any]:
+    """Ask a level's detector again: views `[k, 3, w, w]`, rows `[k, M, 6]`, objects in them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "net.safetensors"
+        path.write_bytes(member(results.folder, jitter, "safetensors"))
+        net = detector.read(path)
+    chosen = results.group[np.array(elements)]
+    views = Window(WINDOW).apply(chosen, results.data["images"][sample : sample + 1])[:, 0]
+    with torch.inference_mode():
+        rows = TASK.read(net(views))
+    objects = TASK.output.move(chosen, results.data["objects"][None, sample : sample + 1])[:, 0]
+    return views, rows, objects
+
+
+def _draw_boxes(axes: Any, view: Any, rows: Any, key: Any, names: list[str], shown: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    from orbical.figures.style import MODELS
+
+    def outline(box: Any, **look: Any) -> None:
+        left, top, right, bottom = (float(edge) for edge in box[:4])
+        axes.add_patch(Rectangle((left, top), right - left, bottom - top, fill=False, **look))
+
+    axes.imshow(np.asarray(view.permute(1, 2, 0)))
+    outline(key, color=TRUTH, lw=1.6)
+    found = Detections.of(rows)
+    place = 0
+    for box, confidence, label in zip(found.box, found.confidence, found.label, strict=True):
+        if label < 0 or place >= shown:
+            continue
+        colour = MODELS[place + 1]
+        outline(box, color=colour, lw=1.3)
+        words = f"{place + 1}. {names[int(label)]} {float(confidence):.2f}"
+        axes.text(0.02, 0.98 - 0.1 * place, words, color="white", fontsize=6.5, va="top",
+                  transform=axes.transAxes,
+                  bbox={"facecolor": colour, "lw": 0, "pad": 1.2})  # fmt: skip
+        place += 1
+    axes.set_axis_off()
+    axes.set(xlim=(0, WINDOW), ylim=(WINDOW, 0))
+
+
+def individual_figure(results: Results, jitter: int = 100) -> Figure:
+    """Draw one key object's plot with a dark spot, and the answers there and right beside it."""
+    from orbical.figures.style import PAGE, figure, styled
+
+    sample, dark, bright = dark_spot(results, jitter)
+    views, rows, objects = answers_at(results, jitter, sample, [dark, bright])
+    score = results.score(jitter)[sample]
+    names = results.data["classes"]
+    with styled():
+        fig = figure(PAGE, 2.6)
+        first, *others = fig.subplots(1, 3, width_ratios=(1.25, 1, 1))
+        shown = _heat(first, results, score, 0.0, float(score.max()))
+        fig.colorbar(shown, ax=first, label="IoU x confidence", pad=0.02)
+        coords = results.group.coords
+        for axes, element, place, sign in zip(
+            others, (dark, bright), range(2), ("a", "b"), strict=True
+        ):
+            where = (float(coords["dx"][element]), float(coords["dy"][element]))
+            first.plot(*where, marker="o", ms=6, mfc="none", mec="white", mew=1.2)
+            apart = (-14.0 if sign == "a" else 9.0, -9.0 if sign == "a" else 7.0)
+            first.annotate(
+                sign,
+                where,
+                xytext=apart,
+                textcoords="offset points",
+                bbox={"facecolor": "white", "lw": 0, "pad": 1},
+            )
+            key = objects[place, 0]
+            _draw_boxes(axes, views[place], rows[place], key, names, 3)
+            axes.set_title(
+                f"({sign}) dx {where[0]:g}, dy {where[1]:g}: {score[element]:.2f}", loc="left"
+            )
+        first.set(xlabel="dx (px)", ylabel="dy (px)")
+        first.set_title(f"{names[results.labels[sample]]}, jitter {jitter} %", loc="left")
+    return fig
+
+
+def consensus_figure(results: Results, jitter: int = 50) -> Figure:
+    """Draw one key object's plots against truth and consensus, and how alike they are for all."""
+    from orbical.figures.style import MODELS, PAGE, figure, styled
+
+    agree = {
+        level: correlation(
+            results.score(level).astype(float),
+            np.nan_to_num(results.scans[level]["score_vs_consensus"]).astype(float),
+        )
+        for level in JITTERS
+    }
+    # A typical one among those with a score to speak of: its correlation is the median.
+    known = np.flatnonzero(results.score(jitter).mean(1) > 0.2)
+    order = known[np.argsort(agree[jitter][known])]
+    sample = int(order[len(order) // 2])
+    with styled():
+        fig = figure(PAGE, 2.5)
+        panels: Any = fig.subplots(1, 4, width_ratios=(1, 1.1, 1.1, 1.4))
+        centre = [results.group.identity]
+        views, _, objects = answers_at(results, jitter, sample, centre)
+        clusters = results.scans[jitter]["consensus"][sample]
+        rows = torch.from_numpy(np.nan_to_num(clusters[:, :6], nan=-1.0))
+        _draw_boxes(panels[0], views[0], rows, objects[0, 0], results.data["classes"], 2)
+        panels[0].set_title("Consensus", loc="left")
+        against = np.nan_to_num(results.scans[jitter]["score_vs_consensus"][sample])
+        score = results.score(jitter)[sample]
+        high = float(max(score.max(), against.max()))
+        for axes, values, title in (
+            (panels[1], score, "vs truth"),
+            (panels[2], against, "vs consensus"),
+        ):
+            shown = _heat(axes, results, values, 0.0, high)
+            axes.set_title(title, loc="left")
+            axes.set_xlabel("dx (px)")
+        fig.colorbar(shown, ax=panels[2], pad=0.02)
+        for level, colour in zip(JITTERS, MODELS, strict=False):
+            values = np.sort(agree[level][~np.isnan(agree[level])])
+            share = np.arange(1, len(values) + 1) / len(values)
+            panels[3].plot(values, share, color=colour, label=f"{level} %")
+        panels[3].set(xlabel="correlation of the two plots", ylabel="share of key objects")
+        panels[3].set(xlim=(-0.6, 1), ylim=(0, 1))
+        panels[3].legend(title="jitter", loc="upper left")
+        panels[3].grid()
+    return fig
