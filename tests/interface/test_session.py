@@ -14,6 +14,7 @@ import orbical as ob
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.session import KINDS, Session
+from orbical.interface.session.orbits import over_orbits
 from orbical.interface.wire import decode
 
 
@@ -304,8 +305,41 @@ def test_calibration_over_the_whole_orbit(session: Session, digits: ob.Scan) -> 
     right = torch.from_numpy(digits.data["correct"].values[0].reshape(-1))
     measured = next(m for m in header["measures"] if m["model"] == "first")
     assert measured["value"] == pytest.approx(float(ob.calibration.ece(sure, right)), abs=1e-6)
-    assert measured["low"] is None  # answers along an orbit hang together
+    assert measured["low"] < measured["value"] < measured["high"]
+    together = ob.calibration.interval("ece", sure, right, resamples=200)
+    wider = (measured["high"] - measured["low"]) / float(together.high - together.low)
+    assert wider > 1.5  # answers along an orbit hang together
     assert arrays["count"].sum() == 2 * 120 * 24
+    assert header["count"] == 120
+    expected = ob.calibration.reliability(sure, right)
+    np.testing.assert_allclose(arrays["accuracy"][0], expected.accuracy, atol=1e-6)
+    np.testing.assert_allclose(arrays["confidence"][0], expected.confidence, atol=1e-6)
+
+
+@pytest.mark.parametrize("too_sure", [0.0, 0.08])
+def test_the_interval_over_orbits_covers(too_sure: float) -> None:
+    """Worlds in which all answers along an orbit are right or wrong together."""
+    generator = np.random.default_rng(7)
+    weights, covered = np.full(6, 1 / 6), 0
+    for _ in range(100):
+        sure = generator.uniform(0.55, 0.95, 250)
+        right = generator.random(250) < sure - too_sure
+        found = over_orbits([(sure, right)] * 6, weights, bins=10).measure
+        covered += found["low"] <= too_sure <= found["high"]
+    assert covered >= 88  # of 100, at a nominal 95
+
+
+def test_orbits_count_by_the_weights_of_their_elements() -> None:
+    generator = np.random.default_rng(3)
+    columns = [(generator.random(40), generator.random(40) < 0.5) for _ in range(3)]
+    weights = np.array([0.7, 0.2, 0.1])
+    found = over_orbits(columns, weights, bins=5)
+    sure, right = (np.concatenate([column[part] for column in columns]) for part in (0, 1))
+    expected = ob.calibration.reliability(sure, right, bins=5, weights=np.repeat(weights, 40))
+    np.testing.assert_allclose(found.diagram.accuracy, expected.accuracy)
+    np.testing.assert_allclose(found.diagram.confidence, expected.confidence)
+    error = float((expected.share * expected.gap.abs()).sum())
+    assert found.measure["value"] == pytest.approx(error)
 
 
 def test_a_subset_of_nobody_is_answered(session: Session) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import Reliability, cumulative_curve, error_of, esd, interval, ks, reliability
+from ...calibration import cumulative_curve, esd, interval, ks, reliability
 from ..selection import Selection
 from .aggregates import LEAST
 from .columns import Columns, columns
 from .opened import Opened
+from .orbits import over_orbits
 from .subsets import Answer, mask_of, subset_key
 
 Array = np.ndarray
@@ -22,7 +23,7 @@ BINS = 15
 CURVE_POINTS = 101
 RESAMPLES = 200
 MOST_PAIRS = 2_000_000
-"""Pairs of confidence and correctness over whole orbits; of more, every second, third, ..."""
+"""Pairs drawn as cumulative curves of whole orbits; of more, every second, third, ... sample."""
 
 
 def calibration(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
@@ -54,7 +55,7 @@ def calibration(opened: Opened, selection: Selection, message: dict[str, Any]) -
         ],
     }
     if whole:
-        about["note"] = "answers along an orbit are not independent, so no interval is given"
+        about["note"] = "answers along one orbit hang together; the interval draws whole orbits"
     arrays = {
         "edges": np.linspace(0, 1, BINS + 1),
         "cumulative_x": np.linspace(0, 1, CURVE_POINTS),
@@ -76,11 +77,9 @@ _NAMES = {
 def _of(
     opened: Opened, pairs: Columns, model: int, place: int | str, mask: Array | None
 ) -> dict[str, Any]:
-    if place == "orbit":
-        sure, right, weights = _along(opened, pairs, model, mask)
-    else:
-        sure, right = (torch.from_numpy(part) for part in _at(pairs, model, int(place), mask))
-        weights = None  # samples count alike
+    whole = place == "orbit"
+    first = opened.group.identity if whole else int(place)
+    sure, right = _at(pairs, model, first, mask)
     if len(sure) < LEAST:
         return {
             "count": len(sure),
@@ -89,16 +88,23 @@ def _of(
             **dict.fromkeys(("curve_confidence", "curve_accuracy"), np.full(CURVE_POINTS, np.nan)),
             "measures": [],
         }
-    diagram = reliability(sure, right, bins=BINS, weights=weights)
-    curve_confidence, curve_accuracy = _curves(sure, right, weights)
+    if whole:
+        every = (_at(pairs, model, element, mask) for element in range(len(opened.group)))
+        found = over_orbits(every, opened.group.weights, BINS)
+        diagram, measures = found.diagram, [{"name": "ece", **found.measure}]
+        curves = _curves(*_along(opened, pairs, model, mask))
+    else:
+        pair = torch.from_numpy(sure), torch.from_numpy(right)
+        diagram, measures = reliability(*pair, bins=BINS), _measured(*pair)
+        curves = _curves(*pair, None)
     return {
         "count": len(sure),
         "bins": diagram.count.numpy().astype(np.int32),
         "confidence": diagram.confidence.numpy(),
         "accuracy": diagram.accuracy.numpy(),
-        "curve_confidence": curve_confidence,
-        "curve_accuracy": curve_accuracy,
-        "measures": _measured(sure, right, diagram, place == "orbit"),
+        "curve_confidence": curves[0],
+        "curve_accuracy": curves[1],
+        "measures": measures,
     }
 
 
@@ -118,12 +124,7 @@ def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array,
     return first, second
 
 
-def _measured(
-    sure: Tensor, right: Tensor, diagram: Reliability, dependent: bool
-) -> list[dict[str, Any]]:
-    if dependent:
-        value = float(error_of(diagram, "l1"))
-        return [{"name": "ece", "value": value, "low": None, "high": None, "expected": None}]
+def _measured(sure: Tensor, right: Tensor) -> list[dict[str, Any]]:
     found = interval("ece", sure, right, resamples=RESAMPLES)
     first = {
         "name": "ece",
