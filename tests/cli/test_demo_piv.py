@@ -9,12 +9,12 @@ from orbical.cli.demos import Order, find
 
 
 def test_the_demo_scans_generated_pairs_with_shipped_networks(tmp_path):
-    made = find("piv").run(Order("piv", tmp_path, 6, overwrite=False, train=False))
+    made = find("piv").run(Order("piv", tmp_path, 3, overwrite=False, train=False))
     scan = load(tmp_path / "piv.zarr")
     assert {"directed", "symmetric"} <= {*scan.models} == {*made.models}
     error = scan.data["score"].sel(model=["directed", "symmetric"]).values.mean(1)
     spread = error.std(1) / error.mean(1)
     assert spread[0] > 3 * spread[1]
     assert np.isfinite(scan.data["flow_map"].values).all()
-    assert scan.data["input"].shape == (6, 2, 1, 96, 96)
+    assert scan.data["input"].shape == (3, 2, 1, 96, 96)
     assert {*made.figures} == {"aggregate", "individual"}

@@ -56,8 +56,10 @@ def carried(flow: Tensor, share: float) -> Tensor:
     return found
 
 
-def fetched(values: Tensor, flow: Tensor, share: float, shift: float = 0.0) -> Tensor:
-    """Read `values[n, c, h, w]` where a share of the flow and a common shift point, bicubically."""
+def fetched(
+    values: Tensor, flow: Tensor, share: float, shift: float = 0.0, mode: str = "bicubic"
+) -> Tensor:
+    """Read `values[n, c, h, w]` where a share of the flow and a common shift point."""
     height, width = flow.shape[-2:]
     y = torch.arange(height)[:, None] + 0.5 + shift
     x = torch.arange(width) + 0.5 + shift
@@ -68,7 +70,7 @@ def fetched(values: Tensor, flow: Tensor, share: float, shift: float = 0.0) -> T
     return F.grid_sample(
         values,
         torch.stack(places, -1),
-        mode="bicubic",
+        mode=mode,
         padding_mode="border",
         align_corners=False,
     )
@@ -87,7 +89,7 @@ def truth_time_rows(name: str, data: ParticlePairs) -> list[Row]:
     rows: list[Row] = []
     inner = (slice(None), slice(None), slice(12, -12), slice(12, -12))
     for number, (pair, flow) in enumerate(zip(data["pair"], data["flow"], strict=True)):
-        there = fetched(flow[None], torch.zeros_like(flow)[None], 0.0, 0.5)
+        there = fetched(flow[None], torch.zeros_like(flow)[None], 0.0, 0.5, mode="bilinear")
         for share in SHARES:
             first = fetched(pair[0][None], there, -share, 0.5)[inner].flatten()
             second = fetched(pair[1][None], there, 1 - share, 0.5)[inner].flatten()

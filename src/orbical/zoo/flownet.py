@@ -37,7 +37,7 @@ LEARNING_RATE = 1e-3
 WEIGHT_DECAY = 1e-4
 LEVEL_WEIGHTS = (1.0, 0.5, 0.25, 0.15)
 TRAINED_KINDS = ("uniform", "vortex", "shear", "backstep", "cylinder", *("turbulence",) * 3)
-HELD_OUT_SEED = 2
+HELD_OUT_SEED, HELD_OUT_SIZE = 2, 256
 """The pairs of a training step have seeds above `10**7`."""
 
 
@@ -409,7 +409,9 @@ def write(folder: Path, name: str, held_out: int = 60, **settings: Any) -> Path:
     spent = time.monotonic() - started
     # Test what is stored: the weights in half precision.
     net.load_state_dict({key: value.half().float() for key, value in net.state_dict().items()})
-    unseen = particle_pairs(held_out, seed=HELD_OUT_SEED, device=settings.get("device", "cpu"))
+    unseen = particle_pairs(
+        held_out, HELD_OUT_SIZE, seed=HELD_OUT_SEED, device=settings.get("device", "cpu")
+    )
     errors = error_by_element(net, unseen["pair"], unseen["flow"])
     facts = {
         "network": f"orbical.zoo.flownet.FlowNet {CHANNELS} {DECODERS}",

@@ -1,0 +1,146 @@
+"""Flow in a real browser: the pair blinks, the fields are drawn, and both follow the orbit."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.datasets import particle_pairs
+from orbical.interface.reporting import report
+
+pytestmark = pytest.mark.browser
+
+PLANE = ("aggregate", "embedding", "individual", "input", "detail")
+
+
+def rightward(pairs):
+    """Answer motion to the right, as fast as the first frame is bright: not equivariant."""
+    flow = torch.zeros(len(pairs), 2, *pairs.shape[-2:])
+    flow[:, 0] = 3 * pairs[:, 0].mean(1)
+    return flow
+
+
+def still(pairs):
+    """Answer no motion: equivariant, and wrong."""
+    return torch.zeros(len(pairs), 2, *pairs.shape[-2:])
+
+
+@pytest.fixture(scope="module")
+def flow_scan(tmp_path_factory):
+    made = particle_pairs(12, size=32, seed=1)
+    return ob.scan(
+        {"rightward": rightward, "still": still},
+        (made["pair"], made["flow"]),
+        group="dihedral:4*time_reversal",
+        task=ob.tasks.Flow(),
+        out=tmp_path_factory.mktemp("flow") / "flow.zarr",
+        keep=("inputs",),
+        progress=False,
+    )
+
+
+@pytest.fixture
+def opened(browser):
+    """Open an address, and close it in the end; errors of the page fail the test."""
+    contexts, troubles = [], []
+
+    def start(address, **settings):
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, **settings)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: troubles.append(str(error)))
+        tab.goto(address)
+        for name in PLANE:
+            tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
+        return tab
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert not troubles
+
+
+def errors_shown(tab):
+    """The end-point errors that the answer's label reads out, by model."""
+    words = tab.locator(".quivers").get_attribute("aria-label")
+    return {name: float(value) for name, value in re.findall(r"(\w+): ([0-9.]+) px", words)}
+
+
+def picture(tab, selector=".section.input canvas"):
+    return tab.evaluate(
+        "(s) => { const c = document.querySelector(s);"
+        " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        " return Array.from(d.filter((_, i) => i % 4 === 0)); }",
+        selector,
+    )
+
+
+def follows_the_orbit(tab, scan):
+    """Move along the orbit by keys, and read the changed answer and input."""
+    score = scan.data["score"].values
+    np.testing.assert_allclose(
+        [*errors_shown(tab).values()], score[:, 3, 0], atol=6e-4, err_msg="at the identity"
+    )
+    tab.locator(".section.input button", has_text="1").first.click()
+    before = picture(tab)
+    tab.locator(".individual [role=slider]").first.focus()
+    tab.keyboard.press("ArrowRight")  # a quarter turn
+    expected = score[0, 3, 2]
+    tab.wait_for_function(
+        "(v) => (document.querySelector('.quivers').getAttribute('aria-label') ?? '')"
+        ".includes(`rightward: ${v} px`)",
+        arg=f"{expected:.3f}",
+    )
+    assert errors_shown(tab)["still"] == pytest.approx(score[1, 3, 0], abs=6e-4)
+    after = picture(tab)
+    np.testing.assert_array_equal(
+        np.reshape(after, (32, 32)), np.rot90(np.reshape(before, (32, 32)))
+    )
+
+
+def test_answer_and_input_follow_the_orbit(opened, serve, flow_scan):
+    server = serve({"flow": flow_scan}, models={"rightward": rightward, "still": still})
+    follows_the_orbit(opened(f"{server.url}#sample=3"), flow_scan)
+
+
+def test_a_report_shows_the_same_without_python(opened, flow_scan, tmp_path):
+    path = tmp_path / "flow.html"
+    report(flow_scan, path)
+    follows_the_orbit(opened(f"{path.as_uri()}#sample=3", offline=True), flow_scan)
+
+
+def test_the_pair_blinks_until_it_is_paused(opened, serve, flow_scan):
+    tab = opened(f"{serve({'flow': flow_scan}).url}#sample=3")
+    seen = set()
+    for _ in range(14):
+        seen.add(tuple(picture(tab)))
+        tab.wait_for_timeout(120)
+    assert len(seen) == 2
+    tab.locator(".pair-modes button", has_text=re.compile("^2$")).click()
+    kept = picture(tab)
+    tab.wait_for_timeout(1200)
+    assert picture(tab) == kept
+
+
+def test_less_motion_starts_with_both_frames_in_one_picture(opened, serve, flow_scan):
+    tab = opened(f"{serve({'flow': flow_scan}).url}#sample=3", reduced_motion="reduce")
+    kept = picture(tab)
+    tab.wait_for_timeout(1200)
+    assert picture(tab) == kept
+    assert "orange" in tab.locator(".section.input canvas").get_attribute("aria-label")
+
+
+def test_a_field_is_shown_alone_and_all_again(opened, serve, flow_scan):
+    tab = opened(f"{serve({'flow': flow_scan}).url}#sample=3")
+    fields = tab.locator(".quivers button")
+    assert fields.count() == 3  # the truth and two models
+    small = fields.nth(1).bounding_box()["width"]
+    fields.nth(1).click()
+    assert fields.count() == 1
+    assert fields.first.bounding_box()["width"] > 1.5 * small
+    fields.first.click()
+    assert fields.count() == 3
