@@ -54,8 +54,6 @@ def calibration(opened: Opened, selection: Selection, message: dict[str, Any]) -
             for entry in part["measures"]
         ],
     }
-    if whole:
-        about["note"] = "answers along one orbit hang together; the interval draws whole orbits"
     arrays = {
         "edges": np.linspace(0, 1, BINS + 1),
         "cumulative_x": np.linspace(0, 1, CURVE_POINTS),
@@ -98,7 +96,7 @@ def _of(
         diagram, measures = reliability(*pair, bins=BINS), _measured(*pair)
         curves = _curves(*pair, None)
     return {
-        "count": len(sure),
+        "count": len(sure) * (len(opened.group) if whole else 1),
         "bins": diagram.count.numpy().astype(np.int32),
         "confidence": diagram.confidence.numpy(),
         "accuracy": diagram.accuracy.numpy(),
