@@ -17,6 +17,8 @@ from orbical.calibration import ece
 from orbical.cli import check as command
 from orbical.errors import InputError, StoreError
 
+OF_REGRESSORS = ("max_mahalanobis", "max_worst_mahalanobis", "max_bleed")
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -63,11 +65,36 @@ def test_a_broken_limit_exits_with_1(store: Path) -> None:
     assert "1 of 2 limits broken" in done.output
 
 
+def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> None:
+    x = torch.randn(40, 2, generator=torch.Generator().manual_seed(0))
+    task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
+    path = tmp_path / "vectors.zarr"
+    scan = ob.scan(
+        lambda x: (0.5 * x, x[:, 0].square() + 0.1),
+        (x, x),
+        group="cyclic:4",
+        task=task,
+        out=path,
+        progress=False,
+    )
+    found = {v.rule.name: v.value for v in command.judge(scan, dict.fromkeys(OF_REGRESSORS, 9.0))}
+    curve = ob.calibration.along_orbit(scan, "mahalanobis_calibration")
+    assert found["max_mahalanobis"] == pytest.approx(float(curve.mean()))
+    assert found["max_worst_mahalanobis"] == pytest.approx(float(curve.max()))
+    assert found["max_bleed"] > 0
+    assert run(path, "--max-worst-mahalanobis", 0.01).exit_code == 1
+    with pytest.raises(InputError, match="ece is measured in a labelled scan of classification"):
+        command.judge(scan, {"max_ece": 1.0})
+    with pytest.raises(InputError, match="scan of regression with uncertainty"):
+        command.judge(ob.load(store), {"max_bleed": 1.0})
+
+
 def test_measured_values_are_those_of_the_library(store: Path) -> None:
     scan = ob.load(store)
-    limits = dict.fromkeys(command.RULES, 0.0)
+    rules = [name for name in command.RULES if name not in OF_REGRESSORS]
+    limits = dict.fromkeys(rules, 0.0)
     found = {(v.rule.name, v.model): v.value for v in command.judge(scan, limits, bins=10)}
-    assert len(found) == 2 * len(command.RULES)
+    assert len(found) == 2 * len(rules)
     for model in scan.models:
         data = scan.data.sel(model=model)
         hits, confidence = data["correct"].values, data["confidence"].values

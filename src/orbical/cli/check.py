@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from ..store import Scan
 
+_BLEED = "aleatoric_bleed"
 Measured = Callable[["Scan", int], dict[str, float]]
 
 
@@ -81,8 +82,14 @@ def _at(position: str, metric: str) -> Measured:
 
 def _calibration(position: str, name: str) -> Measured:
     def measure(scan: Scan, bins: int) -> dict[str, float]:
+        from ..calibration.measures import CLASSIFICATION
         from ..calibration.orbit import along_orbit
+        from ..calibration.regression_orbit import holds_regression
+        from ..errors import InputError
 
+        if (name in CLASSIFICATION) == holds_regression(scan):
+            kind = "classification" if name in CLASSIFICATION else "regression with uncertainty"
+            raise InputError(f"check: {name} is measured in a labelled scan of {kind}")
         options: dict[str, Any] = {"bins": bins} if name == "ece" else {}
         return _placed(along_orbit(scan, name, **options), position, scan)
 
@@ -114,6 +121,17 @@ RULES = {
         Rule("max_ece", "ECE over the orbit", _calibration("orbit", "ece")),
         Rule("max_worst_ece", "ECE at the worst element", _calibration("worst", "ece")),
         Rule("max_ks", "KS error over the orbit", _calibration("orbit", "ks")),
+        Rule(
+            "max_mahalanobis",
+            "Mahalanobis calibration error over the orbit",
+            _calibration("orbit", "mahalanobis_calibration"),
+        ),
+        Rule(
+            "max_worst_mahalanobis",
+            "Mahalanobis calibration error at the worst element",
+            _calibration("worst", "mahalanobis_calibration"),
+        ),
+        Rule("max_bleed", "aleatoric bleed over the orbit", _calibration("orbit", _BLEED)),
         Rule("min_score", "score over the orbit", _at("orbit", "score")),
         Rule("max_score", "score over the orbit", _at("orbit", "score")),
     )
@@ -145,6 +163,17 @@ def check(
     ] = None,
     max_ks: Annotated[
         float | None, typer.Option(help="Largest KS calibration error, mean over the orbit.")
+    ] = None,
+    max_mahalanobis: Annotated[
+        float | None,
+        typer.Option(help="Largest Mahalanobis calibration error of regressors, over the orbit."),
+    ] = None,
+    max_worst_mahalanobis: Annotated[
+        float | None,
+        typer.Option(help="Largest Mahalanobis calibration error at the worst element."),
+    ] = None,
+    max_bleed: Annotated[
+        float | None, typer.Option(help="Largest aleatoric bleed of noise-free targets.")
     ] = None,
     min_score: Annotated[
         float | None, typer.Option(help="Least score, mean over the orbit (higher is better).")
