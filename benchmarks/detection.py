@@ -1,0 +1,178 @@
+"""The cost of a detection scan, of its consensus, and of suppressing overlapping boxes.
+
+Run: python benchmarks/detection.py [forward consensus suppression]; on a machine with an
+accelerator, python benchmarks/detection.py accelerator (needs neither xarray nor zarr).
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import timing
+import torch
+from timing import Row
+
+import orbical as ob
+from orbical.sweep import Sweep
+from orbical.tasks import Detection
+from orbical.tasks.detection_matching import Detections
+from orbical.zoo import detector
+
+GROUP = ob.groups.translations(32, 2)
+SCENES = 2
+SAMPLES = 1000
+
+
+def forward() -> Iterator[Row]:
+    """Scan scenes over 1,089 shifts onto disk, against bare forward passes on ready crops."""
+    made = ob.datasets.scenes(SCENES)
+    net = detector.load("jittered")
+    batch = 9  # what "auto" chooses for these images
+
+    def scan() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            ob.scan(
+                net,
+                (made["images"], made["objects"]),
+                group=GROUP,
+                task=Detection(),
+                out=Path(folder) / "run.zarr",
+                batch_size=batch,
+                progress=False,
+            )
+
+    crops = ob.actions.Window(128).apply(GROUP[:batch], made["images"][:1]).flatten(0, 1)
+    rounds = SCENES * len(GROUP) // batch
+
+    def bare() -> None:
+        with torch.inference_mode():
+            for _ in range(rounds):
+                net(crops)
+
+    bare()
+    turns = [(_processor_seconds(bare), _processor_seconds(scan)) for _ in range(3)]
+    theirs, ours = (min(times) for times in zip(*turns, strict=True))
+    work = f"scan of {SCENES} scenes, 1,089 shifts"
+    yield timing.at_most(
+        work, ours, "bare forward", theirs * SCENES * len(GROUP) / (rounds * batch), 1.10
+    )
+
+
+def consensus() -> Iterator[Row]:
+    """Average the detections of 1,000 samples at 1,089 shifts: three clusters and stray boxes."""
+    task = Detection()
+    weights = torch.as_tensor(GROUP.weights)
+    random = torch.Generator().manual_seed(0)
+    chunk = 9
+    found = _some_detections(task, chunk, random)
+
+    def all_samples() -> None:
+        for _ in range(SAMPLES // chunk + 1):
+            task.consensus(found, GROUP, weights)
+
+    task.consensus(found, GROUP, weights)
+    start = time.perf_counter(), time.process_time()
+    all_samples()
+    took = time.process_time() - start[1]
+    print(f"wall {time.perf_counter() - start[0]:.1f} s")
+    yield Row(
+        "consensus, 1,000 samples x 1,089 shifts",
+        timing.show(took),
+        "limit",
+        "60 s",
+        took / 60,
+        "<= 1",
+        took <= 60,
+    )
+
+
+def _some_detections(task: Detection, samples: int, random: torch.Generator) -> Detections:
+    """Make four detections a view: three that move along, with noise, and one anywhere."""
+    shape = (len(GROUP), samples, 4)
+    centre = 24 + 80 * torch.rand(1, samples, 4, 2, generator=random)
+    half = 8 + 16 * torch.rand(1, samples, 4, 2, generator=random)
+    still = torch.cat([centre - half, centre + half], -1)
+    box = task.output.move(GROUP, still + torch.randn(*shape, 4, generator=random))
+    stray = 100 * torch.rand(*shape[:2], 1, 2, generator=random)
+    box[:, :, 3] = torch.cat([stray, stray + 20], -1)[:, :, 0]
+    confidence = torch.rand(shape, generator=random).sort(-1, descending=True).values
+    label = torch.randint(0, 5, (1, samples, 4), generator=random).expand(shape).float()
+    return Detections(box, confidence, label)
+
+
+def suppression() -> Iterator[Row]:
+    """Suppress overlapping boxes in 256 views at once, against kornia's, a view at a time."""
+    kornia = timing.installed("kornia.geometry.bbox")
+    if kornia is None:
+        return
+    random = torch.Generator().manual_seed(0)
+    corner = 100 * torch.rand(256, detector.CANDIDATES, 2, generator=random)
+    boxes = torch.cat([corner, corner + 8 + 24 * torch.rand(corner.shape, generator=random)], -1)
+    confidence = torch.rand(256, detector.CANDIDATES, generator=random)
+    labels = torch.zeros(256, detector.CANDIDATES)
+
+    def ours() -> None:
+        detector.suppress(boxes, confidence, labels, detector.OVERLAP, detector.MOST)
+
+    def theirs() -> None:
+        for box, score in zip(boxes, confidence, strict=True):
+            kornia.nms(box, score, detector.OVERLAP)[: detector.MOST]
+
+    yield timing.at_least(
+        "suppression, 256 views of 64 boxes",
+        timing.seconds(ours, 3),
+        "kornia.geometry.bbox.nms",
+        timing.seconds(theirs, 2),
+        10,
+    )
+
+
+def accelerator() -> Iterator[Row]:
+    """Sweep 16 scenes over 1,089 shifts on an accelerator, against bare forward passes."""
+    device = torch.device("cuda")
+    net = detector.Detector(5, detector.LARGE).to(device).eval()
+    made = ob.datasets.scenes(16)
+    predictor = ob.predictors.as_predictor(net)
+    batch = 2048
+    with predictor.ready(device):
+        sweep = Sweep({"net": predictor}, GROUP, Detection(), device, batch)
+
+        def whole() -> None:
+            unit = sweep.run(made["images"], made["objects"], ["net"])
+            unit.wait(GROUP, 0)
+
+        images = made["images"].to(device)
+        crops = ob.actions.Window(128).apply(GROUP[: batch // 16], images).flatten(0, 1)
+
+        def bare() -> None:
+            with torch.inference_mode():
+                for start in range(0, 16 * len(GROUP), batch):
+                    net(crops[: 16 * len(GROUP) - start])
+
+        turns = [(_wall_seconds(bare), _wall_seconds(whole)) for _ in range(6)]
+    theirs, ours = (min(times) for times in zip(*turns[1:], strict=True))
+    print(torch.cuda.get_device_name(), torch.__version__)
+    yield timing.at_most("detection sweep on the accelerator", ours, "bare forward", theirs, 1.05)
+
+
+def _processor_seconds(work: Callable[[], None]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def _wall_seconds(work: Callable[[], None]) -> float:
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    asked = [accelerator] if "accelerator" in sys.argv else [forward, consensus, suppression]
+    timing.run(asked, __doc__ or "")

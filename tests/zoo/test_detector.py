@@ -1,0 +1,156 @@
+"""The detector: suppression against kornia's, what it answers, and the weights that ship."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import InputError
+from orbical.zoo import detector
+from orbical.zoo.detector_training import Crops, loss_of, train, views
+
+
+def boxes_of(seed: int, count: int = 40) -> tuple[torch.Tensor, torch.Tensor]:
+    random = torch.Generator().manual_seed(seed)
+    corner = 60 * torch.rand(1, count, 2, generator=random)
+    size = 10 + 20 * torch.rand(1, count, 2, generator=random)
+    confidence = 0.05 + 0.95 * torch.rand(1, count, generator=random)
+    return torch.cat([corner, corner + size], -1), confidence
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_suppression_keeps_what_kornia_keeps(seed: int) -> None:
+    reference = pytest.importorskip("kornia.geometry.bbox", reason="kornia: extra detection")
+    boxes, confidence = boxes_of(seed)
+    places, values = detector.suppress(boxes, confidence, torch.zeros(1, 40), 0.4, 40)
+    expected = reference.nms(boxes[0], confidence[0], 0.4)
+    assert places[0][values[0] > 0].tolist() == expected.tolist()
+
+
+def test_suppression_of_many_views_equals_one_by_one_and_spares_other_classes() -> None:
+    cases = [boxes_of(seed) for seed in range(4)]
+    boxes, confidence = (torch.cat(part) for part in zip(*cases, strict=True))
+    labels = torch.arange(40).remainder(3).expand(4, -1)
+    places, values = detector.suppress(boxes, confidence, labels, 0.4, 12)
+    for number, (box, score) in enumerate(cases):
+        alone = detector.suppress(box, score, labels[:1], 0.4, 12)
+        assert torch.equal(places[number], alone[0][0])
+        assert torch.equal(values[number], alone[1][0])
+    same = boxes[:1, :1].expand(1, 2, 4)
+    kept = detector.suppress(same, torch.tensor([[0.9, 0.8]]), torch.tensor([[0, 1]]), 0.4, 2)
+    assert kept[1].tolist() == [[pytest.approx(0.9), pytest.approx(0.8)]]
+
+
+def test_the_shipped_detectors_differ_in_where_they_look() -> None:
+    made = ob.datasets.scenes(6, seed=77)
+    nets = {name: detector.load(name) for name in detector.NAMES}
+    scan = ob.scan(
+        nets,
+        (made["images"], made["objects"]),
+        group="translations:24:24",
+        task=ob.tasks.Detection(),
+        progress=False,
+    )
+    score = scan.data["score"].mean("sample")
+    assert bool((score.isel(element=4) > 0.75).all())  # both find what is in the middle
+    away = score.isel(element=[0, 2, 6, 8]).mean("element")
+    assert float(away.sel(model="centred")) < 0.1
+    assert float(away.sel(model="jittered")) > 0.7
+
+
+def test_weights_survive_a_file(tmp_path: Path) -> None:
+    net = detector.Detector().eval()
+    path = detector.write(net, tmp_path / "a.safetensors", {"jitter": "0"})
+    again = detector.read(path)
+    assert detector.provenance(path)["jitter"] == "0"
+    for key, value in net.state_dict().items():
+        if value.is_floating_point():
+            assert torch.allclose(again.state_dict()[key], value, atol=1e-2), key
+
+
+def test_unknown_names_and_absent_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="did you mean 'centred'"):
+        detector.load("centered")
+    with pytest.raises(InputError, match=r"no file 'scenes-centred\.safetensors'"):
+        detector.load("centred", tmp_path)
+
+
+def crops(count: int = 6) -> Crops:
+    made = ob.datasets.scenes(count, seed=3)
+    pixels = (made["images"] * 255).round().byte().permute(0, 2, 3, 1).contiguous()
+    return Crops(pixels, made["objects"], torch.ones(count, 5, dtype=torch.bool))
+
+
+def test_views_show_what_their_boxes_say() -> None:
+    """Boxes are drawn from the pixels again: a marked key object lies where its box is."""
+    material = crops()
+    material.pixels.zero_()
+    for pixels, objects in zip(material.pixels, material.objects, strict=True):
+        left, top, right, bottom = (int(edge) + 32 for edge in objects[0, :4])
+        pixels[top:bottom, left:right] = 255
+    images, objects, _ = views(material, 16, 32, 128, torch.Generator().manual_seed(0))
+    for image, (key, *_) in zip(images, objects, strict=True):
+        rows, columns = (image.mean(0) > 0.2).nonzero(as_tuple=True)
+        found = [columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]
+        assert torch.allclose(torch.stack(found).float(), key[:4].round())
+
+
+def test_without_jitter_the_key_object_stays_in_the_middle() -> None:
+    material = crops()
+    _, still, _ = views(material, 32, 0, 128, torch.Generator().manual_seed(0))
+    _, moved, _ = views(material, 32, 32, 128, torch.Generator().manual_seed(0))
+    middle = (still[:, 0, :2] + still[:, 0, 2:4]) / 2
+    assert float((middle - 64).abs().max()) < 6
+    assert float(((moved[:, 0, :2] + moved[:, 0, 2:4]) / 2 - 64).abs().max()) > 20
+
+
+def test_the_loss_asks_nothing_of_cells_in_other_objects_or_of_unknown_classes() -> None:
+    objects = torch.full((1, 2, 5), torch.nan)
+    objects[0, 0] = torch.tensor([50.0, 50, 78, 78, 0])
+    known = torch.ones(1, 5, dtype=torch.bool)
+    logits = torch.zeros(1, 256, 5, requires_grad=True)
+    boxes = torch.tensor([[40.0, 40, 90, 90]]).expand(1, 256, 4)
+    loss_of(logits, boxes, objects, known, 128).backward()
+    corner = logits.grad[0, 0].clone()
+    assert bool((corner > 0).all())
+    objects[0, 1] = torch.tensor([0.0, 0, 20, 20, 1])
+    known[0, 4] = False
+    logits.grad = None
+    loss_of(logits, boxes, objects, known, 128).backward()
+    assert bool((logits.grad[0, 0] == 0).all())
+    assert bool((logits.grad[0, :, 4] == 0).all())
+
+
+def test_a_perfect_answer_costs_nothing() -> None:
+    objects = torch.tensor([[[50.0, 50, 78, 78, 2]]])
+    known = torch.ones(1, 5, dtype=torch.bool)
+    boxes = objects[:, :, :4].expand(1, 256, 4)
+    centre = detector.cell_centres(128, 128)
+    mine = ((centre - 64).abs().amax(-1) <= 12).float()
+    logits = torch.full((1, 256, 5), -30.0)
+    logits[0, :, 2] = 60 * mine - 30
+    assert float(loss_of(logits, boxes, objects, known, 128)) == pytest.approx(0, abs=1e-4)
+
+
+def test_training_repeats_and_refuses_a_jitter_beyond_one() -> None:
+    material = crops()
+    first, again = (train(material, 0.5, (8, 8, 8, 8), 2, seed=1, batch=4) for _ in range(2))
+    for a, b in zip(first.parameters(), again.parameters(), strict=True):
+        assert torch.equal(a, b)
+    with pytest.raises(InputError, match="jitter"):
+        train(material, 1.5, (8, 8, 8, 8), 1)
+
+
+def test_scenes_hold_what_their_boxes_say() -> None:
+    made = ob.datasets.scenes(8, seed=4)
+    again = ob.datasets.scenes(3, seed=4)
+    assert torch.equal(made["images"][:3], again["images"])  # not of how many are asked for
+    first = made["objects"][:, 0]
+    assert np.allclose((first[:, 0] + first[:, 2]) / 2, 64, atol=8)
+    assert bool(((first[:, 2:4] - first[:, :2]) >= 10).all())
+    with pytest.raises(InputError, match="count"):
+        ob.datasets.scenes(0)
