@@ -84,7 +84,10 @@ def _count(x: Tree) -> int:
         raise InputError("data: arrays with a leading sample dimension expected")
     counts = sorted({int(leaf.shape[0]) for leaf in found})
     if len(counts) > 1:
-        raise InputError(f"data: fields with {counts} samples given, one number expected")
+        raise InputError(
+            f"data: fields with {counts} samples given, one number expected (point clouds of "
+            "unequal sizes are padded with a mask: orbical.datasets.padded)"
+        )
     if counts[0] == 0:
         raise InputError("data: no samples given, at least one expected")
     return counts[0]
