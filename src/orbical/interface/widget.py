@@ -69,7 +69,7 @@ def widget(session: Session, height: int = 900) -> Any:
 
     Arguments:
         session: what is shown.
-        height: of the widget, in pixels.
+        height: of the widget in pixels, at least; a narrow notebook needs more.
 
     >>> import orbical as ob, torch
     >>> images, labels = ob.datasets.digits()
@@ -99,13 +99,11 @@ def _class() -> Any:
         _esm = link("app.js", web_sources())
         _css = web_text("style.css")
         fragment = traitlets.Unicode("").tag(sync=True)
-        height = traitlets.Int(900).tag(sync=True)
 
         def __init__(self, session: Session, height: int) -> None:
             super().__init__()
             self.layout.min_height = f"{height}px"
             self.layout.width = "100%"
-            self.height = height
             self.session = session
             self._desk = Desk(self._frames, self._send_frame)
             self._fallback = Fallback(session)
