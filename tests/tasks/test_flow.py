@@ -192,3 +192,9 @@ def test_flow_of_the_wrong_size_is_refused():
             task=ob.tasks.Flow(window=32),
             progress=False,
         )
+
+
+def test_a_window_may_be_named_in_text_and_tells_the_task_its_size():
+    task = ob.tasks.Flow(input=ob.tasks.parse_input("pair-window:64:bilinear"))
+    assert task.window == 64
+    assert task.describe() == ob.tasks.Flow(window=64).describe()

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..actions import Action, Images, Points, Rows, Trivial, Vectors, Window, as_action
+from ..actions import (
+    Action,
+    ImagePair,
+    Images,
+    PairWindow,
+    Points,
+    Rows,
+    Trivial,
+    Vectors,
+    Window,
+    as_action,
+)
 from ..errors import InputError, unknown_name
 from .base import Task, Variable
 from .classification import Classification
@@ -17,6 +28,8 @@ TASKS: dict[str, type[Task]] = {
 }
 INPUTS: dict[str, Callable[..., Action]] = {
     "images": Images,
+    "pair": ImagePair,
+    "pair-window": PairWindow,
     "points": Points,
     "rows": Rows,
     "trivial": Trivial,

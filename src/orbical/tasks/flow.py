@@ -53,6 +53,8 @@ class Flow(Task):
         read: Reader | None = None,
         window: int | None = None,
     ) -> None:
+        if window is None and isinstance(input, PairWindow):
+            window = input.size
         if window is None:
             pair, field = ImagePair(interpolation), VectorField(interpolation)
         else:
