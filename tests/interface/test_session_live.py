@@ -18,6 +18,7 @@ from orbical.interface import open_session
 from orbical.interface.locating import Locator
 from orbical.interface.remake import remake_action, remake_task
 from orbical.interface.session import Session
+from orbical.interface.wire import decode
 
 
 @pytest.fixture
@@ -261,6 +262,32 @@ def test_a_task_with_a_reader_of_its_own_must_be_given(
     assert ask(open_session(scan, model), "place", element=1)[1]["input/image"].shape == (1, 8, 8)
     header, _ = ask(open_session(scan, model, task=task), "place", element=1)
     assert header["live"] is True
+
+
+def test_a_task_may_draw_its_own_views(nets: dict[str, torch.nn.Module]) -> None:
+    class Drawn(ob.tasks.Classification):
+        input_view = detail_view = "png"
+
+        def draw_input(self, moved: torch.Tensor) -> bytes:
+            return b"PNG" + bytes(moved.shape)
+
+        def draw_detail(self, details: dict[str, np.ndarray], models: list[str]) -> bytes:
+            return f"PNG {models} {details['confidence'].shape}".encode()
+
+    images, labels = ob.datasets.digits()
+    scan = ob.scan(
+        nets,
+        (images[:8], labels[:8]),
+        group="cyclic:4",
+        task=Drawn(),
+        keep="inputs",
+        progress=False,
+    )
+    session = open_session(scan, task=Drawn())
+    header, arrays = decode(session.answer({"kind": "place", "selection": {"element": 1}}))
+    assert header["input"]["view"] == header["detail"]["view"] == "png"
+    assert arrays["input/png"] == b"PNG" + bytes([1, 1, 1, 8, 8])
+    assert arrays["detail/png"] == b"PNG ['first', 'second'] (2,)"
 
 
 def test_a_large_picture_travels_in_bytes() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from ...errors import InputError
 from ...groups import Elements, Group
 from ...trees import Tree
 from ..live import Answered
 from ..selection import Selection
+from ..wire import PNG
 from .aggregates import axis_of
 from .opened import AGREES, Opened
 from .pictures import input_arrays, thinned, thumbnails
@@ -171,8 +174,10 @@ def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
     header = opened.scan.header
     arrays: dict[str, Any] = {}
     pictures, spans = input_arrays(moved)
-    if opened.input_view == "window" and moved is not None:  # the view is shown where it looks
-        pictures["whole"] = input_arrays(live.input(number)[None])[0]["image"]  # type: ignore[index]
+    still = live.input(number)
+    if opened.input_view == "window" and isinstance(still, Tensor):
+        around, wider = input_arrays(still[None])  # the view is shown where it looks
+        pictures["whole"], spans["whole"] = around["image"], wider["image"]
     for name, values in pictures.items():
         arrays[f"input/{name}"] = values
     about["input"] = {"view": opened.input_view, "fields": [*pictures], "range": spans}
@@ -184,7 +189,25 @@ def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
             steps[name] = step
     about["detail"] = {"view": header["views"]["detail"], "fields": [*details], "steps": steps}
     _references(opened, number, models, here.elements, arrays)
+    _draw(live.task, moved, details, names, about, arrays)
     return about, arrays
+
+
+def _draw(
+    task: Any,
+    moved: Tree | None,
+    details: dict[str, Array],
+    names: list[str],
+    about: dict[str, Any],
+    arrays: dict[str, Any],
+) -> None:
+    """Let a task whose views are named `png` draw them itself, so that it needs no JavaScript."""
+    if about["input"]["view"] == PNG and moved is not None and hasattr(task, "draw_input"):
+        arrays["input/png"] = task.draw_input(moved)
+        about["input"]["fields"].append("png")
+    if about["detail"]["view"] == PNG and hasattr(task, "draw_detail"):
+        arrays["detail/png"] = task.draw_detail(details, names)
+        about["detail"]["fields"].append("png")
 
 
 def _details(
@@ -217,8 +240,6 @@ def _references(
     opened: Opened, number: int, models: list[int], elements: Elements, arrays: dict[str, Any]
 ) -> None:
     """Add consensus and truth, un-moved and moved along to the place."""
-    import torch
-
     reader, task = opened.reader, opened.live.task if opened.live else None
     if "consensus" in reader:
         still = np.stack([reader.row("consensus", number, model) for model in models])
