@@ -42,6 +42,7 @@ class Opened:
         self.metrics = find_metrics(self.reader)
         self.live = live
         self.passes = Passes()
+        self.complete = scan.complete  # read from disk each time it is asked
         self.memo = Memo(entries=4096, size=128 << 20)
         self.pictures = Memo(entries=4096, size=16 << 20)
         self.orbits = orbits
@@ -156,7 +157,7 @@ class Opened:
         if values.dtype.kind == "f":
             return values
         values = values.astype(np.float32)
-        if not self.scan.complete:
+        if not self.complete:
             values[np.isnan(self._finished(variable, number, model))] = np.nan
         return values
 
@@ -172,7 +173,7 @@ class Opened:
         if values.dtype.kind == "f":
             return values
         values = values.astype(np.float32)
-        if not self.scan.complete:
+        if not self.complete:
             values[np.isnan(self.reader.row(_FINISHED, sample, model))] = np.nan
         return values
 

@@ -53,7 +53,7 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
         ],
         "bounds": opened.orbits is not None or "orbit" in opened.scan.data,
         "calibration": {"confidence", "correct"} <= opened.metrics.keys(),
-        "complete": opened.scan.complete,
+        "complete": opened.complete,
         "version": __version__,
         "move": header["task"]["input"],
     }
