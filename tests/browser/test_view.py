@@ -78,6 +78,12 @@ class Page:
         )
         return np.array(rows[2]).reshape(rows[0], rows[1]) / 255
 
+    def ring(self):
+        """Where the selected sample lies in the embedding."""
+        shown = self.tab.locator(".scatter svg circle:not([visibility=hidden])").last
+        box = shown.bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
     def fragment(self):
         return self.tab.evaluate("location.hash.slice(1)")
 
@@ -146,15 +152,20 @@ def test_a_fresh_page_starts_with_the_most_variable_sample(view, digit_scan):
     assert page.text(".one h2") == f"Sample {int(spread.argmax())}"
 
 
-def test_a_click_in_the_embedding_selects_the_sample_there(view, live_server, digit_scan):
-    _, arrays = live_server.session.handle({"kind": "embedding", "sequence": 1})
+def loneliest(server):
+    """The sample whose point stands farthest from any other."""
+    _, arrays = server.session.handle({"kind": "embedding", "sequence": 1})
     apart = np.linalg.norm(arrays["xy"][:, None] - arrays["xy"][None], axis=-1)
     np.fill_diagonal(apart, np.inf)
-    lonely = int(apart.min(1).argmax())
+    return int(apart.min(1).argmax())
+
+
+def test_a_click_in_the_embedding_selects_the_sample_there(view, live_server, digit_scan):
+    lonely = loneliest(live_server)
     page = view(f"sample={lonely}&order=best")
-    ring = page.tab.locator(".scatter svg circle:not([visibility=hidden])").last.bounding_box()
+    place = page.ring()
     page.open(f"sample={(lonely + 1) % 120}&order=best")
-    page.tab.mouse.click(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
+    page.tab.mouse.click(*place)
     page.until(
         "wanted => document.querySelector('.one h2').textContent === wanted", f"Sample {lonely}"
     )
@@ -391,6 +402,26 @@ def test_the_list_is_sorted_and_walked_with_keys(view, digit_scan):
         "wanted => document.querySelector('.row-value')?.textContent === wanted",
         f"{mean.max():.3f}",
     )
+
+
+def test_the_colour_of_a_point_is_that_of_its_class_in_the_key(view, live_server, digit_scan):
+    from io import BytesIO
+
+    from matplotlib.image import imread
+
+    lonely = loneliest(live_server)
+    page = view(f"sample={lonely}&colour=class")
+    page.until("() => document.querySelectorAll('.key .chip-class').length === 10")
+    names = page.tab.locator(".key .chip-class").all_inner_texts()
+    assert names == [str(name) for name in range(10)]
+    key = page.tab.locator(".key .dot").evaluate_all(
+        "dots => dots.map(dot => getComputedStyle(dot).backgroundColor.match(/\\d+/g).map(Number))"
+    )
+    x, y = page.ring()
+    clip = {"x": x - 1, "y": y - 1, "width": 2, "height": 2}
+    picture = imread(BytesIO(page.tab.screenshot(clip=clip)))[..., :3].mean((0, 1)) * 255
+    nearest = int(np.linalg.norm(np.array(key) - picture, axis=1).argmin())
+    assert nearest == int(digit_scan.data["label"][lonely])
 
 
 def test_hovering_shows_the_sample_and_its_orbit(view):
