@@ -129,21 +129,32 @@ class Window(Images):
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise InputError(f"size: {size!r} given, a whole number of pixels >= 1 expected")
         self.size = size
+        self._corners: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Crop `x[1, B, C, H, W]` to `[K, B, C, size, size]`, or resample where it must be."""
         offsets = self._offsets(elements, x)
         if offsets is None:
             return self._resample(elements, x, (self.size, self.size))
-        rows, columns = (torch.as_tensor(part, device=x.device) for part in offsets)
+        rows, columns = offsets
         views = x.unfold(-2, self.size, 1).unfold(-2, self.size, 1)
         if len(x) == 1:  # places first, so that the chosen views are copied once, in their order
             return views[0].permute(2, 3, 0, 1, 4, 5)[rows, columns]
         which = torch.arange(len(elements), device=x.device)
         return views[which, :, :, rows, columns]
 
-    def _offsets(self, elements: Elements, x: Tensor) -> tuple[np.ndarray, np.ndarray] | None:
-        """Give the upper left corner of each crop, or None where a crop is not enough."""
+    def _offsets(self, elements: Elements, x: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Give the upper left corner of each crop, or None where a crop is not enough.
+
+        Kept while the elements are in use, as sampling grids are.
+        """
+        kept = self._corners.setdefault(elements, {})
+        key = (x.device, tuple(x.shape[-2:]))
+        if key not in kept:
+            kept[key] = self._find_offsets(elements, x)
+        return kept[key]
+
+    def _find_offsets(self, elements: Elements, x: Tensor) -> tuple[Tensor, Tensor] | None:
         frame = pixel_frame(elements)
         start = np.array([(x.shape[-1] - self.size) / 2, (x.shape[-2] - self.size) / 2])
         corner = start - frame[:, :2, 2]
@@ -151,7 +162,8 @@ class Window(Images):
             return None
         if not np.array_equal(corner, np.round(corner)):
             return None
-        return corner[:, 1].astype(int), corner[:, 0].astype(int)
+        rows, columns = (torch.as_tensor(corner[:, axis].astype(int)) for axis in (1, 0))
+        return rows.to(x.device), columns.to(x.device)
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Tell which pixels come from inside the larger image; None where all do."""

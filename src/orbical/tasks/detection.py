@@ -128,14 +128,14 @@ class Detection(Task):
     def read(self, raw: Any, answers: str | None = None) -> Tensor:
         """Read the most confident detections of N views, `[N, M, 6]`."""
         found = read_detections(self.picked(raw), self.most)
-        inside = area(cut(found.box, self._view(found.box))) > 0
         # What lies wholly outside the view, or has no area, is no detection of anything in it.
-        absent = ~(inside | found.box.isnan().any(-1)) & found.present
-        found = Detections(
-            found.box.masked_fill(absent[..., None], 0),
-            found.confidence.masked_fill(absent, 0),
-            found.label.masked_fill(absent, -1),
-        )
+        empty = (area(cut(found.box, self._view(found.box))) <= 0) & found.present
+        if bool(empty.any()):
+            found = Detections(
+                found.box.masked_fill(empty[..., None], 0),
+                found.confidence.masked_fill(empty, 0),
+                found.label.masked_fill(empty, -1),
+            )
         return found.rows()
 
     def check_target(self, target: Any, count: int) -> Tensor:

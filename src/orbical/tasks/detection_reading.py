@@ -37,32 +37,41 @@ def read_detections(given: Any, most: int) -> Detections:
     ...         "labels": torch.tensor([2])}
     >>> nothing = {"boxes": torch.zeros(0, 4), "scores": torch.zeros(0), "labels": torch.zeros(0)}
     >>> read_detections([view, nothing], 2).label
-    tensor([[ 2, -1],
-            [-1, -1]])
+    tensor([[ 2., -1.],
+            [-1., -1.]])
     """
     box, confidence, label = _parts(given)
-    box, confidence = single_or_double(box), single_or_double(confidence)
-    if confidence.numel() and bool(((confidence < 0) | (confidence > 1 + 1e-6)).any()):
+    box, confidence, label = (
+        single_or_double(box),
+        single_or_double(confidence),
+        label.to(box.dtype),
+    )
+    absent = (label < 0) | (confidence <= 0)
+    turned = ((box[..., 2] < box[..., 0]) | (box[..., 3] < box[..., 1])) & ~absent
+    beyond = (confidence < 0) | (confidence > 1 + 1e-6)
+    if bool((turned | beyond).any()):
+        _refuse(box, confidence, turned, beyond)
+    # A class that is no number must be found, not become some class.
+    confidence = torch.where(label.isfinite(), confidence, torch.nan)
+    found = Detections(
+        box.masked_fill(absent[..., None], 0),
+        confidence.masked_fill(absent, 0),
+        label.round().masked_fill(absent, -1),
+    )
+    return _most_confident(found, most)
+
+
+def _refuse(box: Tensor, confidence: Tensor, turned: Tensor, beyond: Tensor) -> None:
+    """Say what is wrong with boxes or confidences."""
+    if bool(beyond.any()):
         raise ModelError(
             f"model output: confidences of {float(confidence.min()):.4g} .. "
             f"{float(confidence.max()):.4g} given, probabilities from 0 to 1 expected"
         )
-    if label.is_floating_point():  # what is no number must be found, not become some class
-        confidence = torch.where(label.isfinite(), confidence, torch.nan)
-        label = label.nan_to_num(0.0, 0.0, 0.0).round()
-    absent = (label < 0) | (confidence <= 0)
-    wrong = ((box[..., 2] < box[..., 0]) | (box[..., 3] < box[..., 1])) & ~absent
-    if bool(wrong.any()):
-        raise ModelError(
-            f"model output: the box {box[wrong][0].tolist()} given, whose left > right or "
-            "top > bottom; (left, top, right, bottom) in pixels expected"
-        )
-    found = Detections(
-        box.masked_fill(absent[..., None], 0),
-        confidence.masked_fill(absent, 0),
-        label.long().masked_fill(absent, -1),
+    raise ModelError(
+        f"model output: the box {box[turned][0].tolist()} given, whose left > right or "
+        "top > bottom; (left, top, right, bottom) in pixels expected"
     )
-    return _most_confident(found, most)
 
 
 def _parts(given: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -120,9 +129,16 @@ def _most_confident(found: Detections, most: int) -> Detections:
             torch.cat([found.confidence, found.confidence.new_zeros(rows, lacking)], 1),
             torch.cat([found.label, found.label.new_full((rows, lacking), -1)], 1),
         )
+    if found.label.shape[1] == most and _falls(found.confidence):
+        return found
     rank = found.confidence.argsort(dim=1, descending=True, stable=True)[:, :most]
     return Detections(
         found.box.gather(1, rank[..., None].expand(-1, -1, 4)),
         found.confidence.gather(1, rank),
         found.label.gather(1, rank),
     )
+
+
+def _falls(values: Tensor) -> bool:
+    """Whether each row `[N, n]` is in falling order already, as detectors mostly answer."""
+    return bool((values[:, 1:] <= values[:, :-1]).all())
