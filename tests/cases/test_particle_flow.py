@@ -67,3 +67,28 @@ def test_a_flow_that_knows_up_from_down_is_found_out(shared_data):
     error = result.data["score"].values[0]
     assert (np.ptp(error, axis=1) > 0.5).any()
     assert (result.data["invariance_gap"].values[0] > 1.9).all()
+
+
+def test_the_shipped_networks_beat_farneback_where_the_flow_is_complex(shared_data):
+    """Trained on generated pairs alone, on pairs that others made: all but uniform flow."""
+    pytest.importorskip("cv2", reason="opencv is not installed")
+    from orbical.zoo import flownet
+    from orbical.zoo.classical_flow import Farneback
+
+    data = ob.datasets.piv(shared_data / "piv")
+    chosen = [data["kinds"].index(kind) for kind in dict.fromkeys(data["kinds"])]
+    kinds = [data["kinds"][row] for row in chosen]
+    pair, flow = data["pair"][chosen], data["flow"][chosen]
+
+    def error(answer):
+        return (torch.as_tensor(answer) - flow).norm(dim=1).mean((1, 2))
+
+    classical = error(Farneback()(pair))
+    with torch.inference_mode():
+        learned = {name: error(flownet.load(name)(pair)) for name in flownet.NAMES}
+    for name, found in learned.items():
+        for kind, network, method in zip(kinds, found, classical, strict=True):
+            if kind == "uniform":
+                assert network < 0.1, name
+            else:
+                assert network < 0.95 * method, (name, kind)
