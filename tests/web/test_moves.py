@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.actions import ImagePair, Images, Points, Trivial, Vectors, Window
+from orbical.actions import ImagePair, Images, PairWindow, Points, Trivial, Vectors, Window
 
 MODULES = {"moves/index.js": "moveInput, canMove"}
 BODY = """
@@ -74,6 +74,13 @@ def test_reversed_time_swaps_the_frames_of_a_pair(in_node):
     x = torch.rand(2, 1, 6, 6, generator=torch.Generator().manual_seed(3))
     found, expected = both(in_node, ImagePair(), "dihedral:4*time_reversal", x)
     assert np.abs(found - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("group", ["rotations:8", "dihedral:4", "cyclic:4*time_reversal"])
+def test_a_view_that_turns_inside_larger_pairs(in_node, group):
+    x = torch.rand(2, 1, 12, 12, generator=torch.Generator().manual_seed(6))
+    found, expected = both(in_node, PairWindow(6), group, x)
+    assert np.abs(found - expected).max() < 1e-4
 
 
 @pytest.mark.parametrize("group", ["rotations3d:12", "permutations:5"])

@@ -100,6 +100,7 @@ def _state(
         "warnings": [],
         "exports": ["csv", "indices"],
         "move": {**state["move"], "exact": opened.group.exact_on_grid},
+        "views": {part: _drawn_here(part, view) for part, view in state["views"].items()},
         "report": facts,
     }
     arrays["original"] = chosen.samples.astype(np.int32)
@@ -114,6 +115,11 @@ def _state(
         known = np.isfinite(mean).all(-1)
         arrays["consensus_class"] = np.where(known, mean.argmax(-1), -1).astype(np.int32)
     return state, arrays
+
+
+def _drawn_here(part: str, view: str) -> str:
+    """Name a view that needs no Python in place of one that is drawn there."""
+    return {"input": "image", "detail": "values"}[part] if view == "png" else view
 
 
 def _variables(opened: Opened) -> list[str]:

@@ -17,6 +17,9 @@ from .session.pictures import THUMBNAIL, input_arrays, thinned, thumbnails
 BLOCK_BYTES = 4 << 20
 MOST_BYTES = 256 << 20
 """An array of answers larger than this, over all samples of a report, is left out of it."""
+MOST_MOVED_BYTES = 64 << 20
+"""The same for truth and consensus as they move along."""
+_STILL = {"consensus": "answer", "truth": "still"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Blocks:
         picture: the name of the input that is a picture of at most thumbnail size, or "".
         spans: the range of each input that is kept in 256 steps.
         details: names of the answers with several numbers a place.
+        references: the arrays of `consensus` and `truth`, where there are any.
+        moved: those of them that are kept as they move along the orbit, too.
         left_out: names of answers that are too large.
     """
 
@@ -47,6 +52,8 @@ class Blocks:
     picture: str
     spans: dict[str, tuple[float, float]]
     details: list[str]
+    references: dict[str, str]
+    moved: tuple[str, ...]
     left_out: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Block]:
@@ -59,43 +66,18 @@ class Blocks:
             span = self.spans.get(name)
             arrays[f"input/{name}"] = values if span is None else in_steps(values, 8, *span)
         steps: dict[str, int] = {}
-        reader = self.opened.reader
         for name in self.details:
             values, step = _thinned(_rows(self.opened, name, samples), 3)
             if step > 1:
                 steps[name] = step
             share = name == "probabilities"
             arrays[f"detail/{name}"] = in_steps(values, 8, 0.0, 1.0) if share else values
-        if "consensus" in reader:
-            still = _rows(self.opened, "consensus", samples)
-            arrays |= self._turned("consensus", still)
-        truth = self._truth_name()
-        if truth:
-            still = np.stack([reader.row(truth, int(one), None) for one in samples])[None]
-            arrays |= self._turned("truth", still)
+        for kind, name in self.references.items():
+            still = _rows(self.opened, name, samples)
+            arrays[f"{kind}/{_STILL[kind]}"] = _thinned(still, 2)[0]
+            if kind in self.moved:
+                arrays[f"{kind}/moved"] = _moved(self.opened, still)
         return Block(arrays, steps)
-
-    def _turned(self, kind: str, still: Array) -> dict[str, Array]:
-        """Give references `[M, n, ...]` as they are, and moved along to every element."""
-        name = {"consensus": "answer", "truth": "still"}[kind]
-        found = {f"{kind}/{name}": _thinned(still, 2)[0]}
-        live = self.opened.live
-        task = None if live is None else live.task
-        if task is None or self.opened.label is not None:
-            return found
-        if still.nbytes * len(self.opened.group) > MOST_BYTES:
-            return found
-        flat = torch.from_numpy(np.ascontiguousarray(still.reshape(-1, *still.shape[2:])))
-        moved = task.output.apply(self.opened.group, flat).movedim(0, 1).numpy()
-        moved = moved.reshape(*still.shape[:2], *moved.shape[1:])
-        return found | {f"{kind}/moved": _thinned(moved, 3)[0]}
-
-    def _truth_name(self) -> str:
-        live = self.opened.live
-        if self.opened.label is not None or live is None or live.task is None:
-            return ""
-        name = live.task.truth_name
-        return name if name in self.opened.reader else ""
 
 
 def blocks_of(opened: Opened, samples: Array) -> Blocks:
@@ -123,8 +105,47 @@ def blocks_of(opened: Opened, samples: Array) -> Blocks:
             small = values.ndim == 4 and max(values.shape[-2:]) <= THUMBNAIL
             if small and values.shape[1] in (1, 3) and spans[name] == (0.0, 1.0):
                 picture = name
+    references = _references(opened)
+    moved = []
+    for kind, name in references.items():
+        bytes_moved = _bytes_moved(opened, kind, name, samples)
+        if 0 < bytes_moved * len(samples) <= MOST_MOVED_BYTES:
+            moved.append(kind)
+            row += bytes_moved
     size = max(1, BLOCK_BYTES // max(1, row))
-    return Blocks(opened, samples, size, picture, spans, details, left_out)
+    return Blocks(
+        opened, samples, size, picture, spans, details, references, tuple(moved), left_out
+    )
+
+
+def _references(opened: Opened) -> dict[str, str]:
+    """Name the arrays of consensus and truth; a class is a label and needs none."""
+    named = {"consensus": "consensus", "truth": opened.truth}
+    return {kind: name for kind, name in named.items() if name and name in opened.reader}
+
+
+def _bytes_moved(opened: Opened, kind: str, name: str, samples: Array) -> int:
+    """Say what one sample's reference takes as it moves along; 0 where it does not move."""
+    live = opened.live
+    if live is None or live.task is None or (kind == "consensus" and "label" in opened.reader):
+        return 0
+    shape = opened.reader.shape(name)
+    row = int(np.prod(shape[2:] if opened.reader.by_model(name) else shape[1:])) * 4
+    if row * len(opened.group) > MOST_MOVED_BYTES:  # before anything is moved
+        return 0
+    return int(_moved(opened, _rows(opened, name, samples[:1])).nbytes)
+
+
+def _moved(opened: Opened, still: Array) -> Array:
+    """Move references `[M, n, ...]` along to every element, `[M, n, K, ...]`, one at a time."""
+    assert opened.live is not None
+    assert opened.live.task is not None
+    action = opened.live.task.output
+    flat = torch.from_numpy(np.ascontiguousarray(still.reshape(-1, *still.shape[2:])))
+    each = [
+        _thinned(action.apply(opened.group, one[None])[:, 0].numpy()[None], 2)[0][0] for one in flat
+    ]
+    return np.stack(each).reshape(*still.shape[:2], *np.shape(each[0]))
 
 
 def thumbnails_of(opened: Opened, samples: Array, blocks: Blocks) -> Array | None:
@@ -179,11 +200,9 @@ def _names(opened: Opened, given: Any) -> list[str]:
 
 
 def _rows(opened: Opened, name: str, samples: Array) -> Array:
-    """Read rows of every model, `[M, n, ...]`."""
+    """Read rows of every model, `[M, n, ...]`; M is 1 for what no model takes part in."""
     reader = opened.reader
+    models = range(len(opened.models)) if reader.by_model(name) else [None]
     return np.stack(
-        [
-            np.stack([reader.row(name, int(one), model) for one in samples])
-            for model in range(len(opened.models))
-        ]
+        [np.stack([reader.row(name, int(one), model) for one in samples]) for model in models]
     )

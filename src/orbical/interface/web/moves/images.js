@@ -41,9 +41,11 @@ export function moveWindow(action, element, field) {
   return resample(action, { ...element, exact: false }, field, [action.size, action.size]);
 }
 
-// Two frames [2, C, H, W]: the plane moves both, reversed time swaps them.
+// Two frames [2, C, H, W], or the central action.size pixels of larger ones: the plane moves both,
+// reversed time swaps them.
 export function movePair(action, element, field) {
-  const moved = moveImages(action, element, field);
+  const size = action.size ? [action.size, action.size] : field.shape.slice(-2);
+  const moved = resample(action, element, field, size);
   if (!(element.time < 0)) return moved;
   const half = moved.data.length / 2;
   const swapped = new Float32Array(moved.data.length);

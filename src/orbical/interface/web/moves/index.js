@@ -7,6 +7,7 @@ const MOVES = {
   Images: moveImages,
   Window: moveWindow,
   ImagePair: movePair,
+  PairWindow: movePair,
   PairWindow: movePairWindow,
   Points: movePoints,
   Vectors: moveVectors,
