@@ -1,0 +1,139 @@
+"""Reports of every task: vectors, fields and boxes are answered as the session answers them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.interface.contents import chosen_samples, parts_of
+from orbical.interface.pack import as_text
+from orbical.interface.session import Session
+
+MODULES = {
+    "hosts/static_answers.js": "createAnswers",
+    "hosts/static_pack.js": "createPack",
+}
+BODY = """
+const answer = createAnswers(createPack((name) => given.parts[name]));
+const found = [];
+for (const request of given.requests) found.push(await answer(request));
+return found;
+"""
+
+
+def dipoles():
+    """Vectors from points under rotations of space: trees of fields, a truth that turns."""
+    generator = torch.Generator().manual_seed(0)
+    pos = torch.randn(12, 5, 3, generator=generator)
+    charge = torch.randn(12, 5, generator=generator)
+    truth = torch.einsum("bn,bnd->bd", charge, pos)
+    task = ob.tasks.Regression(
+        input={"pos": ob.actions.Points(), "charge": ob.actions.Trivial()}, representation="vector"
+    )
+    models = {
+        "near": lambda batch: torch.einsum("bn,bnd->bd", batch["charge"], batch["pos"]) + 0.1,
+        "far": lambda batch: batch["pos"].mean(1),
+    }
+    return ob.scan(
+        models,
+        ({"pos": pos, "charge": charge}, truth),
+        group="rotations3d:12",
+        task=task,
+        keep="inputs",
+        progress=False,
+    )
+
+
+def flows():
+    """Fields from pairs of frames under turns and reversed time."""
+    generator = torch.Generator().manual_seed(1)
+    pairs = torch.rand(6, 2, 1, 16, 16, generator=generator)
+    truth = torch.randn(6, 2, 16, 16, generator=generator)
+
+    def still(batch):
+        return batch.mean(2) - 0.5
+
+    return ob.scan(
+        {"still": still},
+        (pairs, truth),
+        group="dihedral:4*time_reversal",
+        task="flow",
+        keep="inputs",
+        progress=False,
+    )
+
+
+def unlabelled():
+    """Classes without truth, along shifts of a window in larger images."""
+    images = torch.rand(10, 3, 20, 20, generator=torch.Generator().manual_seed(2))
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16 * 16, 4))
+    task = ob.tasks.Classification(input=ob.actions.Window(16))
+    return ob.scan(net, images, group="translations:2", task=task, keep=("inputs",), progress=False)
+
+
+@pytest.fixture(scope="module", params=[dipoles, flows, unlabelled])
+def made(request):
+    session = Session({"scan": request.param()})
+    opened = session.opened()
+    chosen = chosen_samples(opened, None)
+    parts = parts_of(opened, chosen, ("pca",), {}, lambda work: None)
+    return session, {name: as_text(part) for name, part in parts}
+
+
+def both(in_node, made, requests):
+    session, parts = made
+    asked = [{"sequence": 1, "selection": {}, **one} for one in requests]
+    ours = in_node(MODULES, BODY, {"parts": parts, "requests": asked})
+    return zip(ours, [session.handle(one) for one in asked], strict=True)
+
+
+def compare(found, arrays, tolerance):
+    for name, array in arrays.items():
+        ours = found["arrays"][name]
+        assert ours["shape"] == list(np.shape(array)), name
+        numbers = np.array(ours["data"], float).reshape(np.shape(array))
+        np.testing.assert_allclose(numbers, array, atol=tolerance, rtol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["aggregate", "sample", "embedding", "colour", "subset"])
+def test_answers_are_those_of_the_session(in_node, made, kind):
+    metrics = made[0].state()[0]["metrics"]
+    names = [metric["name"] for metric in metrics if metric["per_sample"]]
+    requests = [{"kind": kind, "selection": {"metric": name, "sample": 3}} for name in names]
+    requests += [{"kind": kind, "selection": {"colour": "gap", "reference": "consensus"}}]
+    for found, (header, arrays) in both(in_node, made, requests):
+        assert "error" not in found, found
+        assert found.get("models") == header.get("models")
+        compare(found, arrays, 3e-4)
+
+
+def test_the_list_is_that_of_the_session(in_node, made):
+    requests = [{"kind": "list", "selection": {"order": order}} for order in ("best", "variable")]
+    for found, (_, arrays) in both(in_node, made, requests):
+        compare(found, {"values": arrays["values"]}, 3e-4)
+
+
+def test_a_place_is_that_of_the_session(in_node, made):
+    last = len(made[0].opened().group) - 1
+    requests = [
+        {"kind": "place", "selection": {"sample": sample, "element": element}}
+        for sample, element in [(0, 0), (3, 5), (5, last)]
+    ]
+    for found, (header, arrays) in both(in_node, made, requests):
+        assert "error" not in found, found
+        assert found["name"] == header["name"]
+        assert {*found["arrays"]} >= {*arrays} - {"input/whole"}
+        compare(
+            found,
+            {name: array for name, array in arrays.items() if not name.startswith("input/whole")},
+            0.5 / 255 + 1e-3,
+        )
+
+
+def test_hovering_is_answered(in_node, made):
+    for found, (_, arrays) in both(in_node, made, [{"kind": "hover", "samples": [1, 4]}]):
+        compare(found, {"values": arrays["values"]}, 3e-4)
+        assert ("thumbnail" in found["arrays"]) == ("thumbnail" in arrays)
