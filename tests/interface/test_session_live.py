@@ -242,7 +242,7 @@ def test_without_inputs_the_stored_answers_remain(
     assert "thumbnail" not in arrays
 
 
-def test_a_task_with_a_reader_of_its_own_must_be_given(
+def test_a_reader_of_ones_own_must_be_given(
     nets: dict[str, torch.nn.Module],
 ) -> None:
     images, labels = ob.datasets.digits()
@@ -260,8 +260,11 @@ def test_a_task_with_a_reader_of_its_own_must_be_given(
     assert "models cannot be asked" in header["warnings"][0]
     assert header["live"] is False
     assert ask(open_session(scan, model), "place", element=1)[1]["input/image"].shape == (1, 8, 8)
-    header, _ = ask(open_session(scan, model, task=task), "place", element=1)
-    assert header["live"] is True
+    for given in ({"task": task}, {"read": lambda raw: raw["logits"]}):
+        header, arrays = ask(open_session(scan, model, **given), "place", element=1)
+        assert header["live"] is True
+        expected = scan.data["confidence"].values[:, 0, 1]
+        np.testing.assert_allclose(arrays["detail/confidence"], expected, atol=1e-5)
 
 
 def test_a_task_may_draw_its_own_views(nets: dict[str, torch.nn.Module]) -> None:

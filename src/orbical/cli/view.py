@@ -45,6 +45,10 @@ def view(
         str | None,
         typer.Option(help="package.module:function applied to moved batches, as in the scan."),
     ] = None,
+    read: Annotated[
+        str | None,
+        typer.Option(help="package.module:function that reads raw outputs, as in the scan."),
+    ] = None,
     port: Annotated[
         int | None, typer.Option(help="The port; by default the next free one from 8420.")
     ] = None,
@@ -88,6 +92,7 @@ def view(
         named,
         None if data is None else load_data(data),
         preprocess=None if preprocess is None else import_attribute(preprocess, "--preprocess"),
+        read=None if read is None else import_attribute(read, "--read"),
         orbits=ids,
     )
     server = Server(session, host, port, expose, allow_origin or ())

@@ -23,6 +23,7 @@ def view(
     *,
     task: Any = None,
     preprocess: Any = None,
+    read: Any = None,
     orbits: Any = None,
     classes: list[str] | None = None,
     port: int | None = None,
@@ -38,8 +39,9 @@ def view(
         models: models by their names in the scan, for live answers between the scanned elements;
             without them the interface shows what was scanned.
         data: the inputs, where the scan did not keep them (`keep="inputs"`).
-        task: the task, where it cannot be made from the scan's record (a `read` of your own).
+        task: the task, where it cannot be made from the scan's record (an action of your own).
         preprocess: as given to `orbical.scan`.
+        read: how outputs are read, as given to the task.
         orbits: the orbit id of each sample, for bounds.
         classes: names of the classes.
         port: the port; None takes the next free one.
@@ -54,7 +56,14 @@ def view(
     orbical.errors.InputError: scan: there is no folder 'no-such-folder'
     """
     session = open_session(
-        scan, models, data, task=task, preprocess=preprocess, orbits=orbits, classes=classes
+        scan,
+        models,
+        data,
+        task=task,
+        preprocess=preprocess,
+        read=read,
+        orbits=orbits,
+        classes=classes,
     )
     if in_notebook():
         from .widget import widget

@@ -23,6 +23,7 @@ from ..samples import Samples
 from ..store import Scan
 from ..sweep import Sweep
 from ..tasks import Task
+from ..tasks.base import Reader
 from ..trees import Tree, concatenate, leaves, split_leading, to_device, tree_map
 from .locating import Locator
 from .remake import remake_action, remake_task
@@ -72,7 +73,8 @@ class Live:
         row: reads one sample of a stored array, `(name, sample, model or None)`.
         models: models by their names in the scan; may be empty.
         data: the inputs of the scan, where it did not keep them, as given to `orbical.scan`.
-        task: the task, where it cannot be made from the record (a reader or action of one's own).
+        task: the task, where it cannot be made from the record (an action of one's own).
+        read: how outputs are read, as given to the task.
         preprocess: as given to `orbical.scan`.
         patience_s: how long to wait for a model.
     """
@@ -85,6 +87,7 @@ class Live:
         data: Any = None,
         task: Task | None = None,
         preprocess: Callable[[Tree], Tree] | None = None,
+        read: Reader | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
         self.scan, self._row, self.patience_s = scan, row, patience_s
@@ -98,7 +101,7 @@ class Live:
             if name not in scan.models:
                 raise unknown_name("models", name, scan.models)
             self.models[name] = as_predictor(model)
-        self.task = self._find_task(task)
+        self.task = self._find_task(task, read)
         self.action = self._find_action() if self.task is None else self.task.input
         self._workers: dict[str, Worker] = {}
         self._starting = threading.Lock()
@@ -237,13 +240,13 @@ class Live:
             if np.isfinite(row).any()  # of an unfinished sample nothing is
         }
 
-    def _find_task(self, task: Task | None) -> Task | None:
+    def _find_task(self, task: Task | None, read: Reader | None) -> Task | None:
         if task is not None:
             if task.describe() != self.scan.header["task"]:
                 self.warnings.append("the given task differs from that of the scan")
             return task
         try:
-            return remake_task(self.scan.header["task"])
+            return remake_task(self.scan.header["task"], read)
         except (InputError, ImportError, TypeError, KeyError) as error:
             if self.models:
                 self.warnings.append(f"models cannot be asked: {error}")

@@ -14,6 +14,7 @@ from .. import actions
 from ..actions import Action, as_action
 from ..errors import InputError
 from ..tasks import TASKS, Task
+from ..tasks.base import Reader
 
 
 def remake_action(described: Mapping[str, Any]) -> Action:
@@ -39,8 +40,8 @@ def _fields(described: Any) -> Any:
     return tuple(_fields(part) for part in described)
 
 
-def remake_task(described: Mapping[str, Any]) -> Task:
-    """Make a task from what its `describe` gave; a task with a reader of its own is refused.
+def remake_task(described: Mapping[str, Any], read: Reader | None = None) -> Task:
+    """Make a task from what its `describe` gave; a reader it had must be given.
 
     >>> from orbical.tasks import Classification
     >>> remake_task(Classification(answers="probabilities").describe())
@@ -49,18 +50,18 @@ def remake_task(described: Mapping[str, Any]) -> Task:
     name = str(described.get("task"))
     if name not in TASKS:
         raise InputError(f"task: {name!r} is none of orbical's own; give the task itself")
-    if described.get("read") is not None:
-        raise InputError(f"task: outputs were read by {described['read']}; give the task itself")
+    if described.get("read") is not None and read is None:
+        raise InputError(f"task: outputs were read by {described['read']}; give it as read")
     kind: Any = TASKS[name]
     given = _settings(kind, described)
     known = inspect.signature(kind.__init__).parameters
-    given["input"] = remake_action(described["input"])
+    given |= {"input": remake_action(described["input"]), "read": read}
     if "representation" in known:
         given["representation"] = remake_action(described["output"])
     if "interpolation" in known and "interpolation" in described["output"]:
         given["interpolation"] = described["output"]["interpolation"]
     task: Task = kind(**{key: value for key, value in given.items() if key in known})
-    if task.describe() != dict(described):
+    if task.describe() != {**described, "read": task.describe()["read"]}:
         raise InputError(f"task: {name!r} has settings that its record does not hold")
     return task
 

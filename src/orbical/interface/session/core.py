@@ -51,6 +51,7 @@ class Session:
         data: the inputs, where a scan did not keep them.
         task: the task, where it cannot be made from the record.
         preprocess: as given to `orbical.scan`.
+        read: how outputs are read, as given to the task.
         orbits: the orbit id of each sample, for bounds.
         classes: names of the classes.
 
@@ -72,6 +73,7 @@ class Session:
         data: Any = None,
         task: Any = None,
         preprocess: Any = None,
+        read: Any = None,
         orbits: Any = None,
         classes: list[str] | None = None,
     ) -> None:
@@ -88,7 +90,7 @@ class Session:
             own = {key: model for key, model in named.items() if key in scan.models}
             fits = len(served) == 1 or _holds(data, scan)
             reader = Reader(scan)
-            live = Live(scan, reader.row, own, data if fits else None, task, preprocess)
+            live = Live(scan, reader.row, own, data if fits else None, task, preprocess, read)
             ids = None if orbits is None else np.asarray(orbits)
             self.scans[name] = Opened(name, scan, live, reader, ids, classes)
 
