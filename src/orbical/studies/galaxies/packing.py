@@ -35,7 +35,7 @@ def pack(folder: Path) -> Path:
         arrays[f"{name}-labels"] = classes.numpy()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
-    np.savez_compressed(path, **arrays)
+    np.savez_compressed(path, **arrays)  # type: ignore[arg-type] # its keywords are arrays
     return path
 
 
