@@ -144,9 +144,7 @@ def test_what_goes_wrong_later_names_sample_and_element():
         return x.sum(-1), 1 - (x[:, 1] > 40).float()
 
     task = tasks.Regression(actions.Vectors(), uncertainty="variance")
-    with pytest.raises(
-        ModelError, match="not positive for sample 5 at angle 90"
-    ):
+    with pytest.raises(ModelError, match="not positive for sample 5 at angle 90"):
         ob.scan(model, x, group="cyclic:4", task=task, progress=False)
 
 
