@@ -21,10 +21,10 @@ from ..groups import Elements
 from ..predictors import Predictor, as_predictor
 from ..samples import Samples
 from ..store import Scan
-from ..sweep import Sweep
+from ..sweep import Sweep, errors_in
 from ..tasks import Task
 from ..tasks.base import Reader
-from ..trees import Tree, concatenate, leaves, split_leading, to_device, tree_map
+from ..trees import Tree, concatenate, leaves, to_device, tree_map
 from .locating import Locator
 from .remake import remake_action, remake_task
 from .workers import Worker
@@ -36,7 +36,6 @@ PROBE_PATIENCE_S = 3.0
 BATCH = 256
 _PROBE_SAMPLES, _PROBE_ELEMENTS, _PROBE_NUMBERS = 2, 4, 16
 _PROBE_TOLERANCE = 1e-3
-_OF_ORBITS = ("consensus", "invariance_gap", "score_vs_consensus", "consensus_vs_truth")
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,6 @@ class Live:
         self.locator = Locator(scan.group)
         self.warnings: list[str] = []
         self._preprocess = preprocess
-        self._data = None if data is None else _checked(Samples(data), scan)
         self._fields = _input_fields(scan)
         self.models: dict[str, Predictor] = {}
         for name, model in (models or {}).items():
@@ -102,6 +100,9 @@ class Live:
                 raise unknown_name("models", name, scan.models)
             self.models[name] = as_predictor(model)
         self.task = self._find_task(task, read)
+        if data is not None and self.task is not None:
+            data = self.task.take(data)
+        self._data = None if data is None else _checked(Samples(data), scan)
         self.action = self._find_action() if self.task is None else self.task.input
         self._workers: dict[str, Worker] = {}
         self._starting = threading.Lock()
@@ -164,6 +165,18 @@ class Live:
                 answers[name] = Answered({}, float("nan"), str(error))
         return answers
 
+    def ask_along(self, sample: int, elements: Elements, names: list[str]) -> dict[str, Answered]:
+        """Ask about many elements, a batch at a time: other questions come in between.
+
+        Of a model that fails nothing more is asked.
+        """
+        parts: dict[str, list[Answered]] = {name: [] for name in names if name in self.answering}
+        for start in range(0, len(elements), BATCH):
+            willing = [name for name, some in parts.items() if not (some and some[-1].error)]
+            for name, answer in self.ask(sample, elements[start : start + BATCH], willing).items():
+                parts[name].append(answer)
+        return {name: _joined(some) for name, some in parts.items() if some}
+
     def _worker(self, name: str) -> Worker:
         with self._starting:
             if name not in self._workers:
@@ -185,7 +198,7 @@ class Live:
             variables = {
                 key: value[0].numpy()
                 for key, value in summary.items()
-                if "element" in declared[key].dims and key not in _OF_ORBITS
+                if "element" in declared[key].dims and not _of_orbits(key)
             }
             if name in question.consensus:
                 variables["score_vs_consensus"] = self._against_consensus(
@@ -203,14 +216,15 @@ class Live:
         with predictor.ready(device):
             for start in range(0, len(next(leaves(moved))), BATCH):
                 some = tree_map(lambda leaf, s=start: leaf[s : s + BATCH], moved)
-                shape = tuple(next(leaves(some)).shape[:2])
-                raw = sweep.answer(name, sweep.prepared(to_device(some, device)))
-                read = split_leading(sweep.read(name, raw, shape), *shape)
-                parts.append(tree_map(lambda leaf: leaf.cpu(), read))
+                some = to_device(some, device)
+                raw = sweep.answer(name, sweep.prepared(some))
+                for why in errors_in(raw).values():
+                    raise ModelError(f"model {name!r}: {why}")
+                parts.append(tree_map(lambda leaf: leaf.cpu(), sweep.read(name, raw, some)))
         outputs = concatenate(parts)
-        for leaf in leaves(outputs):
-            if leaf.is_floating_point() and not bool(torch.isfinite(leaf).all()):
-                raise ModelError(f"model {name!r}: NaN or infinite output")
+        for fault, marks in self.task.faults(outputs).items():
+            if bool(marks.any()):
+                raise ModelError(f"model {name!r}: {fault}")
         return outputs
 
     def _against_consensus(self, outputs: Tree, consensus: Tensor, elements: Elements) -> Array:
@@ -292,7 +306,7 @@ class Live:
         except OrbicalError:
             return True  # what it says when asked will be shown
         flat = [leaf.flatten(0, 1).flatten()[:_PROBE_NUMBERS] for leaf in leaves(answered)]
-        found = torch.cat([part.double() for part in flat]).numpy()
+        found = torch.cat([part.double() for part in flat]).nan_to_num(0.0).numpy()
         return found.shape == known.shape and np.allclose(
             found, known, rtol=_PROBE_TOLERANCE, atol=_PROBE_TOLERANCE
         )
@@ -300,6 +314,22 @@ class Live:
     @property
     def _samples(self) -> int:
         return int(self.scan.header["data"]["samples"])
+
+
+def _of_orbits(name: str) -> bool:
+    """Whether a variable needs the whole orbit, which a question about one place has not."""
+    return name.endswith("vs_consensus")
+
+
+def _joined(parts: list[Answered]) -> Answered:
+    """Put answers about one batch of elements after the other."""
+    if parts[-1].error:
+        return parts[-1]
+    variables = {
+        name: np.concatenate([part.variables[name] for part in parts])
+        for name in parts[0].variables
+    }
+    return Answered(variables, sum(part.milliseconds for part in parts))
 
 
 def _checked(samples: Samples, scan: Scan) -> Samples:

@@ -85,7 +85,7 @@ class Locator:
             apart = np.minimum(apart, 360.0 - apart)
         return np.sqrt(np.square(apart).sum(1))
 
-    def finer(self, factor: int = 4, most: int = 2000) -> Group | None:
+    def finer(self, factor: int = 4, most: int = 5000) -> Group | None:
         """Sample the same orbit at finer steps, or None where there is nothing between."""
         if not self.continuous:
             return None

@@ -69,7 +69,7 @@ def _densely(
     group = None if live is None else live.locator.finer()
     if live is None or group is None:
         return
-    answers = live.ask(number, group, [opened.models[model] for model in models])
+    answers = live.ask_along(number, group, [opened.models[model] for model in models])
     errors = {name: answer.error for name, answer in answers.items() if answer.error}
     if errors:
         about["errors"] = errors
