@@ -184,9 +184,10 @@ class Server:
     async def _answers(self, message: Any) -> AsyncIterator[bytes]:
         """Give the frames of a request, made in another thread: the socket is never held up."""
         loop = asyncio.get_running_loop()
-        early = await loop.run_in_executor(self._pool, self.session.announcement, message)
-        if early is not None:
-            yield early
+        if message["kind"] == "embedding":
+            early = await loop.run_in_executor(self._pool, self.session.announcement, message)
+            if early is not None:
+                yield early
         yield await loop.run_in_executor(self._pool, self.session.answer, message)
 
 
