@@ -50,7 +50,6 @@ def view(
         allow_origin: origins of pages behind a proxy, such as `https://hub.example.org`.
         open_browser: open the page.
 
-    >>> import orbical as ob
     >>> view("no-such-folder")
     Traceback (most recent call last):
     orbical.errors.InputError: scan: there is no folder 'no-such-folder'
