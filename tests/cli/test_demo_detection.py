@@ -1,0 +1,23 @@
+"""`orbical demo detection`: generated scenes, shipped weights, nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orbical import load
+from orbical.cli.demos import Order, find
+
+
+def test_the_demo_scans_generated_scenes_with_shipped_detectors(
+    tmp_path: Path, monkeypatch
+) -> None:
+    demo = find("detection")
+    monkeypatch.setattr(demo, "STEP", 16)  # 25 shifts instead of 289
+    made = demo.run(Order("detection", tmp_path, 4, overwrite=False, train=False))
+    scan = load(tmp_path / "detection.zarr")
+    assert {*scan.models} == {*made.models} == {"centred", "jittered"}
+    mean = scan.data["score"].mean(("sample", "element"))
+    assert float(mean.sel(model="jittered")) > 0.7 > 0.3 > float(mean.sel(model="centred"))
+    assert scan.data["input"].shape == (4, 3, 192, 192)
+    assert scan.header["task"]["classes"] == ["disc", "square", "triangle", "cross", "ring"]
+    assert {*made.figures} == {"aggregate", "individual"}
