@@ -1,0 +1,355 @@
+"""The digit study's page: figures from its scan, tables and findings from its CSV files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .digits_nero import ANGLES, NETWORKS, SMALL_DEG
+from .pages import Row, markdown, read_csv, write_page
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DETAIL_DEG = 170
+REPRESENTATIVES = 8
+
+
+class Numbers:
+    """The CSV files of the page."""
+
+    def __init__(self, folder: Path) -> None:
+        self.networks = {row["network"]: row for row in read_csv(folder / "networks.csv")}
+        self.digits = {
+            (row["network"], row["digit"]): row for row in read_csv(folder / "digits.csv")
+        }
+        self.curves = read_csv(folder / "curves.csv")
+        self.six_nine = {
+            (row["network"], row["digit"], row["angle"]): row
+            for row in read_csv(folder / "six-nine.csv")
+        }
+        self.maps = {row["network"]: row for row in read_csv(folder / "maps.csv")}
+
+    @property
+    def all_digits(self) -> list[int]:
+        """The digits, in order."""
+        return sorted({digit for _, digit in self.digits})
+
+    def ranked(self, quantity: str, network: str = "plain") -> list[int]:
+        """The digits from the smallest to the largest value."""
+        return sorted(self.all_digits, key=lambda digit: self.digits[network, digit][quantity])
+
+    def mistake(self, network: str, digit: int, angle: float) -> Row:
+        """What a digit is mostly taken for at an angle."""
+        wanted = (network, digit, angle)
+        return next(
+            row for row in self.curves if (row["network"], row["digit"], row["angle"]) == wanted
+        )
+
+
+def networks_table(numbers: Numbers) -> str:
+    """Accuracy, confidence, calibration and gap of both networks."""
+    columns = {
+        "accuracy upright": "accuracy_upright",
+        "over the orbit": "accuracy_orbit",
+        "at the worst angle": "accuracy_worst",
+        "worst angle": "worst_angle",
+        "digits right at every angle": "always_right",
+        "confidence over the orbit": "confidence_orbit",
+        "ECE upright": "ece_upright",
+        "ECE over the orbit": "ece_orbit",
+        "invariance gap": "gap",
+    }
+    lines = [
+        [
+            title,
+            *(
+                f"{row[key]:g}°" if key == "worst_angle" else f"{row[key]:.3f}"
+                for row in numbers.networks.values()
+            ),
+        ]
+        for title, key in columns.items()
+    ]
+    samples = next(iter(numbers.networks.values()))["samples"]
+    return markdown([f"{samples:,} digits, {ANGLES} rotations", *numbers.networks], lines)
+
+
+def digits_table(numbers: Numbers) -> str:
+    """How the plain network's mean curve of each digit varies, and its samples for both."""
+    lines = []
+    for digit in numbers.all_digits:
+        plain, augmented = (numbers.digits[network, digit] for network in NETWORKS)
+        lines.append(
+            [
+                str(digit),
+                *(f"{plain[key]:.2f}" for key in ("upright", "quarter", "half", "lowest")),
+                f"{plain['deviation']:.3f}",
+                f"{plain['half_turn_difference']:.3f}",
+                f"{plain['harmonic_1']:.0%}, {plain['harmonic_2']:.0%}",
+                f"{plain['accuracy']:.3f}",
+                f"{augmented['deviation']:.3f}",
+                f"{augmented['accuracy']:.3f}",
+                f"{augmented['always_right']:.0%}",
+            ]
+        )
+    header = [
+        *("digit", "at 0°", "at ±90°", "at 180°", "lowest", "deviation", "θ against θ + 180°"),
+        *("1st, 2nd harmonic", "accuracy", "augmented: deviation", "accuracy"),
+        "right at every angle",
+    ]
+    return markdown(header, lines)
+
+
+def six_nine_table(numbers: Numbers) -> str:
+    """6 and 9 at a few angles: right, or taken for each other."""
+    lines = []
+    for network in NETWORKS:
+        for digit, other in ((6, 9), (9, 6)):
+            cells = []
+            for angle in (0.0, 30.0, 60.0, 90.0, 135.0, 180.0, 225.0, 270.0):
+                row = numbers.six_nine[network, digit, angle]
+                cells.append(f"{row['right']:.0%} / {row['as_other']:.0%}")
+            lines.append([network, f"{digit} (right / as {other})", *cells])
+    header = ["network", "digit", *(f"{a}°" for a in (0, 30, 60, 90, 135, 180, 225, 270))]
+    return markdown(header, lines)
+
+
+def maps_table(numbers: Numbers) -> str:
+    """Whether neighbours on the map respond alike."""
+    lines = [
+        [
+            network,
+            f"{row['explained_1']:.0%}, {row['explained_2']:.0%}",
+            f"{row['correlation_mean']:.3f}",
+            f"{row['distance_map']:.3f}",
+            f"{row['distance_response']:.3f}",
+            f"{row['distance_random']:.3f}",
+        ]
+        for network, row in numbers.maps.items()
+    ]
+    header = [
+        *("network", "variance of the two components", "first component against the mean"),
+        *("distance to neighbours on the map", "to true neighbours", "to random digits"),
+    ]
+    return markdown(header, lines)
+
+
+def findings(numbers: Numbers) -> str:
+    """The paper's claims, each with what was measured."""
+    plain = {digit: numbers.digits["plain", digit] for digit in numbers.all_digits}
+    augmented = {digit: numbers.digits["augmented", digit] for digit in numbers.all_digits}
+    flattest = numbers.ranked("deviation")
+    two_fold = sorted(numbers.all_digits, key=lambda d: -plain[d]["harmonic_2"])
+    ratio = [plain[d]["deviation"] / max(augmented[d]["deviation"], 1e-9) for d in plain]
+    six, nine = (numbers.six_nine["plain", digit, 180.0] for digit in (6, 9))
+    six_a, nine_a = (numbers.six_nine["augmented", digit, 180.0] for digit in (6, 9))
+    small = {
+        network: _mean(numbers.digits[network, d]["accuracy_small"] for d in plain)
+        for network in NETWORKS
+    }
+    upright = {network: numbers.networks[network]["accuracy_upright"] for network in NETWORKS}
+    gaps = {network: numbers.networks[network] for network in NETWORKS}
+    at_half = numbers.mistake("plain", 4, 180.0)
+    maps = numbers.maps["plain"]
+    sentences = [
+        f'**"0 exhibits rotational invariance": {"confirmed" if flattest[0] == 0 else "no"}.** '
+        f"Its mean score stays between {plain[0]['lowest']:.2f} and {plain[0]['highest']:.2f}, "
+        f"with a deviation of {plain[0]['deviation']:.3f} along the orbit; the other digits have "
+        f"{plain[flattest[1]]['deviation']:.3f} ({flattest[1]}) to "
+        f"{plain[flattest[-1]]['deviation']:.3f} ({flattest[-1]}). It is the flattest, and not "
+        "flat: "
+        f"{1 - plain[0]['lowest'] / plain[0]['highest']:.0%} of the score is lost at the worst "
+        "angle.",
+        f'**"1 shows symmetry at 0° and 180°": confirmed.** {plain[1]["upright"]:.2f} and '
+        f"{plain[1]['half']:.2f} there, {plain[1]['quarter']:.2f} at a quarter turn; the second "
+        f"harmonic holds {plain[1]['harmonic_2']:.0%} of its variance. The two-fold digits are, in "
+        "this order, "
+        + ", ".join(f"{d} ({plain[d]['harmonic_2']:.0%})" for d in two_fold[:4])
+        + ": the paper does not mention "
+        + " and ".join(str(d) for d in two_fold[:4] if d != 1)
+        + ".",
+        f'**"2 and 3 lack symmetry": {_symmetry_words(plain)}.** At 180° the mean score of 2 is '
+        f"{plain[2]['half']:.2f} and of 3 {plain[3]['half']:.2f}, at a quarter turn "
+        f"{plain[2]['quarter']:.2f} and {plain[3]['quarter']:.2f}; the second harmonic holds "
+        f"{plain[2]['harmonic_2']:.0%} and {plain[3]['harmonic_2']:.0%} of the variance.",
+        "**The augmented network is flatter for every digit: confirmed.** The deviation along the "
+        f"orbit is {min(ratio):.0f} to {max(ratio):.0f} times smaller, the invariance gap "
+        f"{gaps['augmented']['gap']:.3f} against {gaps['plain']['gap']:.3f}. Single digits are "
+        f"less flat than their mean: the original is right at every angle for "
+        f"{gaps['plain']['always_right']:.1%} of them, the augmented network for "
+        f"{gaps['augmented']['always_right']:.1%}.",
+        f'**"The original has higher confidence at small angles": by little.** Within '
+        f"{SMALL_DEG}° its accuracy is {small['plain']:.3f} against {small['augmented']:.3f}, "
+        f"upright {upright['plain']:.3f} against {upright['augmented']:.3f}.",
+        f"**4:** over the orbit {augmented[4]['accuracy']:.3f} with augmentation, "
+        f"{plain[4]['accuracy']:.3f} without; upside down the original takes "
+        f"{at_half['mistaken']:.0%} of the 4s for {at_half['mistaken_for']}.",
+        f"**6 and 9 are confused: confirmed for the original.** Upside down it calls "
+        f"{six['as_other']:.0%} of the 6s a 9 and {nine['as_other']:.0%} of the 9s a 6.",
+        "**The augmented network tells them apart: confirmed.** Upside down "
+        f"{six_a['right']:.1%} of the 6s and {nine_a['right']:.1%} of the 9s are right (taken for "
+        f"each other: {six_a['as_other']:.1%} and {nine_a['as_other']:.1%}); over the orbit "
+        f"{augmented[6]['accuracy']:.3f} and {augmented[9]['accuracy']:.3f} against "
+        f"{augmented[4]['accuracy']:.3f} of the 4s. Its mean probability of the true class is "
+        f'{augmented[6]["mean"]:.2f} and {augmented[9]["mean"]:.2f}: more than the "moderate '
+        "confidence\" of the paper's two examples.",
+        "**Neighbours on the map respond alike: confirmed.** The root mean square difference of "
+        f"two responses is {maps['distance_map']:.3f} between a digit and its ten neighbours on "
+        f"the map of the original, {maps['distance_random']:.3f} between random digits, and "
+        f"{maps['distance_response']:.3f} is the least that any map could show. Two components "
+        f"hold {maps['explained_1'] + maps['explained_2']:.0%} of the variance, so two responses "
+        f"that differ may still lie together. The first is the mean (correlation "
+        f"{maps['correlation_mean']:.2f}): colouring by the mean repeats it, colouring by the "
+        "variance adds to it.",
+        f"**Not in the paper: calibration.** The original's ECE is "
+        f"{gaps['plain']['ece_upright']:.3f} upright and {gaps['plain']['ece_worst']:.3f} at its "
+        f"worst angle; its confidence is {gaps['plain']['confidence_orbit']:.2f} on average over "
+        f"the orbit, its accuracy {gaps['plain']['accuracy_orbit']:.2f}. The augmented network's "
+        f"ECE is at most "
+        f"{gaps['augmented']['ece_worst']:.3f}.",
+    ]
+    return "\n".join(f"* {sentence}" for sentence in sentences)
+
+
+def _mean(values: Any) -> float:
+    found = list(values)
+    return sum(found) / len(found)
+
+
+def _symmetry_words(plain: dict[int, Row]) -> str:
+    """Say for 2 and 3 whether a half turn leaves more than a quarter of the upright score."""
+    words = {
+        digit: "not so" if plain[digit]["half"] > plain[digit]["upright"] / 4 else "confirmed"
+        for digit in (2, 3)
+    }
+    if words[2] == words[3]:
+        return words[2]
+    return f"{words[3]} for 3, {words[2]} for 2, which is partly two-fold"
+
+
+TABLES = {
+    "networks": networks_table,
+    "findings": findings,
+    "digits": digits_table,
+    "six-nine": six_nine_table,
+    "maps": maps_table,
+}
+
+
+def typical(scan: Any, digit: int, other: int) -> int:
+    """A digit that the original takes for another at 170° and the augmented network does not.
+
+    Of all such digits, the one whose probability under the augmented network is the median.
+    """
+    data = scan.data
+    place = int(np.argmin(np.abs(data["angle"].values - DETAIL_DEG)))
+    at = data.isel(element=place)
+    predicted = {network: at["predicted"].sel(model=network).values for network in NETWORKS}
+    rows = np.flatnonzero(
+        (data["label"].values == digit)
+        & (predicted["plain"] == other)
+        & (predicted["augmented"] == digit)
+    )
+    if not len(rows):
+        rows = np.flatnonzero(data["label"].values == digit)
+    score = at["score"].sel(model="augmented").values[rows]
+    return int(rows[np.argsort(score)[len(rows) // 2]])
+
+
+def detail_figure(scan: Any) -> Figure:
+    """Draw a 6 and a 9: the responses, the digit turned by 170°, and all classes there."""
+    import torch
+
+    from orbical.actions import Images
+    from orbical.figures.panels import show_picture
+    from orbical.figures.style import PAGE, figure, model_colours, styled
+
+    data = scan.data
+    place = int(np.argmin(np.abs(data["angle"].values - DETAIL_DEG)))
+    colours = model_colours(NETWORKS)
+    angle = np.deg2rad(data["angle"].values)
+    with styled():
+        fig = figure(PAGE, 4.4)
+        grid = fig.add_gridspec(2, 3, width_ratios=[1, 0.55, 1.3])
+        for row, (digit, other) in enumerate(((6, 9), (9, 6))):
+            sample = typical(scan, digit, other)
+            polar: Any = fig.add_subplot(grid[row, 0], projection="polar")
+            bars = fig.add_subplot(grid[row, 2])
+            for number, network in enumerate(NETWORKS):
+                one = data.sel(model=network).isel(sample=sample)
+                score = one["score"].values
+                polar.plot(
+                    np.append(angle, 2 * np.pi), np.append(score, score[0]), color=colours[network]
+                )
+                bars.bar(
+                    np.arange(10) + 0.4 * number - 0.2,
+                    one["probabilities"].values[place],
+                    width=0.38,
+                    color=colours[network],
+                    label=network,
+                )
+            polar.set_theta_zero_location("N")
+            polar.set(ylim=(0, 1.03), rticks=[0.5, 1.0])
+            polar.axvline(angle[place], color="0.4", lw=0.8)
+            polar.set_title(f"digit {digit}, sample {sample}", fontsize=8)
+            image = torch.from_numpy(data["input"].values[sample])[None]
+            turned = Images().apply(scan.group[place : place + 1], image)[0, 0, 0].numpy()
+            show_picture(fig.add_subplot(grid[row, 1]), turned, f"turned by {DETAIL_DEG}°")
+            bars.set(xticks=range(10), ylim=(0, 1), ylabel="probability")
+            bars.tick_params(length=0)
+        fig.axes[1].legend(loc="upper left", fontsize=7)
+    return fig
+
+
+def six_nine_figure(numbers: Numbers) -> Figure:
+    """Draw how often 6 and 9 are right, or taken for each other, along the orbit."""
+    from orbical.figures.style import PAGE, figure, model_colours, styled
+
+    colours = model_colours(NETWORKS)
+    with styled():
+        fig = figure(PAGE, 2.6)
+        panels = fig.subplots(1, 2, sharey=True)
+        for ax, (digit, other) in zip(panels, ((6, 9), (9, 6)), strict=True):
+            for network in NETWORKS:
+                rows = [row for key, row in numbers.six_nine.items() if key[:2] == (network, digit)]
+                angles = [row["angle"] for row in rows]
+                ax.plot(angles, [row["right"] for row in rows], color=colours[network],
+                        label=f"{network}: right")  # fmt: skip
+                ax.plot(angles, [row["as_other"] for row in rows], "--", color=colours[network],
+                        label=f"{network}: taken for {other}")  # fmt: skip
+            ax.set(xlabel="rotation", title=f"digit {digit}", ylim=(0, 1.02))
+            ax.set_xticks(range(0, 361, 90), [f"{a}°" for a in range(0, 361, 90)])
+            ax.grid(True)
+        panels[0].set_ylabel("share of the digits")
+        handles, labels = panels[0].get_legend_handles_labels()
+        words = [label.replace("taken for 9", "taken for the other") for label in labels]
+        fig.legend(handles, words, loc="outside lower center", ncols=4, fontsize=7)
+    return fig
+
+
+def draw(scan: Any, folder: Path) -> list[Path]:
+    """Draw all figures of the page that need the scan."""
+    import orbical as ob
+
+    embedding = ob.reduce.embed(scan, model="plain")
+    beside = ob.reduce.representatives(embedding, REPRESENTATIVES).tolist()
+    responses = ob.nero.individual(scan, beside)
+    images = scan.data["input"].isel(sample=beside).values
+    figures = {
+        "aggregate": ob.figures.aggregate(ob.nero.aggregate(scan, by="label")),
+        "details": detail_figure(scan),
+        "embedding-mean": ob.figures.embedding(embedding, responses, images, colour="mean"),
+        "embedding-variance": ob.figures.embedding(embedding, colour="variance"),
+        "embedding-digit": ob.figures.embedding(embedding, colour="label"),
+        "ece": ob.figures.aggregate(ob.calibration.along_orbit(scan, "ece", bins=15)),
+        "six-nine": six_nine_figure(Numbers(folder)),
+    }
+    return [ob.figures.save(figure, folder / f"{name}.png") for name, figure in figures.items()]
+
+
+def report(page: Path) -> Path:
+    """Write the page's tables from its CSV files."""
+    numbers = Numbers(page.with_suffix(""))
+    return write_page(page, {name: table(numbers) for name, table in TABLES.items()})
