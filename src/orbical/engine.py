@@ -17,7 +17,7 @@ from .groups import Group, as_group
 from .predictors import Predictor, as_predictor
 from .probing import PROBE_SAMPLES, array_specs, input_fields, probe_model
 from .progress import progress_bar
-from .record import adopt, describe_scan
+from .record import adopt, describe_scan, failures_of, warn_of_failures
 from .samples import Samples
 from .sweep import Sweep, Unit
 from .tasks import TASKS, Task
@@ -73,7 +73,7 @@ def scan(
     predictors = _named_predictors(models)
     group = as_group(group)
     task = as_task(task)
-    samples = Samples(data)
+    samples = Samples(task.take(data))
     kept = _checked_keep(keep, task)
     target = None if samples.y is None else task.check_target(samples.y, len(samples))
     first = samples.inputs(0, PROBE_SAMPLES)
@@ -105,7 +105,9 @@ def scan(
             stack.enter_context(stores.locked(store))
             _write_truth(store, target, task)
         _fill(store, sweep, samples, target, progress)
-    return stores.Scan(store)
+    result = stores.Scan(store)
+    warn_of_failures(result, predictors)
+    return result
 
 
 def _fill(
@@ -179,6 +181,8 @@ def _write(
         for name, values in unit.summaries[model_name].items():
             store.write(name, chunk, _to_numpy(values), model)
         store.write_missing(chunk, unit.summaries[model_name], model)
+        first = store.rows(chunk).start
+        store.write_failures(chunk, failures_of(unit.failures[model_name], first), model)
         store.mark_done(model, chunk)
 
 

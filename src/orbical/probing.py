@@ -11,8 +11,8 @@ from torch import Tensor
 
 from .errors import InputError, ModelError
 from .samples import Samples
-from .sweep import Sweep, only_tensor
-from .trees import Tree, leaves, tree_map
+from .sweep import Sweep, errors_in, only_tensor, without
+from .trees import Tree, flatten_leading, leaves, tree_map
 
 if TYPE_CHECKING:
     from .store import ArraySpec
@@ -29,11 +29,13 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     inputs = sweep.prepared(moved)
     count = len(next(leaves(first)))
     raw = sweep.answer(name, inputs)
-    outputs = sweep.read(name, raw, (len(elements), count))
-    again = sweep.read(name, sweep.answer(name, inputs), (len(elements), count))
-    for fault, marks in sweep.task.faults(tree_map(lambda leaf: leaf[None], outputs)).items():
+    orbits = sweep.read(name, raw, moved)
+    failed = {divmod(place, count): why for place, why in errors_in(raw).items()}
+    for fault, marks in without(sweep.task.faults(orbits), failed).items():
         if bool(marks.any()):
             raise ModelError(f"model {name!r}: {fault} for the first samples")
+    outputs = flatten_leading(orbits)
+    again = flatten_leading(sweep.read(name, sweep.answer(name, inputs), moved))
     try:
         sweep.task.output.check(sweep.group, sweep.task.primary(outputs))
     except InputError as error:
@@ -43,7 +45,7 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     if target is not None:
         sweep.task.check_range(target, outputs)
     pairs = list(zip(leaves(outputs), leaves(again), strict=True))
-    steady = all(torch.allclose(a, b, rtol=1e-4, atol=1e-6) for a, b in pairs)
+    steady = all(torch.allclose(a, b, 1e-4, 1e-6, equal_nan=True) for a, b in pairs)
     if not steady:
         warnings.warn(
             f"model {name!r} answers the same batch differently each time (dropout, sampling?); "
@@ -55,7 +57,7 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
         "outputs": outputs,
         "raw": raw,
         "deterministic": steady,
-        "values": [float(v) for a, _ in pairs for v in a.flatten()[:16].double()],
+        "values": [float(v) for a, _ in pairs for v in a.flatten()[:16].double().nan_to_num(0.0)],
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from . import __version__
 from .errors import StoreError
 from .samples import Samples
 from .sources import name_of
-from .sweep import Sweep
+from .sweep import Failures, Sweep
 from .trees import Tree, leaves
 
 if TYPE_CHECKING:
-    from .store import ArraySpec, Store
+    from .store import ArraySpec, Scan, Store
 
 _PROBE_TOLERANCE = 1e-3
+_MOST_UNITS = 512
 
 
 def describe_scan(
@@ -66,6 +68,7 @@ def describe_scan(
             "batch_size": sweep.batch_size,
             "chunk": min(
                 _choose_chunk(any_outputs, len(sweep.group), sweep.batch_size, sweep.device),
+                _unhurried(sweep, len(samples)),
                 len(samples),
             ),
         },
@@ -77,6 +80,41 @@ def _choose_chunk(outputs: Tree, elements: int, batch_size: int, device: torch.d
     numbers = max(1, sum(leaf[0].numel() for leaf in leaves(outputs))) * elements
     most = 4096 if device.type == "cuda" else 256
     return max(1, min(2**24 // numbers, max(batch_size, 1), most))
+
+
+def _unhurried(sweep: Sweep, samples: int) -> int:
+    """Choose smaller units for models that answer one at a time, so that a kill loses little.
+
+    They are single samples, or where there are very many so many that files stay countable.
+    """
+    slow = any(predictor.one_at_a_time for predictor in sweep.predictors.values())
+    return max(1, samples // _MOST_UNITS) if slow else samples
+
+
+def failures_of(failures: Failures, first_sample: int) -> list[dict[str, Any]]:
+    """Put the failures of a unit into records, one a sample, for the store."""
+    records: dict[int, dict[str, Any]] = {}
+    for (element, sample), error in sorted(failures.items(), key=lambda item: item[0]):
+        known = records.setdefault(
+            first_sample + sample,
+            {"sample": first_sample + sample, "element": element, "places": 0, "error": error},
+        )
+        known["places"] += 1
+    return [records[sample] for sample in sorted(records)]
+
+
+def warn_of_failures(scan: Scan, names: Iterable[str]) -> None:
+    """Say at the end of a scan which models gave no answer, where, and why."""
+    for name in names:
+        failed = scan.failures[name]
+        if failed:
+            first = failed[0]
+            warnings.warn(
+                f"model {name!r} failed on {len(failed)} of {scan.header['data']['samples']} "
+                f"samples, which have no answer there; first on sample {first['sample']} at "
+                f"{scan.group.name(first['element'])}: {first['error']}",
+                stacklevel=3,
+            )
 
 
 def adopt(store: Store, header: dict[str, Any], specs: dict[str, ArraySpec], sweep: Sweep) -> None:

@@ -100,6 +100,16 @@ class Store:
                 array: Any = self.root[name]
                 array[model, rows] = array.fill_value
 
+    def write_failures(self, chunk: int, failures: list[dict[str, Any]], model: int) -> None:
+        """Note in the record on which samples of a unit a model failed, and why."""
+        header, rows = self.header, self.rows(chunk)
+        entry = header["models"][model]
+        known = entry.get("failures", [])
+        others = [one for one in known if not rows.start <= one["sample"] < rows.stop]
+        if failures or len(others) < len(known):
+            entry["failures"] = sorted(others + failures, key=lambda one: one["sample"])
+            self.write_header(header)
+
     @cached_property
     def _model_arrays(self) -> frozenset[str]:
         arrays = dict(self.root.arrays())
@@ -345,6 +355,15 @@ class Scan:
     def labelled(self) -> bool:
         """Whether the truth is known."""
         return "score" in self.data
+
+    @property
+    def failures(self) -> dict[str, list[dict[str, Any]]]:
+        """Where each model raised and gave no answer.
+
+        A record for each such sample: its number, the first `element`, how many `places` of the
+        orbit, and the `error`.
+        """
+        return {entry["name"]: entry.get("failures", []) for entry in self.header["models"]}
 
     @property
     def share_done(self) -> float:

@@ -13,10 +13,14 @@ from torch import Tensor
 from .errors import InputError, ModelError
 from .groups import Elements, Group
 from .predictors import Predictor
+from .predictors.base import Partial
 from .predictors.base import batch_size as count_inputs
 from .sources import name_of
 from .tasks import Task
 from .trees import Tree, concatenate, flatten_leading, leaves, split_leading, to_device, tree_map
+
+Failures = dict[tuple[int, int], str]
+"""Why a model gave no answer, by element and sample of a batch."""
 
 
 @dataclass
@@ -36,6 +40,13 @@ class Sweep:
     keep: frozenset[str] = frozenset()
     _blocks: dict[int, list[Elements]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name, predictor in self.predictors.items():
+            try:
+                predictor.ask(self.task.quantities)
+            except ModelError as error:
+                raise ModelError(f"model {name!r}: {error}") from error
+
     def run(
         self,
         batch: Tree,
@@ -48,12 +59,14 @@ class Sweep:
         target = None if target is None else to_device(target, self.device)
         while True:
             try:
-                outputs, raw, defect = self._outputs(batch, names, advance)
-                broken = {name: self.task.faults(outputs[name]) for name in names}
+                outputs, raw, defect, failures = self._outputs(batch, names, advance)
+                broken = {
+                    name: without(self.task.faults(outputs[name]), failures[name]) for name in names
+                }
                 summaries = {
                     name: self._summary(outputs.pop(name), raw[name], target) for name in names
                 }
-                return Unit.on_its_way(summaries, defect.transpose(0, 1), broken)
+                return Unit.on_its_way(summaries, defect.transpose(0, 1), broken, failures)
             except torch.OutOfMemoryError:
                 if self.batch_size == 1:
                     raise
@@ -62,7 +75,7 @@ class Sweep:
 
     def answers(self, batch: Tree, name: str) -> Tree:
         """Collect one model's answers along the orbits of a batch, `[K, B, ...]`."""
-        outputs, _, _ = self._outputs(batch, [name], lambda inputs: None)
+        outputs, _, _, _ = self._outputs(batch, [name], lambda inputs: None)
         return outputs[name]
 
     def _summary(
@@ -86,26 +99,32 @@ class Sweep:
 
     def _outputs(
         self, batch: Tree, names: list[str], advance: Callable[[int], None]
-    ) -> tuple[dict[str, Tree], dict[str, Tensor | None], Tensor]:
+    ) -> tuple[dict[str, Tree], dict[str, Tensor | None], Tensor, dict[str, Failures]]:
         """Collect all answers, element first: `{model: [K, B, ...]}`."""
         samples = count_inputs(batch)
         collected: dict[str, list[Tree]] = {name: [] for name in names}
         raws: dict[str, list[Tensor]] = {name: [] for name in names}
+        failures: dict[str, Failures] = {name: {} for name in names}
         defects = []
         for rows in _slices(samples, self.batch_size):
             some = tree_map(lambda leaf, rows=rows: leaf[rows], batch)
             blocks = self._element_blocks(count_inputs(some))
             answers: dict[str, list[Tree]] = {name: [] for name in names}
             kept: dict[str, list[Tensor]] = {name: [] for name in names}
-            lost = []
+            lost: list[Tensor] = []
             for elements in blocks:
+                start = sum(map(len, lost))
                 moved = self.task.input.apply(elements, some)
                 lost.append(self.task.input.defect(elements, some, moved))
                 shape = (len(elements), count_inputs(some))
                 inputs = self.prepared(moved)
                 for name in names:
                     raw = self.answer(name, inputs)
-                    answers[name].append(split_leading(self.read(name, raw, shape), *shape))
+                    answers[name].append(self.read(name, raw, moved))
+                    failures[name] |= {
+                        (start + place // shape[1], rows.start + place % shape[1]): why
+                        for place, why in errors_in(raw).items()
+                    }
                     if "outputs" in self.keep:
                         kept[name].append(split_leading(only_tensor(name, raw), *shape))
                     advance(shape[0] * shape[1])
@@ -115,7 +134,7 @@ class Sweep:
             defects.append(torch.cat(lost))
         outputs = {name: concatenate(parts, 1) for name, parts in collected.items()}
         whole = {name: torch.cat(parts, 1) if parts else None for name, parts in raws.items()}
-        return outputs, whole, torch.cat(defects, 1)
+        return outputs, whole, torch.cat(defects, 1), failures
 
     def prepared(self, moved: Tree) -> Tree:
         """Make one batch of moved inputs `[K, B, ...]`, by the user's `preprocess` if there is one.
@@ -146,18 +165,18 @@ class Sweep:
                 f"model {name!r} raised {type(error).__name__} for inputs {shapes}: {error}"
             ) from error
 
-    def read(self, name: str, raw: Any, shape: tuple[int, int]) -> Tree:
-        """Read one model's raw output for K x B inputs."""
+    def read(self, name: str, raw: Any, moved: Tree) -> Tree:
+        """Read one model's raw output for moved inputs `[K, B, ...]`, as `[K, B, ...]`."""
+        elements, samples = next(leaves(moved)).shape[:2]
+        given = raw.outputs if isinstance(raw, Partial) else raw
         try:
-            outputs = self.task.read(raw, self.predictors[name].answers)
+            outputs = self.task.read(given, self.predictors[name].answers)
+            count = count_inputs(outputs)
+            if count != elements * samples:
+                raise ModelError(f"{count} answers given for {elements * samples} inputs")
+            return self.task.joined(split_leading(outputs, elements, samples), moved)
         except ModelError as error:
             raise ModelError(f"model {name!r}: {error}") from error
-        given = count_inputs(outputs)
-        if given != shape[0] * shape[1]:
-            raise ModelError(
-                f"model {name!r}: {given} answers given for {shape[0] * shape[1]} inputs"
-            )
-        return outputs
 
     def _element_blocks(self, samples: int) -> list[Elements]:
         """Cut the group into blocks that fill a batch; kept, because actions cache by block."""
@@ -172,12 +191,13 @@ class Unit:
     """What models answered about one chunk: `{model: variables}` and the action defect `[B, K]`.
 
     The arrays travel from the accelerator while the next chunk is being computed; `wait` is called
-    before they are read.
+    before they are read. `failures` are the places where a model raised and gave no answer.
     """
 
     summaries: dict[str, dict[str, Tensor]]
     defect: Tensor
     broken: dict[str, dict[str, Tensor]]
+    failures: dict[str, Failures]
     landed: Any = None
 
     @classmethod
@@ -186,6 +206,7 @@ class Unit:
         summaries: dict[str, dict[str, Tensor]],
         defect: Tensor,
         broken: dict[str, dict[str, Tensor]],
+        failures: dict[str, Failures],
     ) -> Unit:
         """Start the journey of all arrays to the processor's memory."""
         there = tree_map(
@@ -195,7 +216,7 @@ class Unit:
         if defect.is_cuda:
             landed = torch.cuda.Event()
             landed.record()
-        return cls(there[0], there[1], there[2], landed)
+        return cls(there[0], there[1], there[2], failures, landed)
 
     def wait(self, group: Group, first_sample: int) -> None:
         """Wait for the arrays, and refuse answers that cannot be used."""
@@ -214,6 +235,19 @@ class Unit:
 def _slices(count: int, size: int) -> Iterator[slice]:
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
+
+
+def errors_in(raw: Any) -> dict[int, str]:
+    """Give the errors of a raw output, by place in the batch."""
+    return raw.errors if isinstance(raw, Partial) else {}
+
+
+def without(faults: dict[str, Tensor], failures: Failures) -> dict[str, Tensor]:
+    """Take the marks `[K, B]` off places where a model is known to have failed."""
+    for element, sample in failures:
+        for marks in faults.values():
+            marks[element, sample] = False
+    return faults
 
 
 def only_tensor(name: str, raw: Any) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .actions import check_group
 from .engine import as_task
-from .errors import InputError
+from .errors import InputError, ModelError
 from .groups import Group, as_group
 from .predictors import as_predictor
 from .sweep import Sweep
@@ -63,7 +63,7 @@ def equivariance_error(
     """
     group = as_group(group)
     task = as_task(task)
-    x = tree_map(torch.as_tensor, x)
+    x = tree_map(torch.as_tensor, task.take((x, None))[0])
     check_group(task.input, group)
     task.input.check(group, x)
     first = next(leaves(x))
@@ -72,14 +72,19 @@ def equivariance_error(
     predictor = as_predictor(model)
     with predictor.ready(first.device):
         sweep = Sweep({"model": predictor}, group, task, first.device, batch_size)
-        answers = task.primary(sweep.answers(x, "model"))
+        outputs = sweep.answers(x, "model")
+    for fault, marks in task.faults(outputs).items():
+        if bool(marks.any()):
+            element, sample = (int(place) for place in marks.nonzero()[0])
+            raise ModelError(f"model: {fault} for sample {sample} at {group.name(element)}")
+    answers = task.primary(outputs)
     still = answers[group.identity]
     expected = task.output.apply(group, still)
     valid = task.output.valid(group, answers)
-    difference = (answers - expected).abs()
+    difference = (answers - expected).abs().nan_to_num(0.0)  # NaN is padding: faults were refused
     if valid is not None:
         difference = difference * valid[:, None, None]  # fields are [K, B, component, row, column]
-    scale = still.abs().max().clamp_min(torch.finfo(still.dtype).tiny)
+    scale = still.abs().nan_to_num(0.0).max().clamp_min(torch.finfo(still.dtype).tiny)
     per_element = (difference.flatten(1).amax(1) / scale).double().cpu().numpy()
     return EquivarianceError(per_element, group, _precision(x, answers))
 

@@ -1,8 +1,8 @@
 """Any model as one protocol: a batch in, raw outputs out, on the device of the scan.
 
-`as_predictor` adapts torch modules, exported programs (`.pt2`), ONNX files, scikit-learn estimators
-and plain functions on torch, NumPy or JAX arrays. A model named by an import path or an exported
-program is the user's own code, and loading it runs it.
+`as_predictor` adapts torch modules, exported programs (`.pt2`), ONNX files, scikit-learn
+estimators, ASE calculators and plain functions on torch, NumPy or JAX arrays. A model named by an
+import path or an exported program is the user's own code, and loading it runs it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ import torch
 
 from ..errors import InputError
 from ..sources import import_attribute
-from .base import Predictor
+from .base import Partial, Predictor
+from .calculators import CalculatorPredictor, is_calculator
 from .files import ExportedPredictor, OnnxPredictor
 from .objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
 
 __all__ = [
+    "CalculatorPredictor",
     "ExportedPredictor",
     "FunctionPredictor",
     "OnnxPredictor",
+    "Partial",
     "Predictor",
     "SklearnPredictor",
     "TorchPredictor",
@@ -46,6 +49,8 @@ def as_predictor(model: Any) -> Predictor:
         return TorchPredictor(model)
     if isinstance(model, torch.export.ExportedProgram):
         return ExportedPredictor(model)
+    if is_calculator(model):
+        return CalculatorPredictor(model)
     if hasattr(model, "predict_proba") or (hasattr(model, "predict") and hasattr(model, "fit")):
         return SklearnPredictor(model)
     if isinstance(model, type):
@@ -54,7 +59,7 @@ def as_predictor(model: Any) -> Predictor:
         return FunctionPredictor(model)
     raise InputError(
         f"model: a {type(model).__name__} given; a torch module, an exported program, an ONNX "
-        "file, an sklearn estimator or a callable expected"
+        "file, an sklearn estimator, an ASE calculator or a callable expected"
     )
 
 
@@ -71,4 +76,6 @@ def _from_text(text: str) -> Predictor:
         )
     predictor = as_predictor(import_attribute(text, "model"))
     predictor.source = text
+    if isinstance(predictor, CalculatorPredictor):
+        predictor.maker = text  # each worker process imports its own
     return predictor

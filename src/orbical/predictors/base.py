@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,38 @@ from torch import Tensor
 from ..trees import Tree, leaves, tree_map
 
 
+@dataclass(frozen=True)
+class Partial:
+    """The answers of a model that failed on some inputs of a batch.
+
+    `outputs` are complete in shape, with NaN for those inputs; `errors` says why, by their place in
+    the batch. A scan records them and goes on.
+    """
+
+    outputs: Any
+    errors: dict[int, str]
+
+
 class Predictor(ABC):
     """A model behind one face.
 
     `source` says where it comes from. `answers` is what it is known to give (`probabilities` for an
-    sklearn classifier), None where only the user knows.
+    sklearn classifier), None where only the user knows. `one_at_a_time` says that it answers inputs
+    one by one, and perhaps slowly: a scan then stores its answers sample by sample.
     """
 
     source: str
     answers: str | None = None
+    one_at_a_time: bool = False
+    quantities: tuple[str, ...] = ()
 
     @abstractmethod
     def __call__(self, batch: Tree) -> Any:
         """Answer a batch `[N, ...]`."""
+
+    def ask(self, quantities: tuple[str, ...]) -> None:
+        """Say which quantities the task wants; a model that answers one thing need not listen."""
+        self.quantities = quantities
 
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:

@@ -12,22 +12,33 @@ import torch
 
 from ..errors import InputError, ModelError
 from ..sources import name_of
-from ..trees import Tree, leaves
+from ..trees import Tree, leaves, tree_map
 from .base import Predictor, as_tensors, batch_size, to_numpy
 
 _MOST_CLASSES = 100_000  # whole numbers beyond are names, not places in an answer
 
 
 class TorchPredictor(Predictor):
-    """A torch module, run in eval and inference mode; its mode and device are restored."""
+    """A torch module, run in eval and inference mode; its mode and device are restored.
+
+    Data in double precision are given to it in the precision of its own weights.
+    """
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = module
         self.source = name_of(type(module))
+        own = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
+        self._precision = own
 
     def __call__(self, batch: Tree) -> Any:
         """Call the module; a dictionary batch is passed as it is, a tuple as arguments."""
+        if self._precision not in (None, torch.float64):
+            batch = tree_map(self._cast, batch)
         return as_tensors(self.module(*batch) if isinstance(batch, tuple) else self.module(batch))
+
+    def _cast(self, leaf: Any) -> Any:
+        double = isinstance(leaf, torch.Tensor) and leaf.dtype == torch.float64
+        return leaf.to(self._precision) if double else leaf
 
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:

@@ -17,6 +17,7 @@ from ..actions import (
     as_action,
 )
 from ..errors import InputError, unknown_name
+from .atoms import Atoms
 from .base import Task, Variable
 from .classification import Classification
 from .detection import Detection
@@ -24,7 +25,7 @@ from .flow import Flow
 from .regression import Regression
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Classification, Detection, Flow, Regression)
+    task.name: task for task in (Atoms, Classification, Detection, Flow, Regression)
 }
 INPUTS: dict[str, Callable[..., Action]] = {
     "images": Images,
@@ -67,4 +68,13 @@ def _parse_action(text: str) -> Action:
         raise InputError(f"input: {text!r} given; {name} does not take these settings") from None
 
 
-__all__ = ["Classification", "Detection", "Flow", "Regression", "Task", "Variable", "parse_input"]
+__all__ = [
+    "Atoms",
+    "Classification",
+    "Detection",
+    "Flow",
+    "Regression",
+    "Task",
+    "Variable",
+    "parse_input",
+]

@@ -45,6 +45,8 @@ class Task(ABC):
     higher_is_better: ClassVar[bool]
     truth_name: ClassVar[str] = "target"
     detail_view: ClassVar[str] = "values"
+    quantities: tuple[str, ...] = ()
+    """What a model that can be asked for several things is asked for."""
 
     def __init__(self, input: Any, output: Any, read: Reader | None = None) -> None:
         self.input: Action = as_action(input)
@@ -91,6 +93,14 @@ class Task(ABC):
     def input_view(self) -> str:
         """Name the view of the inputs: that of the input action, where a task names no other."""
         return view_of(self.input)
+
+    def take(self, data: Any) -> Any:
+        """Turn data of the task's own kind into arrays, as `x` or `(x, y)`."""
+        return data
+
+    def joined(self, outputs: Tree, moved: Tree) -> Tree:
+        """Join to outputs `[K, B, ...]` what the moved inputs tell of them: what is padding."""
+        return outputs
 
     def primary(self, outputs: Tree) -> Tensor:
         """Give the tensor of the outputs that the output action moves."""

@@ -1,0 +1,311 @@
+"""Atoms: what a potential says of molecules, which turns with them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ..actions import Points, Rows, Trivial, Vectors
+from ..errors import InputError, ModelError
+from ..groups import Elements
+from ..trees import Tree
+from .base import Reader, Task, Variable, as_truth, common_variables, described, is_real
+from .quantities import MEASURES, UNITS, Quantities, chosen, distance, shaped
+from .structures import batch_of, completed, is_structure
+
+DEFAULT = ("energy", "forces")
+_AXES: dict[str, tuple[str, ...]] = {
+    "energy": (),
+    "forces": ("atom", "axis"),
+    "dipole": ("axis",),
+    "stress": ("axis", "with_axis"),
+}
+_INPUT = {
+    "pos": Points(),
+    "numbers": Rows(),
+    "mask": Rows(),
+    "cell": Vectors(),
+    "pbc": Trivial(),
+}
+
+
+class Atoms(Task):
+    """What are energy and forces? The energy stays when a molecule turns; forces turn with it.
+
+    Data are a list of `ase.Atoms`, what `orbical.datasets.molecules` reads from a file, or a
+    dictionary with `pos [N, n, 3]` and `numbers [N, n]` (0 for padding), and optionally `mask`,
+    `cell` and `pbc`. Models are ASE calculators (see `orbical.predictors`), or anything that
+    answers such a batch with a dictionary of the quantities asked for: `energy [N]` in eV,
+    `forces [N, n, 3]` in eV/Å, `dipole [N, 3]` in e·Å, `stress [N, 3, 3]` or `[N, 6]` (Voigt) in
+    eV/Å³; a tuple in this order, or where one is asked for a bare tensor, will do too.
+
+    Every quantity is held against the consensus along the orbit, the mean of the answers turned
+    back, and where the truth is known against that: `energy_vs_consensus`, `forces_vs_truth` and
+    so on, in its unit. `score` is that of one of them. `atom_vs_consensus` is the length of each
+    atom's force less the consensus, so that the worst molecule, atom and rotation have a name.
+
+    Args:
+        quantities: some of energy, forces, dipole, stress.
+        score: the quantity that is the score; forces where they are asked for, otherwise the first.
+        input: the action on each field of the data, where it is not the usual one.
+        read: takes the quantities from a raw output.
+
+    >>> import orbical as ob
+    >>> ob.tasks.Atoms(["energy", "dipole"])
+    Atoms(quantities=['energy', 'dipole'], score='energy')
+    """
+
+    name: ClassVar[str] = "atoms"
+    higher_is_better: ClassVar[bool] = False
+    detail_view: ClassVar[str] = "values"
+
+    def __init__(
+        self,
+        quantities: str | Iterable[str] = DEFAULT,
+        score: str | None = None,
+        input: Any = None,
+        read: Reader | None = None,
+    ) -> None:
+        self.quantities = chosen(quantities)
+        if score is not None and score not in self.quantities:
+            raise InputError(
+                f"score: {score!r} given, one of the quantities {', '.join(self.quantities)} "
+                "expected"
+            )
+        usual = "forces" if "forces" in self.quantities else self.quantities[0]
+        self.chosen = usual if score is None else score
+        self._output = Quantities(self.quantities)
+        super().__init__(_INPUT if input is None else input, self._output, read)
+
+    def __repr__(self) -> str:
+        return f"Atoms(quantities={[*self.quantities]}, score={self.chosen!r})"
+
+    @property
+    def score_meaning(self) -> str:  # type: ignore[override]
+        """Say what the score is, and its unit."""
+        return f"{MEASURES[self.chosen]} in {UNITS[self.chosen]}"
+
+    @property
+    def truth_dims(self) -> tuple[str, ...]:
+        """One row of all quantities."""
+        return ("quantity_component",)
+
+    def describe(self) -> dict[str, Any]:
+        """Add what was asked for, and which of it is the score."""
+        return {**super().describe(), "quantities": [*self.quantities], "score": self.chosen}
+
+    # Data and truth.
+
+    def take(self, data: Any) -> Any:
+        """Take molecules, and what of their truth was asked for, as arrays."""
+        pair = isinstance(data, tuple | list) and len(data) == 2 and not is_structure(data[1])
+        inputs, truth = data if pair else (data, None)
+        if is_structure(inputs):
+            inputs = [inputs]
+        if isinstance(inputs, list | tuple) and inputs and is_structure(inputs[0]):
+            inputs, known = batch_of(inputs)
+            truth = known if truth is None else truth
+        inputs = completed(inputs)
+        if not isinstance(truth, Mapping):
+            return inputs, truth
+        wanted = {name: truth[name] for name in self.quantities if truth.get(name) is not None}
+        if wanted and self.chosen not in wanted:
+            warnings.warn(
+                f"the truth holds {', '.join(wanted)} but not {self.chosen}, which is the score, "
+                f"and is left out; say score={next(iter(wanted))!r} to judge by it",
+                stacklevel=3,
+            )
+            return inputs, None
+        return inputs, self._row(wanted, *inputs["numbers"].shape) if wanted else None
+
+    def _row(self, truth: Mapping[str, Any], count: int, atoms: int) -> Tensor:
+        """Write the truth as one row a molecule, NaN for what is not known."""
+        sizes = {"energy": (), "forces": (atoms, 3), "dipole": (3,), "stress": (3, 3)}
+        blocks = {
+            name: torch.full((count, *sizes[name]), torch.nan, dtype=torch.float64)
+            for name in self.quantities
+        }
+        for name, values in truth.items():
+            given = as_truth(values)
+            fitted = shaped(name, given.double(), count) if given.ndim else None
+            if fitted is None or fitted.shape != blocks[name].shape:
+                raise InputError(
+                    f"truth: {name} of shape {tuple(given.shape)} given, "
+                    f"{tuple(blocks[name].shape)} expected"
+                )
+            blocks[name] = fitted
+        return self._output.join(blocks)
+
+    def check_target(self, target: Any, count: int) -> Tensor:
+        """Check rows `[N, D]` of the quantities, NaN where they are not known."""
+        rows = as_truth(target)
+        if rows.ndim != 2 or len(rows) != count or not self._output.fits(rows.shape[1]):
+            raise InputError(
+                f"truth: shape {tuple(rows.shape)} given for {count} molecules; a dictionary of "
+                f"{', '.join(self.quantities)} expected"
+            )
+        if bool(rows.isinf().any()):
+            raise InputError("truth: infinite values given, numbers expected (NaN for unknown)")
+        return rows.double()
+
+    def check_range(self, target: Tensor, outputs: Tree) -> None:
+        """Check that the truth is of as many atoms as the model answers for."""
+        given, answered = target.shape[1], outputs["answer"].shape[1]
+        if given != answered:
+            raise InputError(
+                f"truth: of {self._output.atoms(given)} atoms given, but the model answers for "
+                f"{self._output.atoms(answered)}"
+            )
+
+    # What models answer.
+
+    def read(self, raw: Any, answers: str | None = None) -> dict[str, Tensor]:
+        """Read the quantities of N molecules as rows `[N, D]`."""
+        given = self.picked(raw)
+        if isinstance(given, Tensor) and len(self.quantities) == 1:
+            given = (given,)
+        if isinstance(given, tuple) and len(given) == len(self.quantities):
+            given = dict(zip(self.quantities, given, strict=True))
+        missing = [q for q in self.quantities if not isinstance(given, dict) or q not in given]
+        if missing:
+            kind = f"fields {sorted(given)}" if isinstance(given, dict) else described(given)
+            raise ModelError(
+                f"model output: {kind} given, a dictionary of {', '.join(self.quantities)} "
+                "expected; ask for less with quantities=, or say with read= where they are"
+            )
+        first = given[self.quantities[0]]
+        count = len(first) if isinstance(first, Tensor) and first.ndim else 0
+        blocks = {}
+        for name in self.quantities:
+            values = given[name]
+            fitted = shaped(name, values, count) if is_real(values) else None
+            if fitted is None:
+                raise ModelError(
+                    f"model output: {name} as {described(values)} given, "
+                    f"[{', '.join(('molecule', *_AXES[name]))}] expected"
+                )
+            blocks[name] = fitted if fitted.dtype == torch.float64 else fitted.float()
+        return {"answer": self._output.join(blocks)}
+
+    def joined(self, outputs: Tree, moved: Tree) -> Tree:
+        """Join the atomic numbers to the answers, and blank the forces on what is padding."""
+        numbers, answer = moved["numbers"], outputs["answer"]
+        padding = self._padding(numbers)
+        if "forces" in self.quantities and padding.shape != answer.shape:
+            raise ModelError(
+                f"model output: forces on {self._output.atoms(answer.shape[-1])} atoms given, on "
+                f"the {numbers.shape[-1]} of the batch, padding included, expected"
+            )
+        return {"answer": answer.masked_fill(padding, torch.nan), "numbers": numbers}
+
+    def _padding(self, numbers: Tensor) -> Tensor:
+        """Mark the numbers `[K, B, D]` of a row that belong to no atom."""
+        lead = numbers.shape[:-1]
+        blocks = {
+            name: numbers.new_zeros(*lead, *(3,) * len(_AXES[name]), dtype=torch.bool)
+            for name in self.quantities
+        }
+        if "forces" in blocks:
+            blocks["forces"] = (numbers == 0)[..., None].expand(*numbers.shape, 3)
+        return self._output.join(blocks)
+
+    def primary(self, outputs: Tree) -> Tensor:
+        """The row of all quantities is what moves."""
+        return outputs["answer"]
+
+    def faults(self, outputs: Tree) -> dict[str, Tensor]:
+        """Mark molecules with a number that is none, padding apart."""
+        answer = outputs["answer"]
+        wrong = ~torch.isfinite(answer) & ~self._padding(outputs["numbers"])
+        return {"NaN or infinite output": wrong.any(-1)}
+
+    # How good it is.
+
+    def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
+        """Give the distance of the chosen quantity."""
+        return self._distances(outputs, reference)[self.chosen].float()
+
+    def _distances(self, outputs: Tensor, reference: Tensor) -> dict[str, Tensor]:
+        blocks = self._output.split((outputs - reference).double())
+        return {name: distance(name, block) for name, block in blocks.items()}
+
+    def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
+        """Average over the elements at which there is an answer at all, `[B, D]`."""
+        outputs = outputs.double()
+        there = ~outputs.isnan().all(-1)
+        share = weights.double()[:, None] * there
+        share = share / share.sum(0)
+        first = outputs[there.int().argmax(0), torch.arange(outputs.shape[1], device=there.device)]
+        return first + torch.einsum("kb,kbd->bd", share, (outputs - first).nan_to_num(0.0))
+
+    def deviation(self, outputs: Tensor, centre: Tensor, valid: Tensor | None) -> Tensor:
+        """Give the squared distance of the chosen quantity, so that the gap has its unit."""
+        return self._distances(outputs, centre[None])[self.chosen].square()
+
+    def variables(self, labelled: bool) -> dict[str, Variable]:
+        """Declare each quantity, and its distance from consensus and truth."""
+        orbit = ("sample", "element")
+        declared = common_variables(labelled, self.truth_dims)
+        declared["numbers"] = Variable(("sample", "atom"), "atomic numbers, 0 for padding")
+        for name in self.quantities:
+            unit, axes = UNITS[name], _AXES[name]
+            declared[name] = Variable((*orbit, *axes), f"{name} in {unit}")
+            declared[f"consensus_{name}"] = Variable(
+                ("sample", *axes), f"mean of the un-turned {name} in {unit}"
+            )
+            for reference in ("consensus", "truth") if labelled else ("consensus",):
+                declared[f"{name}_vs_{reference}"] = Variable(
+                    orbit, f"{MEASURES[name]} from the {reference} in {unit}"
+                )
+        if "forces" in self.quantities:
+            declared["atom_vs_consensus"] = Variable(
+                (*orbit, "atom"), "length of an atom's force less the consensus in eV/Å"
+            )
+        return declared
+
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+        """Give the quantities: energies as exactly as they come, the rest in single precision."""
+        blocks = self._output.split(outputs["answer"])
+        numbers = Rows().move(elements.inverse(), outputs["numbers"])[0]
+        stored = {
+            name: block.double() if name == "energy" else block.float()
+            for name, block in blocks.items()
+        }
+        return {**stored, "numbers": numbers.to(torch.int16)}
+
+    def summarise(
+        self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
+    ) -> dict[str, Tensor]:
+        """Hold every quantity against the consensus, and where it is known the truth."""
+        answers = self.primary(outputs).double()
+        consensus = self.average(self.output.move(elements.inverse(), answers), weights, None)
+        apart = answers - self.output.move(elements, consensus[None])
+        blocks = self._output.split(apart)
+        found = {name: distance(name, block) for name, block in blocks.items()}
+        squares, share = found[self.chosen].square(), weights.double()[:, None]
+        seen = share * ~squares.isnan()
+        gap = ((share * squares.nan_to_num(0.0)).sum(0) / seen.sum(0)).sqrt()
+        summary = {
+            "consensus": consensus,
+            "invariance_gap": gap.float(),
+            "score_vs_consensus": found[self.chosen].float(),
+            **{f"{name}_vs_consensus": values.float() for name, values in found.items()},
+            **{f"consensus_{k}": v for k, v in self._output.split(consensus).items()},
+            **self.extras(outputs, target, elements),
+        }
+        if "forces" in blocks:
+            summary["atom_vs_consensus"] = blocks["forces"].square().sum(-1).sqrt().float()
+        if target is not None:
+            true = self._distances(answers, self.output.move(elements, target[None]))
+            summary |= {f"{name}_vs_truth": values.float() for name, values in true.items()}
+            summary["score"] = summary[f"{self.chosen}_vs_truth"]
+            summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
+        declared = self.variables(target is not None)
+        return {
+            name: value.transpose(0, 1) if "element" in declared[name].dims else value
+            for name, value in summary.items()
+        }
