@@ -84,6 +84,16 @@ class Page:
         box = shown.bounding_box()
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
+    def clipped(self):
+        """The boxes whose content does not fit in them."""
+        return self.tab.evaluate(
+            """() => [...document.querySelectorAll(
+            ".section, .section > header, .half, .readout, .menus, .switch, .toggle, .legend")]
+        .filter(el => el.offsetParent && (el.scrollWidth > el.clientWidth + 1
+            || (el.scrollHeight > el.clientHeight + 1 && !el.matches(".toggle, .switch"))))
+        .map(el => [el.className, el.scrollWidth, el.clientWidth, el.scrollHeight])"""
+        )
+
     def fragment(self):
         return self.tab.evaluate("location.hash.slice(1)")
 
@@ -138,6 +148,7 @@ def test_everything_fits_one_screen_and_says_what_it_is(view):
         "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
     )
     assert size == [1440, 900]
+    assert page.clipped() == []
     titles = page.tab.locator("main h3").all_inner_texts()
     assert titles == ["Aggregate", "Embedding", "Calibration", "Individual", "Input", "Answer"]
     assert page.text(".overview h2") == "All 120 samples"
@@ -556,6 +567,7 @@ def test_bounds_are_shown_where_orbits_are_known(view, serve, digit_scan):
 def test_without_models_the_page_snaps_to_the_scan(view, serve, digit_scan):
     page = view("sample=2", server=serve({"digits": digit_scan}))
     assert page.text(".badge") == "snapping to scanned elements"
+    assert page.clipped() == []
     page.drag_to(103.3)
     page.until("() => location.hash.includes('element=')")
     assert page.fragment() == "sample=2&element=21"
@@ -614,14 +626,7 @@ def test_a_lost_connection_is_said_and_mended(browser, live_server):
 def test_small_windows_and_large_type_scroll_down_and_clip_nothing(view, size):
     page = view("sample=2", viewport={"width": size[0], "height": size[1]})
     assert page.tab.evaluate("document.documentElement.scrollWidth") == size[0]
-    clipped = page.tab.evaluate(
-        """() => [...document.querySelectorAll(
-            ".section, .section > header, .half, .readout, .menus, .switch, .toggle, .legend")]
-        .filter(el => el.offsetParent && (el.scrollWidth > el.clientWidth + 1
-            || (el.scrollHeight > el.clientHeight + 1 && !el.matches(".toggle, .switch"))))
-        .map(el => [el.className, el.scrollWidth, el.clientWidth, el.scrollHeight])"""
-    )
-    assert clipped == []
+    assert page.clipped() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
