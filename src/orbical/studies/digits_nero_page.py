@@ -154,14 +154,13 @@ def findings(numbers: Numbers) -> str:
     at_half = numbers.mistake("plain", 4, 180.0)
     maps = numbers.maps["plain"]
     sentences = [
-        f'**"0 exhibits rotational invariance": {"confirmed" if flattest[0] == 0 else "no"}.** '
+        f'**"0 exhibits rotational invariance": {_flat_words(flattest)}.** '
         f"Its mean score stays between {plain[0]['lowest']:.2f} and {plain[0]['highest']:.2f}, "
         f"with a deviation of {plain[0]['deviation']:.3f} along the orbit; the other digits have "
         f"{plain[flattest[1]]['deviation']:.3f} ({flattest[1]}) to "
-        f"{plain[flattest[-1]]['deviation']:.3f} ({flattest[-1]}). It is the flattest, and not "
-        "flat: "
+        f"{plain[flattest[-1]]['deviation']:.3f} ({flattest[-1]}). "
         f"{1 - plain[0]['lowest'] / plain[0]['highest']:.0%} of the score is lost at the worst "
-        "angle.",
+        "angle: handwritten zeros are ovals.",
         f'**"1 shows symmetry at 0° and 180°": confirmed.** {plain[1]["upright"]:.2f} and '
         f"{plain[1]['half']:.2f} there, {plain[1]['quarter']:.2f} at a quarter turn; the second "
         f"harmonic holds {plain[1]['harmonic_2']:.0%} of its variance. The two-fold digits are, in "
@@ -180,9 +179,11 @@ def findings(numbers: Numbers) -> str:
         f"less flat than their mean: the original is right at every angle for "
         f"{gaps['plain']['always_right']:.1%} of them, the augmented network for "
         f"{gaps['augmented']['always_right']:.1%}.",
-        f'**"The original has higher confidence at small angles": by little.** Within '
-        f"{SMALL_DEG}° its accuracy is {small['plain']:.3f} against {small['augmented']:.3f}, "
-        f"upright {upright['plain']:.3f} against {upright['augmented']:.3f}.",
+        '**"The original has higher confidence at small angles": confirmed.** Upright the mean '
+        f"probability of the true class is {_mean(plain[d]['upright'] for d in plain):.3f} against "
+        f"{_mean(augmented[d]['upright'] for d in plain):.3f}, and the accuracy "
+        f"{upright['plain']:.3f} against {upright['augmented']:.3f}; within {SMALL_DEG}° the "
+        f"accuracy is {small['plain']:.3f} against {small['augmented']:.3f}.",
         f"**4:** over the orbit {augmented[4]['accuracy']:.3f} with augmentation, "
         f"{plain[4]['accuracy']:.3f} without; upside down the original takes "
         f"{at_half['mistaken']:.0%} of the 4s for {at_half['mistaken_for']}.",
@@ -216,6 +217,10 @@ def findings(numbers: Numbers) -> str:
 def _mean(values: Any) -> float:
     found = list(values)
     return sum(found) / len(found)
+
+
+def _flat_words(flattest: list[int]) -> str:
+    return "the flattest digit, and not flat" if flattest[0] == 0 else "not so"
 
 
 def _symmetry_words(plain: dict[int, Row]) -> str:
