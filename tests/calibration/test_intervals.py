@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -487,3 +488,25 @@ def test_means_of_other_samples_are_not_compared() -> None:
         compare_means([0.1, 0.2, 0.3], [0.1, 0.2])
     with pytest.raises(InputError, match=r"a: expected shape \[N\]"):
         compare_means([[0.1]], [[0.1]])
+
+
+@pytest.mark.parametrize(
+    "name", ["gaussian_nll", "mahalanobis_calibration", "regression_esd_normalised", "gence"]
+)
+@pytest.mark.parametrize("full", [False, True])
+def test_drawing_distances_is_drawing_targets(name: str, full: bool) -> None:
+    """The shortcuts for vectors give the intervals of the plain way, evaluated sample by sample."""
+    rng = np.random.default_rng(17)
+    root = rng.normal(size=(400, 2, 2)) + 2 * np.eye(2)
+    covariance = root @ root.transpose(0, 2, 1)
+    target = 1.2 * (root @ rng.normal(size=(400, 2, 1)))[..., 0]
+    variance = covariance if full else np.diagonal(covariance, axis1=1, axis2=2).copy()
+    chosen = REGRESSION[name]()
+    plain = replace(chosen, whitened=None, marginal=False)
+    given = (np.zeros((400, 2)), variance, target)
+    found, expected = (regression_interval(one, *given, resamples=400) for one in (chosen, plain))
+    assert found.value == expected.value
+    width = float(expected.high - expected.low)
+    for end in ("low", "high", "calibrated", "calibrated_low", "calibrated_high"):
+        ours, theirs = (float(getattr(one, end)) for one in (found, expected))
+        assert ours == pytest.approx(theirs, abs=0.2 * width), end

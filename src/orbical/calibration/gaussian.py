@@ -184,9 +184,16 @@ def nll_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor
     tensor([1.4189, 0.9189], dtype=torch.float64)
     """
     error, variance, full = vector_target(mean, variance, target)
-    distance, log_determinant = whitened(error, variance, full)
-    constant = error.shape[-1] * math.log(2 * math.pi)
-    return 0.5 * (distance + log_determinant + constant)
+    return nll_of(*whitened(error, variance, full), error.shape[-1])
+
+
+def nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
+    """Return the negative log-likelihood from Mahalanobis distance and determinant of d targets.
+
+    >>> nll_of(torch.tensor([1.0]), torch.tensor([0.0]), 1)
+    tensor([1.4189])
+    """
+    return 0.5 * (distance + log_determinant + width * math.log(2 * math.pi))
 
 
 def gaussian_crps(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:

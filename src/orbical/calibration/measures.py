@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,7 +21,7 @@ from ..errors import InputError, unknown_name
 from . import cells as of
 from . import gaussian, generalised, regression, sorting
 from .binned import checked_bins, ece, named_norm
-from .cumulative import esd, ks
+from .cumulative import esd, ks, ordered_esd
 from .inputs import positive
 from .kernel import mmce, mmce_squared, skce
 from .smooth import smooth_ece
@@ -28,6 +29,26 @@ from .soft import sb_ece
 
 Index = Callable[[Tensor], tuple[Tensor, int]]
 OfCells = Callable[[of.Cells], Tensor]
+
+
+@dataclass(frozen=True)
+class OfWhitened:
+    """A measure of d targets as a function of squared Mahalanobis distances and determinants.
+
+    Both are the same in every frame, and a calibrated model's distances follow chi-squared whatever
+    its covariances: nothing has to be factorised again in a resample.
+
+    Attributes:
+        statistic: of distances `[..., N]` and d, what of them is kept.
+        drawn: shape, d and a generator to the statistics of a calibrated model.
+        value: statistics and log-determinants `[..., N]`, and d, to the measure.
+        distance: the same, to the distance of which the value estimates the power.
+    """
+
+    statistic: Callable[[Tensor, int], Tensor]
+    drawn: Callable[[tuple[int, ...], int, np.random.Generator], np.ndarray]
+    value: Callable[[Tensor, Tensor, int], Tensor]
+    distance: Callable[[Tensor, Tensor, int], Tensor]
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,8 @@ class Measure:
         cell_distance: the distance, of cells.
         one_target: whether a regression measure takes one target, `[..., N]`, or vectors,
             `[..., N, d]`; None where a user's function does not say.
+        marginal: whether of a full covariance only the diagonal matters.
+        whitened: what a measure of vectors is of Mahalanobis distances alone, where it is.
     """
 
     name: str
@@ -54,6 +77,8 @@ class Measure:
     cell_value: OfCells | None = None
     cell_distance: OfCells | None = None
     one_target: bool | None = None
+    marginal: bool = False
+    whitened: OfWhitened | None = None
 
 
 def _fine(
@@ -142,8 +167,15 @@ def _esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
 
 def _normalised_esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
     error, spread, full = gaussian.vector_target(mean, variance, target)
-    distance, log_determinant = gaussian.whitened(error, spread, full)
-    return _cumulative_distance(distance / error.shape[-1] - 1, log_determinant)
+    return _esd_root_of(*gaussian.whitened(error, spread, full), error.shape[-1])
+
+
+def _chi_squared(shape: tuple[int, ...], width: int, generator: np.random.Generator) -> np.ndarray:
+    return generator.chisquare(width, shape)
+
+
+def _uniform(shape: tuple[int, ...], width: int, generator: np.random.Generator) -> np.ndarray:
+    return generator.random(shape)
 
 
 def _covered(name: str, function: Callable[..., Any], one_target: bool) -> Callable[..., Measure]:
@@ -151,8 +183,16 @@ def _covered(name: str, function: Callable[..., Any], one_target: bool) -> Calla
         def error(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
             return function(mean, variance, target, levels=levels).error
 
+        def of_probabilities(probability: Tensor, _: Tensor, width: int) -> Tensor:
+            return regression.coverage_of(probability, levels).error
+
         regression.checked_levels(levels)
-        return Measure(name, error, error, one_target=one_target)
+        known = OfWhitened(
+            regression.ellipsoid_probability, _uniform, of_probabilities, of_probabilities
+        )
+        return Measure(
+            name, error, error, one_target=one_target, whitened=None if one_target else known
+        )
 
     return make
 
@@ -168,7 +208,9 @@ def _binned(name: str, function: Callable[..., Tensor]) -> Callable[..., Measure
 def _binned_square(name: str, function: Callable[..., Tensor]) -> Callable[..., Measure]:
     def make(bins: int = 15) -> Measure:
         value = partial(function, bins=checked_bins(bins))
-        return Measure(name, value, lambda *given: value(*given).sqrt(), 2, one_target=False)
+        return Measure(
+            name, value, lambda *given: value(*given).sqrt(), 2, one_target=False, marginal=True
+        )
 
     return make
 
@@ -178,10 +220,27 @@ def _unbinned(
     value: Callable[..., Tensor],
     one_target: bool,
     distance: Callable[..., Tensor] | None = None,
+    **settings: Any,
 ) -> Callable[..., Measure]:
     """Make a mean, or with a distance the estimate of its square."""
     power = 1 if distance is None else 2
-    return lambda: Measure(name, value, distance, power, one_target=one_target)
+    return lambda: Measure(name, value, distance, power, one_target=one_target, **settings)
+
+
+def _nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
+    return gaussian.nll_of(distance, log_determinant, width).mean(-1)
+
+
+def _esd_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
+    return ordered_esd(distance / width - 1, log_determinant)
+
+
+def _esd_root_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
+    return _cumulative_distance(distance / width - 1, log_determinant)
+
+
+def _kept(distance: Tensor, width: int) -> Tensor:
+    return distance
 
 
 REGRESSION: dict[str, Callable[..., Measure]] = {
@@ -193,16 +252,22 @@ REGRESSION: dict[str, Callable[..., Measure]] = {
         regression.regression_esd_normalised,
         False,
         _normalised_esd_distance,
+        whitened=OfWhitened(_kept, _chi_squared, _esd_of, _esd_root_of),
     ),
     "quantile_calibration": _covered("quantile_calibration", regression.quantile_calibration, True),
     "mahalanobis_calibration": _covered(
         "mahalanobis_calibration", regression.mahalanobis_calibration, False
     ),
-    "gence": _unbinned("gence", generalised.gence, False),
-    "gence_sq": _unbinned("gence_sq", generalised.gence_sq, False),
+    "gence": _unbinned("gence", generalised.gence, False, marginal=True),
+    "gence_sq": _unbinned("gence_sq", generalised.gence_sq, False, marginal=True),
     "gence_fibre": _binned_square("gence_fibre", generalised.gence_fibre),
     "gence_sq_fibre": _binned_square("gence_sq_fibre", generalised.gence_sq_fibre),
-    "gaussian_nll": _unbinned("gaussian_nll", gaussian.gaussian_nll, False),
+    "gaussian_nll": _unbinned(
+        "gaussian_nll",
+        gaussian.gaussian_nll,
+        False,
+        whitened=OfWhitened(_kept, _chi_squared, _nll_of, _nll_of),
+    ),
     "gaussian_crps": _unbinned("gaussian_crps", gaussian.gaussian_crps, True),
 }
 

@@ -154,7 +154,12 @@ def checked_levels(levels: int) -> int:
     return levels
 
 
-def _coverage(probability: Tensor, levels: int) -> Coverage:
+def coverage_of(probability: Tensor, levels: int) -> Coverage:
+    """Return how often probabilities `[..., N]`, uniform if calibrated, lie below each level.
+
+    >>> coverage_of(torch.tensor([0.1, 0.6]), 3).observed
+    tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
+    """
     checked_levels(levels)
     index = bin_index(probability.detach().clamp(0, 1), levels + 1)
     share = bin_count(index, levels + 1) / index.shape[-1]
@@ -184,7 +189,7 @@ def quantile_calibration(
     tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
     """
     error, variance = one_target(mean, variance, target)
-    return _coverage(torch.special.ndtr(error.detach() / variance.detach().sqrt()), levels)
+    return coverage_of(torch.special.ndtr(error.detach() / variance.detach().sqrt()), levels)
 
 
 def mahalanobis_calibration(
@@ -209,5 +214,13 @@ def mahalanobis_calibration(
     """
     error, variance, full = vector_target(mean, variance, target)
     distance, _ = whitened(error.detach(), variance.detach(), full)
-    half = torch.full_like(distance, error.shape[-1] / 2)
-    return _coverage(torch.special.gammainc(half, distance / 2), levels)
+    return coverage_of(ellipsoid_probability(distance, error.shape[-1]), levels)
+
+
+def ellipsoid_probability(distance: Tensor, width: int) -> Tensor:
+    """Return the probability within the ellipsoid of a squared Mahalanobis distance, chi2_d(m^2).
+
+    >>> ellipsoid_probability(torch.tensor([0.0, 2.0]), 2)
+    tensor([0.0000, 0.6321])
+    """
+    return torch.special.gammainc(torch.full_like(distance, width / 2), distance / 2)

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from ..errors import InputError
 from .drawing import PairedWorlds, blocks_of, distance_of
-from .gaussian import vector_target
+from .gaussian import vector_target, whitened
 from .inputs import ArrayLike, as_floating
-from .measures import Measure
+from .measures import Measure, OfWhitened
 
 
 def as_vectors(
@@ -81,11 +81,17 @@ def drawn_targets(
 
     `numbers` sets the size of a block, where several predictions are to be drawn alike.
     """
+    if measure.whitened is not None:
+        return _drawn_whitened(
+            measure.whitened, mean, variance, target, resamples, generator, numbers
+        )
     distance = on_vectors(measure, distance_of(measure))
     estimate = on_vectors(measure, measure.value)
     full, size = variance.ndim > mean.ndim, mean.shape[-2]
     root = torch.linalg.cholesky(variance) if full else variance.sqrt()
-    wide_root = root.unsqueeze(-4 if full else -3)
+    wide_root, tilted = root.unsqueeze(-4 if full else -3), full
+    if full and measure.marginal:
+        variance, full = variance.diagonal(dim1=-2, dim2=-1), False
     again, chance, estimates = [], [], []
     for block in blocks_of(resamples, numbers or max(mean.numel(), variance.numel())):
         index = torch.from_numpy(generator.integers(0, size, (block, size))).to(mean.device)
@@ -94,7 +100,7 @@ def drawn_targets(
         again.append(distance(centre, spread, truth))
         shape = (*mean.shape[:-2], block, *mean.shape[-2:])
         noise = torch.from_numpy(generator.standard_normal(shape)).to(mean.device)
-        error = (wide_root @ noise[..., None])[..., 0] if full else wide_root * noise
+        error = (wide_root @ noise[..., None])[..., 0] if tilted else wide_root * noise
         centre = mean.unsqueeze(-3).expand_as(error)
         spread = variance.unsqueeze(-4 if full else -3)
         spread = spread.expand(*error.shape[:-1], *spread.shape[len(error.shape) - 1 :])
@@ -104,6 +110,36 @@ def drawn_targets(
     observed = distance(mean, variance, target)
     along = (torch.cat(part, -1).movedim(-1, 0) for part in (again, chance, estimates))
     resampled, calibrated, values = along
+    return observed, resampled, calibrated, values
+
+
+def _drawn_whitened(
+    of: OfWhitened,
+    mean: Tensor,
+    variance: Tensor,
+    target: Tensor,
+    resamples: int,
+    generator: np.random.Generator,
+    numbers: int | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Draw Mahalanobis distances instead of targets: they are all that the measure looks at."""
+    error, spread, full = vector_target(mean, variance, target)
+    width, size = error.shape[-1], error.shape[-2]
+    distance, log_determinant = whitened(error, spread, full)
+    statistic = of.statistic(distance, width)
+    again, chance, estimates = [], [], []
+    for block in blocks_of(resamples, numbers or 4 * statistic.numel()):
+        index = torch.from_numpy(generator.integers(0, size, (block, size))).to(mean.device)
+        again.append(of.distance(statistic[..., index], log_determinant[..., index], width))
+        shape = (*statistic.shape[:-1], block, size)
+        drawn = torch.from_numpy(of.drawn(shape, width, generator)).to(mean.device)
+        volume = log_determinant.unsqueeze(-2).expand(shape)
+        chance.append(of.distance(drawn, volume, width))
+        estimates.append(of.value(drawn, volume, width))
+    observed = of.distance(statistic, log_determinant, width).cpu()
+    resampled, calibrated, values = (
+        torch.cat(part, -1).movedim(-1, 0).cpu() for part in (again, chance, estimates)
+    )
     return observed, resampled, calibrated, values
 
 
