@@ -542,6 +542,29 @@ def test_a_link_to_nothing_opens_on_what_there_is(view):
     assert page.text(".where") == "0°"
 
 
+def test_many_classes_fold_into_a_menu_and_missing_probabilities_are_said(view, serve, digit_scan):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 20))
+    images = torch.from_numpy(digit_scan.data["input"].values[:40])
+    labels = torch.arange(40) % 20
+    scan = ob.scan(
+        {"net": net},
+        (images, labels),
+        group="rotations:8",
+        task="classification",
+        keep="inputs",
+        progress=False,
+    )
+    page = view("sample=3", server=serve({"twenty": scan}))
+    assert page.tab.locator(".bar-row").count() == 12
+    assert page.text(".detail .view-note").startswith("Only the winning class is stored")
+    page.tab.get_by_role("button", name="all ▾").click()
+    page.tab.get_by_label("15", exact=True).check()
+    page.until("() => document.querySelector('.chip').textContent === '2 of 40 samples · clear'")
+    assert page.fragment() == "sample=3&labels=15"
+    assert page.tab.get_by_role("button", name="1 of 20 ▾").is_visible()
+
+
 def test_another_data_set_begins_anew(view, serve, digit_scan):
     page = view(
         "scan=first&sample=5&labels=6", server=serve({"first": digit_scan, "second": digit_scan})

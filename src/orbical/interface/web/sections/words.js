@@ -2,8 +2,8 @@
 
 export const hints = {
   aggregate:
-    "The metric at each position of the orbit, averaged over the subset, one line per model. " +
-    "An even ring means that the model treats every position alike. Drag along it to move everything.",
+    "The metric at each position of the orbit, averaged over the subset, for every model. " +
+    "A model that treats all positions alike gives an even ring, or one even colour. Drag along it to move everything.",
   embedding:
     "Each point is one sample; points lie close together when the models respond alike along the orbit. " +
     "Click a point to select it. Draw a lasso around several to make them the subset.",
