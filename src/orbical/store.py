@@ -398,6 +398,9 @@ def _dataset(store: Store, header: dict[str, Any], group: Group) -> xr.Dataset:
     data = data.assign_coords(coords)
     if "label" in data:
         data = data.assign_coords(label=("sample", np.asarray(data["label"])))
+    elif "objects" in data:  # of several the first, around which the view is centred
+        first = np.asarray(data["objects"])[:, 0, -1]
+        data = data.assign_coords(label=("sample", first.astype(np.int64)))
     data.attrs = {
         "group": group.spec,
         "layout": group.layout.kind,

@@ -388,3 +388,13 @@ def test_flips_move_boxes_exactly() -> None:
     assert flat.isometric(ob.groups.flips())
     assert flat.isometric(ob.groups.dihedral(4))
     assert not flat.isometric(ob.groups.rotations(8))
+
+
+def test_samples_carry_the_class_of_their_key_object() -> None:
+    images, objects = blobs()
+    objects[2:, 0, 4] = 3
+    scan = ob.scan(bright, (images, objects), group="translations:4:4", task=task(), progress=False)
+    assert scan.data["label"].values.tolist() == [0, 0, 3, 3]
+    by_class = ob.nero.aggregate(scan, by="label")
+    assert by_class.sel(label=0).mean() > 0.7
+    assert by_class.sel(label=3).mean() == 0  # the detector knows only class 0
