@@ -22,6 +22,7 @@ for (const request of given.requests) found.push(await answer(request));
 return found;
 """
 LASSO = [[-1.1, -1.1], [0.1, -1.1], [0.4, 1.1], [-1.1, 0.9]]
+BAND = [[-0.2, -1.1], [0.5, -1.1], [0.5, 1.1], [-0.2, 1.1]]  # samples lie to either side of it
 
 
 def nets(seed, count=2):
@@ -95,6 +96,7 @@ SELECTIONS = [
     {"labels": [3]},
     {"labels": [1, 2, 8], "metric": "confidence"},
     {"lasso": LASSO},
+    {"lasso": BAND},
     {"lasso": LASSO, "metric": "ece"},
     {"lasso": LASSO, "metric": "esd", "labels": [0, 1, 2, 3, 4]},
     {"lasso": LASSO, "of": "net1", "method": "ica"},
