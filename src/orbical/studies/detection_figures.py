@@ -217,6 +217,6 @@ def consensus_figure(results: Results, jitter: int = 50) -> Figure:
             panels[3].plot(values, share, color=colour, label=f"{level} %")
         panels[3].set(xlabel="correlation of the two plots", ylabel="share of key objects")
         panels[3].set(xlim=(-0.6, 1), ylim=(0, 1))
-        panels[3].legend(title="jitter", loc="upper left")
+        panels[3].legend(title="jitter", loc="upper left", fontsize=6, handlelength=1)
         panels[3].grid()
     return fig

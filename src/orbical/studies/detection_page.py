@@ -162,8 +162,10 @@ def findings(
         "paper found the same boxes in another order of confidence; here the order changes at "
         f"{dark[-1]['order_changed']:.0%} of them, confidence alone is lost at "
         f"{dark[-1]['confidence_lost']:.0%}, and the box itself at {dark[-1]['box_lost']:.0%}. "
-        "They come back every 8 pixels, the stride of the network: the correlation of a plot with "
-        f"itself is {lags[100, 8]:.2f} at a lag of 8 pixels and {lags[100, 4]:.2f} at 4.",
+        "They come back with the grid of the network, whose cells are 8 pixels wide and 16 at its "
+        f"coarser level: the correlation of a plot with itself is {lags[100, 8]:.2f} at a lag of 8 "
+        f"pixels and {lags[100, 16]:.2f} at 16, against {lags[100, 6]:.2f} at 6 and "
+        f"{lags[100, 10]:.2f} at 10.",
         '**"Consensus is comparably effective to ground truth": corrected.** The paper shows one '
         "object. Over all, the two plots are alike where the consensus is the key object (median "
         f"correlation {min(hits):.2f} to {max(hits):.2f} by level) and not elsewhere "
