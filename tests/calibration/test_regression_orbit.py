@@ -197,6 +197,21 @@ def test_bleed_in_total_and_by_component() -> None:
     assert float(less[0, 1, identity]) == pytest.approx(0, abs=1e-12)
 
 
+def test_bleed_of_a_covariance_is_the_same_in_every_frame(turning: ob.Scan) -> None:
+    total = along_orbit(turning, "aleatoric_bleed")
+    assert np.ptp(total.values) < 1e-5
+    expected = np.square(turning.data["covariance"].values[0, :, 0]).sum((1, 2)).mean()
+    assert float(total[0, 0]) == pytest.approx(expected, rel=1e-5)
+    apart = along_orbit(turning, "aleatoric_bleed", by="component")
+    diagonal = np.square(turning.data["variance"].values[0, :, 0]).mean(0)
+    np.testing.assert_allclose(apart[0, :, 0], diagonal, rtol=1e-5)
+    less = along_orbit(turning, "aleatoric_bleed", truth=0.2)
+    x = inputs().double()
+    np.testing.assert_allclose(less.values, 0.09 * float(x.norm(dim=-1).pow(4).mean()), rtol=1e-5)
+    with pytest.raises(InputError, match="truth: expected a variance >= 0"):
+        along_orbit(turning, "aleatoric_bleed", truth=-1)
+
+
 def test_points_are_samples_and_those_without_a_truth_are_left_out() -> None:
     x = torch.randn(6, 5, 3, generator=torch.Generator().manual_seed(0))
     truth = x.clone()

@@ -50,8 +50,9 @@ def along_orbit(
     A model can be calibrated on upright inputs and over-confident on turned ones; one number over
     all of them hides it. Samples whose scan is unfinished are left out. A regression scan with
     uncertainty has the measures of regression, of `(mean, variance, truth)` in the frame of each
-    element, and "aleatoric_bleed", whose option `truth` is the true variance (0 by default); those
-    that a calibrated model does not bring to 0 carry its value as the attribute `floor`.
+    element, and "aleatoric_bleed", whose option `truth` is the true variance (0 by default; of full
+    covariances it is the squared Frobenius norm); those that a calibrated model does not bring to
+    0 carry its value as the attribute `floor`.
 
     Args:
         scan: a labelled scan of classification, or of regression with uncertainty; or its `data`.

@@ -37,7 +37,8 @@ class Predictions:
     Attributes:
         error: `[K, S, d]`, truth less mean, in the frame of the element.
         variance: `[K, S, d]`, `[K, S, 1]`, or a full covariance `[K, S, d, d]`.
-        aleatoric: `[K, S, d]` or `[K, S, 1]`: the variance that is ascribed to the data.
+        aleatoric: `[K, S, d]` or `[K, S, 1]`: the variance that is ascribed to the data; of a full
+            covariance all its entries, `[K, S, d d]`, whose norm is the same in every frame.
         sample: `[S]`, the sample that each belongs to.
     """
 
@@ -62,10 +63,12 @@ class Predictions:
         def apart(values: Tensor) -> Tensor:
             return values.expand(*values.shape[:-1], width).movedim(-1, 0)[..., None]
 
-        spread = self.variance
+        spread, noise = self.variance, self.aleatoric
         if spread.ndim > self.error.ndim:
             spread = spread.diagonal(dim1=-2, dim2=-1)
-        return Predictions(apart(self.error), apart(spread), apart(self.aleatoric), self.sample)
+        if noise.shape[-1] > width:
+            noise = noise.unflatten(-1, (width, width)).diagonal(dim1=-2, dim2=-1)
+        return Predictions(apart(self.error), apart(spread), apart(noise), self.sample)
 
 
 def holds_regression(scan: Scan | xr.Dataset) -> bool:
@@ -91,16 +94,14 @@ def predictions_along(scan: Scan | xr.Dataset, model: int) -> Predictions:
     chosen = (data[name].isel(model=model).transpose("element", "sample", ...) for name in names)
     read = read_together(*chosen)
     arrays = {name: torch.from_numpy(part).double() for name, part in zip(names, read, strict=True)}
-    arrays.setdefault("aleatoric", arrays["variance"])
     per_point = data["error"].ndim == 5
     if per_point:
         arrays = _points_first(arrays)
-    error = arrays["error"]
+    error, variance = arrays["error"], arrays.get("covariance", arrays["variance"])
+    aleatoric = arrays.get("aleatoric", variance if variance.ndim == 3 else variance.flatten(2))
     samples = torch.arange(data.sizes["sample"])
     sample = samples.repeat_interleave(error.shape[1] // len(samples))
-    found = Predictions(
-        error, arrays.get("covariance", arrays["variance"]), arrays["aleatoric"], sample
-    )
+    found = Predictions(error, variance, aleatoric, sample)
     finite = (part.flatten(2).isfinite().all(-1).all(0) for part in (found.error, found.variance))
     with_error, with_variance = finite
     return found.chosen(with_error & with_variance)
@@ -229,12 +230,20 @@ class _Bleed:
     def __init__(self, draws: dict[str, Any] | None, options: dict[str, Any]) -> None:
         if {*options} - {"truth"}:
             raise InputError(f"options: {BLEED} does not take {', '.join(options)}")
-        self.truth, self.draws = options.get("truth", 0.0), draws
+        truth = options.get("truth", 0.0)
+        if isinstance(truth, bool) or not isinstance(truth, int | float) or not truth >= 0:
+            raise InputError(f"truth: expected a variance >= 0, got {truth!r}")
+        self.truth, self.draws = float(truth), draws
 
     def __call__(self, found: Predictions) -> dict[str, Tensor]:
-        width = found.error.shape[-1]
-        aleatoric = found.aleatoric.expand(*found.aleatoric.shape[:-1], width)
-        terms = aleatoric_terms(aleatoric, self.truth).sum(-1)
+        width, aleatoric, truth = found.error.shape[-1], found.aleatoric, self.truth
+        if aleatoric.shape[-1] == 1:
+            aleatoric = aleatoric.expand(*aleatoric.shape[:-1], width)
+        if aleatoric.shape[-1] > width:  # noise of one variance is a multiple of the identity
+            aleatoric = aleatoric - truth * torch.eye(width, dtype=torch.float64).flatten()
+            terms = aleatoric.square().sum(-1)
+        else:
+            terms = aleatoric_terms(aleatoric, truth).sum(-1)
         if self.draws is None:
             return {"value": terms.mean(-1)}
         none = torch.zeros_like(terms)

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from . import gaussian, generalised
-from .bleed import aleatoric_terms
 from .brier_intervals import brier_part_intervals
 from .ends import binary_pair
 from .inputs import (
@@ -179,8 +178,9 @@ def regression_table(
         mean: `[N]` or `[N, d]`.
         variance: as the mean, `[N, 1]`, or a full covariance `[N, d, d]`.
         target: as the mean.
-        aleatoric: the part of the variance ascribed to the data, as the mean or `[N, 1]`; with it
-            the table holds the aleatoric bleed into noise-free data.
+        aleatoric: the part of the variance ascribed to the data, as the mean, `[N, 1]`, or all
+            entries of a covariance `[N, d d]`; with it the table holds the bleed into noise-free
+            data.
         bins: of the binned measures.
         level: nominal coverage.
         resamples: number of draws.
@@ -203,10 +203,9 @@ def regression_table(
         for name in names
     }
     if aleatoric is not None:
-        shape = error.shape
         noise = as_floating("aleatoric", aleatoric)
         noise = noise[:, None] if noise.ndim == 1 else noise
-        terms = aleatoric_terms(noise.expand(shape)).sum(-1)
+        terms = (noise.expand(error.shape) if noise.shape[-1] == 1 else noise).square().sum(-1)
         none = torch.zeros_like(terms)
         table["aleatoric_bleed"] = mean_interval(terms, none, none, level)
     return table
