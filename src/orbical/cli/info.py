@@ -78,6 +78,15 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
                 f"[{entry['fingerprint'] or 'known by its answers'}], {done:.0%} done{steady}",
             )
         )
+        for failed in entry.get("failures", [])[:1]:
+            count = len(entry["failures"])
+            facts.append(
+                (
+                    "failed",
+                    f"{entry['name']} gave no answer on {count} samples; on sample "
+                    f"{failed['sample']}: {failed['error']}",
+                )
+            )
     facts += [
         ("holds", ", ".join(sorted(map(str, scan.data.data_vars)))),
         (

@@ -8,15 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError, Interrupted
+from . import atoms
 
 _MODEL = (
     "NAME=SOURCE, once for each model. SOURCE is package.module:attribute (a torch module, an "
-    "sklearn estimator or a function; a trailing () calls it), a file.onnx, or a file.pt2 of "
+    "sklearn estimator, an ASE calculator or a function; a trailing () calls it), a file.onnx, or "
+    "a file.pt2 of "
     "torch.export. Import paths and .pt2 files run their author's code: name only what you trust."
 )
 _DATA = (
     "An .npz file with x (or x_NAME for each field) and optional y, package.module:attribute (x or "
-    "(x, y)), a built-in name: mnist, digits; for detection a folder in COCO's format, "
+    "(x, y)), a built-in name: mnist, digits; molecules as .xyz, .extxyz, .sdf, .traj, .cif or an "
+    "ASE database .db; for detection a folder in COCO's format, "
     "coco:FOLDER or coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS."
 )
 _GROUP = (
@@ -34,9 +37,15 @@ def scan(
     model: Annotated[list[str], typer.Option("--model", "-m", help=_MODEL)],
     data: Annotated[str, typer.Option("--data", "-d", help=_DATA)],
     group: Annotated[str, typer.Option("--group", "-g", help=_GROUP)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the result (Zarr).")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder of the result (Zarr); without it only tables are printed."
+        ),
+    ] = None,
     task: Annotated[
-        str, typer.Option("--task", "-t", help="classification, detection, flow or regression.")
+        str,
+        typer.Option("--task", "-t", help="classification, detection, flow, regression or atoms."),
     ] = "classification",
     input: Annotated[
         str | None,
@@ -71,6 +80,16 @@ def scan(
     threshold: Annotated[
         float, typer.Option(min=0, max=1, help="For detection: the least IoU of a match.")
     ] = 0.5,
+    quantities: Annotated[
+        str | None,
+        typer.Option(
+            help="For atoms: some of energy,forces,dipole,stress. Default: energy,forces, or what "
+            "calculators offer of it."
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="For atoms: processes to spread a calculator's work over.")
+    ] = 1,
     read: Annotated[
         str | None,
         typer.Option(
@@ -112,16 +131,24 @@ def scan(
     of the transformation itself are stored together.
 
     Example: [bold]orbical scan -m net=mine.nets:net -d digits.npz -g rotations:72 -o run.zarr[/]
+
+    A potential: [bold]orbical scan -m emt=ase.calculators.emt:EMT -d molecules.xyz
+    -g rotations3d:64 -t atoms[/]
     """
     from ..engine import scan as run
     from ..sources import import_attribute
 
-    named = dict(_split_model(text) for text in model)
+    named: dict[str, Any] = dict(_split_model(text) for text in model)
     if len(named) < len(model):
         raise InputError("--model: a name is given twice")
-    chosen = _make_task(
-        task, input, representation, per_point, uncertainty, answers, score, threshold, read
-    )
+    if out is None and quiet:
+        raise InputError("--out: not given, but with --quiet nothing is printed either")
+    if task == "atoms":
+        named, chosen = atoms.prepare(named, quantities, workers, input, read)
+    else:
+        chosen = _make_task(
+            task, input, representation, per_point, uncertainty, answers, score, threshold, read
+        )
     try:
         result = run(
             named,
@@ -144,6 +171,8 @@ def scan(
         from .tables import print_summary
 
         print_summary(result)
+        if task == "atoms":
+            atoms.print_audit(result)
 
 
 def _split_model(text: str) -> tuple[str, str]:
@@ -155,7 +184,8 @@ def _split_model(text: str) -> tuple[str, str]:
 
 def load_data(text: str) -> Any:
     """Read data named on the command line: a file, an import path or a built-in name."""
-    from ..datasets import BUILT_IN
+    from ..datasets import BUILT_IN, molecules
+    from ..datasets.molecule_files import SUFFIXES
     from ..errors import unknown_name
     from ..sources import import_attribute
 
@@ -163,12 +193,16 @@ def load_data(text: str) -> Any:
         return BUILT_IN[text]()
     if text.endswith(".npz"):
         return _load_npz(text)
+    if text.lower().endswith(SUFFIXES):
+        return molecules(text)
     if text.startswith("coco:"):
         return _load_coco(text)
     if ":" in text:
         found = import_attribute(text, "--data")
         return found() if callable(found) and not hasattr(found, "shape") else found
-    raise unknown_name("--data", text, [*BUILT_IN, "FILE.npz", "package.module:attribute"])
+    raise unknown_name(
+        "--data", text, [*BUILT_IN, "FILE.npz", "FILE.xyz", "package.module:attribute"]
+    )
 
 
 def _load_coco(text: str) -> Any:

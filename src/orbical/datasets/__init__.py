@@ -24,6 +24,7 @@ from .galaxy_shapes import galaxies
 from .generated_scenes import scenes
 from .image_folders import image_folder
 from .mnist_images import full_mnist, mnist
+from .molecule_files import molecules
 from .particle_images import piv
 from .particle_seeding import particle_pairs
 from .point_clouds import modelnet10, padded, sweethome3d
@@ -45,6 +46,7 @@ __all__ = [
     "image_folder",
     "mnist",
     "modelnet10",
+    "molecules",
     "padded",
     "particle_pairs",
     "piv",

@@ -60,6 +60,11 @@ class CalculatorPredictor(Predictor):
         self.workers = workers
         self.quantities = USUAL
         self.maker = calculator if _is_maker(calculator) else None
+        if workers > 1 and self.maker is None:
+            raise InputError(
+                f"workers: {workers} given for a calculator that is made already; what makes one "
+                "(a class, a function, an import path) expected, as each worker needs its own"
+            )
         self._calculator = made(calculator)
         self._pool: ProcessPoolExecutor | None = None
         is_text = isinstance(calculator, str)
@@ -134,11 +139,6 @@ class CalculatorPredictor(Predictor):
     def _started(self) -> ProcessPoolExecutor:
         import multiprocessing
 
-        if self.maker is None:
-            raise InputError(
-                f"workers: {self.workers} given for a calculator that is made already; what makes "
-                "one (a class, a function, an import path) expected, as each worker needs its own"
-            )
         self._pool = ProcessPoolExecutor(
             self.workers,
             mp_context=multiprocessing.get_context("spawn"),  # threads of torch survive no fork

@@ -15,13 +15,16 @@ from ..sources import name_of
 from ..trees import Tree, leaves, tree_map
 from .base import Predictor, as_tensors, batch_size, to_numpy
 
+_NEEDS_DERIVATIVES = ("nference tensor", "does not require grad", "not require gradient")
 _MOST_CLASSES = 100_000  # whole numbers beyond are names, not places in an answer
 
 
 class TorchPredictor(Predictor):
     """A torch module, run in eval and inference mode; its mode and device are restored.
 
-    Data in double precision are given to it in the precision of its own weights.
+    Data in double precision are given to it in the precision of its own weights. A module that
+    takes derivatives as it answers (forces as the slope of an energy) cannot do so in inference
+    mode; where that raises, it is run with derivatives, and this is remembered.
     """
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -29,12 +32,34 @@ class TorchPredictor(Predictor):
         self.source = name_of(type(module))
         own = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
         self._precision = own
+        self._differentiates = False
 
     def __call__(self, batch: Tree) -> Any:
         """Call the module; a dictionary batch is passed as it is, a tuple as arguments."""
         if self._precision not in (None, torch.float64):
             batch = tree_map(self._cast, batch)
+        if not self._differentiates:
+            try:
+                return self._run(batch)
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError as error:
+                if not any(words in str(error) for words in _NEEDS_DERIVATIVES):
+                    raise
+        answers = self._run_with_derivatives(batch)
+        self._differentiates = True
+        return answers
+
+    def _run(self, batch: Tree) -> Any:
         return as_tensors(self.module(*batch) if isinstance(batch, tuple) else self.module(batch))
+
+    def _run_with_derivatives(self, batch: Tree) -> Any:
+        with torch.inference_mode(False), torch.enable_grad():
+            batch = tree_map(lambda leaf: leaf.clone(), batch)  # not made in inference mode
+            return tree_map(
+                lambda leaf: leaf.detach() if isinstance(leaf, torch.Tensor) else leaf,
+                self._run(batch),
+            )
 
     def _cast(self, leaf: Any) -> Any:
         double = isinstance(leaf, torch.Tensor) and leaf.dtype == torch.float64

@@ -22,10 +22,10 @@ UNITS = {"energy": "eV", "forces": "eV/Å", "dipole": "e·Å", "stress": "eV/Å�
 """Every quantity, in the order in which they are written, and its unit."""
 
 MEASURES = {
-    "energy": "difference of the energy",
-    "forces": "root mean square difference of the force components",
-    "dipole": "length of the difference of the dipole",
-    "stress": "root mean square difference of the stress components",
+    "energy": "energy difference",
+    "forces": "root mean square force difference",
+    "dipole": "dipole difference",
+    "stress": "root mean square stress difference",
 }
 _FIXED = {"energy": 1, "dipole": 3, "stress": 9}
 _VOIGT = (0, 5, 4, 5, 1, 3, 4, 3, 2)

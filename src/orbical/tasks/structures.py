@@ -103,8 +103,12 @@ def _check(place: int, one: Any) -> None:
         )
     if not np.isfinite(one.positions).all():
         raise InputError(f"molecules: number {place} has a position that is NaN or infinite")
-    if np.any(one.pbc) and abs(np.linalg.det(one.cell.complete())) < 1e-12:
-        raise InputError(f"molecules: number {place} is periodic, but its cell has no volume")
+    along = np.array(one.cell)[np.array(one.pbc)]
+    if len(along) and np.linalg.matrix_rank(along) < len(along):
+        raise InputError(
+            f"molecules: number {place} is periodic in {len(along)} directions, but its cell spans "
+            "fewer"
+        )
 
 
 def _check_numbers(numbers: Tensor, mask: Tensor) -> None:

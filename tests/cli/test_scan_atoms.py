@@ -1,0 +1,89 @@
+"""`orbical scan --task atoms`, run as a chemist runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("ase", reason="ase is not installed")
+from ase.build import molecule
+from ase.io import write
+
+POTENTIALS = """
+from ase.calculators.calculator import all_changes
+from ase.calculators.emt import EMT
+
+calculator = EMT()
+
+class Broken(EMT):
+    def calculate(self, atoms=None, properties=("energy",), system_changes=all_changes):
+        super().calculate(atoms, properties, system_changes)
+        self.results["forces"][-1] += [0.25, 0, 0]
+
+class EnergyOnly(EMT):
+    implemented_properties = ["energy"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "potentials.py").write_text(POTENTIALS)
+    write(tmp_path / "molecules.xyz", [molecule(name) for name in ("H2O", "SiH4", "CH3CH2OH")])
+    return tmp_path
+
+
+def orbical(folder, *words, expect=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "orbical", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    assert done.returncode == expect, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+SCAN = ["scan", "--data", "molecules.xyz", "--group", "rotations3d:8", "--task", "atoms"]
+
+
+def line(said, *words):
+    """The line of a table that holds all of these words."""
+    return next(row for row in said.splitlines() if all(word in row for word in words))
+
+
+def test_one_command_names_the_worst_molecule_atom_and_rotation(folder):
+    models = ["--model", "emt=potentials:calculator", "--model", "broken=potentials:Broken"]
+    said = orbical(folder, *SCAN, *models, "--out", "run.zarr")
+    sound, broken = line(said, "emt", "forces"), line(said, "broken", "forces")
+    assert float(sound.split("│")[3].split()[0]) < 1e-12
+    assert 0.1 < float(broken.split("│")[3].split()[0]) < 0.5
+    assert "eV/Å" in broken
+    assert "H, atom" in broken
+    assert "° about (" in broken
+    assert line(said, "emt", "energy").split("│")[3].split()[1] == "eV"
+    assert "1: H4Si" in line(said, "No EMT-potential for Si")
+    assert "failed on 1 of 3 samples" in said
+    told = orbical(folder, "info", "run.zarr")
+    assert "gave no answer on 1 samples" in told
+    assert "No EMT-potential for Si" in told
+
+
+def test_without_an_output_folder_the_tables_are_the_result(folder):
+    said = orbical(folder, *SCAN, "--model", "energy=potentials:EnergyOnly")
+    assert line(said, "energy", "eV")
+    assert "forces" not in said  # not offered, and so not asked for
+    assert sorted(path.name for path in folder.glob("*.zarr")) == []
+
+
+def test_what_cannot_be_asked_is_refused_in_one_line(folder):
+    said = orbical(
+        folder, *SCAN, "--model", "emt=potentials:calculator", "--quantities", "dipole", expect=2
+    )
+    assert "model 'emt': dipole asked for, but EMT offers" in said
+    said = orbical(folder, *SCAN, "--model", "emt=potentials:calculator", "--quiet", expect=2)
+    assert "--out: not given" in said
