@@ -10,7 +10,7 @@ from orbical.actions import ImagePair, VectorField
 from orbical.datasets import particle_pairs
 from orbical.errors import InputError
 from orbical.groups import dihedral, product, time_reversal
-from orbical.zoo import flownet
+from orbical.zoo import flownet, flownet_training
 
 
 def test_correlation_equals_the_sum_written_out():
@@ -36,7 +36,7 @@ def test_warping_by_whole_pixels_moves_the_array():
 def test_moved_at_random_reaches_all_sixteen_elements_and_moves_flow_with_its_images():
     made = particle_pairs(1, size=32, seed=3)
     many = 400
-    pair, flow = flownet.moved_at_random(
+    pair, flow = flownet_training.moved_at_random(
         made["pair"].expand(many, -1, -1, -1, -1),
         made["flow"].expand(many, -1, -1, -1),
         torch.Generator().manual_seed(0),
@@ -71,10 +71,10 @@ def test_wrong_pairs_are_refused():
 
 def test_the_same_seed_trains_the_same_network():
     losses: list[float] = []
-    first, taken = flownet.train(
+    first, taken = flownet_training.train(
         False, steps=3, size=32, batch=4, after_step=lambda _, loss: losses.append(float(loss))
     )
-    second, _ = flownet.train(False, steps=3, size=32, batch=4)
+    second, _ = flownet_training.train(False, steps=3, size=32, batch=4)
     assert taken == len(losses) == 3
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b)
@@ -82,12 +82,12 @@ def test_the_same_seed_trains_the_same_network():
 
 def test_wrong_settings_are_refused():
     with pytest.raises(InputError, match="size"):
-        flownet.train(True, size=33)
+        flownet_training.train(True, size=33)
 
 
 def test_weights_go_to_a_file_and_come_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(flownet, "HELD_OUT_SIZE", 32)
-    path = flownet.write(tmp_path, "symmetric", 1, steps=1, size=32, batch=1)
+    monkeypatch.setattr(flownet_training, "HELD_OUT_SIZE", 32)
+    path = flownet_training.write(tmp_path, "symmetric", 1, steps=1, size=32, batch=1)
     assert path.stat().st_size < 1_000_000
     facts = flownet.provenance("symmetric", tmp_path)
     assert facts["moved by D4 x time reversal"] == "True"
@@ -104,7 +104,8 @@ def test_the_shipped_networks_are_what_their_files_say():
     pytest.importorskip("cv2", reason="opencv is not installed")
     from orbical.zoo.classical_flow import Farneback
 
-    made = particle_pairs(6, size=64, seed=flownet.HELD_OUT_SEED)
+    kinds = ["uniform", "shear", "cylinder"]
+    made = particle_pairs(3, 128, kinds, seed=flownet_training.HELD_OUT_SEED)
     errors = {
         name: flownet.error_by_element(flownet.load(name), made["pair"], made["flow"])
         for name in flownet.NAMES
@@ -112,7 +113,7 @@ def test_the_shipped_networks_are_what_their_files_say():
     guess = torch.as_tensor(Farneback()(made["pair"]))
     classical = float((guess - made["flow"]).norm(dim=1).mean())
     assert errors["directed"][0] < 0.7 * classical
-    assert errors["symmetric"].mean() < 0.9 * classical
+    assert errors["symmetric"].mean() < 0.2
     assert errors["directed"].max() > 2 * errors["directed"][0]
     assert errors["symmetric"].max() < 1.3 * errors["symmetric"][0]
     for name in flownet.NAMES:

@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 LETTER = (((-0.5, -0.8), (-0.5, 0.8), (0.55, 0.8)), ((-0.5, 0.1), (0.3, 0.1)))
 
 
-def glyph(axes: Any, group: Group, element: int, place: tuple[float, float], size: float) -> None:
+def glyph(
+    axes: Any, group: Group, element: int, place: tuple[float, float], size: float, ink: str
+) -> None:
     """Draw the letter F as an element turns and mirrors it, with an arrow for the time.
 
     `place` and `size` are in the units of the axes, whose rows count downwards.
     """
-    from orbical.figures.style import INK
-
     linear = group.parts["plane"][element][:2, :2]
     for line in LETTER:
         x, y = (np.array(line) @ linear.T).T * size
-        axes.plot(place[0] + x, place[1] - y, color=INK, lw=1.1, solid_capstyle="round")
+        axes.plot(place[0] + x, place[1] - y, color=ink, lw=1.1, solid_capstyle="round")
     ahead = float(group.parts["time"][element])
     axes.annotate(
         "",
         (place[0] + ahead * size, place[1] + 1.7 * size),
         (place[0] - ahead * size, place[1] + 1.7 * size),
-        arrowprops={"arrowstyle": "->", "color": INK, "lw": 0.8, "shrinkA": 0, "shrinkB": 0},
+        arrowprops={"arrowstyle": "->", "color": ink, "lw": 0.8, "shrinkA": 0, "shrinkB": 0},
     )
 
 
@@ -75,7 +75,7 @@ def flows_figure() -> Figure:
 
 def tiles_figure(rows: Sequence[Row]) -> Figure:
     """Draw the aggregate plots over the 16 elements: one row a set of pairs, one panel a model."""
-    from orbical.figures.style import PAGE, figure, styled
+    from orbical.figures.style import INK, PAGE, figure, styled
 
     group = parse(GROUP)
     names = sets_of(rows)
@@ -94,9 +94,10 @@ def tiles_figure(rows: Sequence[Row]) -> Figure:
             for model, axes in zip(MODELS, line, strict=True):
                 values = np.array(means[model])
                 cells = values[group.layout.index]
-                image = axes.imshow(cells, vmin=0, vmax=top, alpha=0.85)
+                image = axes.imshow(cells, vmin=0, vmax=top)
                 for (row, column), element in np.ndenumerate(group.layout.index):
-                    glyph(axes, group, int(element), (column, row - 0.17), 0.17)
+                    ink = INK if values[element] > 0.6 * top else "white"
+                    glyph(axes, group, int(element), (column, row - 0.17), 0.17, ink)
                     axes.text(
                         column,
                         row + 0.37,
@@ -104,6 +105,7 @@ def tiles_figure(rows: Sequence[Row]) -> Figure:
                         ha="center",
                         va="center",
                         fontsize=5.2,
+                        color=ink,
                     )
                 if name == names[0]:
                     axes.set_title(model)
@@ -159,6 +161,7 @@ def gap_figure(rows: Sequence[Row]) -> Figure:
                 axes.set_yticks(range(len(kinds)), labels=kinds)
                 axes.set_ylim(len(kinds) - 0.45, -0.55)
                 axes.set_xscale("log")
+                axes.xaxis.set_minor_formatter(lambda value, _: "")
                 axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
                 axes.grid(axis="x")
                 axes.set_xlabel("pixels")
@@ -179,7 +182,7 @@ def time_figure(rows: Sequence[Row]) -> Figure:
 
     colours = model_colours(MODELS)
     with styled():
-        fig = figure(PAGE, 2.4)
+        fig = figure(PAGE, 2.6)
         panels = fig.subplots(1, len(MODELS), sharex=True, sharey=True)
         top = max(row["self_advection"] for row in rows) * 1.15
         for axes, model in zip(panels, MODELS, strict=True):
@@ -191,7 +194,7 @@ def time_figure(rows: Sequence[Row]) -> Figure:
                 )
                 look: dict[str, Any] = {"color": colours[model], "ms": 3.5, "alpha": 0.7}
                 axes.plot(x[y <= top], y[y <= top], marker, label=name, **look)
-                axes.plot(x[y > top], np.full((y > top).sum(), top), "^", clip_on=False, **look)
+                axes.plot(x[y > top], np.full((y > top).sum(), 0.97 * top), "^", **look)
             axes.plot([0, top], [0, top], color=INK, lw=0.8, ls="--")
             axes.set_title(model, color=colours[model])
             axes.set_xlabel("mean of |u · ∇u| (px)")
@@ -245,7 +248,7 @@ def rotations_figure(rows: Sequence[Row]) -> Figure:
 
 def maps_figure(example: dict[str, np.ndarray]) -> Figure:
     """Draw the error maps of one pair at all 16 elements, for one classical and one learned."""
-    from orbical.figures.style import PAGE, figure, styled
+    from orbical.figures.style import INK, PAGE, figure, styled
 
     group = parse(GROUP)
     models = [str(name) for name in example["models"]]
@@ -269,7 +272,7 @@ def maps_figure(example: dict[str, np.ndarray]) -> Figure:
                     fontweight="normal",
                 )
                 corner = axes.inset_axes((-0.34, 0.52, 0.32, 0.48))
-                glyph(corner, group, int(element), (0.0, -0.35), 0.5)
+                glyph(corner, group, int(element), (0.0, -0.35), 0.5, INK)
                 corner.set(xlim=(-1, 1), ylim=(1.2, -1.2))
                 corner.set_axis_off()
             _plain(panels.flat)

@@ -286,11 +286,13 @@ def rotation_table(rows: Sequence[Row]) -> str:
 def report(page: Path) -> list[Path]:
     """Write the page's tables and figures from the files beside it; return what was written."""
     from .piv_figures import figures_of
+    from .piv_findings import findings
 
     folder = page.with_suffix("")
     samples = read_csv(folder / "samples.csv")
     rotations = read_csv(folder / "rotations.csv")
     tables = {
+        "findings": findings(samples, rotations),
         "accuracy": accuracy_table(samples),
         "orbit": orbit_table(samples),
         "equivariance": equivariance_table(samples),

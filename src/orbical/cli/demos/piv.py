@@ -17,11 +17,11 @@ def run(order: Order) -> Made:
     from ...datasets import particle_pairs
     from ...engine import scan
     from ...tasks import Flow
-    from ...zoo import flownet
+    from ...zoo import flownet, flownet_training
 
     weights = order.folder / "weights" if order.train else None
     if weights is not None:
-        flownet.main(["train", "--out", str(weights)])
+        flownet_training.main(["train", "--out", str(weights)])
     made = particle_pairs(order.samples or SAMPLES, size=SIZE, seed=SEED)
     models = {name: flownet.load(name, weights) for name in flownet.NAMES} | classical()
     result = scan(
