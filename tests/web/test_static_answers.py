@@ -144,8 +144,7 @@ def test_calibration_is_that_of_the_session(in_node, session, whole, scope):
         for mine, its in zip(found["measures"], expected[0]["measures"], strict=True):
             assert (mine["model"], mine["name"]) == (its["model"], its["name"])
             assert mine["value"] == pytest.approx(its["value"], abs=2e-3)
-            # Over whole orbits the page has no interval, and notes it: it would have to draw them.
-            if scope == "element" and its["low"] is not None and "lasso" not in case:
+            if its["low"] is not None and "lasso" not in case:
                 for end in ("low", "high", "expected"):  # of other draws
                     assert mine[end] == pytest.approx(its[end], abs=0.05)
 

@@ -23,7 +23,8 @@ from .session.bounding import bounds
 from .session.columns import columns
 from .session.embedding import embedding
 from .session.opened import Opened
-from .session.reliability import RESAMPLES
+from .session.orbits import over_orbits
+from .session.reliability import BINS, RESAMPLES
 from .session.states import state as state_of
 from .session.states import title_of
 from .session.tallies import tally
@@ -210,6 +211,7 @@ def _measures(opened: Opened, complete: bool, advance: Advance) -> bytes:
             arrays[f"{name}/{reference}"] = np.full((groups_of, *shape[1:]), np.nan, np.float32)
         ends = np.full((*shape[:2], 4, shape[2]), np.nan, np.float32)
         arrays[f"{INTERVAL}/{reference}/ends"] = ends
+        arrays[f"{INTERVAL}/{reference}/orbit"] = np.full((*shape[:2], 4, 1), np.nan, np.float32)
         for model in range(shape[1]):
             advance(f"calibration of {opened.models[model]} against the {reference}")
             sure, right = _columns_of(opened, reference, model)
@@ -222,6 +224,9 @@ def _measures(opened: Opened, complete: bool, advance: Advance) -> bytes:
                 given = sure[:, kept], right[:, kept]
                 known = [name for name in names if place < len(arrays[f"{name}/{reference}"])]
                 _measure(arrays, known, reference, (place, model), *given)
+                orbits = over_orbits(zip(*given, strict=True), opened.group.weights, BINS).measure
+                ends_of = [orbits[end] for end in ("value", "low", "high", "expected")]
+                arrays[f"{INTERVAL}/{reference}/orbit"][place, model, :, 0] = ends_of
     members = [opened.samples, *_members(opened)] if len(groups) > 1 else [opened.samples]
     return part({"members": members}, arrays)
 

@@ -22,30 +22,30 @@ function pairsAlong(confidence, correct, rows, model, { elements, weights }) {
   return joined;
 }
 
+const without = (name, value) => ({ name, value, low: null, high: null, expected: null });
+
 function measured(pair, diagram, whole, known) {
-  if (whole) {
-    const total = diagram.weight.reduce((sum, part) => sum + part, 0);
-    const gap = diagram.sums.accuracy.reduce((sum, a, b) => sum + Math.abs(a - diagram.sums.confidence[b]), 0);
-    return [{ name: "ece", value: gap / total, low: null, high: null, expected: null }];
-  }
-  return SHOWN.map((name) => known?.(name) ??
-    { name, value: MEASURES[name](...pair), low: null, high: null, expected: null });
+  if (!whole) return SHOWN.map((name) => known?.(name) ?? without(name, MEASURES[name](...pair)));
+  const total = diagram.weight.reduce((sum, part) => sum + part, 0);
+  const gap = diagram.sums.accuracy.reduce((sum, a, b) => sum + Math.abs(a - diagram.sums.confidence[b]), 0);
+  return [known?.("ece") ?? without("ece", gap / total)];
 }
 
-// What Python found for all samples, or for a class, at one element.
-async function knownFor(context) {
-  const { selection, reference, element, elements } = context;
+// What Python found for all samples, or for a class: at one element, or over whole orbits.
+async function knownFor(context, whole) {
+  const { selection, reference, element } = context;
   if (selection.lasso.length || selection.labels.length > 1) return null;
   const { arrays } = await context.pack.take("measures");
   const group = selection.labels.length ? 1 + selection.labels[0] : 0;
   return (model) => (name) => {
-    const ends = arrays[`${name}/${reference}/ends`]; // [groups, models, value low high expected, K]
+    const ends = arrays[`${name}/${reference}/${whole ? "orbit" : "ends"}`]; // [groups, models, 4, K or 1]
     if (!ends || group >= ends.shape[0]) return undefined;
     const at = (i) => {
-      const found = ends.data[((group * ends.shape[1] + model) * 4 + i) * elements + element];
+      const found = ends.data[((group * ends.shape[1] + model) * 4 + i) * ends.shape[3] + (whole ? 0 : element)];
       return Number.isFinite(found) ? found : null;
     };
-    return { name, value: at(0), low: at(1), high: at(2), expected: at(3) };
+    const [value, low, high, expected] = [0, 1, 2, 3].map(at);
+    return value === null ? undefined : { name, value, low, high, expected };
   };
 }
 
@@ -57,11 +57,11 @@ export async function calibration(context) {
   const whole = selection.scope === "orbit";
   const [confidence, correct] = [await context.values("confidence"), await context.values("correct")];
   const rows = await context.rows();
-  const known = whole ? null : await knownFor(context);
-  const shares = Float32Array.from({ length: POINTS }, (_, i) => i / (POINTS - 1));
+  const known = await knownFor(context, whole);
+  const shares = Float64Array.from({ length: POINTS }, (_, i) => i / (POINTS - 1));
   const arrays = {
     edges: { data: Float32Array.from({ length: BINS + 1 }, (_, i) => i / BINS), shape: [BINS + 1] },
-    cumulative_x: { data: shares, shape: [POINTS] },
+    cumulative_x: { data: Float32Array.from(shares), shape: [POINTS] },
     count: { data: new Int32Array(models.length * BINS), shape: [models.length, BINS] },
   };
   for (const name of ["confidence", "accuracy"]) {
@@ -75,7 +75,7 @@ export async function calibration(context) {
       ? pairsAlong(confidence, correct, rows, model, context)
       : pairsAt(confidence, correct, rows, model, element);
     const diagram = reliability(sure, right, BINS, weight);
-    const curve = cumulative(sure, right, shares);
+    const curve = cumulative(sure, right, shares, weight);
     count = Math.max(count, sure.length);
     arrays.count.data.set(diagram.count, row * BINS);
     for (const name of ["confidence", "accuracy"]) {
@@ -87,7 +87,7 @@ export async function calibration(context) {
       measures.push({ model: names[model], ...entry });
     }
   });
-  const note = whole ? { note: "answers along an orbit are not independent, so no interval is given" } : {};
+  const note = known ? {} : { note: "computed in the page, which gives no interval for a lasso or several classes" };
   return {
     available: true, scope: selection.scope, element, count, measures, ...note,
     models: models.map((model) => names[model]),

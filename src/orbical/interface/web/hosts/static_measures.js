@@ -83,19 +83,23 @@ export function esd(confidence, correct) {
 
 // Cumulative confidence and accuracy, read at given shares of the samples in ascending confidence:
 // at each share the sums up to the last threshold that no more than this share lies below.
-export function cumulative(confidence, correct, shares) {
-  const size = confidence.length;
+export function cumulative(confidence, correct, shares, weights = null) {
   const { order, last } = ascending(confidence);
+  const mass = Float64Array.from(order, (i) => (weights ? weights[i] : 1));
+  const below = cumulated(mass);
+  const total = below[below.length - 1];
   const sums = {
-    confidence: cumulated(Float64Array.from(order, (i) => confidence[i])),
-    accuracy: cumulated(Float64Array.from(order, (i) => correct[i])),
+    confidence: cumulated(mass.map((w, place) => w * confidence[order[place]])),
+    accuracy: cumulated(mass.map((w, place) => w * correct[order[place]])),
   };
+  let place = 0;
   const places = Array.from(shares, (share) => {
-    let place = Math.floor(share * size + 1e-4);
-    while (place > 0 && last[place - 1] !== place - 1) place -= 1;
-    return place;
+    while (place < below.length && below[place] <= total * share + 1e-6 * mass[place]) place += 1;
+    let end = place;
+    while (end > 0 && last[end - 1] !== end - 1) end -= 1;
+    return end;
   });
-  const read = (of) => Float32Array.from(places, (place) => (size ? (place ? of[place - 1] / size : 0) : NaN));
+  const read = (of) => Float32Array.from(places, (end) => (total ? (end ? of[end - 1] / total : 0) : NaN));
   return { confidence: read(sums.confidence), accuracy: read(sums.accuracy) };
 }
 
