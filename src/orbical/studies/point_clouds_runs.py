@@ -137,7 +137,7 @@ def rows_of(clouds: Any, rows: Tensor, points: int | None = None) -> Any:
     return clouds[rows][:, :points]
 
 
-def test_rows(labels: Tensor, settings: Settings) -> Tensor:
+def tested_rows(labels: Tensor, settings: Settings) -> Tensor:
     """The rows of the test clouds: at most so many of a class."""
     rows = split(labels)[1]
     return torch.cat([rows[labels[rows] == label][: settings.most] for label in labels.unique()])
@@ -195,7 +195,7 @@ def run_job(job: Job, data: Path | None, settings: Settings, device: str) -> dic
         job.seed,
     )
     trained = time.perf_counter()
-    rows = test_rows(clouds.labels, settings)
+    rows = tested_rows(clouds.labels, settings)
     inputs, labels = rows_of(clouds.points, rows, settings.points), clouds.labels[rows]
     arrays: dict[str, NDArray] = {}
     for name, text in settings.groups:
@@ -265,7 +265,7 @@ def _written(
     out: Path, job: Job, arrays: dict[str, NDArray], data: Path | None, settings: Settings
 ) -> Path:
     clouds = unpack(data, job.data_set)
-    rows = test_rows(clouds.labels, settings)
+    rows = tested_rows(clouds.labels, settings)
     path = out / f"{job.data_set}-{job.network}.npz"
     np.savez_compressed(
         path,

@@ -40,7 +40,7 @@ def run(order: Order) -> Made:
         overwrite=order.train or order.overwrite,
         keep=("probabilities", "inputs"),
     )
-    return Made(result, models, figures_of(result), clouds.classes)
+    return Made(result, models, figures_of(result, clouds.classes), clouds.classes)
 
 
 def _models(pointnet: Any, weights: Path | None) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def _models(pointnet: Any, weights: Path | None) -> dict[str, Any]:
     return models
 
 
-def figures_of(scan: Any) -> dict[str, Any]:
+def figures_of(scan: Any, classes: tuple[str, ...]) -> dict[str, Any]:
     """Draw the aggregate plot, the cloud whose answer changes most, and the embedding."""
     from ... import figures, nero, reduce
     from ...figures.clouds import cloud_picture
@@ -63,8 +63,10 @@ def figures_of(scan: Any) -> dict[str, Any]:
     spread = scan.data["score"].sel(model="augmented").values.std(1)
     sample = int(spread.argmax())
     cloud = scan.data["input"].values[sample]
+    response = nero.individual(scan, sample)
+    response = response.assign_coords(label=classes[int(response["label"])])
     return {
         "aggregate": figures.aggregate(nero.aggregate(scan)),
-        "individual": figures.individual(nero.individual(scan, sample), cloud_picture(cloud)),
+        "individual": figures.individual(response, cloud_picture(cloud)),
         "embedding": figures.embedding(reduce.embed(scan, model="plain"), colour="label"),
     }

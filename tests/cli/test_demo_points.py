@@ -1,0 +1,36 @@
+"""`orbical demo points`: generated clouds, shipped networks, nothing to download."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import orbical as ob
+from orbical.cli.demos import Order, find
+
+
+@pytest.fixture
+def order(tmp_path):
+    return Order("points", tmp_path, samples=8, overwrite=False, train=False)
+
+
+def test_it_scans_three_networks_and_draws_them(order):
+    pytest.importorskip("e3nn", reason="the invariant network needs the extra equivariant")
+    made = find("points").run(order)
+    assert [*made.models] == ["plain", "augmented", "invariant"]
+    assert {*made.figures} == {"aggregate", "individual", "embedding"}
+    assert len(made.classes) == 8
+    scan = ob.load(order.store)
+    assert scan.complete
+    assert scan.header["views"] == {"input": "points", "detail": "bars"}
+    gap = ob.nero.invariance_gap(scan)["total"]
+    plain, augmented, invariant = (float(gap.sel(model=name)) for name in scan.models)
+    assert invariant < 1e-4 < augmented < 0.5 * plain
+
+
+def test_without_e3nn_two_networks_remain(order, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "e3nn", None)
+    models = find("points")._models(ob.zoo.pointnet, None)
+    assert [*models] == ["plain", "augmented"]
+    assert "invariant left out" in capsys.readouterr().out
