@@ -52,7 +52,7 @@ def flows_figure() -> Figure:
         panels = fig.subplots(2, 6)
         for number, kind in enumerate(data["kinds"]):
             above, below = panels[:, number]
-            above.imshow(data["pair"][number, 0, 0], cmap="gray", vmin=0, vmax=1)
+            above.imshow(data["pair"][number, 0, 0].numpy(), cmap="gray", vmin=0, vmax=1)
             above.set_title(kind)
             flow = data["flow"][number].numpy()
             speed = np.linalg.norm(flow, axis=0)
@@ -85,7 +85,7 @@ def tiles_figure(rows: Sequence[Row]) -> Figure:
         for name, line in zip(names, panels, strict=True):
             means = {
                 model: [
-                    mean(chosen(rows, set=name, model=model, element=element), "error")
+                    _over_pairs(chosen(rows, set=name, model=model, element=element))
                     for element in range(len(group))
                 ]
                 for model in MODELS
@@ -131,7 +131,7 @@ def gap_figure(rows: Sequence[Row]) -> Figure:
             for axes, column, words in zip(
                 line,
                 ("error", "gap"),
-                ("end-point error, pairs as they are", "gap along the orbit"),
+                ("error of the pairs as they are", "gap along the orbit"),
                 strict=True,
             ):
                 for number, model in enumerate(MODELS):
@@ -365,6 +365,11 @@ def figures_of(folder: Path, samples: Sequence[Row], rotations: Sequence[Row]) -
 def _count(rows: Sequence[Row], name: str) -> int:
     here = chosen(rows, set=name, model=MODELS[0], element=0)
     return sum(int(row["pairs"]) for row in here)
+
+
+def _over_pairs(rows: Sequence[Row]) -> float:
+    """Average the kinds of flow as often as they have pairs."""
+    return sum(row["error"] * row["pairs"] for row in rows) / sum(row["pairs"] for row in rows)
 
 
 def _words(group: Group, element: int) -> str:

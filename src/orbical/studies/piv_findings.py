@@ -55,8 +55,8 @@ def findings(samples: Sequence[Row], rotations: Sequence[Row]) -> str:
     ]
     points = [
         f"**Farneback is equivariant under turns and mirrors.** The largest gap over D4 of any "
-        f"pair is {lost:.1e} px: what the paper calls near-perfect is exact there. All of its gap "
-        f"comes from time reversal. Gap over D4 × time: {numbers(square('gap'))} px.",
+        f"pair is {lost:.1e} px: what the paper calls near-perfect is exact there, to rounding. All of "
+        f"its gap comes from time reversal. Gap over D4 × time: {numbers(square('gap'))} px.",
         "**Its gap in time is a convention more than a fault.** Its answers forwards and backwards "
         f"differ by {number(average('time_difference'), 'farneback')} px; a perfect estimator of "
         f"forward flow would by {number(average('self_advection'), 'farneback')} px, the mean of "
@@ -66,8 +66,9 @@ def findings(samples: Sequence[Row], rotations: Sequence[Row]) -> str:
         f"{number(average('error'), 'directed')} to "
         f"{number(average('error_forward_truth'), 'directed')} px, the symmetric one from "
         f"{number(average('error'), 'symmetric')} to "
-        f"{number(average('error_forward_truth'), 'symmetric')} px: one has learnt the mid-time that "
-        "its training truth had, the other stays with the first frame, to which its layers warp.",
+        f"{number(average('error_forward_truth'), 'symmetric')} px: one has learnt the mid-time "
+        "that its training truth had, the other stays with the first frame, to which its layers "
+        "warp.",
         "**The directed network is the most accurate on the pairs as they are, and the worst once "
         f"they are moved.** As they are: {numbers(average('error'))} px. At the worst of the 16 "
         f"elements: {numbers(average('error_worst'))} px.",
@@ -88,5 +89,5 @@ def findings(samples: Sequence[Row], rotations: Sequence[Row]) -> str:
         f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of the squared error, by kind of "
         "flow and model.",
     ]
-    beside = f"Numbers with a stroke: {' / '.join(sets)}.\n\n" if len(sets) > 1 else ""
+    beside = f"Where two numbers stand: {' / '.join(sets)}\n\n" if len(sets) > 1 else ""
     return beside + "\n".join(f"* {point}" for point in points)

@@ -155,7 +155,7 @@ def time_table(rows: Sequence[Row]) -> str:
         for kind in kinds_of(rows, name)
         for here in [chosen(rows, set=name, kind=kind)]
     ]
-    return markdown(["set", "flow", "mean of |u · ∇u|", *MODELS], lines)
+    return markdown(["set", "flow", "mean length of u · ∇u", *MODELS], lines)
 
 
 def frame_table(rows: Sequence[Row]) -> str:
