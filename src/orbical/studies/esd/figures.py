@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orbical.figures.style import FAINT, INK, MODELS, SOFT, figure, save, styled
-
 from .results import Row
 from .settings import BASELINE, BEYOND_GRID, GRID, LOSSES, NAMES
 from .shifts import STRENGTHS
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, which most readers can tell apart; a marker for those who cannot.
 STYLE = {
-    "NLL": (INK, "o"),
+    "NLL": ("#222222", "o"),
     "MMCE": ("#E69F00", "s"),
     "SB-ECE": ("#56B4E9", "^"),
     "ESD": ("#D55E00", "D"),
@@ -31,6 +29,8 @@ UNITS = {"rotation": "rotation (degrees)", "blur": "blur (σ, pixels)", "noise":
 
 
 def _axes(columns: int, rows: int = 1) -> tuple[Figure, Any]:
+    from orbical.figures.style import figure
+
     made = figure(2.9 * columns, 2.3 * rows)
     return made, made.subplots(rows, columns, squeeze=False)
 
@@ -52,6 +52,8 @@ def _label(axes: Axes, title: str, x: str, y: str) -> None:
 
 def epochs(rows: Sequence[Row]) -> Figure:
     """Accuracy and ECE on training and test images over epochs (the paper's Fig. 1)."""
+    from orbical.figures.style import MODELS
+
     fig, grid = _axes(4)
     chosen = chosen_weights(rows, "cifar10")
     panels = [(BASELINE, "accuracy"), (BASELINE, "ece"), ("ESD", "accuracy"), ("ESD", "ece")]
@@ -71,6 +73,8 @@ def epochs(rows: Sequence[Row]) -> Figure:
 
 def cost(rows: Sequence[Row]) -> Figure:
     """Time of a training step with each loss (the paper's Fig. 3)."""
+    from orbical.figures.style import FAINT, MODELS
+
     timed = [row for row in rows if "step_ms" in row]
     fig, grid = _axes(2)
     for axes, data in zip(grid[0], TITLES, strict=True):
@@ -86,6 +90,8 @@ def cost(rows: Sequence[Row]) -> Figure:
 
 def strength(rows: Sequence[Row]) -> Figure:
     """Accuracy and ECE against lambda (the paper's Fig. 5)."""
+    from orbical.figures.style import INK, SOFT
+
     fig, grid = _axes(2, 2)
     ticks = sorted((*GRID, *BEYOND_GRID))
     for column, data in enumerate(TITLES):
@@ -188,6 +194,8 @@ def save_all(rows: Sequence[Row], folder: Path) -> list[Path]:
     Returns:
         The files.
     """
+    from orbical.figures.style import save, styled
+
     has = {data: bool(trained(rows, data, loss=BASELINE)) for data in TITLES}
     drawings: dict[str, Any] = {}
     if has["cifar10"]:
