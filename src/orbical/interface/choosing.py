@@ -49,7 +49,7 @@ def informative(
 
     >>> spread = np.array([[0.0, 0.3, 0.0, 0.1, 0.0, 0.0]])
     >>> score = np.array([[0.9, 0.9, 0.2, 0.9, 0.8, 0.9]])
-    >>> xy = np.array([[0, 0], [1, 0], [0, 1], [0, 0], [0, 0], [9.0, 9.0]])
+    >>> xy = np.array([[-3, -3], [1, 0], [0, 1], [9, 0], [0, 9], [4.0, 4.0]])
     >>> informative(score, spread, xy, None, 3, True).samples.tolist()
     [1, 2, 5]
     """
