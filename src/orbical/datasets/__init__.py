@@ -27,6 +27,7 @@ from .mnist_images import full_mnist, mnist
 from .molecule_files import molecules
 from .particle_images import piv
 from .particle_seeding import particle_pairs
+from .planar_fields import vector_fields
 from .point_clouds import modelnet10, padded, sweethome3d
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
@@ -53,4 +54,5 @@ __all__ = [
     "point_spread",
     "scenes",
     "sweethome3d",
+    "vector_fields",
 ]
