@@ -6,6 +6,7 @@ The guide `docs/guide/own-task.md` goes through it. Images are lit from the left
 learnt where it is bright fails on mirrored ones; a model of local contrast cannot.
 """
 
+import io
 from typing import Any, ClassVar
 
 import torch
@@ -28,6 +29,7 @@ class Segmentation(Task):
     score_meaning: ClassVar[str] = "intersection over union"
     higher_is_better: ClassVar[bool] = True
     truth_name: ClassVar[str] = "map"
+    detail_view: ClassVar[str] = "png"
 
     def __init__(self, classes: int) -> None:
         super().__init__(input=ob.actions.Images(), output=ob.actions.Images())
@@ -65,7 +67,8 @@ class Segmentation(Task):
 
     def variables(self, labelled: bool) -> dict[str, Variable]:
         own = {
-            "share": Variable(("sample", "element", "class"), "share of the pixels given a class")
+            "segments": Variable(("sample", "element", "row", "column"), "likeliest class"),
+            "share": Variable(("sample", "element", "class"), "share of the pixels given a class"),
         }
         if labelled:
             own["overlap"] = Variable(
@@ -82,11 +85,27 @@ class Segmentation(Task):
         return _winners(consensus)
 
     def extras(self, outputs: Tensor, target: Tensor | None, elements: Any) -> dict[str, Tensor]:
-        extras = {"share": _winners(outputs).mean((-2, -1))}
+        extras = {
+            "segments": outputs.argmax(2).float(),
+            "share": _winners(outputs).mean((-2, -1)),
+        }
         if target is not None:
             moved = self.output.move(elements, target[None])
             extras["overlap"] = _overlap(outputs, moved, self.output.valid(elements, outputs))
         return extras
+
+    def draw_detail(self, details: dict[str, Any], models: list[str]) -> bytes:
+        """Draw the answers at one place, [model, row, column], for the interface."""
+        from matplotlib.figure import Figure
+
+        fig = Figure(figsize=(1.6 * len(models), 1.9), layout="constrained")
+        panels = fig.subplots(1, len(models), squeeze=False)[0]
+        for axes, name, segments in zip(panels, models, details["segments"], strict=True):
+            axes.imshow(segments, vmin=0, vmax=self.classes - 1)
+            axes.set(title=name, xticks=[], yticks=[])
+        buffer = io.BytesIO()
+        fig.savefig(buffer, format="png", dpi=120)
+        return buffer.getvalue()
 
 
 def _winners(probabilities: Tensor) -> Tensor:

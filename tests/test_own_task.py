@@ -117,11 +117,12 @@ def test_the_interface_shows_it_with_live_answers(example, models, scan):
 
     session = Session({"own": scan}, models=models, task=example.Segmentation(2))
     state, _ = session.handle({"kind": "state"})
-    assert state["views"] == {"input": "image", "detail": "values"}
+    assert state["views"] == {"input": "image", "detail": "png"}
     chosen = {"sample": 3, "element": 1}
     about, arrays = session.handle({"kind": "place", "selection": chosen})
     assert about["live"]
-    assert about["detail"]["view"] == "values"
+    assert about["detail"]["view"] == "png"
+    assert arrays["detail/png"].startswith(b"\x89PNG")
     stored = scan.data["overlap"].sel(sample=3, element=1).values
     np.testing.assert_allclose(arrays["detail/overlap"], stored, atol=1e-6)
     images, _ = example.scenes(12, seed=1)

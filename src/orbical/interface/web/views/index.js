@@ -29,7 +29,10 @@ export function createNamedView(el, state) {
   let name = null;
   let view = null;
 
-  function set(wanted, content) {
+  function set(asked, content) {
+    // A picture that nobody drew, as in a report without Python, gives way to its numbers.
+    const drawn = asked !== "png" || Object.values(content.fields).some(({ dtype }) => dtype === "png");
+    const wanted = drawn ? asked : "values";
     if (wanted !== name) {
       view?.destroy();
       el.replaceChildren();

@@ -1,0 +1,90 @@
+"""A task of one's own in a real browser: its picture where Python runs, its numbers in a report."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import torch
+
+import orbical as ob
+from orbical.interface.reporting import report
+
+pytestmark = pytest.mark.browser
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "own_task.py"
+
+
+@pytest.fixture(scope="module")
+def example():
+    spec = importlib.util.spec_from_file_location("own_task", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def own_models(example):
+    torch.manual_seed(0)
+    training = example.scenes(40, seed=0)
+    return {
+        "places": example.fitted(example.OfPlaces(), *training),
+        "contrast": example.fitted(example.OfContrast(), *training),
+    }
+
+
+@pytest.fixture(scope="module")
+def own_scan(example, own_models, tmp_path_factory):
+    return ob.scan(
+        own_models,
+        example.scenes(8, seed=1),
+        group="flips",
+        task=example.Segmentation(2),
+        out=tmp_path_factory.mktemp("own") / "own.zarr",
+        keep="inputs",
+        progress=False,
+    )
+
+
+@pytest.fixture
+def tab(browser):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    troubles = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    yield page
+    context.close()
+    assert not troubles
+
+
+def wait(tab):
+    for name in ("aggregate", "individual", "input", "detail"):
+        tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
+
+
+def test_the_picture_made_in_python_follows_the_orbit(tab, serve, example, own_models, own_scan):
+    task = example.Segmentation(2)
+    tab.goto(f"{serve({'own': own_scan}, models=own_models, task=task).url}#sample=3")
+    wait(tab)
+    picture = tab.locator(".section.detail img.picture")
+    picture.wait_for()
+    before = picture.get_attribute("alt")
+    tab.wait_for_function("() => document.querySelector('img.picture').naturalWidth > 100")
+    tab.locator(".individual [role=slider]").first.focus()
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_function(
+        "(b) => document.querySelector('img.picture').alt !== b && "
+        "document.querySelector('img.picture').naturalWidth > 100",
+        arg=before,
+    )
+
+
+def test_a_report_shows_the_numbers_instead(tab, own_scan, example, tmp_path):
+    path = tmp_path / "own.html"
+    report(own_scan, path, task=example.Segmentation(2))
+    tab.goto(f"{path.as_uri()}#sample=3")
+    wait(tab)
+    table = tab.locator(".section.detail table.values")
+    table.wait_for()
+    assert "share" in table.inner_text()
