@@ -114,7 +114,7 @@ def test_the_shipped_networks_are_what_their_files_say():
     classical = float((guess - made["flow"]).norm(dim=1).mean())
     assert errors["directed"][0] < 0.7 * classical
     assert errors["symmetric"].mean() < 0.2
-    assert errors["directed"].max() > 2 * errors["directed"][0]
+    assert errors["directed"].max() > 1.5 * errors["directed"][0]
     assert errors["symmetric"].max() < 1.3 * errors["symmetric"][0]
     for name in flownet.NAMES:
         facts = flownet.provenance(name)
