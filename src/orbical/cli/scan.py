@@ -170,7 +170,8 @@ def scan(
     if not quiet:
         from .tables import print_summary
 
-        print_summary(result)
+        if task != "atoms" or result.labelled:  # of an audit without truth the worst says it all
+            print_summary(result)
         if task == "atoms":
             atoms.print_audit(result)
 
