@@ -6,7 +6,7 @@ import { node } from "../draw/svg.js";
 import { pixels, valueRange } from "./image.js";
 
 const HEADS = [["model", "model"], ["class", "class of the box"], ["conf.", "confidence"], ["IoU", "overlap with the key object"], ["", "right or wrong"]];
-const MOST = 3; // detections of a model that are drawn and listed
+const MOST = 2; // detections of a model that are drawn and listed
 
 /** The part of a box [left, top, right, bottom] inside a view. */
 export function visible([left, top, right, bottom], [width, height]) {
