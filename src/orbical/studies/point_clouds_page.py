@@ -263,14 +263,17 @@ def findings(numbers: Numbers) -> str:
         f"variance of its accuracy, one in the angle of turn {angles:.0%}.",
     ]
     if "invariant" in numbers.networks(first):
+        flat = [name for name in numbers.data_sets if "invariant" in numbers.networks(name)]
         ranges = [
             float(np.ptp(numbers.along("ball", data_set, "invariant", "accuracy")))
-            for data_set in numbers.data_sets
-            if "invariant" in numbers.networks(data_set)
+            for data_set in flat
         ]
+        changes = [max(numbers.over_seeds(name, "invariant", "change_ball")) for name in flat]
         sentences += [
             "**The invariant network is flat**, by construction: its accuracy differs by "
-            f"{max(ranges):.4f} between rotations. It has "
+            f"{max(ranges):.4f} between rotations, and no cloud's confidence by more than "
+            f"{max(changes):.4f} (stored in half precision); the augmented one's by up to "
+            f"{max(numbers.over_seeds(first, 'augmented', 'change_ball')):.2f}. It has "
             f"{value('invariant', 'accuracy_ball'):.3f} everywhere, more than the augmented one.",
             "**Flat is not calibrated.** The invariant network's ECE is "
             f"{value('invariant', 'ece_ball'):.3f} at every rotation (a calibrated one would show "

@@ -130,6 +130,7 @@ def summary_rows(answers: Answers) -> Iterator[Row]:
                 f"best_{name}": float(right.max()),
                 f"confidence_{name}": float(weights @ confidence.double().mean(1)),
                 f"ece_{name}": float(ece(confidence.flatten(), correct.flatten(), bins=BINS)),
+                f"change_{name}": float((confidence.amax(0) - confidence.amin(0)).max()),
                 f"always_{name}": float(correct.all(0).double().mean()),
                 f"never_{name}": float((~correct).all(0).double().mean()),
             }
