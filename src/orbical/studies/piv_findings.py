@@ -55,7 +55,7 @@ def findings(samples: Sequence[Row], rotations: Sequence[Row]) -> str:
     ]
     points = [
         f"**Farneback is equivariant under turns and mirrors.** The largest gap over D4 of any "
-        f"pair is {lost:.1e} px: what the paper calls near-perfect is exact there, to rounding. All "
+        f"pair is {lost:.1e} px: what the paper calls near-perfect is exact to rounding there. All "
         f"of its gap comes from time reversal. Gap over D4 × time: {numbers(square('gap'))} px.",
         "**Its gap in time is a convention more than a fault.** Its answers forwards and backwards "
         f"differ by {number(average('time_difference'), 'farneback')} px; a perfect estimator of "
