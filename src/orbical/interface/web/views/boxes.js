@@ -5,7 +5,7 @@ import { fixed } from "../draw/format.js";
 import { node } from "../draw/svg.js";
 import { pixels, valueRange } from "./image.js";
 
-const HEADS = [["model", "model"], ["class", "class of the box"], ["conf.", "confidence"], ["IoU", "overlap with the key object"], ["", "right or wrong"]];
+const HEADS = [["model", "model"], ["class", "class of the box"], ["conf.", "confidence"], ["IoU", "overlap with the key object"], ["✓", "right or wrong"]];
 const MOST = 2; // detections of a model that are drawn and listed
 
 /** The part of a box [left, top, right, bottom] inside a view. */
