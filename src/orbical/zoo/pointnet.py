@@ -78,7 +78,11 @@ class PointNet(nn.Module):
         super().__init__()
         layers: list[nn.Module] = []
         for before, after in pairwise((3, *widths)):
-            layers += [nn.Linear(before, after, bias=False), nn.BatchNorm1d(after), nn.ReLU(inplace=True)]
+            layers += [
+                nn.Linear(before, after, bias=False),
+                nn.BatchNorm1d(after),
+                nn.ReLU(inplace=True),
+            ]
         self.each = nn.Sequential(*layers)
         self.classify = nn.Sequential(
             *(nn.Linear(2 * widths[-1], widths[-1], bias=False), nn.BatchNorm1d(widths[-1])),
