@@ -45,8 +45,8 @@ def moved_kernels(group: Group, size: int) -> Tensor:
 
     An array move where the element maps the grid onto itself. Elsewhere the kernel is interpolated
     linearly and then corrected, by the least change, so that its moments up to the second turn
-    exactly: a convolution sees a smooth image through these moments. On smooth images this is 30
-    times closer to equivariance than interpolation alone.
+    exactly: a convolution sees a smooth image through these moments. On smooth images this is more
+    than ten times closer to equivariance than interpolation alone.
 
     >>> import orbical as ob
     >>> quarter = moved_kernels(ob.groups.cyclic(4), 3)[1]
