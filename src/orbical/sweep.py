@@ -112,8 +112,8 @@ class Sweep:
             answers: dict[str, list[Tree]] = {name: [] for name in names}
             kept: dict[str, list[Tensor]] = {name: [] for name in names}
             lost: list[Tensor] = []
+            start = 0  # the first element of the block
             for elements in blocks:
-                start = sum(map(len, lost))
                 moved = self.task.input.apply(elements, some)
                 lost.append(self.task.input.defect(elements, some, moved))
                 shape = (len(elements), count_inputs(some))
@@ -128,6 +128,7 @@ class Sweep:
                     if "outputs" in self.keep:
                         kept[name].append(split_leading(only_tensor(name, raw), *shape))
                     advance(shape[0] * shape[1])
+                start += shape[0]
             for name in names:
                 collected[name].append(concatenate(answers[name]))
                 raws[name] += [torch.cat(kept[name])] if kept[name] else []

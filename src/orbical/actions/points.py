@@ -24,6 +24,10 @@ class Rows(Action):
         """Reorder `x[K or 1, B, n, ...]`."""
         return _reorder(elements, x.expand(len(elements), *x.shape[1:]), 2)
 
+    def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
+        """Nothing is lost by an order."""
+        return torch.zeros(len(elements), len(x), device=x.device)
+
     def check(self, group: Group, x: Tensor) -> None:
         """Check that the rows are as many as the permutations order."""
         super().check(group, x)

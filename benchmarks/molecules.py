@@ -1,0 +1,100 @@
+"""The cost of auditing a potential beside that of its bare forward passes.
+
+Run: python benchmarks/molecules.py (needs the extra `chemistry`)
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import timing
+import torch
+from timing import Row
+from torch import Tensor, nn
+
+import orbical as ob
+
+MOLECULES, ROTATIONS, BATCH = 100, 256, 256  # the batch that "auto" chooses
+
+
+class Potential(nn.Module):
+    """Two rounds of messages over all pairs, 64 channels; energy, and forces along the pairs."""
+
+    def __init__(self, channels: int = 64, radial: int = 16) -> None:
+        super().__init__()
+        self.kind = nn.Embedding(119, channels)
+        self.filters = nn.ModuleList(
+            nn.Sequential(nn.Linear(radial, channels), nn.SiLU(), nn.Linear(channels, channels))
+            for _ in range(2)
+        )
+        self.updates = nn.ModuleList(nn.Linear(channels, channels) for _ in range(2))
+        self.energy, self.push = nn.Linear(channels, 1), nn.Linear(channels, 1)
+        self.register_buffer("centres", torch.linspace(0, 6, radial))
+
+    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Answer a batch `{pos, numbers, mask}`."""
+        pos, there = batch["pos"], batch["mask"][..., None]
+        apart = pos[:, :, None] - pos[:, None]
+        distance = (apart.square().sum(-1, keepdim=True) + 1e-6).sqrt()
+        near = torch.exp(-((distance - self.centres) ** 2) * 4)
+        pair = (there[:, :, None] & there[:, None]).to(pos)
+        state = self.kind(batch["numbers"])
+        for make, update in zip(self.filters, self.updates, strict=True):
+            message = make(near) * pair * state[:, None]
+            state = state + nn.functional.silu(update(message.sum(2)))
+        forces = (self.push(message) * apart / distance).sum(2)
+        return {"energy": (self.energy(state) * there).sum((1, 2)), "forces": forces}
+
+
+def audit() -> Iterator[Row]:
+    """Scan 100 molecules of ASE's G2 set over 256 rotations onto disk, against bare passes."""
+    from ase.build import molecule
+    from ase.collections import g2
+
+    found = sorted((molecule(name) for name in g2.names), key=len)[-MOLECULES:]
+    inputs, _ = ob.datasets.molecules(found)
+    net = Potential().eval()
+    task, group = ob.tasks.Atoms(), ob.groups.rotations3d(ROTATIONS)
+
+    def scan() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            ob.scan(
+                net,
+                inputs,
+                group=group,
+                task=task,
+                out=Path(folder) / "run.zarr",
+                progress=False,
+            )
+
+    single = {key: one.float() if key in ("pos", "cell") else one for key, one in inputs.items()}
+    moved = task.input.apply(group, single)
+    flat = {key: one.flatten(0, 1) for key, one in moved.items()}
+    batches = [
+        {key: one[start : start + BATCH] for key, one in flat.items()}
+        for start in range(0, MOLECULES * ROTATIONS, BATCH)
+    ]
+
+    def bare() -> None:
+        with torch.inference_mode():
+            for batch in batches:
+                net(batch)
+
+    turns = [(_processor_seconds(bare), _processor_seconds(scan)) for _ in range(3)]
+    theirs, ours = (min(times) for times in zip(*turns, strict=True))
+    work = f"audit of {MOLECULES} molecules x {ROTATIONS} rotations"
+    yield timing.at_most(work, ours, "bare forward", theirs, 1.10)
+
+
+def _processor_seconds(work: Callable[[], Any]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+if __name__ == "__main__":
+    timing.run([audit], __doc__ or "")
