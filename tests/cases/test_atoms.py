@@ -101,6 +101,8 @@ def test_scores_are_the_usual_errors_where_the_truth_is_known():
     assert float(scan.data["score"][0, 2, 5]) == pytest.approx(rmse, rel=1e-5)
     off = abs(turned.get_potential_energy() - truth[2].get_potential_energy())
     assert float(scan.data["energy_vs_truth"][0, 2, 5]) == pytest.approx(off, rel=1e-4)
+    each = float(scan.data["energy_per_atom_vs_truth"][0, 2, 5])
+    assert each == pytest.approx(off / 9, rel=1e-4)
 
 
 def test_what_atoms_held_before_they_moved_is_no_truth():

@@ -45,8 +45,9 @@ class Atoms(Task):
 
     Every quantity is held against the consensus along the orbit, the mean of the answers turned
     back, and where the truth is known against that: `energy_vs_consensus`, `forces_vs_truth` and
-    so on, in its unit. `score` is that of one of them. `atom_vs_consensus` is the length of each
-    atom's force less the consensus, so that the worst molecule, atom and rotation have a name.
+    so on, in its unit (energies also for one atom, `energy_per_atom_vs_consensus`). `score` is that
+    of one of them. `atom_vs_consensus` is the length of each atom's force less the consensus, so
+    that the worst molecule, atom and rotation have a name.
 
     Args:
         quantities: some of energy, forces, dipole, stress.
@@ -233,6 +234,16 @@ class Atoms(Task):
         blocks = self._output.split((outputs - reference).double())
         return {name: distance(name, block) for name, block in blocks.items()}
 
+    def _named(
+        self, distances: dict[str, Tensor], reference: str, numbers: Tensor
+    ) -> dict[str, Tensor]:
+        """Name the distances as they are stored; that of energies also for one atom."""
+        named = {f"{name}_vs_{reference}": values.float() for name, values in distances.items()}
+        if "energy" in distances:
+            each = distances["energy"] / (numbers > 0).sum(-1)
+            named[f"energy_per_atom_vs_{reference}"] = each.float()
+        return named
+
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
         """Average over the elements at which there is an answer at all, `[B, D]`."""
         outputs = outputs.double()
@@ -249,6 +260,7 @@ class Atoms(Task):
     def variables(self, labelled: bool) -> dict[str, Variable]:
         """Declare each quantity, and its distance from consensus and truth."""
         orbit = ("sample", "element")
+        references = ("consensus", "truth") if labelled else ("consensus",)
         declared = common_variables(labelled, self.truth_dims)
         declared["numbers"] = Variable(("sample", "atom"), "atomic numbers, 0 for padding")
         for name in self.quantities:
@@ -257,10 +269,14 @@ class Atoms(Task):
             declared[f"consensus_{name}"] = Variable(
                 ("sample", *axes), f"mean of the un-turned {name} in {unit}"
             )
-            for reference in ("consensus", "truth") if labelled else ("consensus",):
+            for reference in references:
                 declared[f"{name}_vs_{reference}"] = Variable(
                     orbit, f"{MEASURES[name]} from the {reference} in {unit}"
                 )
+                if name == "energy":
+                    declared[f"energy_per_atom_vs_{reference}"] = Variable(
+                        orbit, f"energy difference from the {reference} in eV per atom"
+                    )
         if "forces" in self.quantities:
             declared["atom_vs_consensus"] = Variable(
                 (*orbit, "atom"), "length of an atom's force less the consensus in eV/Å"
@@ -293,7 +309,7 @@ class Atoms(Task):
             "consensus": consensus,
             "invariance_gap": gap.float(),
             "score_vs_consensus": found[self.chosen].float(),
-            **{f"{name}_vs_consensus": values.float() for name, values in found.items()},
+            **self._named(found, "consensus", outputs["numbers"]),
             **{f"consensus_{k}": v for k, v in self._output.split(consensus).items()},
             **self.extras(outputs, target, elements),
         }
@@ -301,7 +317,7 @@ class Atoms(Task):
             summary["atom_vs_consensus"] = blocks["forces"].square().sum(-1).sqrt().float()
         if target is not None:
             true = self._distances(answers, self.output.move(elements, target[None]))
-            summary |= {f"{name}_vs_truth": values.float() for name, values in true.items()}
+            summary |= self._named(true, "truth", outputs["numbers"])
             summary["score"] = summary[f"{self.chosen}_vs_truth"]
             summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
         declared = self.variables(target is not None)

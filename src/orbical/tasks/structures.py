@@ -68,7 +68,8 @@ def completed(inputs: Any) -> dict[str, Any]:
         given = f"fields {sorted(inputs)}" if isinstance(inputs, Mapping) else type(inputs).__name__
         raise InputError(
             f"data: {given} given; a list of ase.Atoms expected, or a dictionary with pos "
-            "[molecule, atom, 3] and numbers [molecule, atom]"
+            "[molecule, atom, 3] and numbers [molecule, atom]; orbical.datasets.molecules reads "
+            "files"
         )
     unknown = sorted({*inputs} - {*FIELDS})
     if unknown:
