@@ -1,0 +1,57 @@
+"""An audited potential in a real browser: the molecule turns, its forces are listed."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import orbical as ob
+
+pytestmark = pytest.mark.browser
+
+PLANE = ("aggregate", "embedding", "individual", "input", "detail")
+
+
+def test_a_molecule_its_forces_and_one_that_failed(browser, serve, tmp_path):
+    pytest.importorskip("ase", reason="ase is not installed")
+    from ase.build import molecule
+    from ase.calculators.calculator import all_changes
+    from ase.calculators.emt import EMT
+
+    class Broken(EMT):
+        def calculate(self, atoms=None, properties=("energy",), system_changes=all_changes):
+            super().calculate(atoms, properties, system_changes)
+            self.results["forces"][0] += [0.3, 0, 0]
+
+    names = ("H2O", "SiH4", "CH3CH2OH", "CH4", "NH3")
+    with pytest.warns(UserWarning, match="No EMT-potential for Si"):
+        scan = ob.scan(
+            {"emt": EMT(), "broken": Broken()},
+            [molecule(name) for name in names],
+            group="rotations3d:64",
+            task="atoms",
+            out=tmp_path / "audit.zarr",
+            keep="inputs",
+            progress=False,
+        )
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    tab, troubles = context.new_page(), []
+    tab.on("pageerror", lambda error: troubles.append(str(error)))
+    tab.goto(f"{serve(scan).url}#sample=2&element=5")
+    for name in PLANE:
+        tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
+    rows = tab.locator(".section.detail table.values tr").all_inner_texts()
+    listed = next(row for row in rows if row.startswith("forces_vs_consensus"))
+    said = float(listed.split()[-1].replace("−", "-"))
+    held = float(scan.data["forces_vs_consensus"].sel(model="broken")[2, 5])
+    assert said == pytest.approx(held, rel=0.01)
+    assert tab.locator(".section.input canvas").count() >= 1
+    if os.environ.get("ORBICAL_PICTURES"):
+        tab.screenshot(path=f"{os.environ['ORBICAL_PICTURES']}/atoms.png")
+    tab.goto(f"{serve(scan).url}#sample=1&element=5")  # the one without an answer
+    tab.wait_for_selector(".section.detail[data-state=ready]")
+    context.close()
+    assert troubles == []
+    assert np.isnan(scan.data["forces_vs_consensus"].values[:, 1]).all()
