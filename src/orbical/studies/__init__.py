@@ -28,6 +28,7 @@ STUDIES = {
     "point-clouds": Study("point_clouds", "Point clouds under rotation: three networks."),
     "detection": Study("detection", "Detectors under shifts: COCO objects, five jitter levels."),
     "piv": Study("piv", "Flow in particle images: D4, time reversal and any rotation."),
+    "vector-field": Study("vector_field", "Vector fields: where a wrong symmetry puts variance."),
     "examples": Study("examples", "The six examples of the equivariant-calibration paper."),
 }
 

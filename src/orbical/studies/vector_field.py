@@ -1,0 +1,304 @@
+"""Vector fields with right and with wrong symmetry: errors, calibration, and where variance goes.
+
+    orbical study vector-field            # train, measure, write CSV, tables and figures
+    orbical study vector-field report     # the page again, from the CSV files alone
+
+Section 6.1.1, appendix B and Figs 6 and 7 of Berman et al., "On Uncertainty Calibration for
+Equivariant Functions", without noise, with a network that is more than linear, with several seeds,
+one test set and the same coordinates for all networks, and with the limits beside the measurements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from orbical.bounds import regression
+from orbical.datasets.planar_fields import DOMAINS, FIELDS, vector_fields, whole_field
+from orbical.errors import InputError, OrbicalError
+from orbical.zoo.swiss_roll import parameters_of
+
+from .pages import Row, write_csv
+from .vector_field_limits import (
+    WAYS,
+    beta_nll_terms,
+    frames,
+    limits,
+    scores,
+    symmetry_defects,
+    value_table,
+)
+from .vector_field_training import EQUIVARIANT, KINDS, AsGaussian, train_together
+
+PAGE = Path("docs/studies/vector-field.md")
+Tables = dict[str, list[Row]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is trained and measured.
+
+    Attributes:
+        seeds: trainings of each network on each field, with data of their own.
+        train: training points (2,000).
+        epochs: when to measure; training ends at the last.
+        batch: points a step (64).
+        rate: Adam's, at first; it falls to 0.
+        side: points on a side of the test set.
+        angles: rotations in the plane along which errors are measured.
+        arrows: points on a side of the drawn fields.
+    """
+
+    seeds: int = 3
+    train: int = 2000
+    epochs: tuple[int, ...] = (50, 100, 300)
+    batch: int = 64
+    rate: float = 5e-3
+    side: int = 40
+    angles: int = 32
+    arrows: int = 12
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "train", "batch", "side", "angles", "arrows"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}: got {getattr(self, name)}, expected at least 1")
+        if self.side % 2:
+            raise InputError(f"side: got {self.side}, expected an even number: none at the origin")
+        if not self.epochs or min(self.epochs) < 1:
+            raise InputError(f"epochs: got {self.epochs}, expected whole numbers from 1")
+        if not self.rate > 0:
+            raise InputError(f"rate: got {self.rate}, expected a positive number")
+
+
+WORLDS = tuple(product(FIELDS, DOMAINS))
+
+
+def run(settings: Settings, say: Callable[[str], None] = print) -> Tables:
+    """Train every network on every field with every seed, and measure.
+
+    Returns:
+        rows of `results` (one a network and epoch), `limits` (one a world), `angles`, `profile`
+        (variances against the distance from the centre of the disc), and `arrows`.
+    """
+    tables: Tables = {"results": [], "limits": [], "angles": [], "profile": [], "arrows": []}
+    for field, domain in WORLDS:
+        x, value = whole_field(field, domain, settings.side)
+        found = limits(x.numpy(), value.numpy()) | symmetry_defects(field, x)
+        tables["limits"].append({"field": field, "domain": domain, **found})
+    trainings = [(*world, seed) for world in WORLDS for seed in range(settings.seeds)]
+    data = [vector_fields(field, domain, settings.train, seed) for field, domain, seed in trainings]
+    x, target = (torch.stack(parts) for parts in zip(*data, strict=True))
+    for (name, variance), make in KINDS.items():
+        started = time.process_time()
+        networks = []
+        for (_, _, seed), values in zip(trainings, target, strict=True):
+            torch.manual_seed(seed)
+            network = make()
+            network.get_submodule("head").fit_scale(values)  # type: ignore[operator]
+            networks.append(network)
+        for epoch, trained in train_together(
+            *(networks, x, target),
+            epochs=settings.epochs,
+            batch=settings.batch,
+            rate=settings.rate,
+            seed=0,
+        ):
+            seconds = (time.process_time() - started) / len(trainings)
+            for (field, domain, seed), network in zip(trainings, trained, strict=True):
+                head = {
+                    "field": field,
+                    "domain": domain,
+                    "network": name,
+                    "variance": variance,
+                    "seed": seed,
+                }
+                row = head | {
+                    "epoch": epoch,
+                    "parameters": parameters_of(network),
+                    "train": settings.train,
+                    "seconds": seconds,
+                    **measure(network, head, settings),
+                }
+                tables["results"].append(row)
+                if epoch == max(settings.epochs):
+                    _say(row, say)
+                    tables["angles"] += along_angles(network, head, settings)
+                    if domain == "disc":
+                        tables["profile"] += profile(network, head, settings)
+                    elif seed == 0 and variance == "scalar":
+                        tables["arrows"] += arrows(network, head, settings)
+    return tables
+
+
+def answers(network: nn.Module, x: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Ask a network for means `[N, 3]` and covariances `[N, 3, 3]`, in double precision."""
+    with torch.no_grad():
+        mean, covariance = AsGaussian(network)(x.double())
+    return mean.numpy(), covariance.numpy()
+
+
+def measure(network: nn.Module, head: Row, settings: Settings) -> Row:
+    """Measure a network on the whole domain; an equivariant one also against its bounds.
+
+    Returns:
+        the measures of `scores`, the equivariance `defect` under rotations and inversion of space,
+        and for equivariant networks `error_floor` (Thm 3), `gence_lower` and `gence_upper` (Thm 7)
+        at the network's own variances.
+    """
+    from orbical import actions, groups, tasks, testing
+
+    x, value = whole_field(head["field"], head["domain"], settings.side)
+    mean, covariance = answers(network, x)
+    found = scores(x.numpy(), value.numpy(), mean, covariance)
+    space = groups.product(
+        groups.rotations3d(24), groups.from_matrices(space=[np.eye(3), -np.eye(3)])
+    )
+    task = tasks.Regression(actions.Vectors(), "vector", uncertainty="covariance")
+    asked = x[:: max(1, len(x) // 100)]
+    error = testing.equivariance_error(AsGaussian(network), asked, group=space, task=task)
+    found["defect"] = float(error.largest)
+    if head["network"] == EQUIVARIANT:
+        table, matrices = value_table(
+            *(x.numpy(), value.numpy()),
+            mean=mean,
+            variance=covariance[:, 0, 0] if head["variance"] == "scalar" else covariance,
+        )
+        bounds = regression(table, matrices)
+        found["error_floor"] = bounds["thm3"].value
+        if bounds["thm7"].applies:
+            found["gence_lower"] = bounds["vector_lower_whole"].value
+            found["gence_upper"] = bounds["thm7"].value
+    return found
+
+
+def along_angles(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
+    """Measure a network on the test points turned in the plane, against the turned truth.
+
+    Returns:
+        one row an angle: `xy_mse`, `xy_beta_nll`, `bleed` and `gence`, in the turned frame.
+    """
+    import orbical as ob
+
+    x, value = whole_field(head["field"], head["domain"], settings.side)
+    turn = 2 * np.pi * np.arange(settings.angles) / settings.angles
+    matrices = np.zeros((settings.angles, 3, 3))
+    matrices[:, 0, 0] = matrices[:, 1, 1] = np.cos(turn)
+    matrices[:, 1, 0], matrices[:, 0, 1] = np.sin(turn), -np.sin(turn)
+    matrices[:, 2, 2] = 1
+    scan = ob.scan(
+        AsGaussian(network),
+        (x, value),
+        group=ob.groups.from_matrices(space=matrices, coords={"angle": np.degrees(turn)}),
+        task=ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="covariance"),
+        progress=False,
+    )
+    data = scan.data.isel(model=0).transpose("element", "sample", ...)
+    error = data["error"].to_numpy().astype(float)
+    covariance = data["covariance"].to_numpy().astype(float)
+    own = np.diagonal(covariance, axis1=2, axis2=3)
+    gence = ob.calibration.along_orbit(scan, "gence").isel(model=0).to_numpy()
+    terms = beta_nll_terms(error[..., :2], own[..., :2])
+    return [
+        head
+        | {
+            "angle": float(np.degrees(turn[place])),
+            "xy_mse": float(np.square(error[place, :, :2]).mean()),
+            "xy_beta_nll": float(terms[place].mean()),
+            "bleed": float(np.square(covariance[place]).sum((1, 2)).mean()),
+            "gence": float(np.squeeze(gence)[place]),
+        }
+        for place in range(settings.angles)
+    ]
+
+
+def profile(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
+    """Give mean variances outwards, along and up on each ring of the disc, and the squared error.
+
+    Returns:
+        one row a ring: `radius`, `outward`, `along`, `up`, `error`.
+    """
+    x, value = whole_field(head["field"], "disc", settings.side)
+    mean, covariance = answers(network, x)
+    basis = frames(x.numpy())
+    local = np.diagonal(basis.transpose(0, 2, 1) @ covariance @ basis, axis1=1, axis2=2)
+    rings = local.reshape(settings.side, settings.side, 3).mean(1)
+    error = np.square(value.numpy() - mean).sum(1).reshape(settings.side, -1).mean(1)
+    radius = np.linalg.norm(x.numpy(), axis=1).reshape(settings.side, -1)[:, 0]
+    return [
+        head
+        | {"radius": float(radius[ring])}
+        | {way: float(rings[ring, place]) for place, way in enumerate(WAYS)}
+        | {"error": float(error[ring])}
+        for ring in range(settings.side)
+    ]
+
+
+def arrows(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
+    """Give a network's vectors and its deviation on a coarse grid of the square."""
+    x, _ = whole_field(head["field"], "square", settings.arrows)
+    mean, covariance = answers(network, x)
+    deviation = np.sqrt(np.trace(covariance, axis1=1, axis2=2))
+    return [
+        {"field": head["field"], "network": head["network"]}
+        | {"x": float(a), "y": float(b), "u": float(u), "v": float(v), "deviation": float(d)}
+        for (a, b, _), (u, v, _), d in zip(x.numpy(), mean, deviation, strict=True)
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the options, run the study, and write its page."""
+    defaults = Settings()
+    parser = argparse.ArgumentParser(
+        prog="orbical study vector-field",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "step", nargs="?", choices=["run", "report"], default="run", help="report: the page alone"
+    )
+    parser.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
+    parser.add_argument("--seeds", type=int, default=defaults.seeds, help="networks a field")
+    parser.add_argument("--train", type=int, default=defaults.train, help="training points")
+    parser.add_argument("--side", type=int, default=defaults.side, help="of the test set")
+    parser.add_argument("--angles", type=int, default=defaults.angles, help="in the plane")
+    parser.add_argument(
+        "--epochs", type=int, nargs="+", default=list(defaults.epochs), help="when to measure"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        if options.step == "run":
+            settings = Settings(
+                seeds=options.seeds,
+                train=options.train,
+                side=options.side,
+                angles=options.angles,
+                epochs=tuple(sorted(options.epochs)),
+            )
+            for name, rows in run(settings, lambda line: print(line, flush=True)).items():
+                write_csv(options.page.with_suffix("") / f"{name}.csv", rows)
+        from .vector_field_page import report
+
+        for path in report(options.page):
+            print(f"wrote {path}")
+    except OrbicalError as error:
+        parser.exit(2, f"error: {error}\n")
+
+
+def _say(row: Row, say: Callable[[str], None]) -> None:
+    say(
+        f"{row['field']:8} {row['domain']:6} {row['network']:11} {row['variance']:8} "
+        f"seed {row['seed']}: MSE {row['xy_mse']:.4g}, bleed {row['bleed']:.4g}, "
+        f"GENCE {row.get('gence', float('nan')):.3f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,315 @@
+"""The vector-field study's page: tables and figures, from its CSV files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from orbical.calibration import gence_floor
+
+from .pages import Row, markdown, read_csv, write_page
+from .vector_field_limits import WAYS
+from .vector_field_training import EQUIVARIANT, KINDS, PLAIN
+
+FILES = ("results", "limits", "angles", "profile", "arrows")
+Data = dict[str, list[Row]]
+World = tuple[str, str]
+Kind = tuple[str, str]
+
+
+def worlds_of(data: Data) -> list[World]:
+    """Give field and domain of each world, in the order of the rows."""
+    return [(row["field"], row["domain"]) for row in data["limits"]]
+
+
+def limit(data: Data, world: World) -> Row:
+    """Give the limits of one world."""
+    return next(row for row in data["limits"] if (row["field"], row["domain"]) == world)
+
+
+def chosen(rows: Sequence[Row], world: World, kind: Kind) -> list[Row]:
+    """Keep the rows of one network with one form of variance in one world."""
+    wanted = (*world, *kind)
+    names = ("field", "domain", "network", "variance")
+    return [row for row in rows if tuple(row[name] for name in names) == wanted]
+
+
+def values(
+    data: Data, column: str, world: World, kind: Kind, epoch: int | None = None
+) -> list[float]:
+    """One column over the seeds, after some epochs (by default the last).
+
+    >>> row = {"field": "spiral", "domain": "disc", "network": PLAIN, "variance": "scalar"}
+    >>> data = {"results": [row | {"epoch": 9, "bleed": 0.5}]}
+    >>> values(data, "bleed", ("spiral", "disc"), (PLAIN, "scalar"))
+    [0.5]
+    """
+    at = max(row["epoch"] for row in data["results"]) if epoch is None else epoch
+    rows = chosen(data["results"], world, kind)
+    return [row[column] for row in rows if row["epoch"] == at and column in row]
+
+
+def mean(found: Sequence[float]) -> float:
+    """Average over seeds.
+
+    >>> mean([1.0, 2.0])
+    1.5
+    """
+    return sum(found) / len(found)
+
+
+def number(value: float) -> str:
+    """Write a number with three figures, more where it is large; rounding errors are 0.
+
+    >>> number(129.3982), number(8.2), number(0.01234), number(7.2e-08), number(1e-29)
+    ('129.40', '8.20', '0.0123', '7.2e-08', '0')
+    """
+    size = abs(value)
+    if size < 1e-15:
+        return "0"
+    if size < 1e-3:
+        return f"{value:.1e}"
+    return f"{value:.2f}" if size >= 10 else f"{value:#.3g}"
+
+
+def about(found: Sequence[float]) -> str:
+    """Write the mean over seeds and the standard deviation, each with the digits that it needs.
+
+    >>> about([129.0, 130.0]), about([])
+    ('129.50 ± 0.707', '')
+    """
+    if not found:
+        return ""
+    middle = mean(found)
+    if len(found) < 2:
+        return number(middle)
+    deviation = (sum((value - middle) ** 2 for value in found) / (len(found) - 1)) ** 0.5
+    return f"{number(middle)} ± {number(deviation)}"
+
+
+def _named(world: World, kind: Kind) -> list[str]:
+    return [*world, *kind]
+
+
+HEADER = ["field", "domain", "network", "variance"]
+
+
+def settings_table(data: Data) -> str:
+    """What was trained and measured."""
+    rows = data["results"]
+    last = max(row["epoch"] for row in rows)
+    ends = [row for row in rows if row["epoch"] == last]
+    worst = {
+        name: max(row["defect"] for row in ends if row["network"] == name)
+        for name in (EQUIVARIANT, PLAIN)
+    }
+    sizes = {(row["network"], row["variance"]): row["parameters"] for row in rows}
+    lines = [
+        ["seeds", ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))],
+        ["training runs", str(len(ends))],
+        ["training points", f"{rows[0]['train']:,}"],
+        ["epochs", str(last)],
+        *([f"parameters, {name}, {form}", f"{count:,}"] for (name, form), count in sizes.items()),
+        *(
+            [f"largest equivariance error, {name}, relative", f"{defect:.1e}"]
+            for name, defect in worst.items()
+        ),
+        ["minutes of processor time, training", f"{sum(r['seconds'] for r in ends) / 60:.1f}"],
+    ]
+    return markdown(["setting", "value"], lines)
+
+
+def symmetry_table(data: Data) -> str:
+    """Which symmetries the fields have."""
+    moves = {
+        "turn": "rotation in the plane, 30°",
+        "mirror": "mirror in the plane",
+        "half_turn": "half a turn about an axis in the plane",
+        "tilt": "tilt of the plane, 30°",
+        "shift": "shift by 1",
+    }
+    square = {row["field"]: row for row in data["limits"] if row["domain"] == "square"}
+    lines = [
+        [
+            text,
+            *(number(row[name]) for row in square.values()),
+            f"{next(iter(square.values()))[f'{name}_outside']:.0%}",
+        ]
+        for name, text in moves.items()
+    ]
+    return markdown(
+        ["g", *(f"{field}, square" for field in square), "points of the square that leave it"],
+        lines,
+    )
+
+
+def error_table(data: Data) -> str:
+    """Squared error and beta-NLL beside the least squared error of an equivariant network."""
+    lines = []
+    for world in worlds_of(data):
+        bound = limit(data, world)
+        for kind in KINDS:
+            tied = kind[0] == EQUIVARIANT
+            lines.append(
+                [
+                    *_named(world, kind),
+                    about(values(data, "xy_mse", world, kind)),
+                    number(bound["error"] / 2) if tied else "0",
+                    number(bound["linear_error"] / 2) if tied else "",
+                    about(values(data, "xy_beta_nll", world, kind)),
+                    number(bound[f"{kind[1]}_xy_beta_nll"]) if tied else "0",
+                ]
+            )
+    header = [*HEADER, "MSE", "its least value", "least for `c x`", "β-NLL", "at the optimum"]
+    return markdown(header, lines)
+
+
+def bleed_table(data: Data) -> str:
+    """Measured bleed beside what likelihood leads to and the structural bound."""
+    lines = []
+    for world in worlds_of(data):
+        bound = limit(data, world)
+        for kind in KINDS:
+            tied = kind[0] == EQUIVARIANT
+            lines.append(
+                [
+                    *_named(world, kind),
+                    about(values(data, "bleed", world, kind)),
+                    number(bound[f"{kind[1]}_bleed"]) if tied else "0",
+                    number(bound["full_head_bleed"])
+                    if kind[1] == "full" and "full_head_bleed" in bound
+                    else "",
+                    number(bound["bleed_floor"]) if tied else "0",
+                    about(values(data, "trace", world, kind)),
+                    about(values(data, "error", world, kind)),
+                ]
+            )
+    header = [
+        *(*HEADER, "bleed", "NLL-optimal bleed", "within the head's bound", "structural bound"),
+        *("mean variance, three coordinates", "mean squared error"),
+    ]
+    return markdown(header, lines)
+
+
+def parts_table(data: Data) -> str:
+    """Bleed outwards, along the ring and up, on the spiral."""
+    lines = []
+    for world in worlds_of(data):
+        if world[0] != "spiral":
+            continue
+        for kind in KINDS:
+            cells = []
+            for way in WAYS:
+                optimal = (
+                    number(limit(data, world)[f"{kind[1]}_bleed_{way}"])
+                    if kind[0] == EQUIVARIANT
+                    else "0"
+                )
+                cells += [about(values(data, f"bleed_{way}", world, kind)), optimal]
+            lines.append([*_named(world, kind), *cells])
+    header = [*HEADER, *(text for way in WAYS for text in (way, "NLL-optimal"))]
+    return markdown(header, lines)
+
+
+def calibration_table(data: Data) -> str:
+    """GENCE, its fibre mean and the Mahalanobis distance, with their reference values."""
+    lines = []
+    for world in worlds_of(data):
+        bound = limit(data, world)
+        for kind in KINDS:
+            optimum = bound.get(f"{kind[1]}_gence") if kind[0] == EQUIVARIANT else None
+            low, high = (values(data, f"gence_{end}", world, kind) for end in ("lower", "upper"))
+            lines.append(
+                [
+                    *_named(world, kind),
+                    about(values(data, "gence", world, kind)),
+                    "" if optimum is None else number(optimum),
+                    f"{number(mean(low))} to {number(mean(high))}" if low else "",
+                    about(values(data, "gence_fibre", world, kind)),
+                    about(values(data, "mahalanobis", world, kind)),
+                    about(values(data, "nll", world, kind)),
+                ]
+            )
+    header = [
+        *(*HEADER, "GENCE", "at the optimum", "bounds at its variances", "GENCE, fibre means"),
+        *("mean squared Mahalanobis", "NLL"),
+    ]
+    floors = ["", "", "*calibrated*", "", number(gence_floor), "", "", "0", "3", ""]
+    return markdown(header, [floors, *lines])
+
+
+def epochs_table(data: Data) -> str:
+    """How far training had come."""
+    stages = sorted({row["epoch"] for row in data["results"]})
+    lines = [
+        [
+            *_named(world, kind),
+            *(
+                number(mean(values(data, column, world, kind, epoch)))
+                for column in ("xy_mse", "bleed")
+                for epoch in stages
+            ),
+        ]
+        for world in worlds_of(data)
+        for kind in KINDS
+    ]
+    names = [f"{name}, {epoch}" for name in ("MSE", "bleed") for epoch in stages]
+    return markdown([*HEADER, *names], lines)
+
+
+def over_angles(data: Data, column: str, world: World, kind: Kind) -> tuple[float, float]:
+    """Give least and largest value over the angle of the mean over seeds."""
+    rows = chosen(data["angles"], world, kind)
+    angles = sorted({row["angle"] for row in rows})
+    curve = [mean([row[column] for row in rows if row["angle"] == angle]) for angle in angles]
+    return min(curve), max(curve)
+
+
+def angles_table(data: Data) -> str:
+    """Least and largest error over the rotation angle."""
+    lines = []
+    for world in worlds_of(data):
+        for kind in KINDS:
+            ends = [over_angles(data, c, world, kind) for c in ("xy_mse", "xy_beta_nll", "bleed")]
+            lines.append([*_named(world, kind), *(f"{number(a)} to {number(b)}" for a, b in ends)])
+    return markdown([*HEADER, "MSE", "β-NLL", "bleed"], lines)
+
+
+TABLES = {
+    "settings": settings_table,
+    "symmetry": symmetry_table,
+    "errors": error_table,
+    "bleed": bleed_table,
+    "parts": parts_table,
+    "calibration": calibration_table,
+    "epochs": epochs_table,
+    "angles": angles_table,
+}
+
+
+def tables_of(data: Data) -> dict[str, str]:
+    """Make all tables and findings of the page."""
+    from .vector_field_findings import sentences
+
+    return {**{name: table(data) for name, table in TABLES.items()}, "sentences": sentences(data)}
+
+
+def read(folder: Path) -> Data:
+    """Read the study's CSV files."""
+    return {name: read_csv(folder / f"{name}.csv") for name in FILES}
+
+
+def report(page: Path) -> list[Path]:
+    """Write the page's tables and figures from its CSV files; return what was written."""
+    from orbical.figures import save
+
+    from .vector_field_figures import angles_figure, fields_figure, profile_figure
+
+    folder = page.with_suffix("")
+    data = read(folder)
+    return [
+        write_page(page, tables_of(data)),
+        save(fields_figure(data), folder / "fields.png"),
+        save(angles_figure(data), folder / "angles.png"),
+        save(profile_figure(data), folder / "profile.png"),
+    ]
