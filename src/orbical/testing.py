@@ -31,7 +31,7 @@ class EquivarianceError:
     """How far a model is from equivariance at each element, and where it is worst.
 
     The error at `g`, in `per_element [K]`, is the largest entry of `h(g x) - g h(x)` over the
-    batch, relative to the largest entry of `h(x)`.
+    batch, relative to the largest entry of `h(x)` (of the same quantity, where there are several).
     """
 
     per_element: np.ndarray
@@ -84,8 +84,8 @@ def equivariance_error(
     difference = (answers - expected).abs().nan_to_num(0.0)  # NaN is padding: faults were refused
     if valid is not None:
         difference = difference * valid[:, None, None]  # fields are [K, B, component, row, column]
-    scale = still.abs().nan_to_num(0.0).max().clamp_min(torch.finfo(still.dtype).tiny)
-    per_element = (difference.flatten(1).amax(1) / scale).double().cpu().numpy()
+    scale = task.scale(still).clamp_min(torch.finfo(still.dtype).tiny)
+    per_element = (difference / scale).flatten(1).amax(1).double().cpu().numpy()
     return EquivarianceError(per_element, group, _precision(x, answers))
 
 

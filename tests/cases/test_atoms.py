@@ -286,6 +286,17 @@ def test_an_equivariant_network_of_e3nn_passes_and_a_plain_one_fails():
     assert worst[1] > 1e-2
 
 
+def test_a_large_energy_hides_no_broken_forces():
+    """The energy is right and a million times the forces, which are wrong by a tenth."""
+
+    def model(batch):
+        off = torch.tensor([0.1, 0.0, 0.0], dtype=batch["pos"].dtype)
+        return batch["numbers"].sum(1) * 1e6, batch["pos"] + off
+
+    with pytest.raises(AssertionError, match="not equivariant"):
+        ob.testing.assert_equivariant(model, few(), group="rotations3d:8", task="atoms")
+
+
 def last(raw):
     return raw[-1]
 

@@ -132,8 +132,7 @@ class CalculatorPredictor(Predictor):
             return list(pool.map(_answer_in_worker, molecules, names, chunksize=each))
         except BrokenProcessPool as error:
             raise ModelError(
-                f"model {self.source}: a worker process could not start or was killed; with one "
-                f"worker the molecule before the end can be found: {error}"
+                f"model {self.source}: a worker process could not start or was killed: {error}"
             ) from error
 
     def _started(self) -> ProcessPoolExecutor:

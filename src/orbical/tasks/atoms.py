@@ -257,6 +257,13 @@ class Atoms(Task):
         """Give the squared distance of the chosen quantity, so that the gap has its unit."""
         return self._distances(outputs, centre[None])[self.chosen].square()
 
+    def scale(self, answers: Tensor) -> Tensor:
+        """Give the largest entry of each quantity, so that energies do not dwarf the forces."""
+        blocks = self._output.split(answers.nan_to_num(0.0))
+        return self._output.join(
+            {name: block.abs().max().expand_as(block) for name, block in blocks.items()}
+        )
+
     def variables(self, labelled: bool) -> dict[str, Variable]:
         """Declare each quantity, and its distance from consensus and truth."""
         orbit = ("sample", "element")

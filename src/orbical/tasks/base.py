@@ -128,6 +128,13 @@ class Task(ABC):
         """Give the squared distance of un-transformed outputs from their mean, `[K, B]`."""
         return (outputs - centre[None]).double().square().flatten(2).sum(-1)
 
+    def scale(self, answers: Tensor) -> Tensor:
+        """Give the size of answers `[B, ...]` against which their errors are measured in tests.
+
+        It is the largest entry; a task whose answers have several units has one for each.
+        """
+        return answers.abs().max()
+
     def isometric(self, group: Group) -> bool:
         """Whether the score cannot change when output and truth move together by this group."""
         return all(
