@@ -46,8 +46,9 @@ def scan(
 
     Arguments:
         models: a model, or a dictionary of names and models: torch modules, exported programs, ONNX
-            files, sklearn estimators, functions (see `orbical.predictors`).
-        data: inputs, or `(inputs, truth)`, with a leading sample dimension.
+            files, sklearn estimators, ASE calculators, functions (see `orbical.predictors`).
+        data: inputs, or `(inputs, truth)`, with a leading sample dimension; for the task `atoms` a
+            list of `ase.Atoms` too.
         group: the sampled group, or its text such as `"rotations:72"`.
         task: the task, or its name.
         out: the folder of the store (Zarr); None keeps the result in memory.
