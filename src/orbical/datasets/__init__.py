@@ -29,6 +29,8 @@ from .particle_images import piv
 from .particle_seeding import particle_pairs
 from .planar_fields import vector_fields
 from .point_clouds import modelnet10, padded, sweethome3d
+from .qm9_molecules import qm9
+from .quantum_labels import dipoles
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 
@@ -39,6 +41,7 @@ __all__ = [
     "coco_five",
     "data_folder",
     "digits",
+    "dipoles",
     "efigi",
     "full_mnist",
     "furniture",
@@ -52,6 +55,7 @@ __all__ = [
     "particle_pairs",
     "piv",
     "point_spread",
+    "qm9",
     "scenes",
     "sweethome3d",
     "vector_fields",

@@ -1,0 +1,93 @@
+"""Arrays that took long to make, kept in a folder of the user's, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbical.errors import InputError
+
+VARIABLE = "ORBICAL_CACHE"
+
+
+def cache_folder(folder: str | Path | None = None) -> Path:
+    """Find the folder for what can be made again; it need not exist.
+
+    It is the one given, else the environment variable `ORBICAL_CACHE`, else the system's own place:
+    `XDG_CACHE_HOME` (or `~/.cache`), `~/Library/Caches` or `LOCALAPPDATA`, with `orbical` below.
+
+    Example:
+        >>> cache_folder("labels").name
+        'labels'
+    """
+    given = folder if folder is not None else os.environ.get(VARIABLE)
+    place = Path(given).expanduser() if given else _system_folder() / "orbical"
+    if place.exists() and not place.is_dir():
+        raise InputError(f"cache: {str(place)!r} is a file, a folder expected")
+    return place
+
+
+def _system_folder() -> Path:
+    named = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
+    if named:
+        return Path(named)
+    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+
+
+def writable(folder: Path) -> Path:
+    """Make a folder if it is not there, and check that files can be written to it.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as there:
+        ...     writable(Path(there) / "new").is_dir()
+        True
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as refused:
+        raise InputError(
+            f"cache: nothing can be written to {str(folder)!r} ({refused.strerror}); a folder that "
+            f"can be written to expected, as argument or as {VARIABLE}"
+        ) from refused
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray]) -> None:
+    """Write arrays to a compressed npz file, which is there whole or not at all.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as there:
+        ...     write_arrays(Path(there) / "some.npz", {"a": np.arange(3)})
+        ...     read_arrays(Path(there) / "some.npz")["a"].tolist()
+        [0, 1, 2]
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with unfinished.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_arrays(path: Path) -> dict[str, NDArray] | None:
+    """Read arrays, or None where there is no file, or one that is broken and must be made anew.
+
+    Example:
+        >>> read_arrays(Path("absent.npz")) is None
+        True
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error):
+        return None
