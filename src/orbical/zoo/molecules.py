@@ -1,0 +1,350 @@
+"""Backbones for molecules: one that sees which atoms are bonded, one that sees how far they are.
+
+Both take a batch `{"pos": [n, a, 3], "numbers": [n, a]}`, and maybe `"mask": [n, a]`, as
+`orbical.datasets` gives it, and answer features `[n, hidden]` for a head of `orbical.training`:
+
+    model = torch.nn.Sequential(InvariantMPNN(), training.EvidentialHead(64))
+
+Both see positions through distances alone, so they are invariant to rotations, mirrors and
+translations; sums over atoms make them invariant to their order. Graphs are dense, `[n, a, a]`: for
+small molecules that is as fast as lists of edges, and needs plain torch only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from orbical.errors import InputError
+
+COVALENT_RADII = {
+    **{1: 0.31, 2: 0.28, 3: 1.28, 4: 0.96, 5: 0.84, 6: 0.76, 7: 0.71, 8: 0.66, 9: 0.57, 10: 0.58},
+    **{11: 1.66, 12: 1.41, 13: 1.21, 14: 1.11, 15: 1.07, 16: 1.05, 17: 1.02, 18: 1.06},
+    **{35: 1.20, 53: 1.39},
+}
+"""Covalent radii in Å by atomic number (Cordero et al. 2008)."""
+
+QM9_ELEMENTS = (1, 6, 7, 8, 9)
+USUAL_ATOMS = 18.0
+"""The mean number of atoms in QM9, to which sums over atoms are held."""
+
+
+def distances(pos: Tensor, pairs: Tensor) -> Tensor:
+    """Distances `[n, a, a]` of points `[n, a, 3]` where pairs `[n, a, a]` are true, elsewhere 1.
+
+    From differences, which a shift of the molecule does not make inexact as it does
+    `torch.cdist`; and with gradients that are finite where a point meets itself.
+
+    >>> ends = torch.tensor([[[0.0, 0, 0], [0, 3, 4]]])
+    >>> distances(ends, ~torch.eye(2, dtype=torch.bool)[None])
+    tensor([[[1., 5.],
+             [5., 1.]]])
+    """
+    squares = (pos[:, :, None] - pos[:, None]).square().sum(-1)
+    return torch.where(pairs, squares, 1.0).sqrt()
+
+
+def atom_pairs(mask: Tensor) -> Tensor:
+    """Mark the pairs `[n, a, a]` of two different atoms, of a mask `[n, a]` of what is an atom.
+
+    >>> atom_pairs(torch.tensor([[True, True, False]])).int()
+    tensor([[[0, 1, 0],
+             [1, 0, 0],
+             [0, 0, 0]]], dtype=torch.int32)
+    """
+    different = ~torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
+    return mask[:, :, None] & mask[:, None] & different
+
+
+def radius_graph(pos: Tensor, radius: float, mask: Tensor | None = None) -> Tensor:
+    """Join atoms that are at most a radius apart: the dense graph of a batch.
+
+    Args:
+        pos: `[n, a, 3]`.
+        radius: in the unit of the positions; infinity gives the complete graph.
+        mask: `[n, a]`, true for atoms, false for padding; None for atoms alone.
+
+    Returns:
+        `[n, a, a]`, true where two atoms are joined: symmetric, no atom with itself.
+
+    >>> line = torch.tensor([[[0.0, 0, 0], [1, 0, 0], [3, 0, 0]]])
+    >>> radius_graph(line, 1.5).int()
+    tensor([[[0, 1, 0],
+             [1, 0, 0],
+             [0, 0, 0]]], dtype=torch.int32)
+    """
+    _check_shapes(pos, mask)
+    if not radius > 0:
+        raise InputError(f"radius: got {radius!r}, expected a length above 0")
+    pairs = atom_pairs(_all(pos) if mask is None else mask)
+    return pairs & (distances(pos, pairs) <= radius)
+
+
+def bond_graph(
+    pos: Tensor, numbers: Tensor, mask: Tensor | None = None, stretch: float = 1.15
+) -> Tensor:
+    """Join atoms that are bonded, as their distance says: `d_ij < stretch (r_i + r_j)`.
+
+    Args:
+        pos: `[n, a, 3]` in Å.
+        numbers: `[n, a]`, atomic numbers, 0 for padding.
+        mask: `[n, a]`, true for atoms; None for where numbers are above 0.
+        stretch: how much longer than the sum of the covalent radii a bond may be.
+
+    Returns:
+        `[n, a, a]`, true where two atoms are bonded: symmetric, no atom with itself.
+
+    >>> water = torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]])
+    >>> bond_graph(water, torch.tensor([[8, 1, 1]])).int()
+    tensor([[[0, 1, 1],
+             [1, 0, 0],
+             [1, 0, 0]]], dtype=torch.int32)
+    """
+    _check_shapes(pos, numbers)
+    mask = numbers > 0 if mask is None else mask
+    table = torch.zeros(119, dtype=pos.dtype, device=pos.device)
+    table[[*COVALENT_RADII]] = pos.new_tensor([*COVALENT_RADII.values()])
+    _check_elements(numbers, mask, table > 0)
+    radii = table[numbers.clamp(0, len(table) - 1)]
+    pairs = atom_pairs(mask)
+    return pairs & (distances(pos, pairs) < stretch * (radii[:, :, None] + radii[:, None]))
+
+
+class Elements(nn.Module):
+    """What an atom is, by its atomic number: one learnt vector for each element known.
+
+    >>> _ = torch.manual_seed(0)
+    >>> numbers = torch.tensor([[6, 1, 0]])
+    >>> Elements((1, 6), 4)(numbers, numbers > 0).shape
+    torch.Size([1, 3, 4])
+    """
+
+    places: Tensor
+
+    def __init__(self, elements: Sequence[int], width: int) -> None:
+        numbers = tuple(elements)
+        if not numbers or len({*numbers}) < len(numbers) or not {*numbers} <= {*range(1, 119)}:
+            raise InputError(f"elements: got {elements!r}, expected different atomic numbers")
+        super().__init__()
+        self.vectors = nn.Embedding(len(numbers), width)
+        places = torch.full((119,), -1)
+        places[[*numbers]] = torch.arange(len(numbers))
+        self.register_buffer("places", places, persistent=False)
+
+    def forward(self, numbers: Tensor, mask: Tensor) -> Tensor:
+        """Vectors `[n, a, width]` of atomic numbers `[n, a]`, 0 where the mask is false."""
+        _check_elements(numbers, mask, self.places >= 0)
+        found = self.places[numbers.clamp(0, len(self.places) - 1)].clamp(min=0)
+        vectors: Tensor = self.vectors(found)
+        return vectors * mask[..., None]
+
+
+class GIN(nn.Module):
+    """A graph isomorphism network on the bond graph: it sees which atoms are bonded, no more.
+
+        h_i' = h_i + MLP(norm((1 + eps) h_i + sum over bonds of h_j))
+
+    and features `sum_i h_i / 18`. Isomers that differ by their shape alone get one answer.
+
+    Args:
+        hidden: width of the features.
+        layers: number of layers.
+        inner: width inside of the MLPs.
+        elements: the atomic numbers known.
+
+    >>> _ = torch.manual_seed(0)
+    >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
+    ...          "numbers": torch.tensor([[8, 1, 1]])}
+    >>> GIN()(water).shape
+    torch.Size([1, 64])
+
+    Paper: Xu et al. 2019; the equivariance paper's section 6.1.2, with layer norms in place of
+    batch norms, which padding would enter, and a residual sum.
+    """
+
+    def __init__(
+        self,
+        hidden: int = 64,
+        layers: int = 4,
+        inner: int = 100,
+        elements: Sequence[int] = QM9_ELEMENTS,
+    ) -> None:
+        super().__init__()
+        self.features = hidden
+        self.atoms = Elements(elements, hidden)
+        self.own = nn.Parameter(torch.zeros(layers))
+        self.updates = nn.ModuleList(
+            nn.Sequential(
+                *(nn.LayerNorm(hidden), nn.Linear(hidden, inner), nn.SiLU()),
+                nn.Linear(inner, hidden),
+            )
+            for _ in range(layers)
+        )
+
+    def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
+        """Features `[n, hidden]` of molecules."""
+        pos, numbers, mask = _fields(batch, self.atoms.vectors.weight.dtype)
+        state = self.atoms(numbers, mask)
+        bonds = bond_graph(pos, numbers, mask).to(state.dtype)
+        for own, update in zip(self.own, self.updates, strict=True):
+            state = state + update((1 + own) * state + bonds @ state) * mask[..., None]
+        return state.sum(1) / USUAL_ATOMS
+
+
+class RadialBasis(nn.Module):
+    """What a distance is: smooth bumps, narrow where atoms are bonded, wide where they are far.
+
+        b_k(d) = w(d) exp(-((exp(-d / 2 Å) - c_k) / s)^2),   w(d) = (1 + cos(pi d / radius)) / 2
+
+    with evenly spaced c_k, so that everything fades smoothly towards the radius.
+
+    >>> RadialBasis(16, 10.0)(torch.tensor([1.0, 10.0])).abs().sum(-1) > 1e-6
+    tensor([ True, False])
+    """
+
+    centres: Tensor
+
+    def __init__(self, count: int, radius: float) -> None:
+        super().__init__()
+        if not 0 < radius < float("inf"):
+            raise InputError(f"radius: got {radius!r}, expected a finite length above 0")
+        self.radius = radius
+        self.register_buffer("centres", torch.linspace(0, 1, count), persistent=False)
+
+    def window(self, distance: Tensor) -> Tensor:
+        """The factor w, from 1 at distance 0 to 0 at the radius and beyond."""
+        share = (distance / self.radius).clamp(max=1.0)
+        return (1 + torch.cos(torch.pi * share)) / 2
+
+    def forward(self, distance: Tensor) -> Tensor:
+        """Values `[..., count]` of distances `[...]`."""
+        near = torch.exp(-distance / 2)[..., None] - self.centres
+        bumps = torch.exp(-(near * (len(self.centres) - 1)).square())
+        return self.window(distance)[..., None] * bumps
+
+
+class DistanceMessages(nn.Module):
+    """One layer of messages between atoms that are near, weighed by a window of their distance.
+
+        m_ij = w(d_ij) silu(A silu(B h_i + C h_j + D b(d_ij)))
+        h_i' = h_i + MLP([h_i, sum_j m_ij])
+
+    >>> _ = torch.manual_seed(0)
+    >>> layer = DistanceMessages(8, 4)
+    >>> state, basis = torch.randn(1, 3, 8), torch.rand(1, 3, 3, 4)
+    >>> layer(state, basis, torch.ones(1, 3, 3)).shape
+    torch.Size([1, 3, 8])
+    """
+
+    def __init__(self, hidden: int, basis: int) -> None:
+        super().__init__()
+        self.receiver = nn.Linear(hidden, hidden)
+        self.sender = nn.Linear(hidden, hidden, bias=False)
+        self.distance = nn.Linear(basis, hidden, bias=False)
+        self.message = nn.Sequential(nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU())
+        self.update = nn.Sequential(
+            *(nn.Linear(2 * hidden, hidden), nn.SiLU(), nn.Linear(hidden, hidden))
+        )
+
+    def forward(self, state: Tensor, basis: Tensor, window: Tensor) -> Tensor:
+        """States `[n, a, hidden]` of states, basis `[n, a, a, k]` and window `[n, a, a]`."""
+        # The first linear map of (h_i, h_j, b_ij) taken apart: no pair of states is copied.
+        pairs = self.receiver(state)[:, :, None] + self.sender(state)[:, None]
+        messages = self.message(pairs + self.distance(basis))
+        gathered = (window[:, :, None] @ messages)[:, :, 0]
+        return state + self.update(torch.cat([state, gathered], -1))
+
+
+class InvariantMPNN(nn.Module):
+    """A message-passing network on distances: invariant to E(3), and it sees the shape.
+
+    Layers of `DistanceMessages` on the radius graph, and features `sum_i h_i / 18`. Within the
+    radius it is smooth in the positions, so that its gradients are forces.
+
+    Args:
+        hidden: width of the features.
+        layers: number of layers.
+        radius: in Å, beyond which atoms exchange no messages. The default joins almost all pairs
+            of a molecule of QM9.
+        basis: number of functions that describe a distance.
+        elements: the atomic numbers known.
+
+    >>> _ = torch.manual_seed(0)
+    >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
+    ...          "numbers": torch.tensor([[8, 1, 1]])}
+    >>> net = InvariantMPNN()
+    >>> turned = water | {"pos": water["pos"].roll(1, -1)}
+    >>> torch.allclose(net(water), net(turned), atol=1e-6)
+    True
+
+    Paper: the equivariance paper's section 6.1.2, whose network takes squared distances as they
+    are, on the complete graph.
+    """
+
+    def __init__(
+        self,
+        hidden: int = 64,
+        layers: int = 2,
+        radius: float = 10.0,
+        basis: int = 16,
+        elements: Sequence[int] = QM9_ELEMENTS,
+    ) -> None:
+        super().__init__()
+        self.features = hidden
+        self.atoms = Elements(elements, hidden)
+        self.basis = RadialBasis(basis, radius)
+        self.layers = nn.ModuleList(DistanceMessages(hidden, basis) for _ in range(layers))
+
+    def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
+        """Features `[n, hidden]` of molecules."""
+        pos, numbers, mask = _fields(batch, self.atoms.vectors.weight.dtype)
+        state = self.atoms(numbers, mask)
+        pairs = atom_pairs(mask)
+        apart = distances(pos, pairs)
+        basis, window = self.basis(apart), self.basis.window(apart) * pairs
+        for layer in self.layers:
+            state = layer(state, basis, window)
+        return (state * mask[..., None]).sum(1) / USUAL_ATOMS
+
+
+def _fields(batch: Mapping[str, Tensor], dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+    """Check a batch, and give positions in the network's precision, numbers and mask."""
+    if not isinstance(batch, Mapping) or not {"pos", "numbers"} <= {*batch}:
+        given = sorted(batch) if isinstance(batch, Mapping) else type(batch).__name__
+        raise InputError(f"batch: got {given}; expected a dictionary with pos and numbers")
+    pos, numbers = batch["pos"], batch["numbers"]
+    _check_shapes(pos, numbers)
+    mask = batch.get("mask")
+    mask = numbers > 0 if mask is None else mask.bool()
+    _check_shapes(pos, mask)
+    if not bool(mask.any(1).all()):
+        empty = int((~mask.any(1)).nonzero()[0])
+        raise InputError(f"batch: molecule {empty} has no atoms, at least one expected")
+    # What stands in padding, be it NaN, reaches neither answers nor gradients.
+    return pos.to(dtype).masked_fill(~mask[..., None], 0.0), numbers, mask
+
+
+def _check_shapes(pos: Tensor, rows: Tensor | None) -> None:
+    if pos.ndim != 3 or pos.shape[-1] != 3 or (rows is not None and rows.shape != pos.shape[:2]):
+        beside = "" if rows is None else f" beside {tuple(rows.shape)}"
+        raise InputError(
+            f"pos: got {tuple(pos.shape)}{beside}; expected [molecule, atom, 3]"
+            + (" beside [molecule, atom]" if beside else "")
+        )
+
+
+def _check_elements(numbers: Tensor, mask: Tensor, known: Tensor) -> None:
+    inside = (numbers >= 0) & (numbers < len(known))
+    wrong = mask & ~(inside & known[numbers.clamp(0, len(known) - 1)])
+    if bool(wrong.any()):
+        molecule, atom = (int(place) for place in wrong.nonzero()[0])
+        raise InputError(
+            f"numbers: atom {atom} of molecule {molecule} has the atomic number "
+            f"{int(numbers[molecule, atom])}; expected one of {known.nonzero()[:, 0].tolist()}"
+        )
+
+
+def _all(pos: Tensor) -> Tensor:
+    return torch.ones(pos.shape[:2], dtype=torch.bool, device=pos.device)
