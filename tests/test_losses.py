@@ -240,6 +240,9 @@ def test_regression_losses_refuse_what_does_not_fit() -> None:
         losses.gaussian_nll(y, torch.ones(3), y)
     with pytest.raises(InputError, match=r"^mean"):
         losses.gaussian_nll(torch.zeros(4, 2), torch.ones(4), y)
+    square = torch.zeros(4, 4)
+    with pytest.raises(InputError, match=r"^variance"):  # it would be spread over coordinates
+        losses.gaussian_nll(square, torch.ones(4), square)
     with pytest.raises(InputError, match=r"^variance.*positive"):
         losses.beta_nll(y, y, y)
     with pytest.raises(InputError, match=r"^beta"):

@@ -162,6 +162,29 @@ def test_exponents_of_any_size_give_finite_covariances_and_gradients() -> None:
         assert bool(exponent.grad.isfinite().all())
 
 
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("scale", [1.0, 5.0, 100.0])
+def test_covariances_are_positive_definite_as_they_are_stored(size: int, scale: float) -> None:
+    torch.manual_seed(0)
+    exponent = scale * torch.randn(5000, size, size)
+    found = training.positive_definite(exponent + exponent.mT)
+    assert found.dtype == torch.float32
+    assert bool((found == found.mT).all())
+    assert not bool(torch.linalg.cholesky_ex(found).info.any())
+    losses.covariance_nll(torch.zeros(5000, size), found, torch.ones(5000, size))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [training.VectorVarianceHead, training.VectorEvidentialHead, training.VectorCovarianceHead],
+)
+def test_vector_heads_answer_in_single_precision_under_autocast(kind: type) -> None:
+    head = kind(scalars=5, vectors=4).fit_scale(torch.randn(50, 3))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = head((torch.randn(7, 5), torch.randn(7, 4, 3)))
+    assert {part.dtype for part in found} == {torch.float32}
+
+
 class _Backbone(nn.Module):
     """Norms as scalars, the vector and a turned one as vectors: equivariant in the plane."""
 

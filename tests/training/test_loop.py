@@ -118,20 +118,18 @@ print(sum(float(p.double().sum()) for p in model.parameters()).hex())
 
 
 def test_a_killed_process_is_continued_bit_for_bit(tmp_path: Path) -> None:
-    def process(folder: str, die_at: int) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", KILLED, str(tmp_path / folder), str(die_at)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+    def process(folder: str, die_at: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", KILLED, str(tmp_path / folder), str(die_at)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    killed = process("one", die_at=3)
+    straight, killed = process("two", die_at=0), process("one", die_at=3)
+    killed.communicate(timeout=120)
     assert killed.returncode == -signal.SIGKILL
     assert [file.name for file in (tmp_path / "one").iterdir()] == ["last.safetensors"]
-    continued, straight = process("one", die_at=0), process("two", die_at=0)
-    assert continued.returncode == 0, continued.stderr
-    assert continued.stdout == straight.stdout
+    continued = process("one", die_at=0)
+    printed, errors = continued.communicate(timeout=120)
+    assert continued.returncode == 0, errors
+    assert printed == straight.communicate(timeout=120)[0]
 
 
 def test_generators_of_the_loaders_are_part_of_the_checkpoint(tmp_path: Path) -> None:

@@ -17,10 +17,9 @@ def _matched(target: Tensor, **parameters: Tensor) -> None:
     if target.ndim == 0 or target.numel() == 0:
         raise InputError(f"target: got shape {tuple(target.shape)}, expected [n] or [n, d]")
     for name, value in parameters.items():
-        try:
-            fits = torch.broadcast_shapes(value.shape, target.shape) == target.shape
-        except RuntimeError:
-            fits = False
+        # As many axes too: [n] beside [d, d] would fit by chance where n = d.
+        sizes = zip(value.shape, target.shape, strict=False)
+        fits = value.ndim == target.ndim and all(one in (1, size) for one, size in sizes)
         if not fits:
             raise InputError(
                 f"{name}: got shape {tuple(value.shape)}, "

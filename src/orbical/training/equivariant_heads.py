@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from orbical.errors import InputError, MissingExtra
 
-from .heads import FLOOR, Evidence, MeanVariance, checked_count, checked_targets, softened
+from .heads import FLOOR, Evidence, MeanVariance, checked_count, checked_targets, single, softened
 
 _LARGEST = 12.0
 """Frobenius norm that an exponent approaches: variances stay within e^12 of the targets' own."""
@@ -32,21 +32,28 @@ class MeanCovariance(NamedTuple):
 
 
 def positive_definite(exponent: Tensor, floor: float = FLOOR) -> Tensor:
-    """Return `floor I + exp(A)` for symmetric matrices `[..., d, d]`, equivariant in A.
+    """Return `exp(A)` with a floor, for symmetric matrices `[..., d, d]`, equivariant in A.
 
-        A -> A c tanh(|A| / c) / |A|,  c = 12
+        A -> A c tanh(|A| / c) / |A|,  c = 12,   then   exp(A) + floor (1 + tr exp(A)) I
 
-    first keeps the exponential finite; the Frobenius norm does not turn.
+    The bound keeps the exponential finite; neither the Frobenius norm nor the trace turns. The
+    floor grows with the trace so that the least eigenvalue outlives the rounding of the largest:
+    the answer is positive definite as it is stored, in single precision at least. A multiple of the
+    identity stays within `exp(12 / sqrt(d))` of 1, in space a thousandth.
 
     >>> positive_definite(torch.zeros(2, 2), floor=0.0)
     tensor([[1., 0.],
             [0., 1.]])
     """
+    exponent = single(exponent)
     size = exponent.square().sum((-1, -2), keepdim=True)
     length = (size + 1e-12).sqrt()  # a root that has a gradient at 0
     bounded = exponent * (_LARGEST * torch.tanh(length / _LARGEST) / length)
+    whole = torch.linalg.matrix_exp(bounded)
+    whole = (whole + whole.mT) / 2
+    trace = whole.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
     eye = torch.eye(exponent.shape[-1], dtype=exponent.dtype, device=exponent.device)
-    return torch.linalg.matrix_exp(bounded) + floor * eye
+    return whole + floor * (1 + trace) * eye
 
 
 def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
@@ -112,8 +119,8 @@ class _VectorHead(nn.Module):
                 f"features: scalars {tuple(scalars.shape)} and vectors {tuple(vectors.shape)} "
                 "given, [n, S] and [n, V, d] expected"
             )
-        mean = self.scale * self.mean(vectors.mT)[..., 0]
-        return mean, self.invariant(scalars), vectors
+        mean = self.scale * single(self.mean(vectors.mT)[..., 0])
+        return mean, single(self.invariant(scalars)), vectors
 
 
 def _root_mean_square(targets: Tensor) -> Tensor:
@@ -203,7 +210,7 @@ class VectorCovarianceHead(_VectorHead):
     def forward(self, features: tuple[Tensor, Tensor]) -> MeanCovariance:
         """Answer for `(scalars [n, S], vectors [n, V, d])`."""
         mean, raw, vectors = self._parts(features)
-        axes = self.axes(vectors.mT).mT
+        axes = single(self.axes(vectors.mT).mT)
         # Bounded: the covariance takes directions from the vectors, and sizes from the scalars.
         weight = raw[..., 1:] / (1 + axes.square().sum(-1))
         exponent = torch.einsum("...k,...ki,...kj->...ij", weight, axes, axes)

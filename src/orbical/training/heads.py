@@ -61,8 +61,16 @@ def softened(raw: Tensor, floor: float = FLOOR) -> Tensor:
     >>> bool((softened(torch.tensor([-1e4, 0.0, 1e4])) > 0).all())
     True
     """
-    wide = raw.float() if raw.dtype in (torch.float16, torch.bfloat16) else raw
-    return functional.softplus(wide) + floor
+    return functional.softplus(single(raw)) + floor
+
+
+def single(values: Tensor) -> Tensor:
+    """Return values in single precision at least: what autocast shortened is widened.
+
+    >>> single(torch.zeros(1, dtype=torch.bfloat16)).dtype, single(torch.zeros(1).double()).dtype
+    (torch.float32, torch.float64)
+    """
+    return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
 def checked_count(name: str, value: int) -> int:
@@ -130,7 +138,7 @@ class _ScaledHead(nn.Module):
 
     def _placed(self, raw: Tensor) -> Tensor:
         """Undo the z-scoring of a centre."""
-        return self.centre + self.scale * (raw.float() if raw.dtype == torch.float16 else raw)
+        return self.centre + self.scale * single(raw)
 
     def _shaped(self, values: Tensor) -> Tensor:
         """Answer single targets as `[n]`, the shape of their labels."""
