@@ -35,9 +35,9 @@ class Potential(nn.Module):
         self.energy, self.push = nn.Linear(channels, 1), nn.Linear(channels, 1)
         self.register_buffer("centres", torch.linspace(0, 6, radial))
 
-    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Answer a batch `{pos, numbers, mask}`."""
-        pos, there = batch["pos"], batch["mask"][..., None]
+    def answers(self, pos: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Give energies `[N]` and direct forces `[N, n, 3]`."""
+        there = batch["mask"][..., None]
         apart = pos[:, :, None] - pos[:, None]
         distance = (apart.square().sum(-1, keepdim=True) + 1e-6).sqrt()
         near = torch.exp(-((distance - self.centres) ** 2) * 4)
@@ -47,47 +47,61 @@ class Potential(nn.Module):
             message = make(near) * pair * state[:, None]
             state = state + nn.functional.silu(update(message.sum(2)))
         forces = (self.push(message) * apart / distance).sum(2)
-        return {"energy": (self.energy(state) * there).sum((1, 2)), "forces": forces}
+        return (self.energy(state) * there).sum((1, 2)), forces
+
+    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Answer a batch `{pos, numbers, mask}`."""
+        energy, forces = self.answers(batch["pos"], batch)
+        return {"energy": energy, "forces": forces}
+
+
+class Conservative(Potential):
+    """The same energy, with its slope as forces."""
+
+    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Answer a batch, and take the derivative."""
+        pos = batch["pos"].requires_grad_()
+        energy, _ = self.answers(pos, batch)
+        (slope,) = torch.autograd.grad(energy.sum(), pos)
+        return {"energy": energy, "forces": -slope}
 
 
 def audit() -> Iterator[Row]:
     """Scan 100 molecules of ASE's G2 set over 256 rotations onto disk, against bare passes."""
+    yield _row(Conservative(), "forces by differentiation", torch.inference_mode(False))
+    yield _row(Potential(), "direct forces", torch.inference_mode())
+
+
+def _row(net: nn.Module, kind: str, mode: Any) -> Row:
     from ase.build import molecule
     from ase.collections import g2
 
     found = sorted((molecule(name) for name in g2.names), key=len)[-MOLECULES:]
     inputs, _ = ob.datasets.molecules(found)
-    net = Potential().eval()
     task, group = ob.tasks.Atoms(), ob.groups.rotations3d(ROTATIONS)
 
     def scan() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            ob.scan(
-                net,
-                inputs,
-                group=group,
-                task=task,
-                out=Path(folder) / "run.zarr",
-                progress=False,
-            )
+            out = Path(folder) / "run.zarr"
+            ob.scan(net, inputs, group=group, task=task, out=out, progress=False)
 
     single = {key: one.float() if key in ("pos", "cell") else one for key, one in inputs.items()}
-    moved = task.input.apply(group, single)
-    flat = {key: one.flatten(0, 1) for key, one in moved.items()}
+    flat = {key: one.flatten(0, 1) for key, one in task.input.apply(group, single).items()}
     batches = [
         {key: one[start : start + BATCH] for key, one in flat.items()}
         for start in range(0, MOLECULES * ROTATIONS, BATCH)
     ]
 
     def bare() -> None:
-        with torch.inference_mode():
+        with mode:
             for batch in batches:
-                net(batch)
+                net(batch | {"pos": batch["pos"].detach()})
 
+    net.eval()
     turns = [(_processor_seconds(bare), _processor_seconds(scan)) for _ in range(3)]
     theirs, ours = (min(times) for times in zip(*turns, strict=True))
-    work = f"audit of {MOLECULES} molecules x {ROTATIONS} rotations"
-    yield timing.at_most(work, ours, "bare forward", theirs, 1.10)
+    work = f"audit of {MOLECULES} molecules x {ROTATIONS} rotations, {kind}"
+    return timing.at_most(work, ours, "bare forward", theirs, 1.10)
 
 
 def _processor_seconds(work: Callable[[], Any]) -> float:
