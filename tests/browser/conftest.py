@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -26,6 +27,7 @@ _FLAGS = [
 ]
 _AXE = "4.10.2"
 DIGITS = 120
+SECTIONS = ("aggregate", "embedding", "individual", "input", "detail")
 
 
 @pytest.fixture(scope="session")
@@ -95,6 +97,47 @@ def serve() -> Iterator[Callable[..., Any]]:
 def live_server(serve: Callable[..., Any], digit_scan: Any, networks: dict[str, Any]) -> Any:
     """The digits with both networks at work."""
     return serve({"digits": digit_scan}, models=networks)
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open an address, and close it in the end; errors of the page fail the test."""
+    contexts, troubles = [], []
+
+    def start(address: str, **settings: Any) -> Any:
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, **settings)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: troubles.append(str(error)))
+        tab.goto(address)
+        for name in SECTIONS:
+            tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
+        return tab
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert not troubles
+
+
+@pytest.fixture
+def chosen(opened: Callable[..., Any]) -> Callable[..., Any]:
+    """Click where a sample lies in the embedding while another is shown: the page, the sample."""
+
+    def choose(address: str, shown: int, wanted: int) -> tuple[Any, int]:
+        tab = opened(f"{address}#sample={wanted}")
+        ring = tab.locator(".scatter svg circle:not([visibility=hidden])").last.bounding_box()
+        tab.goto("about:blank")
+        tab.goto(f"{address}#sample={shown}")
+        for name in SECTIONS:
+            tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
+        tab.mouse.click(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
+        tab.wait_for_function("(s) => !location.hash.startsWith(`#sample=${s}`)", arg=shown)
+        # The first sample is the default, which an address leaves out.
+        named = re.search(r"sample=(\d+)", tab.evaluate("location.hash"))
+        return tab, int(named[1]) if named else 0
+
+    return choose
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from orbical.zoo import detector
 
 pytestmark = pytest.mark.browser
 
-SECTIONS = ("aggregate", "embedding", "individual", "input", "detail")
 STEP = 16
 
 
@@ -38,27 +35,6 @@ def detection_scan(detectors, scenes, tmp_path_factory):
         keep="inputs",
         progress=False,
     )
-
-
-@pytest.fixture
-def opened(browser):
-    """Open an address, and close it in the end; errors of the page fail the test."""
-    contexts, troubles = [], []
-
-    def start(address, **settings):
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, **settings)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("pageerror", lambda error: troubles.append(str(error)))
-        tab.goto(address)
-        for name in SECTIONS:
-            tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
-        return tab
-
-    yield start
-    for context in contexts:
-        context.close()
-    assert not troubles
 
 
 def rows_shown(tab):
@@ -145,16 +121,8 @@ def test_a_report_shows_the_same_without_python(opened, detection_scan, scenes, 
     follows_the_orbit(tab, detection_scan, scenes, 2)
 
 
-def test_a_sample_chosen_in_the_embedding_is_shown(opened, serve, detection_scan, scenes):
-    server = serve({"detection": detection_scan})
-    tab = opened(f"{server.url}#sample=1")
-    ring = tab.locator(".scatter svg circle:not([visibility=hidden])").last.bounding_box()
-    tab.goto("about:blank")
-    tab.goto(f"{server.url}#sample=4")
-    tab.wait_for_selector(".section.detail[data-state=ready]")
-    tab.mouse.click(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
-    tab.wait_for_function("() => !location.hash.startsWith('#sample=4')")
-    sample = int(re.search(r"sample=(\d+)", tab.evaluate("location.hash"))[1])
+def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, detection_scan, scenes):
+    tab, sample = chosen(serve({"detection": detection_scan}).url, shown=4, wanted=1)
     left = float(scenes["objects"][sample, 0, 0]) + 32
     tab.wait_for_function(
         "(x) => Math.abs(Number(document.querySelector('.boxes-picture rect.truth')"

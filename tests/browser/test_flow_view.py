@@ -14,8 +14,6 @@ from orbical.interface.reporting import report
 
 pytestmark = pytest.mark.browser
 
-PLANE = ("aggregate", "embedding", "individual", "input", "detail")
-
 
 def rightward(pairs):
     """Answer motion to the right, as fast as the first frame is bright: not equivariant."""
@@ -41,27 +39,6 @@ def flow_scan(tmp_path_factory):
         keep=("inputs",),
         progress=False,
     )
-
-
-@pytest.fixture
-def opened(browser):
-    """Open an address, and close it in the end; errors of the page fail the test."""
-    contexts, troubles = [], []
-
-    def start(address, **settings):
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, **settings)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("pageerror", lambda error: troubles.append(str(error)))
-        tab.goto(address)
-        for name in PLANE:
-            tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
-        return tab
-
-    yield start
-    for context in contexts:
-        context.close()
-    assert not troubles
 
 
 def errors_shown(tab):
@@ -111,6 +88,21 @@ def test_a_report_shows_the_same_without_python(opened, flow_scan, tmp_path):
     path = tmp_path / "flow.html"
     report(flow_scan, path)
     follows_the_orbit(opened(f"{path.as_uri()}#sample=3", offline=True), flow_scan)
+
+
+def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, flow_scan):
+    tab, sample = chosen(serve({"flow": flow_scan}).url, shown=3, wanted=1)
+    expected = flow_scan.data["score"].values[:, sample, flow_scan.group.identity]
+    tab.wait_for_function(
+        "(v) => (document.querySelector('.quivers').getAttribute('aria-label') ?? '')"
+        ".includes(`rightward: ${v} px`)",
+        arg=f"{expected[0]:.3f}",
+    )
+    np.testing.assert_allclose([*errors_shown(tab).values()], expected, atol=6e-4)
+    tab.locator(".pair-modes button", has_text=re.compile("^1$")).click()
+    first = flow_scan.data["input"].values[sample, 0, 0]
+    drawn = np.reshape(picture(tab), first.shape)
+    assert np.corrcoef(drawn.ravel(), first.ravel())[0, 1] > 0.999
 
 
 def test_the_pair_blinks_until_it_is_paused(opened, serve, flow_scan):

@@ -16,7 +16,6 @@ from orbical.zoo import pointnet
 
 pytestmark = pytest.mark.browser
 
-PLANE = ("aggregate", "embedding", "individual", "input", "detail")
 SAMPLE = 5
 
 
@@ -49,27 +48,6 @@ def cloud_scan(models, clouds, tmp_path_factory):
     return scanned(models, clouds.points, clouds.labels, "slices3d:8:5", task, folder)
 
 
-@pytest.fixture
-def opened(browser):
-    """Open an address, and close it in the end; errors of the page fail the test."""
-    contexts, troubles = [], []
-
-    def start(address, **settings):
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, **settings)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("pageerror", lambda error: troubles.append(str(error)))
-        tab.goto(address)
-        for name in PLANE:
-            tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
-        return tab
-
-    yield start
-    for context in contexts:
-        context.close()
-    assert not troubles
-
-
 def picture(tab):
     """The cloud as drawn: opacities, row by row."""
     size, data = tab.evaluate(
@@ -93,14 +71,10 @@ def said(tab):
     return tab.locator(".section.input canvas.cloud").get_attribute("aria-label")
 
 
-def element_of(scan, words):
-    """Find the element that the page names."""
-    plane, azimuth, angle = re.match(
-        r"128 points at plane (\w+), azimuth ([\d.]+)°, ([\d.]+)°\. Drag", words
-    ).groups()
-    coords = scan.group.coords
-    same = (coords["plane"] == plane) & (coords["azimuth"] == float(azimuth))
-    return int(np.flatnonzero(same & (coords["angle"] == float(angle)))[0])
+def element_of(scan, tab):
+    """Find the element that the page's address names; it leaves the identity out."""
+    named = re.search(r"element=(\d+)", tab.evaluate("location.hash"))
+    return int(named[1]) if named else scan.group.identity
 
 
 def bars(tab):
@@ -110,8 +84,9 @@ def bars(tab):
 def follows_the_orbit(tab, scan, clouds):
     """Move along the orbit by keys, and read the changed answer and the turned cloud."""
     identity = scan.group.identity
-    assert element_of(scan, said(tab)) == identity
-    cloud, answer = clouds.points[SAMPLE].numpy(), bars(tab)
+    assert element_of(scan, tab) == identity
+    cloud, answer, words = clouds.points[SAMPLE].numpy(), bars(tab), said(tab)
+    assert words.startswith("128 points at ")
     assert shows(tab, cloud) > 0.97
     truth = clouds.classes[int(clouds.labels[SAMPLE])]
     assert answer.endswith(f"true class {truth}")
@@ -123,8 +98,9 @@ def follows_the_orbit(tab, scan, clouds):
         arg=answer,
     )
     tab.wait_for_timeout(300)
-    element = element_of(scan, said(tab))
+    element = element_of(scan, tab)
     assert element != identity
+    assert said(tab) != words
     stored = scan.data["probabilities"].values[:, SAMPLE, element]
     for model, row in zip(scan.models, stored, strict=True):
         expected = f"{model}: {clouds.classes[row.argmax()]} at {row.max():.2f}"
@@ -166,19 +142,19 @@ def test_dragging_and_keys_walk_around_and_change_no_answer(opened, serve, cloud
     assert "element=" not in tab.evaluate("location.hash")
 
 
-def test_a_sample_chosen_in_the_embedding_is_shown(opened, serve, cloud_scan):
-    server = serve({"points": cloud_scan})
-    tab = opened(f"{server.url}#sample=1")
-    ring = tab.locator(".scatter svg circle:not([visibility=hidden])").last.bounding_box()
-    tab.goto("about:blank")
-    tab.goto(f"{server.url}#sample=4")
-    tab.wait_for_selector(".section.detail[data-state=ready]")
-    tab.wait_for_timeout(300)
-    before = picture(tab)
-    tab.mouse.click(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
-    tab.wait_for_function("() => !location.hash.startsWith('#sample=4')")
-    tab.wait_for_timeout(500)
-    assert (picture(tab) != before).any()
+def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, cloud_scan, clouds):
+    server = serve({"points": cloud_scan}, classes=[*clouds.classes])
+    tab, sample = chosen(server.url, shown=4, wanted=1)
+    stored = cloud_scan.data["probabilities"].values[:, sample, cloud_scan.group.identity]
+    answers = [f"{clouds.classes[row.argmax()]} at {row.max():.2f}" for row in stored]
+    truth = clouds.classes[int(clouds.labels[sample])]
+    tab.wait_for_function(
+        "([answers, truth]) => { const said = document.querySelector('.section.detail .bars')"
+        ".getAttribute('aria-label'); return answers.every((one) => said.includes(one))"
+        " && said.endsWith(truth); }",
+        arg=[answers, f"true class {truth}"],
+    )
+    assert shows(tab, clouds.points[sample].numpy()) > 0.97
 
 
 def test_padded_clouds_show_their_own_points_only(opened, serve, models, clouds, tmp_path_factory):
