@@ -129,7 +129,15 @@ def test_without_the_token_nothing_is_served(running: SimpleNamespace, cookie: s
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:{port}", "127.0.0.1.evil.example", "", "localhost.evil.example"],
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1.evil.example",
+        "",
+        "localhost.evil.example",
+        "evil.example@127.0.0.1:{port}",
+        "evil.example?@localhost",
+    ],
 )
 def test_a_rebound_name_is_refused_even_with_the_token(running: SimpleNamespace, host: str) -> None:
     path = f"/?token={running.server.guard.token}"

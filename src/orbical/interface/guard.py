@@ -85,6 +85,9 @@ class Guard:
 
 
 def _hostname(host: str) -> str:
+    """Give the name in a Host header; a header that holds more than name and port has none."""
+    if any(sign in host for sign in "@/?#\\"):
+        return ""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:
