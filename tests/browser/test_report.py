@@ -118,7 +118,7 @@ def test_a_report_asks_for_nothing_but_itself(opened, written):
     page = opened()
     pages = [url for url in page.asked if not url.startswith(("data:", "blob:", "about:"))]
     assert [url.partition("#")[0] for url in pages] == [written.as_uri()]
-    assert page.tab.locator(".overview h2").inner_text() == "All 120 samples"
+    assert page.tab.locator(".overview h2").inner_text() == "All 120 images"
     assert "rotations:72" in page.tab.locator("footer").inner_text()
 
 
@@ -157,7 +157,7 @@ def test_a_click_in_the_embedding_selects_the_sample_there(opened, digit_scan):
     page.tab.mouse.click(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
     page.until("() => !location.hash.startsWith('#sample=6')")
     sample = int(re.search(r"sample=(\d+)", page.fragment())[1])
-    page.shows(".one h2", f"Sample {sample}")
+    page.shows(".one h2", f"Image {sample}")
     page.shows(".answers td", f"{values(digit_scan, 'score', sample)['plain'][0]:.3f}")
 
 
@@ -236,7 +236,7 @@ def test_a_link_restores_the_view(opened):
     fragment = "sample=7&element=12&models=plain&metric=confidence&labels=6,9&method=ica"
     page = opened(fragment)
     assert page.fragment() == fragment
-    page.shows(".one h2", "Sample 7")
+    page.shows(".one h2", "Image 7")
 
 
 def test_hovering_shows_the_sample(opened):

@@ -60,6 +60,13 @@ class Page:
     def until(self, script, argument=None):
         return self.tab.wait_for_function(script, arg=argument, timeout=8000)
 
+    def shows(self, selector, text):
+        """Wait until an element says something."""
+        self.until(
+            "([selector, text]) => document.querySelector(selector)?.textContent.trim() === text",
+            [selector, text],
+        )
+
     def bars(self):
         """The class probabilities of each model, as the rows name them."""
         titles = self.tab.locator(".bar-row").evaluate_all("rows => rows.map(row => row.title)")
@@ -151,7 +158,7 @@ def test_everything_fits_one_screen_and_says_what_it_is(view):
     assert page.clipped() == []
     titles = page.tab.locator("main h3").all_inner_texts()
     assert titles == ["Aggregate", "Embedding", "Calibration", "Individual", "Input", "Answer"]
-    assert page.text(".overview h2") == "All 120 samples"
+    assert page.text(".overview h2") == "All 120 images"
     assert page.text(".badge") == "live"
 
 
@@ -160,7 +167,7 @@ def test_a_fresh_page_starts_with_the_most_variable_sample(view, digit_scan):
     spread = digit_scan.data["score"].var("element").mean("model").values
     page.until("() => location.hash.includes('sample=')")
     assert page.fragment() == f"sample={int(spread.argmax())}&order=variable"
-    assert page.text(".one h2") == f"Sample {int(spread.argmax())}"
+    assert page.text(".one h2") == f"Image {int(spread.argmax())}"
 
 
 def loneliest(server):
@@ -178,7 +185,7 @@ def test_a_click_in_the_embedding_selects_the_sample_there(view, live_server, di
     page.open(f"sample={(lonely + 1) % 120}&order=best")
     page.tab.mouse.click(*place)
     page.until(
-        "wanted => document.querySelector('.one h2').textContent === wanted", f"Sample {lonely}"
+        "wanted => document.querySelector('.one h2').textContent === wanted", f"Image {lonely}"
     )
     label = int(digit_scan.data["label"][lonely])
     page.until(
@@ -285,7 +292,7 @@ def test_a_lasso_makes_a_subset_that_aggregate_list_and_calibration_follow(
     assert 0 < count < 120
     page.until(
         "text => document.querySelector('.chip').textContent === text",
-        f"{count} of 120 samples · clear",
+        f"{count} of 120 images · clear",
     )
     mean = digit_scan.data["score"].values[:, inside, 0].mean(1)
     page.until(
@@ -294,14 +301,14 @@ def test_a_lasso_makes_a_subset_that_aggregate_list_and_calibration_follow(
     )
     page.until(
         "text => document.querySelector('.calibration .note').textContent === text",
-        f"{count} of 120 samples",
+        f"{count} of 120 images",
     )
     accuracy = digit_scan.data["correct"].sel(model="plain").values[inside, 0].mean()
     shown = page.tab.locator(".measures li").first.inner_text()
     assert f"accuracy {accuracy:.3f}" in shown
     assert page.tab.locator(".rows .row").count() == count
     page.tab.locator(".chip").click()
-    page.until("() => document.querySelector('.overview h2').textContent === 'All 120 samples'")
+    page.until("() => document.querySelector('.overview h2').textContent === 'All 120 images'")
     assert "lasso" not in page.fragment()
 
 
@@ -324,7 +331,7 @@ def test_classes_of_the_subset(view, digit_scan):
     chosen = np.isin(digit_scan.data["label"].values, [6, 9])
     page.until(
         "text => document.querySelector('.chip').textContent === text",
-        f"{int(chosen.sum())} of 120 samples · clear",
+        f"{int(chosen.sum())} of 120 images · clear",
     )
     mean = digit_scan.data["score"].values[:, chosen, 36].mean(1)
     page.until(
@@ -521,7 +528,7 @@ def test_a_link_restores_the_view_and_back_and_forward_walk_through_it(view):
     )
     page = view(fragment)
     assert page.fragment() == fragment
-    assert page.text(".one h2") == "Sample 7"
+    assert page.text(".one h2") == "Image 7"
     assert page.text(".where") == "60°"
     chosen = page.tab.locator("select").evaluate_all("all => all.map(one => one.value)")
     assert {"confidence", "ica", "variance", "plain", "best"} <= {*chosen}
@@ -529,16 +536,16 @@ def test_a_link_restores_the_view_and_back_and_forward_walk_through_it(view):
     page.until("() => !location.hash.includes('sample=7&')")
     later = page.fragment()
     page.tab.go_back()
-    page.until("() => document.querySelector('.one h2').textContent === 'Sample 7'")
+    page.until("() => document.querySelector('.one h2').textContent === 'Image 7'")
     assert page.fragment() == fragment
     page.tab.go_forward()
     page.until("text => location.hash.slice(1) === text", later)
-    assert page.text(".one h2") != "Sample 7"
+    assert page.text(".one h2") != "Image 7"
 
 
 def test_a_link_to_nothing_opens_on_what_there_is(view):
     page = view("sample=99999&element=900&models=nobody&metric=magic&colour=plaid&scope=moon")
-    assert page.text(".one h2") == "Sample 119"
+    assert page.text(".one h2") == "Image 119"
     assert page.text(".where") == "0°"
 
 
@@ -560,9 +567,32 @@ def test_many_classes_fold_into_a_menu_and_missing_probabilities_are_said(view, 
     assert page.text(".detail .view-note").startswith("Only the winning class is stored")
     page.tab.get_by_role("button", name="all ▾").click()
     page.tab.get_by_label("15", exact=True).check()
-    page.until("() => document.querySelector('.chip').textContent === '2 of 40 samples · clear'")
+    page.until("() => document.querySelector('.chip').textContent === '2 of 40 images · clear'")
     assert page.fragment() == "sample=3&labels=15"
     assert page.tab.get_by_role("button", name="1 of 20 ▾").is_visible()
+
+
+def test_classes_in_the_embedding_carry_their_names(view):
+    page = view("sample=3&colour=class")
+    names = page.tab.locator(".embedding .plot-holder svg text").all_text_contents()
+    assert sorted(names) == [str(digit) for digit in range(10)]
+    page.tab.get_by_label("Colour").select_option("mean")
+    page.until("() => !document.querySelector('.embedding .plot-holder svg text')")
+
+
+def test_a_sample_says_what_it_is_taken_for_and_whether_it_is_in_the_subset(view, digit_scan):
+    data = digit_scan.data.isel(sample=11)
+    label = int(data["label"])
+    wrong = {}
+    for model in ("plain", "augmented"):
+        said = data["predicted"].sel(model=model).values
+        for other in {*said.tolist()} - {label}:
+            wrong[model, other] = int((said == other).sum())
+    (model, other), count = max(wrong.items(), key=lambda item: item[1])
+    page = view("sample=11")
+    page.shows(".individual .note", f"{model} answers {other} at {count} of 72 positions")
+    page.tab.get_by_role("button", name=str((label + 1) % 10), exact=True).click()
+    page.shows(".one .half p", f"labelled {label} · not in the subset")
 
 
 def test_another_data_set_begins_anew(view, serve, digit_scan):
@@ -572,10 +602,10 @@ def test_another_data_set_begins_anew(view, serve, digit_scan):
     page.tab.get_by_label("Data set").select_option("second")
     page.until("() => /^#scan=second&sample=\\d+&order=variable$/.test(location.hash)")
     page.ready()
-    assert page.text(".overview h2") == "All 120 samples"
+    assert page.text(".overview h2") == "All 120 images"
     page.tab.go_back()
     page.until("() => location.hash === '#scan=first&sample=5&labels=6'")
-    page.until("() => document.querySelector('.one h2')?.textContent === 'Sample 5'")
+    page.until("() => document.querySelector('.one h2')?.textContent === 'Image 5'")
 
 
 def test_bounds_are_shown_where_orbits_are_known(view, serve, digit_scan):

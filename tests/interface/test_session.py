@@ -54,6 +54,8 @@ def test_the_state_says_all_that_stays(session: Session, digits: ob.Scan) -> Non
     np.testing.assert_array_equal(arrays["label"], digits.data["label"])
     np.testing.assert_allclose(arrays["plane"], digits.group.parts["plane"], atol=1e-6)
     assert arrays["index"].shape == (24,)
+    assert header["noun"] == "images"
+    assert {"csv", "indices", "report"} <= {*header["exports"]}
 
 
 @pytest.mark.parametrize("metric", ["score", "confidence", "correct", "action_defect"])
@@ -252,6 +254,7 @@ def test_a_sample_along_its_orbit(session: Session, digits: ob.Scan) -> None:
     assert header["label"] == int(data["label"])
     assert header["consensus"] == data["consensus"].argmax("class").values.tolist()
     assert header["range"] == [0.0, 1.0]
+    np.testing.assert_array_equal(arrays["predicted"], data["predicted"].values)
 
 
 def test_a_measure_of_sets_says_nothing_of_one_sample(session: Session, digits: ob.Scan) -> None:

@@ -156,8 +156,14 @@ def test_a_detection_in_a_moving_view() -> None:
     assert (metrics["score"]["low"], metrics["score"]["high"]) == (0.0, 1.0)
     assert arrays["label"].tolist() == [1] * 8
     assert header["warnings"] == []
+    assert header["noun"] == "images"
     header, arrays = ask(session, "place", sample=3, position=[1.0, 0.5])
     assert header["live"] is True
+    assert arrays["input/whole"].shape == (3, 40, 40)
+    request = {"kind": "place", "selection": {"sample": 3}, "scene": False}
+    again, held = session.handle(request)  # a page that holds the scene is not sent it again
+    assert again["input"]["fields"] == ["image"]
+    assert {*arrays} - {*held} == {"input/whole"}
     assert arrays["input/image"].shape == (3, 24, 24)
     moved = arrays["truth/moved"][0]
     np.testing.assert_allclose(moved[0, :4], [9, 7.5, 17, 15.5], atol=1e-4)

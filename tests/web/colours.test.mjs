@@ -87,4 +87,6 @@ test("a class is named at the member in the middle of its points", () => {
   assert.deepEqual(found.map(({ text, x, y }) => [text, x, y]), [["six", 1, 0], ["nine", 5, 5]]);
   assert.equal(found[1].colour, CLASSES[1]);
   assert.deepEqual(classLabels(new Float32Array(60), [...Array(30).keys()], null), []);
+  const piled = classLabels(Float32Array.of(0, 0, 0.01, 0, 0.3, 0, 0.5, 0), [0, 1, 1, 1], ["a", "b"]);
+  assert.ok(piled[1].x - piled[0].x > 0.1); // another member, where the name can be read
 });

@@ -21,6 +21,8 @@ test("elements are named by their coordinates in short words", () => {
   assert.deepEqual(elementNames(shifts), ["dx −4, dy 2.5", "dx 0, dy 0"]);
   const mirrors = { names: ["a", "b"], coords: { angle: [0, 90], flip: ["plain", "mirrored"] } };
   assert.deepEqual(elementNames(mirrors), ["0°", "90°, mirrored"]);
+  const turns = { names: ["", ""], coords: { plane: ["xy", "yz"], azimuth: [0, 15], angle: [0, 30] } };
+  assert.deepEqual(elementNames(turns), ["0°", "30° about yz axis at 15°"]);
 });
 
 test("a group with coordinates of its own keeps its names", () => {

@@ -48,6 +48,9 @@ def sample(opened: Opened, selection: Selection, message: dict[str, Any]) -> Ans
         arrays["correct"] = np.stack(
             [opened.response(right, number, model) > 0 for model in models]
         ).astype(np.uint8)
+    if "predicted" in opened.reader:
+        answered = [opened.reader.row("predicted", number, model) for model in models]
+        arrays["predicted"] = np.stack(answered).astype(np.int32)
     if selection.dense and opened.live is not None and opened.live.models:
         _densely(opened, number, models, variable, right, about, arrays)
     return about, arrays
@@ -175,7 +178,8 @@ def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
     arrays: dict[str, Any] = {}
     pictures, spans = input_arrays(moved)
     still = live.input(number)
-    if opened.input_view == "window" and isinstance(still, Tensor):
+    wanted = message.get("scene", True) is not False  # a page asks for a scene once
+    if wanted and opened.input_view == "window" and isinstance(still, Tensor):
         around, wider = input_arrays(still[None])  # the view is shown where it looks
         pictures["whole"], spans["whole"] = around["image"], wider["image"]
     for name, values in pictures.items():

@@ -15,10 +15,14 @@ from .opened import Opened
 from .subsets import Answer
 
 PARTS = ("plane", "space", "time")
+NOUNS = {"image": "images", "window": "images", "pair": "image pairs", "points": "point clouds"}
+"""What samples are called on the page, by the view of their inputs."""
 
 
 def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
     """Describe a scan: its task, models, group, metrics and what can be asked of it."""
+    from ..export import available
+
     header, group = opened.scan.header, opened.group
     live = opened.live
     about = {
@@ -39,6 +43,7 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
         ],
         "classes": opened.classes,
         "samples": opened.samples,
+        "noun": NOUNS.get(opened.input_view, "samples"),
         "group": group_json(group),
         "metrics": [metric.to_json() for metric in opened.metrics.values()],
         "methods": available_methods(),
@@ -54,6 +59,7 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
         "bounds": opened.orbits is not None or "orbit" in opened.scan.data,
         "calibration": {"confidence", "correct"} <= opened.metrics.keys(),
         "complete": opened.complete,
+        "exports": available(),
         "version": __version__,
         "move": header["task"]["input"],
     }

@@ -4,17 +4,22 @@ import { DASHES, modelColour } from "../draw/colours.js";
 import { elementNames, positionName } from "./names.js";
 import { coordinates, nearestElement } from "./places.js";
 import { consequences } from "./rules.js";
+import { createScenes } from "./scenes.js";
 
 /** Make `app` for one scan. */
 export function createContext({ state, store, request, on, theme, history, root, announce }) {
   const places = new Map(state.models.map(({ name }, i) => [name, i]));
   const group = groupOf(state);
   const truths = state.task.labelled;
+  const scenes = createScenes();
   let listed = [];
 
   const app = { state, store, on, theme, history, root, announce, group, noun: state.noun ?? "samples" };
 
-  app.request = (kind, extra = {}) => request(kind, { selection: store.get(), ...extra });
+  app.request = (kind, extra = {}) => {
+    const held = kind === "place" && scenes.has(store.get().sample);
+    request(kind, { selection: store.get(), ...extra, ...(held ? { scene: false } : {}) });
+  };
   app.select = (patch) => store.set(consequences(store.get(), patch));
   app.look = (name) => {
     const place = places.get(name) ?? 0;
@@ -90,7 +95,8 @@ export function createContext({ state, store, request, on, theme, history, root,
   /** What a view is given from the answer at a place. */
   app.viewContent = (answer, part) => {
     const models = app.shown(answer.models);
-    const under = (prefix) => named(answer.arrays, prefix);
+    const arrays = scenes.complete(answer);
+    const under = (prefix) => named(arrays, prefix);
     return {
       fields: under(`${part}/`),
       inputs: under("input/"),

@@ -5,8 +5,6 @@ const tidy = (value) => String(Number(Number(value).toFixed(1))).replace("-", "â
 
 const WORDS = {
   angle: degree,
-  azimuth: (value) => `azimuth ${degree(value)}`,
-  plane: (value) => `plane ${value}`,
   rx: (value) => `x ${degree(value)}`,
   ry: (value) => `y ${degree(value)}`,
   rz: (value) => `z ${degree(value)}`,
@@ -19,9 +17,17 @@ const WORDS = {
     (value === "mirrored" ? value : `flipped, ${value}`),
 };
 
+/** A rotation in space: how far, and about which axis of a plane. */
+const aboutAxis = (plane, azimuth, angle) =>
+  Number(angle) === 0 ? "0Â°" : `${degree(angle)} about ${plane} axis at ${degree(azimuth)}`;
+
 /** The names of all elements, by coordinate; those of the group itself where one is unknown. */
 export function elementNames({ names, coords = {} }) {
   const keys = Object.keys(coords);
+  const { plane, azimuth, angle } = coords;
+  if (keys.length === 3 && plane && azimuth && angle) {
+    return names.map((_, i) => aboutAxis(plane[i], azimuth[i], angle[i]));
+  }
   if (!keys.length || !keys.every((key) => WORDS[key] && coords[key].length === names.length)) return names;
   return names.map(
     (given, i) =>

@@ -3,8 +3,12 @@
 import { classColour } from "./colours.js";
 
 const MOST = 20;
+const APART = 0.1; // of a map that reaches from -1 to 1: about the size of a name
 
-/** For each class its name, colour and place: the member in the middle; none where there are too many. */
+/**
+ * For each class its name, colour and place: the member nearest to the middle of its class that is not too
+ * close to another name; none where there are too many classes.
+ */
 export function classLabels(xy, values, names, dark = false) {
   const members = new Map();
   for (let i = 0; i < values.length; i += 1) {
@@ -13,10 +17,13 @@ export function classLabels(xy, values, names, dark = false) {
     members.get(values[i]).push(i);
   }
   if (members.size > MOST) return [];
+  const placed = [];
   return [...members].sort(([one], [other]) => one - other).map(([value, points]) => {
     const middle = [0, 1].map((axis) => median(points.map((i) => xy[2 * i + axis])));
     const off = (i) => Math.hypot(xy[2 * i] - middle[0], xy[2 * i + 1] - middle[1]);
-    const nearest = points.reduce((best, i) => (off(i) < off(best) ? i : best));
+    const free = points.filter((i) => placed.every((j) => Math.hypot(xy[2 * i] - xy[2 * j], xy[2 * i + 1] - xy[2 * j + 1]) > APART));
+    const nearest = (free.length ? free : points).reduce((best, i) => (off(i) < off(best) ? i : best));
+    placed.push(nearest);
     const text = String(names?.[value] ?? value);
     return { text, x: xy[2 * nearest], y: xy[2 * nearest + 1], colour: classColour(value, dark) };
   });

@@ -36,6 +36,10 @@ export async function sample(context) {
     const correct = responsesOf(await context.values("correct"), models, number);
     arrays.correct = { data: Uint8Array.from(correct, (value) => (value > 0 ? 1 : 0)), shape };
   }
+  if (state.report.scalars.includes("predicted")) {
+    const stored = (await context.pack.take("values/predicted")).arrays.values;
+    arrays.predicted = { data: Int32Array.from(responsesOf(stored, models, number)), shape };
+  }
   return {
     sample: number,
     metric: perSample.name,

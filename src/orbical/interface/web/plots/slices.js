@@ -53,8 +53,7 @@ export function slices(orbit) {
         ...(angle === most ? rimLook : { ...rimLook, stroke: "#ffffff", "stroke-opacity": 0.55 }),
       }),
     );
-    const words = [[across, 1, 0], [up, 0, -1], [`−${across}`, -1, 0], [`−${up}`, 0, 1]];
-    for (const [word, dx, dy] of words) drawn.push(label(cx + dx * (radius + 9), cy + dy * (radius + 8), word));
+    drawn.push(label(cx + radius + 8, cy, across), label(cx, cy - radius - 7, up));
     if (most >= 90 && radius > 40) {
       const rim = {
         fill: "#ffffff", stroke: "#000000", "stroke-width": 2.5, "stroke-opacity": 0.6, "paint-order": "stroke",
@@ -100,10 +99,9 @@ export function slices(orbit) {
   return surface(orbit, {
     parts: planes.map((name) => `axis in ${name}`),
     aspect: 1,
-    margin: { left: 18, right: 16, bottom: 16 },
-    inner: 22,
-    above: 14,
-    innerBottom: 18,
+    margin: { left: 6, right: 14, bottom: 4 },
+    inner: 8,
+    above: 13,
     paint,
     decorate,
     places,

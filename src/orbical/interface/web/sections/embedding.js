@@ -3,6 +3,7 @@
 import { button, h, show, write } from "../core/dom.js";
 import { sentence } from "../core/text.js";
 import { colourise, isDark } from "../draw/colours.js";
+import { classLabels } from "../draw/labels.js";
 import { createScatter } from "../plots/scatter.js";
 import { createFrame, createSelect } from "./frame.js";
 import { createHoverCard } from "./hovercard.js";
@@ -59,7 +60,11 @@ export function createSection(el, app) {
     const colours = values
       ? colourise(values.arrays.values.data, { kind: values.scale, range: values.range }, dark)
       : new Uint8Array(4 * count).fill(128);
-    scatter.set({ xy: xy.arrays.xy.data, colours, mask: mask?.arrays?.mask?.data });
+    const labels =
+      values?.scale === "classes"
+        ? classLabels(xy.arrays.xy.data, values.arrays.values.data, app.state.classes, dark)
+        : [];
+    scatter.set({ xy: xy.arrays.xy.data, colours, mask: mask?.arrays?.mask?.data, labels });
     scatter.setLasso(app.store.get().lasso);
     scatter.select(app.store.get().sample);
     if (values)

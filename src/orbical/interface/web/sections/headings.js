@@ -29,8 +29,13 @@ export function createSection(shell, app) {
   });
   shell.detail.append(h("div", { class: "half" }, title, label, h("span", { class: "pair" }, before, after)));
 
+  let mask = null;
+  let answered = null;
+
   function count(answer) {
     const total = app.state.samples;
+    mask = answer.arrays?.mask?.data ?? null;
+    sample(answered);
     const some = !answer.error && answer.count !== total;
     chip.hidden = !some;
     write(all, some ? "Subset" : `All ${whole(total)} ${app.noun}`);
@@ -39,10 +44,16 @@ export function createSection(shell, app) {
     chip.title = "Aggregate, list and calibration show this subset. Click to show everything again.";
   }
 
+  /** The sample stays selected when the subset changes; whether it is part of it is said. */
   function sample(answer) {
+    answered = answer;
     write(title, `${sentence(one)} ${whole(app.number(app.store.get().sample))}`);
     const known = answer?.label !== null && answer?.label !== undefined && app.state.classes.length;
-    write(label, known ? `labelled ${className(app.state, answer.label)}` : "");
+    const outside = mask && !mask[app.store.get().sample] ? "not in the subset" : "";
+    write(
+      label,
+      [known ? `labelled ${className(app.state, answer.label)}` : "", outside].filter(Boolean).join(" · "),
+    );
   }
 
   const stops = [

@@ -1,7 +1,9 @@
 // The selected sample's own orbit plot: press and drag along it.
 
 import { h } from "../core/dom.js";
+import { className } from "../core/text.js";
 import { createOrbitPlot } from "../plots/orbit.js";
+import { confusion } from "./confusion.js";
 import { createFrame } from "./frame.js";
 import { hints } from "./words.js";
 
@@ -41,7 +43,8 @@ export function createSection(el, app) {
     follow();
     const metric = app.sampleMetric();
     frame.state("ready");
-    frame.note(`along its orbit${answer.group ? ", at finer steps" : ""}`);
+    const said = confusion(answer, app.byConsensus(), (c) => className(app.state, c));
+    frame.note(said || `along its orbit${answer.group ? ", at finer steps" : ""}`);
     plot.set({
       models: app.shown(answer.models),
       values: answer.arrays.values.data,

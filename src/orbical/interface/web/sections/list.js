@@ -35,8 +35,7 @@ export function createSection(el, app) {
       "div",
       { class: "row", role: "option", id: uid("row"), "aria-selected": "false", onclick: () => app.select({ sample }) },
       canvas,
-      text,
-      h("span", { class: "row-value" }, format(value)),
+      h("span", { class: "row-words" }, text, h("span", { class: "row-value" }, format(value))),
     );
     return { row, canvas, text, painted: false };
   }
@@ -46,7 +45,10 @@ export function createSection(el, app) {
     samples = Array.from(answer.arrays.samples.data);
     values = Array.from(answer.arrays.values.data);
     const metric = app.sampleMetric();
-    const format = formatter(metric.unit, [metric.low ?? 0, metric.high ?? 1]);
+    // A variance has the square of the unit: its numbers are written bare, as fine as they are.
+    const spread = app.store.get().order === "variable" && metric.unit !== "share";
+    const most = Math.max(...values.map(Math.abs).filter(Number.isFinite), 0);
+    const format = spread ? formatter("number", [0, most]) : formatter(metric.unit, [metric.low ?? 0, metric.high ?? 1]);
     rows = new Map(samples.map((sample, i) => [sample, makeRow(sample, values[i], format)]));
     fill(
       box,

@@ -43,12 +43,15 @@ export function createSection(el, app) {
   let place = null;
   let cells = [];
   let key = "";
+  let filled = { classes: app.state.classes.length > 0, sure: app.state.calibration !== false };
 
-  function layout(models, classes) {
-    const wanted = models.map((model) => model.name).join("|") + classes;
+  /** Columns that no model fills are left out: the class, and how sure it is. */
+  function layout(models, { classes, sure }) {
+    table.classList.toggle("plain", !classes && !sure);
+    table.classList.toggle("unnamed", !classes);
+    const wanted = models.map((model) => model.name).join("|");
     if (wanted === key) return;
     key = wanted;
-    table.classList.toggle("plain", !classes);
     cells = models.map((model) => {
       const made = { metric: h("td", {}), answer: h("td", {}), sure: h("td", {}) };
       const title = h("th", { scope: "row" }, swatch(model), model.name);
@@ -90,7 +93,8 @@ export function createSection(el, app) {
     const predicted = place?.arrays["detail/predicted"];
     const sure = place?.arrays["detail/confidence"];
     table.classList.toggle("once", metric.name === "confidence");
-    layout(models, Boolean(predicted || app.state.classes.length));
+    if (place) filled = { classes: Boolean(predicted), sure: Boolean(sure) };
+    layout(models, filled);
     write(head.rows[0].cells[1], app.shortTitle(metric));
     const format = formatter(metric.unit, [metric.low ?? 0, metric.high ?? 1]);
     models.forEach((model, m) => {
