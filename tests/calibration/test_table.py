@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -41,3 +42,25 @@ def test_top_label_values_are_those_of_the_functions(outputs, table, name):
 def test_an_over_confident_model_lies_above_its_calibrated_value(table):
     for name in ("ece", "ks", "classwise_ece", "classwise_ks"):
         assert table[name].value > table[name].calibrated_high
+
+
+@pytest.mark.parametrize("form", ["diagonal", "shared", "full"])
+def test_a_calibrated_squared_error_is_what_draws_show(form: str) -> None:
+    draw = np.random.default_rng(0)
+    root = draw.normal(size=(50, 3, 3)) * draw.uniform(0.5, 2, (50, 1, 1))
+    covariance = root @ root.swapaxes(1, 2) + 0.1 * np.eye(3)
+    variance = covariance
+    if form != "full":
+        variance = covariance.diagonal(0, 1, 2).copy()
+        variance = variance[:, :1] if form == "shared" else variance
+        covariance = np.broadcast_to(variance, (50, 3))[..., None] * np.eye(3)
+    noise = draw.normal(size=(20_000, 50, 3))
+    error = np.einsum("nij,rnj->rni", np.linalg.cholesky(covariance), noise)
+    squares = (error**2).sum(-1).mean(-1)
+    found = calibration.regression_table(np.zeros((50, 3)), variance, error[0], resamples=20)[
+        "squared_error"
+    ]
+    assert float(found.value) == pytest.approx(squares[0])
+    assert float(found.calibrated) == pytest.approx(squares.mean(), rel=0.01)
+    reach = float(found.calibrated_high - found.calibrated_low)
+    assert reach == pytest.approx(2 * 1.96 * squares.std(), rel=0.03)

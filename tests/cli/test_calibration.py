@@ -291,7 +291,10 @@ def test_csv_and_latex_of_a_scan_hold_what_the_screen_shows(tmp_path: Path) -> N
     answer = json.loads(run(store, "--json", *FEW))
     rows = list(csv.DictReader(io.StringIO(run(store, "--csv", *FEW))))
     identity = sum(len(table) for table in answer["identity"].values())
-    assert len(rows) == identity + 3 * len(answer["orbit"])
+    assert len(rows) == identity + 2 * len(answer["orbit"])  # the identity is said once
+    for row in answer["orbit"]:
+        said = answer["identity"][row["model"]][row["measure"]]
+        assert [row["identity"], row["identity_low"]] == [said["value"], said["low"]]
     (worst,) = [
         row for row in rows if (row["model"], row["place"], row["measure"]) == ("b", "worst", "ks")
     ]
@@ -378,3 +381,53 @@ def test_real_outputs_of_an_over_confident_network(shared_data: Path) -> None:
     assert answer["accuracy"]["calibrated"] == pytest.approx(confidence.mean(), abs=1e-6)
     for name in ("ece", "smooth_ece", "ks", "esd", "mmce", "skce", "classwise_ece"):
         assert answer[name]["low"] > answer[name]["calibrated_high"], name
+
+
+def test_large_numbers_and_long_names_leave_the_comparison_readable(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    mean, spread = draw.normal(0, 300, 60), draw.uniform(50, 90, 60)
+    target = mean + spread * draw.normal(size=60)
+    paths = []
+    for name, factor in (("a-rather-long-name-of-a-model", 1.0), ("another-long-name", 9.0)):
+        paths.append(tmp_path / f"{name}.npz")
+        np.savez(paths[-1], mean=mean, variance=factor * spread**2, target=target)
+    lines = run(*paths, *FEW).splitlines()
+    assert max(map(len, lines)) <= 80
+    start = lines.index(next(line for line in lines if line.startswith("Differences on the same")))
+    assert "a-rather-long-name-of-a-model less another-long-name" in lines[start + 2]
+    (row,) = [line for line in lines[start:] if line.startswith("regression ESD  ")]
+    assert row.count("[") == row.count("]") == 1
+    assert "< 0.001" in next(line for line in lines[start:] if line.startswith("NLL"))
+
+
+def test_latex_writes_powers_of_ten_as_such(tmp_path: Path) -> None:
+    text = run(outputs(tmp_path, "a^b"), "--latex", *FEW)
+    assert r"\times 10^{-" in text
+    assert "e-0" not in text
+    assert r"a\textasciicircum{}b" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("nu", 0.0, "nu is 0 at the least; expected nu > 0"),
+        ("beta", -2.0, "beta is -2 at the least; expected beta > 0"),
+        ("alpha", 1.0, "alpha <= 1 given"),
+        ("alpha", np.nan, "alpha <= 1 given"),
+        ("target", np.nan, "target: contains NaN or infinity"),
+    ],
+)
+def test_evidence_that_is_none_is_named_with_its_file(
+    tmp_path: Path, name: str, value: float, words: str
+) -> None:
+    arrays = {key: np.full(9, 2.0) for key in ("gamma", "nu", "alpha", "beta", "target")}
+    arrays[name][4] = value
+    np.savez(tmp_path / "net.npz", **arrays)
+    message = refused(tmp_path / "net.npz", *FEW)
+    assert "net" in message.split(":")[0]
+    assert words in message
+
+
+def test_words_among_the_numbers_are_named(tmp_path: Path) -> None:
+    np.savez(tmp_path / "net.npz", mean=["a", "b"], variance=[1.0, 1.0], target=[1.0, 2.0])
+    assert "mean of dtype <U1 given" in refused(tmp_path / "net.npz", *FEW)

@@ -172,7 +172,8 @@ def regression_table(
 ) -> dict[str, Interval]:
     """Return scores and calibration measures of Gaussian predictions, with intervals.
 
-    Measures of one target (ENCE, UCE, quantiles, CRPS) are left out for vectors.
+    Measures of one target (ENCE, UCE, quantiles, CRPS) are left out for vectors. The squared error
+    is that of all coordinates together; a calibrated model's is its mean total variance.
 
     Args:
         mean: `[N]` or `[N, d]`.
@@ -190,13 +191,14 @@ def regression_table(
     >>> round(float(found["gaussian_nll"].value), 4)
     1.2939
     """
-    error, _, _ = gaussian.vector_target(mean, variance, target)
+    error, spread, full = gaussian.vector_target(mean, variance, target)
     one = torch.as_tensor(mean).ndim == 1
     names = [*_ANY_TARGET[:1], *(_ONE_TARGET if one else ()), *_ANY_TARGET[1:]]
     if error.shape[-2] < 3:
         names = [name for name in names if not name.startswith("regression_esd")]
     draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    table = {
+    squares = mean_interval(error.square().sum(-1), *_squared_moments(spread, full), level)
+    table = {"squared_error": squares} | {
         name: regression_interval(
             name, mean, variance, target, **draws, **({"bins": bins} if name in _BINNED else {})
         )
@@ -209,6 +211,13 @@ def regression_table(
         none = torch.zeros_like(terms)
         table["aleatoric_bleed"] = mean_interval(terms, none, none, level)
     return table
+
+
+def _squared_moments(spread: Tensor, full: bool) -> tuple[Tensor, Tensor]:
+    """Return mean `tr S` and variance `2 tr S^2` of a Gaussian's squared error, `[N]` each."""
+    if full:
+        return spread.diagonal(dim1=-2, dim2=-1).sum(-1), 2 * spread.square().sum((-1, -2))
+    return spread.sum(-1), 2 * spread.square().sum(-1)
 
 
 def regression_score_terms(

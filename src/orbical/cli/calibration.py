@@ -8,18 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .calibration_latex import in_math, latex_comparisons, latex_table
 from .calibration_pairs import compared
 from .calibration_scan import show_scan
-from .calibration_tables import (
-    latex_comparisons,
-    latex_table,
-    numbers,
-    print_csv,
-    print_groups,
-    print_json,
-    print_tables,
-    short,
-)
+from .calibration_tables import numbers, print_csv, print_groups, print_json, print_tables
 
 if TYPE_CHECKING:
     from ..calibration.ends import Interval
@@ -89,7 +81,7 @@ def calibration(
         show_scan(given[0], settings, figure, format_)
         return
     outputs = _named_outputs(given)
-    tables = {name: _table(one, settings) for name, one in outputs.items()}
+    tables = {name: _table(name, one, settings) for name, one in outputs.items()}
     comparisons = compared(outputs, settings)
     if figure is not None:
         _draw(outputs, figure, settings)
@@ -126,8 +118,16 @@ def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
     from ..errors import InputError
     from ..tasks.uncertainty import variances
 
+    for name, values in arrays.items():
+        if values.dtype.kind != "f":
+            raise InputError(f"{path}: {name} of dtype {values.dtype} given, expected real numbers")
     if "alpha" in arrays and not bool((arrays["alpha"] > 1).all()):
         raise InputError(f"{path}: alpha <= 1 given, where no variance exists; expected alpha > 1")
+    for name in {"nu", "beta"} & {*arrays}:
+        if not bool((arrays[name] > 0).all()):
+            raise InputError(
+                f"{path}: {name} is {arrays[name].min():.4g} at the least; expected {name} > 0"
+            )
     target = arrays.pop("target")
     found = variances({name: torch.from_numpy(part) for name, part in arrays.items()})
     variance = found.get("covariance", found["variance"])
@@ -161,15 +161,19 @@ def _groups(given: list[str]) -> list[tuple[str, list[Path]]]:
 
 
 def _tables(paths: list[Path], settings: dict[str, Any]) -> list[dict[str, Interval]]:
-    return [_table(read_outputs(path), {**settings, "resamples": 20}) for path in paths]
+    few = {**settings, "resamples": 20}
+    return [_table(str(path), read_outputs(path), few) for path in paths]
 
 
-def _table(outputs: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Interval]:
+def _table(name: str, outputs: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Interval]:
     from ..calibration.table import classification_table, regression_table
+    from ..errors import InputError
 
-    if "mean" in outputs:
-        return regression_table(**outputs, **settings)
-    return classification_table(**outputs, **settings)
+    table = regression_table if "mean" in outputs else classification_table
+    try:
+        return table(**outputs, **settings)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
 
 
 def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, Any]) -> None:
@@ -207,7 +211,7 @@ def _show(
         print_csv(rows + [_as_output(row) for row in comparisons])
     elif format_ == "latex":
         cells = {
-            name: {key: f"${short(part['value'])}$" for key, part in table.items()}
+            name: {key: in_math(part["value"]) for key, part in table.items()}
             for name, table in plain.items()
         }
         typer.echo(latex_table(cells, "outputs"))
@@ -254,12 +258,7 @@ def _show_groups(groups: dict[str, list[dict[str, Interval]]], format_: str) -> 
         print_csv(rows)
     elif format_ == "latex":
         cells = {
-            name: {
-                measure: f"${short(mean)}$"
-                if spread is None
-                else f"${short(mean)} \\pm {short(spread)}$"
-                for measure, (mean, spread) in table.items()
-            }
+            name: {measure: in_math(mean, spread) for measure, (mean, spread) in table.items()}
             for name, table in found.items()
         }
         typer.echo(latex_table(cells, "method"))

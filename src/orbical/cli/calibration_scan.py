@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .calibration_tables import (
-    latex_numbers,
-    latex_orbit,
-    numbers,
-    print_csv,
-    print_json,
-    print_orbit,
-    print_tables,
-)
+from .calibration_latex import latex_numbers, latex_orbit
+from .calibration_tables import numbers, print_csv, print_json, print_orbit, print_tables
 
 if TYPE_CHECKING:
     from ..calibration.ends import Interval
@@ -44,17 +37,17 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
     scan = load(path)
     regression = holds_regression(scan)
     tables = dict(_regressors(scan, settings) if regression else _classifiers(scan, settings))
-    rows = list(_along(scan, regression, settings))
+    plain = {model: numbers(table) for model, table in tables.items()}
+    rows = [_as_in(plain, row) for row in _along(scan, regression, settings)]
     if figure is not None:
         from ..figures import save
         from ..figures.calibration import error_along_orbit
 
         save(error_along_orbit(_curve(scan, "gence" if regression else "ece", settings)), figure)
-    plain = {model: numbers(table) for model, table in tables.items()}
     if format_ == "json":
         print_json({"level": settings["level"], "identity": plain, "orbit": rows})
     elif format_ == "csv":
-        print_csv([*_identity_rows(plain, scan), *_orbit_rows(rows)])
+        print_csv([*_identity_rows(plain, scan), *_orbit_rows(rows, plain)])
     elif format_ == "latex":
         typer.echo(latex_numbers(plain, "model", settings["level"]))
         typer.echo(latex_orbit(rows))
@@ -140,14 +133,27 @@ def _identity_rows(
             yield {"model": model, **where, "measure": measure, **values}
 
 
-def _orbit_rows(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _as_in(plain: dict[str, dict[str, dict[str, float]]], row: dict[str, Any]) -> dict[str, Any]:
+    """Take the identity's numbers from its own table, which has more draws: one number, one
+    interval.
+    """
+    known = plain.get(row["model"], {}).get(row["measure"])
+    if known is None:
+        return row
+    return {**row, "identity": known["value"], **{f"identity_{end}": known[end] for end in _ENDS}}
+
+
+def _orbit_rows(
+    rows: list[dict[str, Any]], plain: dict[str, dict[str, dict[str, float]]]
+) -> Iterator[dict[str, Any]]:
+    """Give each place of each measure; what the identity's table holds is not said again."""
     for row in rows:
-        for place in _PLACES:
-            element = row["worst_element"] if place == "worst" else ""
+        said = row["measure"] in plain.get(row["model"], {})
+        for place in _PLACES[1:] if said else _PLACES:
             yield {
                 "model": row["model"],
-                "place": "identity, along the orbit" if place == "identity" else place,
-                "element": element,
+                "place": place,
+                "element": row["worst_element"] if place == "worst" else "",
                 "measure": row["measure"],
                 "value": row[place],
                 **{end: row[f"{place}_{end}"] for end in _ENDS},

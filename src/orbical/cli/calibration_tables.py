@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 import sys
@@ -47,6 +48,20 @@ NAMES = {
     "regression_esd_normalised": "regression ESD, normalised",
     "aleatoric_bleed": "aleatoric bleed",
 }
+_MEANS = (
+    "accuracy",
+    "nll",
+    "brier",
+    "squared_error",
+    "gaussian_nll",
+    "gaussian_crps",
+    "gence",
+    "gence_sq",
+)
+"""Means over samples: a calibrated model has neither more nor less than its range."""
+
+_CAPTION = "if calibrated: what a model with these very predictions would have if they were right, "
+_CAPTION += "its mean and range; bold: a value beyond that range"
 _FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
 
 
@@ -77,10 +92,17 @@ def print_csv(rows: list[dict[str, Any]]) -> None:
 
 
 def short(value: float) -> str:
-    """Write a number in four digits."""
-    if value == 0:
-        return "0"
-    return f"{value:.4f}" if abs(value) >= 1e-3 else f"{value:.1e}"
+    """Write a number in at most four decimals or five digits, and few where it is far from 1.
+
+    >>> [short(value) for value in (0.57079, 427.36812, 16292.7, 3.2e-6, -1.24e7, 0.0)]
+    ['0.5708', '427.37', '16293', '3.2e-06', '-1.2e+07', '0']
+    """
+    size = abs(value)
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if size < 1e-3 or size >= 1e5:
+        return f"{value:.1e}"
+    return f"{value:.{max(0, min(4, 4 - math.floor(math.log10(size))))}f}"
 
 
 def span(low: float, high: float) -> str:
@@ -135,15 +157,13 @@ def print_tables(
     console = Console()
     for name, table in plain.items():
         shown = _plain_table(name)
-        shown.caption = "if calibrated: its mean for a model whose confidence is right"
+        shown.caption = _CAPTION
         for title in ("measure", "value", f"{level:.0%} interval", "if calibrated", "its range"):
             shown.add_column(title, justify="left" if title == "measure" else "right")
         for measure, row in table.items():
-            beyond = row["value"] > row["calibrated_high"] and measure != "accuracy"
-            value = short(row["value"])
             shown.add_row(
                 titled(measure),
-                _cell(value, "bold" if beyond else ""),
+                _cell(short(row["value"]), "bold" if _beyond(measure, row) else ""),
                 _cell(span(row["low"], row["high"])),
                 short(row["calibrated"]),
                 _cell(span(row["calibrated_low"], row["calibrated_high"])),
@@ -151,29 +171,42 @@ def print_tables(
         console.print(shown)
         console.print()
     if comparisons:
-        console.print(_comparison_table(comparisons, level))
+        console.print("Differences on the same samples, bold where 0 lies outside the interval")
+        console.print()
+    by_pair = itertools.groupby(comparisons, key=lambda row: f"{row['a']} less {row['b']}")
+    for title, rows in by_pair:
+        console.print(_comparison_table(title, list(rows), level))
+        console.print()
 
 
-def _comparison_table(comparisons: list[dict[str, Any]], level: float) -> Any:
-    shown = _plain_table("Differences on the same samples")
-    for title in ("a", "b", "measure", "a - b", f"{level:.0%} interval", "p"):
-        name = title in ("a", "b")
-        left = name or title == "measure"
-        shown.add_column(
-            title, justify="left" if left else "right", overflow="fold", no_wrap=not name
-        )
+def _beyond(measure: str, row: dict[str, float]) -> bool:
+    """Whether no calibrated model would show this: too much of a distance, either of a mean."""
+    below = measure in _MEANS and row["value"] < row["calibrated_low"]
+    return below or row["value"] > row["calibrated_high"]
+
+
+def _comparison_table(title: str, comparisons: list[dict[str, Any]], level: float) -> Any:
+    shown = _plain_table(title)
+    for name in ("measure", "difference", f"{level:.0%} interval", "p"):
+        shown.add_column(name, justify="left" if name == "measure" else "right")
     for row in comparisons:
         apart = row["low"] > 0 or row["high"] < 0
-        difference = short(row["difference"])
         shown.add_row(
-            _cell(row["a"]),
-            _cell(row["b"]),
             titled(row["measure"]),
-            _cell(difference, "bold" if apart else ""),
+            _cell(short(row["difference"]), "bold" if apart else ""),
             _cell(span(row["low"], row["high"])),
-            "< 0.001" if row["p_value"] < 5e-4 else f"{row['p_value']:.3f}",
+            small_probability(row["p_value"]),
         )
     return shown
+
+
+def small_probability(value: float) -> str:
+    """Write a p-value in three decimals.
+
+    >>> small_probability(0.04), small_probability(1e-9)
+    ('0.040', '< 0.001')
+    """
+    return "< 0.001" if value < 5e-4 else f"{value:.3f}"
 
 
 def print_groups(
@@ -193,100 +226,6 @@ def print_groups(
             cells.append(short(mean) if spread is None else f"{short(mean)} ± {short(spread)}")
         shown.add_row(titled(measure), *cells)
     Console().print(shown)
-
-
-def latex_table(cells: Mapping[str, Mapping[str, str]], corner: str) -> str:
-    r"""Write a table with a row for each method and a column for each measure.
-
-    >>> print(latex_table({"esd_a": {"ece": "$0.01$"}}, "method"))
-    \begin{tabular}{lr}
-    \hline
-    method & ECE \\
-    \hline
-    esd\_a & $0.01$ \\
-    \hline
-    \end{tabular}
-    """
-    measures = list(dict.fromkeys(key for row in cells.values() for key in row))
-    titles = [corner, *(NAMES.get(key, key) for key in measures)]
-    rows = [
-        [_escaped(name), *(row.get(key, "--") for key in measures)] for name, row in cells.items()
-    ]
-    return _tabular(titles, rows, left=1)
-
-
-def latex_numbers(plain: dict[str, dict[str, dict[str, float]]], corner: str, level: float) -> str:
-    """Write a row for each measure of each model: value, interval, and the calibrated values."""
-    rows = [
-        [
-            _escaped(name),
-            _escaped(titled(measure)),
-            f"${short(row['value'])}$",
-            f"${span(row['low'], row['high'])}$",
-            f"${short(row['calibrated'])}$",
-            f"${span(row['calibrated_low'], row['calibrated_high'])}$",
-        ]
-        for name, table in plain.items()
-        for measure, row in table.items()
-    ]
-    titles = [corner, "measure", "value", f"{level:.0%} interval", "if calibrated", "its range"]
-    return _tabular(titles, rows, left=2)
-
-
-def latex_orbit(rows: list[dict[str, Any]]) -> str:
-    """Write a row for each measure of each model along the orbit, intervals behind the values."""
-    places = ("identity", "orbit", "worst")
-    cells = [
-        [
-            _escaped(row["model"]),
-            _escaped(titled(row["measure"])),
-            *(
-                f"${short(row[place])}$ ${span(row[f'{place}_low'], row[f'{place}_high'])}$"
-                for place in places
-            ),
-            f"${short(row['orbit_calibrated'])}$",
-            _escaped(row["worst_element"]),
-        ]
-        for row in rows
-    ]
-    titles = ["model", "measure", "at the identity", "over the orbit", "worst", "if calibrated"]
-    return _tabular([*titles, "where"], cells, left=2)
-
-
-def latex_comparisons(comparisons: list[dict[str, Any]], level: float) -> str:
-    """Write a row for each difference of two models."""
-    rows = [
-        [
-            _escaped(row["a"]),
-            _escaped(row["b"]),
-            _escaped(titled(row["measure"])),
-            f"${short(row['difference'])}$",
-            f"${span(row['low'], row['high'])}$",
-            "$< 0.001$" if row["p_value"] < 5e-4 else f"${row['p_value']:.3f}$",
-        ]
-        for row in comparisons
-    ]
-    return _tabular(["a", "b", "measure", "a - b", f"{level:.0%} interval", "p"], rows, left=3)
-
-
-def _tabular(titles: list[str], rows: list[list[str]], left: int) -> str:
-    """Write a table whose cells are LaTeX already; the first columns are set to the left."""
-    lines = [
-        f"\\begin{{tabular}}{{{'l' * left}{'r' * (len(titles) - left)}}}",
-        "\\hline",
-        " & ".join(_escaped(title) for title in titles) + r" \\",
-        "\\hline",
-        *(" & ".join(row) + r" \\" for row in rows),
-        "\\hline",
-        "\\end{tabular}",
-    ]
-    return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    for sign in "&%$#_{}":
-        text = text.replace(sign, f"\\{sign}")
-    return text
 
 
 _FEW_COMPONENTS = 8
