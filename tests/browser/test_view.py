@@ -595,6 +595,25 @@ def test_a_sample_says_what_it_is_taken_for_and_whether_it_is_in_the_subset(view
     page.shows(".one .half p", f"labelled {label} · not in the subset")
 
 
+def test_the_numbers_jump_to_the_sections_one_after_the_other(view):
+    page = view("sample=3")
+    sections = ("aggregate", "embedding", "embedding", "calibration", "individual", "input")
+    for key, section in enumerate((*sections, "detail"), 1):
+        page.tab.keyboard.press(str(key))
+        page.until(f"() => document.activeElement.closest('.section.{section}')")
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (720, 450)])
+def test_bounds_leave_room_for_calibration_at_every_size(view, serve, digit_scan, size):
+    ids = np.arange(120) // 4
+    viewport = dict(zip(("width", "height"), size, strict=True))
+    page = view("sample=2", server=serve({"digits": digit_scan}, orbits=ids), viewport=viewport)
+    page.tab.wait_for_selector(".section.bounds[data-state=ready]")
+    for section in (".bounds", ".calibration .plot-holder"):
+        assert page.tab.locator(section).first.bounding_box()["width"] > 240
+    assert page.clipped() == []
+
+
 def test_another_data_set_begins_anew(view, serve, digit_scan):
     page = view(
         "scan=first&sample=5&labels=6", server=serve({"first": digit_scan, "second": digit_scan})

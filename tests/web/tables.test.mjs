@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { beside } from "../../src/orbical/interface/web/draw/beside.js";
 import { ramp } from "../../src/orbical/interface/web/draw/colours.js";
 import { heat, nearestSorted, nearestTurn, polarCells, polarPlace } from "../../src/orbical/interface/web/draw/heat.js";
-import { boundsOf } from "../../src/orbical/interface/web/draw/limits.js";
+import { boundsOf, spread } from "../../src/orbical/interface/web/draw/limits.js";
 import { gridFor, tableNames, tableOf } from "../../src/orbical/interface/web/draw/tables.js";
 
 test("a table keeps its shape, and a long row is wrapped into a square", () => {
@@ -89,4 +89,9 @@ test("a readout stays inside of its plot and never lies on the pointer", () => {
       }
     }
   }
+});
+
+test("names that would lie on each other stand a line apart, others stay", () => {
+  assert.deepEqual(spread([100, 98, 20], 8, 120), [100, 86, 20]);
+  assert.deepEqual(spread([140], 8, 120), [120]);
 });

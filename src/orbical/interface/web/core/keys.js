@@ -1,6 +1,6 @@
 // Keys that work wherever the focus is, except where letters are typed or a menu is open.
 
-const TYPING = "input, textarea, select, [contenteditable], dialog";
+const TYPING = "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable], dialog";
 
 /** Listen for single keys on `target`; `table` maps a key to what it does. */
 export function createKeys(target, table) {

@@ -23,3 +23,13 @@ function number(given) {
   if (given && given.applies !== false && typeof given.value === "number") return given.value;
   return NaN;
 }
+
+const LINE = 14;
+
+/** Heights of names near those wanted, a line apart from each other, from bottom to top within limits. */
+export function spread(wanted, top, bottom) {
+  const order = [...wanted.keys()].sort((a, b) => wanted[b] - wanted[a]);
+  const found = wanted.map((height) => Math.min(Math.max(height, top), bottom));
+  order.slice(1).forEach((k, i) => (found[k] = Math.min(found[k], found[order[i]] - LINE)));
+  return found;
+}

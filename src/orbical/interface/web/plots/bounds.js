@@ -3,7 +3,7 @@
 import { fixed } from "../draw/format.js";
 import { linear, nearestPlace } from "../draw/scales.js";
 import { INK, SOFT, haloed, label, node, round, stroke } from "../draw/svg.js";
-import { boundsOf } from "../draw/limits.js";
+import { boundsOf, spread } from "../draw/limits.js";
 import { axes, axesBox, guide, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
@@ -27,7 +27,9 @@ export function createBounds(el) {
     const frameOf = axes(box, {
       x, y, xTicks: ticks(box.width), yTicks: ticks(box.height), xName: "accuracy", yName: "expected calibration error",
     });
-    frame.back.replaceChildren(...beyond(known), frameOf, ...known.flatMap((model) => interval(model)));
+    const names = spread(known.map((model) => y(model.ece)), box.top + 8, box.top + box.height - 8);
+    const drawn = known.flatMap((model, k) => interval(model, names[k]));
+    frame.back.replaceChildren(...beyond(known), frameOf, ...drawn);
     frame.front.replaceChildren();
     return undefined;
   }
@@ -47,8 +49,8 @@ export function createBounds(el) {
     return [node("rect", shade, title), guide(x(ceiling), box.top - 3, x(ceiling), bottom, { stroke: INK }), words];
   }
 
-  /** One model: from its lowest to its highest possible ECE, with its own as a mark. */
-  function interval(model) {
+  /** One model: from its lowest to its highest possible ECE, with its own as a mark, its name at a height. */
+  function interval(model, height) {
     const [at, m] = [place.x(model.accuracy), models.indexOf(model)];
     const [low, high] = [place.y(model.low), place.y(model.high)];
     const drawn = [
@@ -62,7 +64,7 @@ export function createBounds(el) {
     return [
       ...drawn,
       marker(m, at, place.y(model.ece), 5.5, model.colour, { "stroke-width": 1.5 }),
-      haloed(at + (left ? -12 : 12), place.y(model.ece), `${model.name} ${fixed(model.ece, 3)}`, beside),
+      haloed(at + (left ? -12 : 12), height, `${model.name} ${fixed(model.ece, 3)}`, beside),
     ];
   }
 
