@@ -89,10 +89,7 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> Tables:
         (variances against the distance from the centre of the disc), and `arrows`.
     """
     tables: Tables = {"results": [], "limits": [], "angles": [], "profile": [], "arrows": []}
-    for field, domain in WORLDS:
-        x, value = whole_field(field, domain, settings.side)
-        found = limits(x.numpy(), value.numpy()) | symmetry_defects(field, x)
-        tables["limits"].append({"field": field, "domain": domain, **found})
+    tables["limits"] = [limits_of(field, domain, settings) for field, domain in WORLDS]
     trainings = [(*world, seed) for world in WORLDS for seed in range(settings.seeds)]
     data = [vector_fields(field, domain, settings.train, seed) for field, domain, seed in trainings]
     x, target = (torch.stack(parts) for parts in zip(*data, strict=True))
@@ -136,6 +133,13 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> Tables:
                     elif seed == 0 and variance == "scalar":
                         tables["arrows"] += arrows(network, head, settings)
     return tables
+
+
+def limits_of(field: str, domain: str, settings: Settings) -> Row:
+    """Give the limits of one world on the test set, and the symmetries that its field has."""
+    x, value = whole_field(field, domain, settings.side)
+    found = limits(x.numpy(), value.numpy()) | symmetry_defects(field, x)
+    return {"field": field, "domain": domain, **found}
 
 
 def answers(network: nn.Module, x: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ def fields_figure(data: Data) -> Figure:
     from orbical.figures.style import INK, PAGE, SEQUENTIAL, figure, styled
 
     with styled():
-        fig = figure(PAGE, 4.9)
+        fig = figure(PAGE, 4.1)
         panels = fig.subplots(len(FIELDS), 3)
         for row, field in zip(panels, FIELDS, strict=True):
             found = {

@@ -87,6 +87,16 @@ def about(found: Sequence[float]) -> str:
     return f"{number(middle)} ± {number(deviation)}"
 
 
+def between(low: float, high: float) -> str:
+    """Write a range, or the one number that both ends are.
+
+    >>> between(1.0, 2.0), between(8.328, 8.3281)
+    ('1.00 to 2.00', '8.33')
+    """
+    ends = number(low), number(high)
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
 def _named(world: World, kind: Kind) -> list[str]:
     return [*world, *kind]
 
@@ -176,9 +186,7 @@ def bleed_table(data: Data) -> str:
                     *_named(world, kind),
                     about(values(data, "bleed", world, kind)),
                     number(bound[f"{kind[1]}_bleed"]) if tied else "0",
-                    number(bound["full_head_bleed"])
-                    if kind[1] == "full" and "full_head_bleed" in bound
-                    else "",
+                    number(bound["full_head_bleed"]) if kind[1] == "full" else "",
                     number(bound["bleed_floor"]) if tied else "0",
                     about(values(data, "trace", world, kind)),
                     about(values(data, "error", world, kind)),
@@ -271,7 +279,7 @@ def angles_table(data: Data) -> str:
     for world in worlds_of(data):
         for kind in KINDS:
             ends = [over_angles(data, c, world, kind) for c in ("xy_mse", "xy_beta_nll", "bleed")]
-            lines.append([*_named(world, kind), *(f"{number(a)} to {number(b)}" for a, b in ends)])
+            lines.append([*_named(world, kind), *(between(*pair) for pair in ends)])
     return markdown([*HEADER, "MSE", "β-NLL", "bleed"], lines)
 
 
