@@ -96,7 +96,9 @@ def test_a_count_gives_the_first_of_the_split_and_reads_no_more(made_up, tmp_pat
     parsed = []
     whole = qm9_molecules._parsed
     monkeypatch.setattr(
-        qm9_molecules, "_parsed", lambda lines: parsed.append(len(lines)) or whole(lines)
+        qm9_molecules,
+        "_parsed",
+        lambda lines, shown: parsed.append(len(lines)) or whole(lines, shown),
     )
     few = ob.datasets.qm9("train", count=7, cache=tmp_path / "cache")
     assert parsed == [7]
@@ -144,6 +146,15 @@ def test_a_broken_cache_or_one_of_other_files_is_made_anew(made_up, tmp_path):
         file.write(row(66) + "\n")
     assert len(ob.datasets.qm9("all", ["gap"], cache=cache).identifiers) == 61
     assert [path.name for path in sorted(cache.iterdir())] == ["qm9-splits-0.npz", "qm9.npz"]
+
+
+def test_reading_the_whole_set_shows_its_progress_on_the_error_stream(made_up, tmp_path, capsys):
+    ob.datasets.qm9("test", count=2, cache=tmp_path / "cache")
+    assert capsys.readouterr() == ("", "")
+    ob.datasets.qm9("test", cache=tmp_path / "cache")
+    shown = capsys.readouterr()
+    assert "60/60" in shown.err
+    assert shown.out == ""
 
 
 def test_the_cache_follows_the_environment(made_up, tmp_path, monkeypatch):

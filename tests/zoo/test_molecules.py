@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
 import pytest
 import torch
@@ -193,6 +195,23 @@ def test_bonds_of_drawn_molecules_are_found_again():
         numbers = torch.tensor([[atom.GetAtomicNum() for atom in drawn.GetAtoms()]])
         expected = torch.from_numpy(chem.GetAdjacencyMatrix(drawn)).bool()
         assert torch.equal(bond_graph(pos, numbers)[0], expected), smiles
+
+
+@pytest.mark.slow
+def test_bonds_of_qm9_are_those_of_its_smiles(tmp_path):
+    chem = pytest.importorskip("rdkit.Chem", reason="rdkit is not installed")
+    if importlib.util.find_spec("qm9pack") is None:
+        pytest.skip("qm9pack is not installed")
+    found = ob.datasets.qm9("validation", ["gap"], cache=tmp_path, count=10_000)
+    degrees = bond_graph(**found.inputs).sum(2)
+    different = 0
+    for place, smiles in enumerate(found.smiles):
+        here = found.inputs["mask"][place]
+        pairs = zip(found.inputs["numbers"][place, here], degrees[place, here], strict=True)
+        drawn = chem.AddHs(chem.MolFromSmiles(smiles)).GetAtoms()
+        expected = sorted((atom.GetAtomicNum(), atom.GetDegree()) for atom in drawn)
+        different += sorted((int(number), int(degree)) for number, degree in pairs) != expected
+    assert different == 2
 
 
 @pytest.mark.parametrize("kind", NETWORKS)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from orbical.errors import InputError, MissingExtra, unknown_name
 
+from .bars import counted
 from .cached_arrays import cache_folder, read_arrays, writable, write_arrays
 
 HARTREE = 27.211386245988
@@ -104,6 +105,7 @@ def qm9(
     count: int | None = None,
     seed: int = 0,
     cache: str | Path | None = None,
+    progress: bool = True,
 ) -> Molecules:
     """Read QM9 from the files inside the package qm9pack (extra `chemistry`).
 
@@ -122,13 +124,14 @@ def qm9(
         count: the first so many molecules of the split; None for all.
         seed: of the order.
         cache: the folder for the arrays; None for `ORBICAL_CACHE` or the system's own.
+        progress: show a progress bar on the error stream while the whole set is read.
 
     Returns:
         the molecules. `(found.inputs, found.properties["gap"])` can go to `orbical.scan`.
 
-    Two molecules that are almost linear have rotational constants A of 232,664 and 619,868 GHz,
-    where all others are below 800: a z-score of A is a measure of these two. Nine linear ones
-    have A = 0, which stands for infinity.
+    Two linear molecules (polyynes, linear but for rounding) have rotational constants A of 232,664
+    and 619,868 GHz, where all others are below 800: a z-score of A is a measure of these two. Nine
+    more linear ones have A = 0, which stands for infinity.
 
     Example:
         >>> import tempfile
@@ -161,10 +164,10 @@ def qm9(
         raise InputError(f"count: got {count}, but {split!r} holds {len(chosen)} molecules")
     rows = np.searchsorted(index, chosen[:count])
     if table is None and count is None:
-        table = _parsed(lines) | {"source": _source(files)}
+        table = _parsed(lines, progress) | {"source": _source(files)}
         write_arrays(folder / "qm9.npz", table)
     if table is None:
-        table, rows = _parsed([lines[row] for row in rows]), np.arange(len(rows))
+        table, rows = _parsed([lines[row] for row in rows], False), np.arange(len(rows))
     return _molecules(table, rows, wanted)
 
 
@@ -214,7 +217,7 @@ def _source(files: Sequence[Path]) -> NDArray[np.int64]:
     return np.array([_FORMAT, *(file.stat().st_size for file in files)])
 
 
-def _parsed(lines: Sequence[bytes]) -> dict[str, NDArray]:
+def _parsed(lines: Sequence[bytes], shown: bool) -> dict[str, NDArray]:
     """Parse rows into arrays: the atoms of all molecules one after another, and their numbers."""
     sizes = np.zeros(len(lines), np.uint8)
     scalars = np.zeros((len(lines), len(_COLUMNS)))
@@ -222,24 +225,28 @@ def _parsed(lines: Sequence[bytes]) -> dict[str, NDArray]:
     numbers: list[int] = []
     positions: list[NDArray[np.float32]] = []
     smiles: list[str] = []
-    for row, fields in enumerate(csv.reader(line.decode() for line in lines)):
-        try:
-            entry = dict(zip(_HEADER, fields, strict=True))
-            elements = [_SYMBOLS[symbol] for symbol in ast.literal_eval(entry["Elements"])]
-            place = np.array(ast.literal_eval(entry["XYZ_Ang"]), np.float32)
-            scalars[row] = [float(entry[column]) for column in _COLUMNS]
-            index[row] = int(entry["Index"])
-        except (ValueError, KeyError, SyntaxError) as error:
-            raise InputError(f"qm9pack: molecule {fields[:2]} cannot be read: {error}") from error
-        if place.shape != (len(elements), 3):
-            raise InputError(
-                f"qm9pack: molecule {fields[:2]} has {len(elements)} elements and positions of "
-                f"shape {place.shape}"
-            )
-        sizes[row] = len(elements)
-        numbers += elements
-        positions.append(place)
-        smiles.append(entry["SMILES"])
+    with counted("qm9", len(lines), shown) as advance:
+        for row, fields in enumerate(csv.reader(line.decode() for line in lines)):
+            try:
+                entry = dict(zip(_HEADER, fields, strict=True))
+                elements = [_SYMBOLS[symbol] for symbol in ast.literal_eval(entry["Elements"])]
+                place = np.array(ast.literal_eval(entry["XYZ_Ang"]), np.float32)
+                scalars[row] = [float(entry[column]) for column in _COLUMNS]
+                index[row] = int(entry["Index"])
+            except (ValueError, KeyError, SyntaxError) as error:
+                raise InputError(
+                    f"qm9pack: molecule {fields[:2]} cannot be read: {error}"
+                ) from error
+            if place.shape != (len(elements), 3):
+                raise InputError(
+                    f"qm9pack: molecule {fields[:2]} has {len(elements)} elements and positions of "
+                    f"shape {place.shape}"
+                )
+            sizes[row] = len(elements)
+            numbers += elements
+            positions.append(place)
+            smiles.append(entry["SMILES"])
+            advance()
     return {
         "sizes": sizes,
         "numbers": np.array(numbers, np.uint8),

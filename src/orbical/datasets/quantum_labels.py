@@ -19,6 +19,7 @@ from torch import Tensor
 from orbical.errors import InputError, Interrupted, MissingExtra
 from orbical.tasks.structures import completed
 
+from .bars import counted
 from .cached_arrays import cache_folder, read_arrays, writable, write_arrays
 
 METHOD = "GFN2-xTB"
@@ -159,7 +160,7 @@ def _calculated(
     writable(store.path.parent)
     failed: dict[int, str] = {}
     saved = time.monotonic()
-    with _one_thread(), _bar(len(missing), progress) as advance:
+    with _one_thread(), counted("dipoles", len(missing), progress) as advance:
         try:
             for row in missing:
                 try:
@@ -205,21 +206,6 @@ def _one_thread() -> Iterator[None]:
 
     with threadpool_limits(1):
         yield
-
-
-@contextmanager
-def _bar(total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    if not shown:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Remaining
-
-    columns = (TextColumn("dipoles"), BarColumn(), MofNCompleteColumn(), Remaining())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        number = bar.add_task("", total=total)
-        yield lambda: bar.advance(number)
 
 
 def _warn(failed: Mapping[int, str], count: int, names: Sequence[str] | None) -> None:
