@@ -11,7 +11,7 @@ export function createSection(shell, app) {
   const hint = h(
     "p",
     { class: "hint" },
-    app.state.report?.note ?? "Drag along the orbit · click a point · lasso a group",
+    app.state.report?.note || "Drag along the orbit · click a point · lasso a group",
   );
   shell.overview.append(h("div", { class: "half" }, all, chip, hint));
 
