@@ -301,6 +301,7 @@ def last(raw):
     return raw[-1]
 
 
+@pytest.mark.slow  # each process loads torch first
 def test_worker_processes_give_the_same_answers():
     model = ob.predictors.CalculatorPredictor("ase.calculators.emt:EMT", workers=2)
     several = audit({"emt": model}, few(), "rotations3d:3")
