@@ -281,6 +281,14 @@ def test_data_that_cannot_be_moved_are_refused(action, spec, x, words):
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("lacking", [math.nan, math.inf])
+def test_points_that_are_no_numbers_are_refused_with_the_way_out(lacking):
+    clouds = torch.rand(3, 5, 3)
+    clouds[1, 4:] = lacking
+    with pytest.raises(InputError, match=r"sample 1 holds points .* padded with a mask"):
+        actions.Points().check(groups.rotations3d(8), clouds)
+
+
 def test_a_group_that_moves_nothing_is_refused():
     with pytest.raises(InputError, match=r"rotations3d:8 moves space.*can be moved by plane"):
         actions.check_group(actions.Images(), groups.rotations3d(8))

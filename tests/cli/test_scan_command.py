@@ -235,3 +235,25 @@ def test_help_is_there_for_every_command(folder, command):
     assert "Usage" in said
     if command == ["scan"]:
         assert "run their author's code" in " ".join(said.replace("│", " ").split())
+
+
+def test_a_detector_without_any_box_is_told_so_and_its_score_is_shown(tmp_path):
+    (tmp_path / "blind.py").write_text(
+        "import torch\ndef none(views):\n    return torch.zeros(len(views), 0, 6)\n"
+    )
+    objects = np.array([[[8, 8, 20, 20, 0]]], dtype=np.float32)
+    np.savez(tmp_path / "d.npz", x=np.zeros((1, 1, 48, 48), dtype=np.float32), y=objects)
+    detection = ("scan", "-m", "net=blind:none", "-d", "d.npz", "-t", "detection")
+    said = orbical(tmp_path, *detection, "--input", "window:32", "-g", "translations:8:8")
+    assert "IoU x confidence of the key object's match" in said
+    assert "nan" not in said
+
+
+def test_clouds_of_unequal_sizes_in_a_file_are_refused_with_the_way_out(folder):
+    clouds = np.array([np.zeros((3, 3)), np.zeros((4, 3))], dtype=object)
+    np.savez(folder / "clouds.npz", x=clouds)
+    told = orbical(
+        folder, "scan", "-m", "net=nets:net", "-d", "clouds.npz", "-g", "rotations3d:8",
+        expect=2,
+    )  # fmt: skip
+    assert "padded with a mask" in " ".join(told.split())

@@ -353,6 +353,9 @@ def test_a_group_that_moves_the_view_out_of_the_image_names_the_largest_radius()
         ({"threshold": 1.5}, "threshold"),
         ({"most": 0}, "most"),
         ({"confident": -1}, "confident"),
+        ({"threshold": "half"}, "threshold: 'half' given"),
+        ({"size": 128}, "size: 128 given, height and width"),
+        ({"size": (128, 0)}, r"size: \(128, 0\) given"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict, message: str) -> None:

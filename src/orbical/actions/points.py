@@ -63,6 +63,12 @@ class Points(Action):
             )
         _check_dimension(group, x, "points")
         _check_rows(group, x)
+        lacking = (~torch.isfinite(x)).flatten(1).any(1).nonzero()
+        if len(lacking):
+            raise InputError(
+                f"data: sample {int(lacking[0])} holds points that are NaN or infinite, numbers "
+                "expected (clouds of unequal sizes are padded with a mask: orbical.datasets.padded)"
+            )
 
 
 class Vectors(Action):

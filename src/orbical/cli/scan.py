@@ -231,7 +231,10 @@ def _load_npz(text: str) -> Any:
         with np.load(text, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except Exception as error:
-        raise InputError(f"--data: {text!r} cannot be read: {error}") from error
+        hint = ""
+        if "Object arrays" in str(error):
+            hint = "; samples of unequal sizes are padded with a mask (orbical.datasets.padded)"
+        raise InputError(f"--data: {text!r} cannot be read: {error}{hint}") from error
     fields = {name.removeprefix("x_"): array for name, array in arrays.items() if name[:2] == "x_"}
     if "x" not in arrays and not fields:
         raise InputError(

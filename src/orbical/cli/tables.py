@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,12 +24,17 @@ def print_summary(scan: Scan, console: Any = None) -> None:
     table.add_column("")
     for model in facts["model"].values:
         table.add_column(str(model), justify="right")
-    shown = [name for name in _SHARES if name in facts] or ["score"]
+    shown = [name for name in ("score", *_SHARES) if name in facts]
+    if scan.data.attrs["task"] == "classification" and "accuracy" in shown:
+        shown.remove("score")  # the probability of the true class says little beside the accuracy
     for name in shown:
-        title = name if name in _SHARES else scan.header["score"]["meaning"]
+        lead = name
+        if name == "score":  # its meaning is long: a line of its own
+            table.add_row(scan.header["score"]["meaning"])
+            lead = " "
         for position, where in _WHERE.items():
             values = facts[name].sel(position=position).values
-            table.add_row(f"{title} {where}", *(_number(value, name) for value in values))
+            table.add_row(f"{lead} {where}", *(_number(value, name) for value in values))
         table.add_section()
     table.add_row("worst element", *map(str, facts["worst_name"].values))
     table.add_row("invariance gap", *(f"{gap:.3g}" for gap in facts["invariance_gap"].values))
@@ -38,4 +44,6 @@ def print_summary(scan: Scan, console: Any = None) -> None:
 
 
 def _number(value: float, name: str) -> str:
+    if math.isnan(value):
+        return "none"  # no detection at all, say
     return f"{value:.1%}" if name in _SHARES else f"{value:.4g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -94,17 +95,17 @@ class Detection(Task):
         if score not in MEASURES:
             raise unknown_name("score", score, MEASURES)
         for name, value in (("threshold", threshold), ("confident", confident)):
-            if not 0 <= value <= 1:
+            if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
                 raise InputError(f"{name}: {value!r} given, a number from 0 to 1 expected")
         if isinstance(most, bool) or not isinstance(most, int) or most < 1:
             raise InputError(f"most: {most!r} given, a whole number >= 1 expected")
-        height, width = (window.size, window.size) if size is None else size
+        height, width = (window.size, window.size) if size is None else _two_sides(size)
         super().__init__(window, Boxes(height, width), read)
         self.chosen = score
         self.threshold = float(threshold)
         self.confident = float(confident)
         self.most = most
-        self.size = (int(height), int(width))
+        self.size = (height, width)
         self.classes = None if classes is None else [str(name) for name in classes]
 
     def __repr__(self) -> str:
@@ -313,6 +314,15 @@ class Detection(Task):
     def _view(self, like: Tensor) -> Tensor:
         height, width = self.size
         return like.new_tensor([0, 0, width, height])
+
+
+def _two_sides(size: Any) -> tuple[int, int]:
+    """Take height and width of a view."""
+    given = tuple(size) if isinstance(size, Sequence) and not isinstance(size, str) else (size,)
+    whole = [isinstance(side, int) and side >= 1 for side in given]
+    if len(given) != 2 or not all(whole):
+        raise InputError(f"size: {size!r} given, height and width in whole pixels expected")
+    return int(given[0]), int(given[1])
 
 
 def _as_detections(agreed: Tensor, view: Tensor) -> Detections:

@@ -82,6 +82,11 @@ class Flow(Task):
                 f"model output: {described(given)} given, displacements [sample, 2, row, column] "
                 "expected; say with read= how to take them from the raw output"
             )
+        if self.window is not None and given.shape[2:] != (self.window, self.window):
+            raise ModelError(
+                f"model output: a flow of {tuple(given.shape[2:])} pixels given, the {self.window} "
+                f"x {self.window} of the window expected"
+            )
         return given.float()
 
     def check_target(self, target: Any, count: int) -> Tensor:
@@ -107,11 +112,6 @@ class Flow(Task):
                     f"labels: a flow of {true} pixels given, but the model answers {answered}"
                 )
             return
-        if answered != (self.window, self.window):
-            raise ModelError(
-                f"model output: a flow of {answered} pixels given, the {self.window} x "
-                f"{self.window} of the window expected"
-            )
         if min(true) < self.window or any((side - self.window) % 2 for side in true):
             raise InputError(
                 f"labels: a flow of {true} pixels given, the size of the pairs around the window "
