@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 import torch
 
+from orbical.calibration import gence_floor
 from orbical.datasets.planar_fields import DOMAINS, vector_fields, whole_field
 from orbical.errors import InputError
 from orbical.studies import STUDIES
 from orbical.studies import vector_field as study
 from orbical.studies import vector_field_limits as theory
 from orbical.studies import vector_field_page as page
+from orbical.studies.pages import fill
 from orbical.studies.vector_field import WORLDS, Settings
 from orbical.studies.vector_field_training import (
     EQUIVARIANT,
@@ -28,6 +30,7 @@ from orbical.studies.vector_field_training import (
 )
 from orbical.zoo.vector_fields import VectorFieldNet, VectorPerceptron
 
+DOCS = Path(__file__).parents[2] / "docs" / "studies" / "vector-field.md"
 TINY = Settings(seeds=1, train=100, epochs=(1, 2), side=6, angles=4, arrows=4)
 
 
@@ -216,3 +219,20 @@ def test_a_report_without_results_is_refused(
 
 def test_the_study_has_its_command() -> None:
     assert STUDIES["vector-field"].module == "vector_field"
+
+
+def test_the_committed_page_says_what_its_csv_says() -> None:
+    data = page.read(DOCS.with_suffix(""))
+    text = DOCS.read_text(encoding="utf-8")
+    assert fill(text, page.tables_of(data)) == text
+    assert len({row["seed"] for row in data["results"]}) >= 3
+    last = max(row["epoch"] for row in data["results"])
+    for world in WORLDS:
+        bound = page.limit(data, world)
+        for row in page.chosen(data["results"], world, (EQUIVARIANT, "scalar")):
+            assert row["error"] >= bound["error"] - 1e-4
+            assert row["gence_lower"] - 1e-4 <= row["gence"] <= row["gence_upper"] + 1e-4
+            if world[0] == "spiral" and row["epoch"] == last:
+                assert row["bleed"] == pytest.approx(bound["scalar_bleed"], rel=0.02)
+                assert row["gence"] == pytest.approx(bound["scalar_gence"], abs=0.02)
+                assert row["gence"] > gence_floor
