@@ -328,14 +328,18 @@ def test_a_scan_of_a_regressor_has_the_measures_of_regression(tmp_path: Path) ->
     measured = {row["measure"] for row in answer["orbit"] if row["model"] == "unsure"}
     assert {"gence", "ence", "quantile_calibration", "aleatoric_bleed", "gaussian_nll"} <= measured
     assert "unsure, along the orbit" in run(store, *FEW)
-    task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
-    ob.scan(lambda x: (0 * x, x.norm(dim=-1) + 1), (x, x), task=task, out=wide, **settings)
+    task = ob.tasks.Regression(ob.actions.Vectors(), uncertainty="variance")
+    ob.scan(lambda x: (0 * x, x.abs() + 1), (x, x), task=task, out=wide, **settings)
     rows = json.loads(run(wide, "--json", *FEW))["orbit"]
     apart = {row["measure"]: row["orbit"] for row in rows if "bleed" in row["measure"]}
     total = apart.pop("aleatoric_bleed")
     assert list(apart) == ["aleatoric_bleed, component 0", "aleatoric_bleed, component 1"]
     assert sum(apart.values()) == pytest.approx(total)
     assert "component 1" in run(wide, *FEW)
+    task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
+    alike = tmp_path / "alike.zarr"
+    ob.scan(lambda x: (0 * x, x.norm(dim=-1) + 1), (x, x), task=task, out=alike, **settings)
+    assert "component" not in run(alike, *FEW)  # one variance for all
 
 
 def test_bad_input_is_named(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def _along(scan: Scan, regression: bool, settings: dict[str, Any]) -> Iterator[d
         curve = _curve(scan, name, settings)
         for model in scan.models:
             yield {"model": model, "measure": name, **_summary(curve.sel(model=model), scan)}
-    if regression and components > 1:
+    if regression and scan.data["variance"].shape[-1] > 1:  # one for all bleeds alike in each
         apart = _curve(scan, "aleatoric_bleed", settings, by="component")
         for model in scan.models:
             for component in range(components):

@@ -255,7 +255,8 @@ def print_orbit(rows: list[dict[str, Any]], level: float) -> None:
 def _orbit_table(model: str, rows: list[dict[str, Any]]) -> Any:
     shown = _plain_table(f"{model}, along the orbit")
     for title in ("measure", "at the identity", "over the orbit", "worst", "where"):
-        shown.add_column(title, justify="left" if title in ("measure", "where") else "right")
+        words = title in ("measure", "where")
+        shown.add_column(title, justify="left" if words else "right", no_wrap=not words)
     for row in rows:
         values = (
             _cell(f"{short(row[place])}\n{span(row[f'{place}_low'], row[f'{place}_high'])}")
