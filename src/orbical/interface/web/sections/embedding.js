@@ -91,10 +91,17 @@ export function createSection(el, app) {
     of.set([["", "all models"], ...state.models.map(({ name }) => [name, name])], now.of);
   }
 
+  /** What is being waited for; a share only where one is known. */
+  function waiting({ text, progress: share }) {
+    const { method: wanted } = app.store.get();
+    const done = share > 0 ? ` ${Math.round(100 * share)} %` : "";
+    return text || `computing the ${METHODS[wanted] ?? wanted} map …${done}`;
+  }
+
   function receive(answer) {
     const slow = answer.progress !== undefined;
     show(progress, slow);
-    if (slow) return write(progress, answer.text ?? `computing … ${Math.round(100 * answer.progress)} %`);
+    if (slow) return write(progress, waiting(answer));
     xy = answer;
     return draw();
   }
