@@ -11,7 +11,8 @@ from orbical.errors import InputError
 from orbical.groups import parse
 from orbical.studies import point_clouds, point_clouds_runs
 from orbical.studies.pages import read_csv
-from orbical.studies.point_clouds_page import Numbers, labelled
+from orbical.studies.point_clouds_figures import labelled
+from orbical.studies.point_clouds_numbers import Numbers
 from orbical.studies.point_clouds_runs import Settings, rows_of, split, unpack
 from orbical.studies.point_clouds_tables import Answers, calibrated_ece, collect, summary_rows
 

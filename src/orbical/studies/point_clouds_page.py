@@ -1,89 +1,19 @@
-"""The point-cloud study's page: tables and figures, from its CSV files alone."""
+"""The point-cloud study's page: its tables and findings, from its CSV files alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbical.groups import Group, parse
-from orbical.zoo.pointnet import NAMES as NETWORKS
+from .pages import Row, markdown, spread, write_page
+from .point_clouds_figures import angle_figure, individual_figure, orbit_figure, tilt_figure
+from .point_clouds_numbers import AXES, Numbers
 
-from .pages import Row, markdown, read_csv, spread, write_page
-from .point_clouds_tables import column
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
-
-TITLES = {"sweethome3d": "Sweet Home 3D, 10 classes", "modelnet10": "ModelNet10, 2 classes"}
-AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
 TILT_EDGES = (0, 15, 30, 45, 60, 90, 120, 150, 180)
-
-
-class Numbers:
-    """All CSV files of the page, and what is made of them alone."""
-
-    def __init__(self, folder: Path) -> None:
-        self.summary = read_csv(folder / "summary.csv")
-        self.classes = read_csv(folder / "classes.csv")
-        self.elements = {name: read_csv(folder / f"{name}.csv") for name in ("slices", "ball")}
-        self.individual = read_csv(folder / "individual.csv")
-        self.chosen = {row["name"]: row for row in read_csv(folder / "chosen.csv")}
-        first = next(iter(self.chosen.values()))
-        self.groups: dict[str, Group] = {key: parse(first[key]) for key in self.elements}
-
-    @property
-    def data_sets(self) -> list[str]:
-        """The data sets, in order."""
-        return list(dict.fromkeys(row["data"] for row in self.summary))
-
-    def networks(self, data_set: str) -> list[str]:
-        """The networks that were trained on a data set, in order."""
-        here = {row["network"] for row in self.summary if row["data"] == data_set}
-        return [name for name in NETWORKS if name in here]
-
-    def over_seeds(self, data_set: str, network: str, quantity: str) -> list[float]:
-        """One number of the summary for every seed."""
-        wanted = (data_set, network)
-        return [
-            float(row[quantity]) for row in self.summary if (row["data"], row["network"]) == wanted
-        ]
-
-    def mean(self, data_set: str, network: str, quantity: str) -> float:
-        """The mean over seeds."""
-        return float(np.mean(self.over_seeds(data_set, network, quantity)))
-
-    def along(self, group: str, data_set: str, network: str, quantity: str) -> NDArray:
-        """One number at every element of a group."""
-        key = column(data_set, network, quantity)
-        return np.array([float(row[key]) for row in self.elements[group]])
-
-    def about_axis(
-        self, data_set: str, network: str, quantity: str, axis: str
-    ) -> dict[float, float]:
-        """One number by the angle of turn about a main axis of space."""
-        plane, azimuth = AXES[axis]
-        layout = self.groups["slices"].layout
-        place = [str(name) for name in layout.axes["plane"]].index(plane)
-        line = int(np.argmin(np.abs(layout.axes["azimuth"] - azimuth)))
-        values = self.along("slices", data_set, network, quantity)[layout.index[place, line]]
-        return dict(zip(layout.axes["angle"].tolist(), values.tolist(), strict=True))
-
-    def tilt(self) -> NDArray:
-        """How far each rotation of the ball tilts what stood upright, in degrees."""
-        up = self.groups["ball"].parts["space"][:, 1, 1]
-        return np.rad2deg(np.arccos(np.clip(up, -1, 1)))
-
-    def angle(self) -> NDArray:
-        """The angle of each rotation of the ball, in degrees."""
-        coords = self.groups["ball"].coords
-        vectors = np.stack([np.asarray(coords[name], float) for name in ("rx", "ry", "rz")])
-        return np.linalg.norm(vectors, axis=0)
 
 
 def settings_table(numbers: Numbers) -> str:
@@ -111,50 +41,48 @@ def settings_table(numbers: Numbers) -> str:
 
 def accuracy_table(numbers: Numbers) -> str:
     """Accuracy upright, over the three planes, over all rotations; and at the worst element."""
-    lines = [
-        [
-            data_set,
-            network,
-            *(
-                spread(numbers.over_seeds(data_set, network, quantity))
-                for quantity in (
-                    *("accuracy_upright", "accuracy_slices", "accuracy_ball", "worst_ball"),
-                    *("always_ball", "never_ball"),
-                )
-            ),
-        ]
-        for data_set in numbers.data_sets
-        for network in numbers.networks(data_set)
-    ]
-    header = [
-        *("data", "network", "upright", "three planes", "all rotations", "worst rotation"),
-        *("clouds right at all", "clouds right at none"),
-    ]
-    return markdown(header, lines)
+    return _table_over_seeds(
+        numbers,
+        {
+            "upright": "accuracy_upright",
+            "three planes": "accuracy_slices",
+            "all rotations": "accuracy_ball",
+            "worst rotation": "worst_ball",
+            "clouds right at all": "always_ball",
+            "clouds right at none": "never_ball",
+        },
+    )
 
 
 def calibration_table(numbers: Numbers) -> str:
     """Confidence and calibration error, upright and over all rotations."""
+    return _table_over_seeds(
+        numbers,
+        {
+            "confidence upright": "confidence_upright",
+            "confidence, all rotations": "confidence_ball",
+            "ECE upright": "ece_upright",
+            "the same if calibrated": "ece_upright_calibrated",
+            "ECE, all rotations": "ece_ball",
+        },
+    )
+
+
+def _table_over_seeds(numbers: Numbers, columns: dict[str, str]) -> str:
+    """Mean and deviation over seeds of some quantities, given by the titles of their columns."""
     lines = [
         [
             data_set,
             network,
             *(
                 spread(numbers.over_seeds(data_set, network, quantity))
-                for quantity in (
-                    *("confidence_upright", "confidence_ball"),
-                    *("ece_upright", "ece_upright_calibrated", "ece_ball"),
-                )
+                for quantity in columns.values()
             ),
         ]
         for data_set in numbers.data_sets
         for network in numbers.networks(data_set)
     ]
-    header = [
-        *("data", "network", "confidence upright", "confidence, all rotations"),
-        *("ECE upright", "the same if calibrated", "ECE, all rotations"),
-    ]
-    return markdown(header, lines)
+    return markdown(["data", "network", *columns], lines)
 
 
 def axes_table(numbers: Numbers) -> str:
@@ -321,115 +249,6 @@ TABLES = {
     "tilt": tilt_table,
     "classes": classes_table,
 }
-
-
-def labelled(group: Group, models: Sequence[str], values: Any, meaning: str) -> xr.DataArray:
-    """Give numbers `[model, element]` the names and attributes that figures read."""
-    import xarray as xr
-
-    return xr.DataArray(
-        np.asarray(values, float),
-        dims=("model", "element"),
-        coords={
-            "model": list(models),
-            **{name: ("element", entry) for name, entry in group.coords.items()},
-        },
-        attrs={
-            "meaning": meaning,
-            "models": list(models),
-            "identity": group.identity,
-            "layout": group.layout.kind,
-            "layout_index": group.layout.index.tolist(),
-            "layout_axes": {axis: entry.tolist() for axis, entry in group.layout.axes.items()},
-            "limits": [0.0, 1.0],
-            "statistic": "",
-        },
-    )
-
-
-def orbit_figure(numbers: Numbers, group: str, data_set: str, quantity: str) -> Figure:
-    """Draw one quantity of all networks over three planes or over the ball."""
-    from orbical.figures import aggregate
-
-    networks = numbers.networks(data_set)
-    values = [numbers.along(group, data_set, network, quantity) for network in networks]
-    meaning = {"accuracy": "accuracy", "ece": "calibration error (ECE)"}[quantity]
-    array = labelled(numbers.groups[group], networks, values, meaning)
-    array.attrs["higher_is_better"] = quantity == "accuracy"
-    return aggregate(array, title=TITLES[data_set])
-
-
-def individual_figure(numbers: Numbers, name: str) -> Figure:
-    """Draw one cloud and the probability of its class over the three planes."""
-    from orbical.datasets.point_clouds import sweethome3d
-    from orbical.figures import individual
-    from orbical.figures.clouds import cloud_picture
-
-    networks = numbers.networks(numbers.data_sets[0])
-    values = [
-        [float(row[f"{name}/{network}"]) for row in numbers.individual] for network in networks
-    ]
-    array = labelled(numbers.groups["slices"], networks, values, "probability of the true class")
-    array.attrs["higher_is_better"] = True
-    chosen = numbers.chosen[name]
-    array = array.assign_coords(sample=chosen["row"], label=chosen["class"])
-    return individual(array, cloud_picture(sweethome3d().points[chosen["row"]]))
-
-
-def angle_figure(numbers: Numbers) -> Figure:
-    """Draw accuracy by the angle of turn about the three main axes, for each data set."""
-    from orbical.figures.style import PAGE, figure, model_colours, styled
-
-    with styled():
-        fig = figure(PAGE, 2.9)
-        panels = np.atleast_1d(fig.subplots(1, len(numbers.data_sets), sharey=True))
-        colours = model_colours(NETWORKS)
-        lines = dict(zip(AXES, (":", "-", "--"), strict=True))
-        for ax, data_set in zip(panels, numbers.data_sets, strict=True):
-            for network in numbers.networks(data_set):
-                for axis, line in lines.items():
-                    by_angle = numbers.about_axis(data_set, network, "accuracy", axis)
-                    ax.plot([*by_angle], [*by_angle.values()], line, color=colours[network], lw=1.3)
-            ax.set(xlabel="angle of turn", ylim=(0, 1.02), title=TITLES[data_set])
-            ax.set_xticks([0, 45, 90, 135, 180], ["0°", "45°", "90°", "135°", "180°"])
-            ax.grid(True)
-        panels[0].set_ylabel("accuracy")
-        _two_keys(fig, {name: colours[name] for name in NETWORKS}, lines)
-    return fig
-
-
-def _two_keys(fig: Figure, colours: dict[str, str], lines: dict[str, str]) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
-    handles += [
-        Line2D([], [], color="0.3", ls=line, label=f"about {axis}") for axis, line in lines.items()
-    ]
-    fig.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=7)
-
-
-def tilt_figure(numbers: Numbers) -> Figure:
-    """Draw each rotation's accuracy and confidence by the tilt of the upright axis."""
-    from orbical.figures.style import PAGE, figure, model_colours, styled
-
-    first = numbers.data_sets[0]
-    with styled():
-        fig = figure(PAGE, 2.7)
-        panels = fig.subplots(1, 2, sharey=True)
-        colours = model_colours(NETWORKS)
-        for ax, quantity in zip(panels, ("accuracy", "confidence"), strict=True):
-            for network in numbers.networks(first):
-                values = numbers.along("ball", first, network, quantity)
-                ax.scatter(
-                    numbers.tilt(), values, s=3, lw=0, alpha=0.5, color=colours[network],
-                    label=network, rasterized=True,
-                )  # fmt: skip
-            ax.set(xlabel="tilt of the upright axis", ylim=(0, 1.02), title=quantity)
-            ax.set_xticks([0, 45, 90, 135, 180], ["0°", "45°", "90°", "135°", "180°"])
-            ax.grid(True)
-        panels[0].set_ylabel("over all test clouds")
-        panels[1].legend(loc="lower right", markerscale=3)
-    return fig
 
 
 def report(page: Path) -> list[Path]:
