@@ -248,7 +248,8 @@ def print_orbit(rows: list[dict[str, Any]], level: float) -> None:
             console.print(f"the {len(most)} of {len(apart)} components that bleed most")
         console.print()
     console.print(
-        f"in brackets: {level:.0%} intervals; over the orbit the mean of the elements' intervals"
+        f"in brackets: {level:.0%} intervals; over the orbit the mean of the elements' intervals, "
+        "at the worst that of the element, which does not know that it was chosen"
     )
 
 
