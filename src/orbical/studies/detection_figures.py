@@ -29,9 +29,8 @@ def grid(results: Results, values: Any) -> Any:
 
 def _heat(axes: Any, results: Results, values: Any, low: float, high: float) -> Any:
     reach = float(np.max(results.group.coords["dx"]))
-    shown = axes.imshow(
-        grid(results, values), vmin=low, vmax=high, extent=(-reach, reach, -reach, reach)
-    )
+    end = reach * results.side / (results.side - 1)  # a shift lies in the middle of its cell
+    shown = axes.imshow(grid(results, values), vmin=low, vmax=high, extent=(-end, end, -end, end))
     axes.set(xticks=(-reach, 0, reach), yticks=(-reach, 0, reach))
     return shown
 
@@ -158,12 +157,18 @@ def individual_figure(results: Results, jitter: int = 100) -> Figure:
         ):
             where = (float(coords["dx"][element]), float(coords["dy"][element]))
             first.plot(*where, marker="o", ms=6, mfc="none", mec="white", mew=1.2)
-            apart = (-14.0 if sign == "a" else 9.0, -9.0 if sign == "a" else 7.0)
+            side = 1.0 if sign == "a" else -1.0  # each letter on the side away from the other spot
+            apart = [
+                13 * side * np.sign(float(coords[name][dark]) - float(coords[name][bright]))
+                for name in ("dx", "dy")
+            ]
             first.annotate(
                 sign,
                 where,
                 xytext=apart,
                 textcoords="offset points",
+                ha="center",
+                va="center",
                 bbox={"facecolor": "white", "lw": 0, "pad": 1},
             )
             key = objects[place, 0]
@@ -210,7 +215,8 @@ def consensus_figure(results: Results, jitter: int = 50) -> Figure:
             shown = _heat(axes, results, values, 0.0, high)
             axes.set_title(title, loc="left")
             axes.set_xlabel("dx (px)")
-        fig.colorbar(shown, ax=panels[2], pad=0.02)
+        panels[1].set_ylabel("dy (px)")
+        fig.colorbar(shown, ax=panels[2], label="IoU x confidence", pad=0.02)
         for level, colour in zip(JITTERS, MODELS, strict=False):
             values = np.sort(agree[level][~np.isnan(agree[level])])
             share = np.arange(1, len(values) + 1) / len(values)
