@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from orbical.groups import translations
 from orbical.tasks import Detection
+from orbical.tasks.detection_consensus import consensus_of
 from orbical.tasks.detection_matching import Detections
 
 GROUP = translations(4, 2)
@@ -117,3 +119,65 @@ def test_a_side_at_the_border_has_no_voice_where_another_has_one() -> None:
     found.box[..., 2].clamp_(max=128.0)  # the view ends there for shifts to the right
     agreed = TASK.consensus(found, GROUP, WEIGHTS)
     assert torch.allclose(agreed.box[0, 0], torch.tensor([100.0, 40, 126, 60]), atol=1e-4)
+
+
+def common(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The part that two boxes share; of no area where they share none."""
+    low, high = np.maximum(first[:2], second[:2]), np.minimum(first[2:], second[2:])
+    return np.concatenate([low, np.maximum(low, high)])
+
+
+def slow_consensus_in_views(box, confidence, label, view, border, weights, threshold, most):
+    """The rules of the module's text one by one, views, borders and weights included."""
+    free = [(int(k), int(m)) for k, m in np.argwhere(label >= 0)]
+    rows = []
+    while free and len(rows) < most:
+        leader = max(free, key=lambda at: (not border[at].any(), confidence[at]))
+        members = []
+        for at in free:
+            seen = common(view[at[0]], view[leader[0]])
+            alike = overlap(common(box[at], seen), common(box[leader], seen)) >= threshold
+            if at == leader or (label[at] == label[leader] and alike):
+                members.append(at)
+        free = [at for at in free if at not in members]
+        voices = {}
+        for at in sorted(members, key=lambda at: confidence[at]):
+            voices[at[0]] = at
+        voice = {at: confidence[at] * weights[at[0]] for at in voices.values()}
+        sides = []
+        for side in range(4):
+            heard = [at for at in voice if not border[at][side]] or [*voice]
+            total = sum(voice[at] for at in heard)
+            sides.append(sum(voice[at] * box[at][side] for at in heard) / total)
+        support = sum(weights[element] for element in voices)
+        rows.append([*sides, sum(voice.values()), label[leader], support])
+    return np.array(sorted(rows, key=lambda row: -row[4]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_views_borders_and_weights_count_as_the_rules_say(seed):
+    random = np.random.default_rng(seed)
+    elements, most = 9, 4
+    which = random.integers(0, 3, (elements, most))
+    centre = random.uniform(20, 60, (3, 2))[which] + random.normal(0, 2, (elements, most, 2))
+    half = random.uniform(8, 14, (elements, most, 2))
+    box = np.concatenate([centre - half, centre + half], -1)
+    label = np.where(random.uniform(size=which.shape) < 0.2, -1.0, which % 2)
+    confidence = np.sort(random.uniform(0.1, 1, which.shape))[:, ::-1] * (label >= 0)
+    corner = random.uniform(0, 20, (elements, 2))
+    view = np.concatenate([corner, corner + 60], -1)
+    border = random.uniform(size=box.shape) < 0.15
+    weights = random.dirichlet(np.ones(elements))
+    batch = [torch.from_numpy(part[:, None].copy()) for part in (box, confidence, label, border)]
+    found = consensus_of(
+        Detections(*batch[:3]),
+        torch.from_numpy(view),
+        batch[3],
+        torch.from_numpy(weights),
+        0.5,
+        6,
+    )
+    rows = found.rows()[0].numpy()
+    expected = slow_consensus_in_views(box, confidence, label, view, border, weights, 0.5, 6)
+    np.testing.assert_allclose(rows[: len(expected)], expected, atol=1e-9)
+    assert np.isnan(rows[len(expected) :]).all()
