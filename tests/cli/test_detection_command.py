@@ -95,6 +95,7 @@ def test_a_detector_of_ones_own_is_scanned_with_one_command(folder: Path) -> Non
     assert done.returncode == 0, done.stderr
     scan = ob.load(folder / "run.zarr")
     assert scan.header["task"]["score"] == "iou"
+    assert scan.header["task"]["classes"] == ["cup", "chair"]
     truth = scan.data["objects"].values[0, 0]
     assert truth.tolist() == [6, 6, 26, 26, 1]
     group = scan.group

@@ -149,10 +149,13 @@ def scan(
         chosen = _make_task(
             task, input, representation, per_point, uncertainty, answers, score, threshold, read
         )
+    content, classes = _load_with_classes(data)
+    if task == "detection":
+        chosen.classes = classes
     try:
         result = run(
             named,
-            load_data(data),
+            content,
             group=group,
             task=chosen,
             out=out,
@@ -185,6 +188,18 @@ def _split_model(text: str) -> tuple[str, str]:
 
 def load_data(text: str) -> Any:
     """Read data named on the command line: a file, an import path or a built-in name."""
+    return _load_with_classes(text)[0]
+
+
+def _load_with_classes(text: str) -> tuple[Any, list[str] | None]:
+    """Read data, and the names of their classes where they come with names."""
+    if text.startswith("coco:"):
+        found = _read_coco(text)
+        return (found["images"], found["objects"]), found["classes"]
+    return _load_unnamed(text), None
+
+
+def _load_unnamed(text: str) -> Any:
     from ..datasets import BUILT_IN, molecules
     from ..datasets.molecule_files import SUFFIXES
     from ..errors import unknown_name
@@ -196,8 +211,6 @@ def load_data(text: str) -> Any:
         return _load_npz(text)
     if text.lower().endswith(SUFFIXES):
         return molecules(text)
-    if text.startswith("coco:"):
-        return _load_coco(text)
     if ":" in text:
         found = import_attribute(text, "--data")
         return found() if callable(found) and not hasattr(found, "shape") else found
@@ -206,7 +219,7 @@ def load_data(text: str) -> Any:
     )
 
 
-def _load_coco(text: str) -> Any:
+def _read_coco(text: str) -> Any:
     """Read key objects of a folder in COCO's format: coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS."""
     from ..datasets import coco
 
@@ -218,8 +231,7 @@ def _load_coco(text: str) -> Any:
             "last ones may be left out"
         )
     classes = settings[2].split(",") if len(settings) == 3 else None
-    found = coco(folder, classes, *(int(number) for number in numbers))
-    return found["images"], found["objects"]
+    return coco(folder, classes, *(int(number) for number in numbers))
 
 
 def _load_npz(text: str) -> Any:

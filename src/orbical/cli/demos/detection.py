@@ -35,7 +35,8 @@ def run(order: Order) -> Made:
         overwrite=order.train or order.overwrite,
         keep="inputs",
     )
-    return Made(result, models, figures_of(result), tuple(made["classes"]))
+    classes = tuple(made["classes"])
+    return Made(result, models, figures_of(result, classes), classes)
 
 
 def _train(folder: Any) -> None:
@@ -56,14 +57,16 @@ def _train(folder: Any) -> None:
         detector.write(net, folder / f"scenes-{name}.safetensors", facts)
 
 
-def figures_of(scan: Any) -> dict[str, Any]:
+def figures_of(scan: Any, classes: tuple[str, ...]) -> dict[str, Any]:
     """Draw the mean score at every shift, and the scene whose score changes most."""
     from ... import figures, nero
 
     spread = scan.data["score"].std("element").mean("model").values
     sample = int(spread.argmax())
     image = scan.data["input"].values[sample].transpose(1, 2, 0)
+    response = nero.individual(scan, sample)
+    response = response.assign_coords(label=classes[int(response["label"])])
     return {
         "aggregate": figures.aggregate(nero.aggregate(scan)),
-        "individual": figures.individual(nero.individual(scan, sample), image=image),
+        "individual": figures.individual(response, image=image),
     }
