@@ -249,3 +249,20 @@ def test_truth_that_does_not_fit_is_refused(check, words):
     with pytest.raises(InputError) as caught:
         check()
     assert words in str(caught.value)
+
+
+def test_the_names_of_classes_are_kept_with_the_scan_and_counted():
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 3))
+    data = (torch.rand(4, 1, 4, 4), torch.tensor([0, 1, 2, 0]))
+    names = ["cat", "dog", "owl"]
+    task = ob.tasks.Classification(classes=names)
+    scan = ob.scan(net, data, group="cyclic:4", task=task, progress=False)
+    assert scan.header["task"]["classes"] == names
+    with pytest.raises(InputError, match="classes: 2 names given, but the model knows 3 classes"):
+        ob.scan(
+            net,
+            data,
+            group="cyclic:4",
+            task=ob.tasks.Classification(classes=names[:2]),
+            progress=False,
+        )

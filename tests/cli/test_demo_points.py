@@ -20,7 +20,7 @@ def test_it_scans_three_networks_and_draws_them(order):
     made = find("points").run(order)
     assert [*made.models] == ["plain", "augmented", "invariant"]
     assert {*made.figures} == {"aggregate", "individual", "embedding"}
-    assert len(made.classes) == 8
+    assert len(made.scan.header["task"]["classes"]) == 8
     scan = ob.load(order.store)
     assert scan.complete
     assert scan.header["views"] == {"input": "points", "detail": "bars"}

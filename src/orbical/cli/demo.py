@@ -56,4 +56,4 @@ def demo(
     if view:
         from ..interface import view as open_view
 
-        open_view(made.scan, models=made.models, classes=[*made.classes] or None)
+        open_view(made.scan, models=made.models)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -29,6 +30,7 @@ class Classification(Task):
 
     The score is the probability of the true class. `answers` says what the model gives: `logits`
     (default) or `probabilities`; it is never guessed. `read` picks them from a raw output `[N, C]`.
+    `classes` names the classes, in the order of their indices, for display.
 
     >>> import orbical as ob
     >>> ob.tasks.Classification(input={"pos": ob.actions.Points(), "mask": ob.actions.Trivial()})
@@ -42,12 +44,17 @@ class Classification(Task):
     detail_view: ClassVar[str] = "bars"
 
     def __init__(
-        self, input: Any = None, answers: str = "logits", read: Reader | None = None
+        self,
+        input: Any = None,
+        answers: str = "logits",
+        read: Reader | None = None,
+        classes: Sequence[str] | None = None,
     ) -> None:
         if answers not in ANSWERS:
             raise unknown_name("answers", answers, ANSWERS)
         super().__init__(Images() if input is None else input, Trivial(), read)
         self.answers = answers
+        self.classes = None if classes is None else [str(name) for name in classes]
 
     def __repr__(self) -> str:
         return f"Classification(answers={self.answers!r})"
@@ -91,8 +98,12 @@ class Classification(Task):
         return labels.long()
 
     def check_range(self, labels: Tensor, outputs: Tensor) -> None:
-        """Check that every label is a class of the model."""
+        """Check that every label is a class of the model, and that each class has its name."""
         classes = outputs.shape[-1]
+        if self.classes is not None and len(self.classes) != classes:
+            raise InputError(
+                f"classes: {len(self.classes)} names given, but the model knows {classes} classes"
+            )
         if len(labels) and int(labels.max()) >= classes:
             raise InputError(
                 f"labels: {int(labels.max())} given, but the model knows the classes 0 .. "
@@ -139,4 +150,5 @@ class Classification(Task):
 
     def describe(self) -> dict[str, Any]:
         """Add what the model is said to answer."""
-        return {**super().describe(), "answers": self.answers}
+        named = {} if self.classes is None else {"classes": self.classes}
+        return {**super().describe(), "answers": self.answers, **named}

@@ -42,12 +42,11 @@ class Order:
 
 @dataclass(frozen=True)
 class Made:
-    """What a demo made: the scan, its models for live inference, figures by name, class names."""
+    """What a demo made: the scan, its models for live inference, and figures by name."""
 
     scan: Any
     models: Mapping[str, Any]
     figures: Mapping[str, Any] = field(default_factory=dict)
-    classes: tuple[str, ...] = ()
 
 
 def find(name: str) -> ModuleType:

@@ -36,7 +36,7 @@ def run(order: Order) -> Made:
         keep="inputs",
     )
     classes = tuple(made["classes"])
-    return Made(result, models, figures_of(result, classes), classes)
+    return Made(result, models, figures_of(result, classes))
 
 
 def _train(folder: Any) -> None:

@@ -35,12 +35,12 @@ def run(order: Order) -> Made:
         models,
         (clouds.points[:count], clouds.labels[:count]),
         group=slices3d(AZIMUTHS, ANGLES),
-        task=Classification(input=Points()),
+        task=Classification(input=Points(), classes=clouds.classes),
         out=order.store,
         overwrite=order.train or order.overwrite,
         keep=("probabilities", "inputs"),
     )
-    return Made(result, models, figures_of(result, clouds.classes), clouds.classes)
+    return Made(result, models, figures_of(result, clouds.classes))
 
 
 def _models(pointnet: Any, weights: Path | None) -> dict[str, Any]:
