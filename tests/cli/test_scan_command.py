@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import orbical as ob
 
 NETS = """
 import time
+from functools import partial
 import torch
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
@@ -168,7 +170,13 @@ def test_built_in_data_and_keep(folder):
 def test_ctrl_c_then_the_same_command_finishes(folder):
     command = [sys.executable, "-m", "orbical", *SCAN, "-m", "slow=nets:slow", "--batch-size", "8"]
     process = subprocess.Popen(
-        command, cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # A shell that runs its tests in the background has them ignore Ctrl-C.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     for _ in range(400):
         time.sleep(0.05)

@@ -23,7 +23,10 @@ function render({ model, el }) {
   el.classList.add("orbical");
   const history = createHistory(model);
   const store = createStore(history.read());
-  const requests = createRequests((message) => model.send(message), { limit: 2 });
+  // The server drops a waiting request for a newer one, so that it should always hold the newest; a
+  // notebook's kernel answers all that it was sent, so that it should be sent little.
+  const limit = model.get("host") === "socket" ? Infinity : 2;
+  const requests = createRequests((message) => model.send(message), { limit });
   const theme = createTheme(el);
   const help = createHelp(el);
   const shell = createShell(el, { onhelp: help.open, ontheme: theme.toggle });
