@@ -17,7 +17,6 @@ import orbical as ob
 
 NETS = """
 import time
-from functools import partial
 import torch
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
