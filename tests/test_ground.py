@@ -113,8 +113,8 @@ def test_the_test_target_runs_every_check() -> None:
 def dry_run(*arguments: str) -> str:
     if shutil.which("make") is None:
         pytest.skip("make is absent")
-    # A make that runs these tests hands its own flags down, which would change the plan.
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    # A make that runs these tests hands its own flags and words down, which would change the plan.
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "ARGS"))}
     return subprocess.run(
         ["make", "--dry-run", *arguments],
         cwd=ROOT,
