@@ -319,7 +319,7 @@ def test_a_store_is_never_seen_half_made(tmp_path, digits, monkeypatch):
     def fail(*arguments):
         raise RuntimeError("pulled the plug")
 
-    monkeypatch.setattr(stores, "_describe_group", fail)
+    monkeypatch.setattr(stores, "describe_group", fail)
     with pytest.raises(RuntimeError, match="pulled the plug"):
         scan(linear(), digits, tmp_path / "run.zarr")
     assert list(tmp_path.iterdir()) == []

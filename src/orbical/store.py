@@ -26,7 +26,8 @@ from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
 
 from .errors import StoreError
-from .groups import Group, Layout
+from .groups import Group
+from .stored_group import describe_group, read_group
 
 FORMAT = 1
 _HEADER = "orbical"
@@ -226,7 +227,7 @@ def _fill(
             folder.create_array(name, data=np.ascontiguousarray(part), chunks=part.shape)
         folder.create_array("weights", data=group.weights, chunks=group.weights.shape)
         folder.create_array("index", data=group.layout.index, chunks=group.layout.index.shape)
-        folder.attrs["group"] = _describe_group(group)
+        folder.attrs["group"] = describe_group(group)
     store.write_header({**header, "format": FORMAT})
     return store
 
@@ -295,42 +296,6 @@ def locked(store: Store) -> Iterator[None]:
         os.close(folder)
 
 
-def _describe_group(group: Group) -> dict[str, Any]:
-    return {
-        "spec": group.spec,
-        "measure": group.measure,
-        "identity": group.identity,
-        "closed": group.closed,
-        "exact_on_grid": group.exact_on_grid,
-        "parts": sorted(group.parts),
-        "coords": {name: values.tolist() for name, values in group.coords.items()},
-        "layout": group.layout.kind,
-        "axes": {name: values.tolist() for name, values in group.layout.axes.items()},
-    }
-
-
-def _read_group(root: zarr.Group) -> Group:
-    folder: Any = root["group"]
-    about: Any = folder.attrs["group"]
-    weights = np.asarray(folder["weights"][:])
-    return Group(
-        parts={name: np.asarray(folder[name][:]) for name in about["parts"]},
-        count=len(weights),
-        exact_on_grid=about["exact_on_grid"],
-        spec=about["spec"],
-        weights=weights,
-        measure=about["measure"],
-        coords={name: np.asarray(values) for name, values in about["coords"].items()},
-        layout=Layout(
-            about["layout"],
-            np.asarray(folder["index"][:]),
-            {name: np.asarray(values) for name, values in about["axes"].items()},
-        ),
-        identity=about["identity"],
-        closed=about["closed"],
-    )
-
-
 class Scan:
     """What models answer along orbits: a thin face on `data`, an `xarray.Dataset`.
 
@@ -342,7 +307,7 @@ class Scan:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.header = store.header
-        self.group = _read_group(store.root)
+        self.group = read_group(store.root)
         self.path = store.path
         self.data = _dataset(store, self.header, self.group)
 

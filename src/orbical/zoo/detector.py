@@ -10,13 +10,13 @@ differ only in how far the key object was moved in training:
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError
+from orbical.zoo import shipped
 
 STRIDE = 8
 SMALL = (16, 24, 40, 56)
@@ -184,10 +184,8 @@ def load(name: str, folder: str | Path | None = None) -> Detector:
         >>> load("jittered")(torch.zeros(1, 3, 128, 128)).shape
         torch.Size([1, 10, 6])
     """
-    if name not in NAMES:
-        raise unknown_name("name", name, NAMES)
-    place = Path(str(resources.files(__package__))) / "weights" if folder is None else Path(folder)
-    return read(place / f"scenes-{name}.safetensors")
+    maker = "python -m orbical.studies.detection train"
+    return read(shipped.weights_file("scenes", name, NAMES, folder, maker))
 
 
 def read(path: str | Path) -> Detector:
@@ -210,10 +208,7 @@ def read(path: str | Path) -> Detector:
 
 def provenance(path: str | Path) -> dict[str, str]:
     """How a detector's weights were made, from the header of its file."""
-    from safetensors import safe_open
-
-    with safe_open(path, framework="pt") as file:
-        return dict(file.metadata())
+    return shipped.header(path)
 
 
 def write(net: Detector, path: str | Path, facts: dict[str, str]) -> Path:

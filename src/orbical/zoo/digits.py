@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
-from importlib import resources
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError
+from orbical.zoo import shipped
 
 NAMES = ("plain", "augmented")
 CHANNELS = (12, 16, 24, 32, 48, 64)
@@ -227,10 +227,7 @@ def provenance(name: str, folder: str | Path | None = None) -> dict[str, str]:
         >>> provenance("augmented")["rotate"]
         'True'
     """
-    from safetensors import safe_open
-
-    with safe_open(weights_file(name, folder), framework="pt") as file:
-        return dict(file.metadata())
+    return shipped.header(weights_file(name, folder))
 
 
 def weights_file(name: str, folder: str | Path | None = None) -> Path:
@@ -242,16 +239,8 @@ def weights_file(name: str, folder: str | Path | None = None) -> Path:
             ...
         orbical.errors.InputError: name: unknown name 'plane'; did you mean 'plain'? ...
     """
-    if name not in NAMES:
-        raise unknown_name("name", name, NAMES)
-    place = Path(str(resources.files(__package__))) / "weights" if folder is None else Path(folder)
-    path = place / f"digits-{name}.safetensors"
-    if not path.is_file():
-        raise InputError(
-            f"folder: there is no file {path.name!r} in {str(place)!r}; "
-            "expected weights made by: python -m orbical.zoo.digits --out FOLDER"
-        )
-    return path
+    maker = "python -m orbical.zoo.digits --out FOLDER"
+    return shipped.weights_file("digits", name, NAMES, folder, maker)
 
 
 def write(

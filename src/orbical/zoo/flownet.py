@@ -12,14 +12,14 @@ safetensors in half precision; this makes them again (on a GPU, in minutes):
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError
+from orbical.zoo import shipped
 
 NAMES = ("directed", "symmetric")
 CHANNELS = (16, 32, 48, 64)
@@ -226,10 +226,7 @@ def provenance(name: str, folder: str | Path | None = None) -> dict[str, str]:
         >>> provenance("directed")["moved by D4 x time reversal"]
         'False'
     """
-    from safetensors import safe_open
-
-    with safe_open(weights_file(name, folder), framework="pt") as file:
-        return dict(file.metadata())
+    return shipped.header(weights_file(name, folder))
 
 
 def weights_file(name: str, folder: str | Path | None = None) -> Path:
@@ -241,16 +238,8 @@ def weights_file(name: str, folder: str | Path | None = None) -> Path:
             ...
         orbical.errors.InputError: name: unknown name 'direct'; did you mean 'directed'? ...
     """
-    if name not in NAMES:
-        raise unknown_name("name", name, NAMES)
-    place = Path(str(resources.files(__package__))) / "weights" if folder is None else Path(folder)
-    path = place / f"flownet-{name}.safetensors"
-    if not path.is_file():
-        raise InputError(
-            f"folder: there is no file {path.name!r} in {str(place)!r}; "
-            "expected weights made by: python -m orbical.zoo.flownet train --out FOLDER"
-        )
-    return path
+    maker = "python -m orbical.zoo.flownet train --out FOLDER"
+    return shipped.weights_file("flownet", name, NAMES, folder, maker)
 
 
 if __name__ == "__main__":

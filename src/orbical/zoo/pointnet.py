@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError, MissingExtra, unknown_name
+from orbical.errors import InputError, MissingExtra
+from orbical.zoo import shipped
 
 NAMES = ("plain", "augmented", "invariant")
 WIDTHS = (32, 64, 128)
@@ -235,10 +235,7 @@ def provenance(name: str, folder: str | Path | None = None) -> dict[str, str]:
         >>> provenance("augmented")["rotate"]
         'True'
     """
-    from safetensors import safe_open
-
-    with safe_open(weights_file(name, folder), framework="pt") as file:
-        return dict(file.metadata())
+    return shipped.header(weights_file(name, folder))
 
 
 def classes_of(name: str, folder: str | Path | None = None) -> tuple[str, ...]:
@@ -260,13 +257,5 @@ def weights_file(name: str, folder: str | Path | None = None) -> Path:
             ...
         orbical.errors.InputError: name: unknown name 'plane'; did you mean 'plain'? ...
     """
-    if name not in NAMES:
-        raise unknown_name("name", name, NAMES)
-    place = Path(str(resources.files(__package__))) / "weights" if folder is None else Path(folder)
-    path = place / f"points-{name}.safetensors"
-    if not path.is_file():
-        raise InputError(
-            f"folder: there is no file {path.name!r} in {str(place)!r}; "
-            "expected weights made by: python -m orbical.zoo.pointnet_training --out FOLDER"
-        )
-    return path
+    maker = "python -m orbical.zoo.pointnet_training --out FOLDER"
+    return shipped.weights_file("points", name, NAMES, folder, maker)

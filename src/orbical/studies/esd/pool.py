@@ -1,22 +1,17 @@
-"""Many small trainings on one device: worker processes that share a queue of configurations.
-
-Small networks keep a GPU busy only a part of the time, the rest going into launching kernels from
-Python; several processes fill the gaps. The parent alone writes results, each as it arrives.
-"""
+"""All configurations of the study, in this process or in several; each result written at once."""
 
 from __future__ import annotations
 
-import queue
 import tempfile
-import time
-import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from ..workers import Setup, run_jobs
 from . import packing, trial
 from .batches import Split
 from .results import Results
@@ -76,92 +71,52 @@ def run_all(
             f"after scaling {row['test_ts']['ece']:.4f}; {row['seconds']:.1f} s"
         )
 
-    if not workers:
-        longest = 0.0
-        for configuration in todo:
-            if time.time() + longest > deadline:
-                say("no time is left for another configuration")
-                return
-            row, logits = trial.run(configuration, splits[configuration.data], device)
-            longest = max(longest, row["seconds"])
-            finished(row, logits)
-        return
-    _in_processes(todo, splits, device, min(workers, len(todo)), deadline, finished, say)
-
-
-def _in_processes(
-    todo: Sequence[Configuration],
-    splits: dict[str, Splits],
-    device: torch.device,
-    workers: int,
-    deadline: float,
-    finished: Callable[[dict[str, Any], torch.Tensor], None],
-    say: Callable[[str], None],
-) -> None:
-    context = torch.multiprocessing.get_context("spawn")
-    tasks, answers = context.Queue(), context.Queue()
-    for configuration in todo:
-        tasks.put(configuration)
     with tempfile.TemporaryDirectory() as folder:
-        for name, both in splits.items():
-            for split, content in both.items():
-                np.save(Path(folder) / f"{name}-{split}-pixels.npy", content.pixels.cpu().numpy())
-                np.save(Path(folder) / f"{name}-{split}-labels.npy", content.labels.cpu().numpy())
-        processes = [
-            context.Process(
-                target=_work, args=(tasks, answers, folder, str(device), deadline), daemon=True
-            )
-            for _ in range(workers)
-        ]
-        for process in processes:
-            process.start()
-        while any(process.is_alive() for process in processes) or not answers.empty():
-            try:
-                kind, *content = answers.get(timeout=1.0)
-            except queue.Empty:
-                continue
-            if kind == "row":
-                row, logits = content
-                finished(row, torch.from_numpy(logits))
-            else:
-                say(content[0])
-        for process in processes:
-            process.join()
-            if process.exitcode:
-                say(f"a worker ended with status {process.exitcode}")
-
-
-def _work(tasks: Any, answers: Any, folder: str, device_name: str, deadline: float) -> None:
-    torch.set_num_threads(1)
-    device = torch.device(device_name)
-    splits: dict[str, Splits] = {}
-    longest = 0.0
-    while True:
-        try:
-            configuration = tasks.get(timeout=1.0)
-        except queue.Empty:
-            return
-        if time.time() + longest > deadline:
-            answers.put(("said", f"no time is left for {configuration.key()}"))
-            continue
-        try:
-            if configuration.data not in splits:
-                splits[configuration.data] = _from_folder(Path(folder), configuration.data, device)
-            row, logits = trial.run(configuration, splits[configuration.data], device)
-        except Exception:  # one configuration's failure must not end the others
-            answers.put(("said", f"{configuration.key()} failed:\n{traceback.format_exc()}"))
-            continue
-        longest = max(longest, row["seconds"])
-        answers.put(("row", row, logits.numpy()))
-
-
-def _from_folder(folder: Path, name: str, device: torch.device) -> Splits:
-    return {
-        split: Split(
-            *(
-                torch.from_numpy(np.load(folder / f"{name}-{split}-{part}.npy")).to(device)
-                for part in ("pixels", "labels")
-            )
+        setup: Setup = splits.copy
+        if workers:  # other processes read the images from files
+            _to_folder(Path(folder), splits)
+            setup = partial(_from_folder, Path(folder), [*splits], device)
+        run_jobs(
+            [_Named(c) for c in todo],
+            setup,
+            partial(_train, device),
+            lambda _, result: finished(*result),
+            workers=workers,
+            deadline=deadline,
+            say=say,
         )
-        for split in packing.SPLITS
+
+
+class _Named(NamedTuple):
+    """A configuration that prints as its key."""
+
+    configuration: Configuration
+
+    def __str__(self) -> str:
+        return self.configuration.key()
+
+
+def _train(
+    device: torch.device, splits: dict[str, Splits], job: _Named
+) -> tuple[dict[str, Any], torch.Tensor]:
+    return trial.run(job.configuration, splits[job.configuration.data], device)
+
+
+def _to_folder(folder: Path, splits: dict[str, Splits]) -> None:
+    for name, both in splits.items():
+        for split, content in both.items():
+            np.save(folder / f"{name}-{split}-pixels.npy", content.pixels.cpu().numpy())
+            np.save(folder / f"{name}-{split}-labels.npy", content.labels.cpu().numpy())
+
+
+def _from_folder(folder: Path, names: list[str], device: torch.device) -> dict[str, Splits]:
+    def part(name: str, split: str, kind: str) -> torch.Tensor:
+        return torch.from_numpy(np.load(folder / f"{name}-{split}-{kind}.npy")).to(device)
+
+    return {
+        name: {
+            split: Split(part(name, split, "pixels"), part(name, split, "labels"))
+            for split in packing.SPLITS
+        }
+        for name in names
     }
