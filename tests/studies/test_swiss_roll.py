@@ -13,10 +13,9 @@ from orbical.datasets.spirals import swiss_roll
 from orbical.errors import InputError
 from orbical.studies import STUDIES
 from orbical.studies import study as study_by_name
-from orbical.studies import swiss_roll as study
-from orbical.studies import swiss_roll_page as page
 from orbical.studies.pages import fill, read_csv, write_csv
-from orbical.studies.swiss_roll import INVARIANT, PLAIN, WORLDS, Settings
+from orbical.studies.swiss_roll import findings, main, training
+from orbical.studies.swiss_roll.settings import INVARIANT, PLAIN, WORLDS, Settings
 from orbical.zoo.swiss_roll import HeightInvariant, perceptron
 
 DOCS = Path(__file__).parents[2] / "docs" / "studies" / "swiss-roll.md"
@@ -27,7 +26,7 @@ TINY = Settings(
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict]:
-    return list(study.run(TINY, worlds=((0.0, 1.0), (0.5, 0.5), (0.0, 0.0))))
+    return list(training.run(TINY, worlds=((0.0, 1.0), (0.5, 0.5), (0.0, 0.0))))
 
 
 def test_the_worlds_are_the_line_of_the_paper_and_the_extrinsic_one() -> None:
@@ -38,13 +37,13 @@ def test_the_worlds_are_the_line_of_the_paper_and_the_extrinsic_one() -> None:
 
 def test_training_and_test_points_never_meet_and_the_test_world_keeps_whole_orbits() -> None:
     roll = swiss_roll(0.25, 0.5, TINY.points)
-    train, test = study.split(roll, TINY, seed=3)
+    train, test = training.split(roll, TINY, seed=3)
     seen = {tuple(point) for point in train.x}
     assert len(seen) == TINY.train
     assert not seen & {tuple(point) for point in test.x}
     assert len(test) == 2 * TINY.points // TINY.thinning
-    assert study.ceiling_of(test) == pytest.approx(0.75, abs=1e-12)
-    again, _ = study.split(roll, TINY, seed=3)
+    assert training.ceiling_of(test) == pytest.approx(0.75, abs=1e-12)
+    again, _ = training.split(roll, TINY, seed=3)
     assert np.array_equal(train.x, again.x)
 
 
@@ -71,11 +70,11 @@ def test_where_all_is_incorrect_the_confidence_alone_decides_the_ece(rows: list[
 
 
 def test_measurements_equal_a_direct_computation() -> None:
-    _, test = study.split(swiss_roll(0.5, 0.5, TINY.points), TINY, seed=0)
+    _, test = training.split(swiss_roll(0.5, 0.5, TINY.points), TINY, seed=0)
     torch.manual_seed(0)
     network = perceptron(8)
     with torch.no_grad():
-        found = study.measure(network, test, replace(TINY, bins=7), seed=0)
+        found = training.measure(network, test, replace(TINY, bins=7), seed=0)
         probs = network(torch.from_numpy(test.x).float()).double().softmax(1).numpy()
     confidence, right = probs.max(1), probs.argmax(1) == test.label
     place = np.ceil(confidence * 7) - 1
@@ -90,19 +89,19 @@ def test_small_test_sets_of_a_calibrated_model_show_a_large_ece() -> None:
     # Confidences spread over [1/2, 1] with 200 points in 100 bins: the bias the page warns of.
     settings = Settings()
     roll = swiss_roll(1.0, 0.0, 16_000)
-    _, test = study.split(roll, settings, seed=0)
+    _, test = training.split(roll, settings, seed=0)
 
     class Spread(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             share = 0.5 + 0.5 * torch.rand(len(x), generator=torch.Generator().manual_seed(0))
             return torch.stack([share, 1 - share], 1).log()
 
-    found = study.measure(Spread(), test, settings, seed=0)
+    found = training.measure(Spread(), test, settings, seed=0)
     assert 0.12 < found["small_calibrated"] < 0.2
 
 
 def test_the_same_seed_gives_the_same_network() -> None:
-    first, second = (study.networks(TINY, seed=5)[INVARIANT] for _ in range(2))
+    first, second = (training.networks(TINY, seed=5)[INVARIANT] for _ in range(2))
     assert isinstance(first, HeightInvariant)
     pairs = zip(first.parameters(), second.parameters(), strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
@@ -125,13 +124,13 @@ def test_settings_that_do_not_fit_are_refused(changes: dict, message: str) -> No
 def test_the_command_writes_csv_page_and_figures_and_report_repeats_them(tmp_path: Path) -> None:
     target = tmp_path / "roll.md"
     options = ["--page", str(target), "--seeds", "1", "--points", "320"]
-    study.main([*options, "--width", "4", "--plain-width", "4", "--epochs", "2", "1"])
+    main([*options, "--width", "4", "--plain-width", "4", "--epochs", "2", "1"])
     made = {path.name for path in (tmp_path / "roll").iterdir()}
     assert made == {"results.csv", "worlds.png", "accuracy-and-ece.png", "bias.png"}
     text = target.read_text()
-    assert all(f"<!-- table: {name} -->" in text for name in page.TABLES)
+    assert all(f"<!-- table: {name} -->" in text for name in findings.TABLES)
     target.write_text("<!-- table: ece -->\n<!-- end -->\n")
-    study.main(["report", "--page", str(target)])
+    main(["report", "--page", str(target)])
     assert "lower end" in target.read_text()
 
 
@@ -139,7 +138,7 @@ def test_a_report_without_results_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
-        study.main(["report", "--page", str(tmp_path / "none.md")])
+        main(["report", "--page", str(tmp_path / "none.md")])
     assert stopped.value.code == 2
     assert "run the study first" in capsys.readouterr().err
 
@@ -160,7 +159,7 @@ def test_a_page_that_asks_for_an_unknown_table_is_refused() -> None:
 def test_the_committed_page_says_what_its_csv_says() -> None:
     results = read_csv(DOCS.with_suffix("") / "results.csv")
     text = DOCS.read_text(encoding="utf-8")
-    assert fill(text, {name: table(results) for name, table in page.TABLES.items()}) == text
+    assert fill(text, {name: table(results) for name, table in findings.TABLES.items()}) == text
     assert len({row["seed"] for row in results}) >= 5
     assert {(row["correct"], row["incorrect"]) for row in results} == set(WORLDS)
     for row in results:

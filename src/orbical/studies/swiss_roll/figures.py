@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from orbical.datasets.spirals import swiss_roll
 
-from .pages import Row
-from .swiss_roll import INVARIANT, PLAIN
-from .swiss_roll_page import PAPER, World, line_of, values
+from ..pages import Row
+from .findings import PAPER, World, line_of, values
+from .settings import INVARIANT, PLAIN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

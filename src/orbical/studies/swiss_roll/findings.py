@@ -1,16 +1,11 @@
-"""The Swiss roll study's page: tables and figures, from its CSV file alone."""
+"""What the Swiss roll study found: tables and sentences, from its rows alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .pages import Row, markdown, read_csv, spread, write_page
-from .swiss_roll import INVARIANT, PLAIN
-
-if TYPE_CHECKING:
-    pass
+from ..pages import Row, markdown, spread
+from .settings import INVARIANT, PLAIN
 
 World = tuple[float, float]
 PAPER = {
@@ -227,19 +222,3 @@ TABLES = {
     "bias": bias_table,
     "epochs": epochs_table,
 }
-
-
-def report(page: Path) -> list[Path]:
-    """Write the page's tables and figures from its CSV file; return what was written."""
-    from orbical.figures import save
-
-    from .swiss_roll_figures import bias_figure, main_figure, worlds_figure
-
-    folder = page.with_suffix("")
-    rows = read_csv(folder / "results.csv")
-    return [
-        write_page(page, {name: table(rows) for name, table in TABLES.items()}),
-        save(worlds_figure(), folder / "worlds.png"),
-        save(main_figure(rows), folder / "accuracy-and-ece.png"),
-        save(bias_figure(rows), folder / "bias.png"),
-    ]

@@ -1,19 +1,9 @@
-"""Harmful invariance on the Swiss roll: accuracy against its ceiling, ECE inside its interval.
-
-    orbical study swiss-roll            # train, measure, write CSV, tables and figures
-    orbical study swiss-roll report     # the page again, from the CSV alone
-
-Section 4.7.1 and Fig. 3 of Berman et al., "On Uncertainty Calibration for Equivariant Functions",
-with several seeds, a test set that is a whole finite world, and bounds beside the measurements.
-"""
+"""Both networks in every world: trained, measured, and held against what the symmetry allows."""
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,61 +12,11 @@ from torch import Tensor, nn
 from orbical.bounds import OrbitTable, classification
 from orbical.calibration import ece, top_label
 from orbical.datasets.spirals import SwissRoll, swap_of_heights, swiss_roll
-from orbical.errors import InputError, OrbicalError
 from orbical.training import fit
 from orbical.zoo.swiss_roll import HeightInvariant, parameters_of, perceptron
 
-from .pages import Row, write_csv
-
-PAGE = Path("docs/studies/swiss-roll.md")
-INVARIANT, PLAIN = "height-invariant", "perceptron"
-BATCH, LEARNING_RATE = 128, 1e-3
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is trained and measured; the paper's choices where nothing else is said.
-
-    Attributes:
-        seeds: trainings of each network in each world, seeded 0, 1, ...
-        train: training points (200).
-        points: indices of each spiral (100,000).
-        thinning: the test set is every so-manieth index of both spirals, and no other point is
-            ever tested; training points come from the rest.
-        epochs: when to measure; training ends at the last.
-        width: hidden width of the invariant network; the perceptron's makes it of like size.
-        plain_width: hidden width of the perceptron.
-        bins: of the ECE (100).
-        small: size of a small test set (200).
-        draws: how many small test sets to draw.
-    """
-
-    seeds: int = 5
-    train: int = 200
-    points: int = 100_000
-    thinning: int = 10
-    epochs: tuple[int, ...] = (100, 300, 1000)
-    width: int = 128
-    plain_width: int = 181
-    bins: int = 100
-    small: int = 200
-    draws: int = 200
-
-    def __post_init__(self) -> None:
-        for name in ("seeds", "train", "bins", "small", "draws", "width", "plain_width"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}: got {getattr(self, name)}, expected at least 1")
-        if self.thinning < 2 or self.points % (16 * self.thinning):
-            raise InputError(
-                f"points, thinning: got {self.points} and {self.thinning}; expected a thinning of "
-                "at least 2 and points that are a multiple of 16 times the thinning"
-            )
-        if not self.epochs or min(self.epochs) < 1:
-            raise InputError(f"epochs: got {self.epochs}, expected whole numbers from 1")
-
-
-WORLDS: tuple[tuple[float, float], ...] = (*((e / 8, 1 - e / 8) for e in range(9)), (0.0, 0.0))
-"""Shares of correct and incorrect invariance: Fig. 3's line, then the all-extrinsic world."""
+from ..pages import Row
+from .settings import BATCH, INVARIANT, LEARNING_RATE, PLAIN, WORLDS, Settings
 
 
 class Shuffled:
@@ -248,60 +188,3 @@ def _trained(
         validate=validate,
     )
     return rows
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the options, run the study, and write its page."""
-    defaults = Settings()
-    parser = argparse.ArgumentParser(
-        prog="orbical study swiss-roll",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "step", nargs="?", choices=["run", "report"], default="run", help="report: the page alone"
-    )
-    parser.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
-    parser.add_argument("--seeds", type=int, default=defaults.seeds, help="networks a world")
-    parser.add_argument("--points", type=int, default=defaults.points, help="on each spiral")
-    parser.add_argument("--width", type=int, default=defaults.width, help="of the invariant net")
-    parser.add_argument(
-        "--plain-width", type=int, default=defaults.plain_width, help="of the plain net"
-    )
-    parser.add_argument(
-        "--epochs", type=int, nargs="+", default=list(defaults.epochs), help="lengths of training"
-    )
-    options = parser.parse_args(arguments)
-    try:
-        if options.step == "run":
-            settings = Settings(
-                seeds=options.seeds,
-                points=options.points,
-                width=options.width,
-                plain_width=options.plain_width,
-                epochs=tuple(sorted(options.epochs)),
-            )
-            rows = []
-            for row in run(settings):
-                rows.append(row)
-                _say(row)
-            write_csv(options.page.with_suffix("") / "results.csv", rows)
-        from .swiss_roll_page import report
-
-        for path in report(options.page):
-            print(f"wrote {path}")
-    except OrbicalError as error:
-        parser.exit(2, f"error: {error}\n")
-
-
-def _say(row: Row) -> None:
-    print(
-        f"correct {row['correct']:.3f} incorrect {row['incorrect']:.3f} {row['network']:16} "
-        f"seed {row['seed']} epoch {row['epoch']:5}: accuracy {row['accuracy']:.3f} "
-        f"(ceiling {row['ceiling']:.3f}), ECE {row['ece']:.3f}",
-        flush=True,
-    )
-
-
-if __name__ == "__main__":
-    main()

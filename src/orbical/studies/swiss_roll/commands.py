@@ -1,0 +1,58 @@
+"""Harmful invariance on the Swiss roll: accuracy against its ceiling, ECE inside its interval.
+
+    orbical study swiss-roll            # train, measure, write CSV, tables and figures
+    orbical study swiss-roll report     # the page again, from the CSV alone
+
+Section 4.7.1 and Fig. 3 of Berman et al., "On Uncertainty Calibration for Equivariant Functions",
+with several seeds, a test set that is a whole finite world, and bounds beside the measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..command_line import one_line_errors, say_written, study_parser
+from ..pages import Row, write_csv
+from .page import report
+from .settings import PAGE, Settings
+from .training import run
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the options, run the study, and write its page."""
+    defaults = Settings()
+    parser = study_parser("swiss-roll", __doc__, PAGE)
+    parser.add_argument("--seeds", type=int, default=defaults.seeds, help="networks a world")
+    parser.add_argument("--points", type=int, default=defaults.points, help="on each spiral")
+    parser.add_argument("--width", type=int, default=defaults.width, help="of the invariant net")
+    parser.add_argument(
+        "--plain-width", type=int, default=defaults.plain_width, help="of the plain net"
+    )
+    parser.add_argument(
+        "--epochs", type=int, nargs="+", default=list(defaults.epochs), help="lengths of training"
+    )
+    options = parser.parse_args(arguments)
+    with one_line_errors(parser):
+        if options.step == "run":
+            settings = Settings(
+                seeds=options.seeds,
+                points=options.points,
+                width=options.width,
+                plain_width=options.plain_width,
+                epochs=tuple(sorted(options.epochs)),
+            )
+            rows = []
+            for row in run(settings):
+                rows.append(row)
+                _say(row)
+            write_csv(options.page.with_suffix("") / "results.csv", rows)
+        say_written(report(options.page))
+
+
+def _say(row: Row) -> None:
+    print(
+        f"correct {row['correct']:.3f} incorrect {row['incorrect']:.3f} {row['network']:16} "
+        f"seed {row['seed']} epoch {row['epoch']:5}: accuracy {row['accuracy']:.3f} "
+        f"(ceiling {row['ceiling']:.3f}), ECE {row['ece']:.3f}",
+        flush=True,
+    )

@@ -1,0 +1,23 @@
+"""The Swiss roll study's page: its tables and figures, from its CSV file alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..pages import read_csv, write_page
+from .figures import bias_figure, main_figure, worlds_figure
+from .findings import TABLES
+
+
+def report(page: Path) -> list[Path]:
+    """Write the page's tables and figures from its CSV file; return what was written."""
+    from orbical.figures import save
+
+    folder = page.with_suffix("")
+    rows = read_csv(folder / "results.csv")
+    return [
+        write_page(page, {name: table(rows) for name, table in TABLES.items()}),
+        save(worlds_figure(), folder / "worlds.png"),
+        save(main_figure(rows), folder / "accuracy-and-ece.png"),
+        save(bias_figure(rows), folder / "bias.png"),
+    ]
