@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from orbical.studies import examples, examples_page
+from orbical.studies.examples import page, worlds
 
 
 @pytest.mark.parametrize(("mean", "value"), [(0.5, 0.5798), (0.25, 0.7486), (0.75, 0.7486)])
 def test_example_1_unconstrained_bound(mean: float, value: float) -> None:
-    assert examples.example_1(mean)["prop1"] == pytest.approx(value, abs=1e-4)
+    assert worlds.example_1(mean)["prop1"] == pytest.approx(value, abs=1e-4)
 
 
 def test_example_1_gains_the_whole_dissent_not_that_of_one_row() -> None:
-    found = examples.example_1(0.5, corner=0.8)
+    found = worlds.example_1(0.5, corner=0.8)
     assert found["sum_of_dissent"] == pytest.approx(0.35, abs=1e-4)
     assert found["fibre_free"] == pytest.approx(found["prop1"] - 0.35, abs=1e-4)
     assert found["least_dissent_of_an_orbit"] < 1e-4
@@ -24,7 +24,7 @@ def test_example_1_gains_the_whole_dissent_not_that_of_one_row() -> None:
 
 
 def test_example_2_is_bounded_by_the_ceiling_whatever_the_fibres() -> None:
-    two_fibres, one_fibre = examples.example_2(1.0, 0.99), examples.example_2(1.0, 1.0)
+    two_fibres, one_fibre = worlds.example_2(1.0, 0.99), worlds.example_2(1.0, 1.0)
     assert two_fibres["cor2"] == pytest.approx(0.9)
     assert one_fibre["cor2"] == pytest.approx(0.7)
     for found in (two_fibres, one_fibre):
@@ -34,18 +34,18 @@ def test_example_2_is_bounded_by_the_ceiling_whatever_the_fibres() -> None:
 
 
 def test_example_3_is_one_orbit() -> None:
-    found = examples.example_3(1.0)
+    found = worlds.example_3(1.0)
     assert found["ceiling"] == found["cor2"] == pytest.approx(0.7)
 
 
 def test_example_4_a_stopped_clock_errs_eleven_times_of_twelve() -> None:
-    found = examples.example_4()
+    found = worlds.example_4()
     assert found["error"] == pytest.approx(11 / 12)
     assert found["accuracy_floor"] == found["accuracy_ceiling"] == pytest.approx(1 / 12)
 
 
 def test_example_5_has_a_perfectly_calibrated_model() -> None:
-    found = examples.example_5()
+    found = worlds.example_5()
     assert found["orbits"] == 1
     assert found["lipschitz"] == pytest.approx(10)
     assert found["printed_bound"] > found["ece_of_the_calibrated_model"]
@@ -55,13 +55,13 @@ def test_example_5_has_a_perfectly_calibrated_model() -> None:
 
 @pytest.mark.parametrize("norm", [0.1, 1.0, 7.0])
 def test_example_6_has_the_factor_pi_over_sixteen(norm: float) -> None:
-    found = examples.example_6(norm)
+    found = worlds.example_6(norm)
     assert found["error_on_the_first_fibre"] == pytest.approx(math.pi / 8)
     assert found["thm6_minimised"] == pytest.approx(1 + math.pi / 16 / norm)
 
 
 def test_the_circle_is_safe_for_the_mirror_that_keeps_the_halves_apart() -> None:
-    rows = {row["group"]: row for row in examples.symmetries_of_the_circle().rows()}
+    rows = {row["group"]: row for row in worlds.symmetries_of_the_circle().rows()}
     assert rows["mirror in x"]["accuracy_ceiling"] == pytest.approx(0.7)
     assert rows["turns by 18 degrees"]["orbits"] == 1
     assert rows["turns by 18 degrees"]["accuracy_ceiling"] == pytest.approx(0.7)
@@ -71,8 +71,7 @@ def test_the_circle_is_safe_for_the_mirror_that_keeps_the_halves_apart() -> None
 
 
 def test_the_page_holds_all_six_and_its_figures(tmp_path: Path) -> None:
-    page = examples.run(tmp_path)
-    text = page.read_text(encoding="utf-8")
+    text = page.report(tmp_path)[0].read_text(encoding="utf-8")
     for number in range(1, 7):
         assert f"## Example {number}:" in text
     for picture in ("examples-fibres.png", "examples-interval.png", "examples-groups.png"):
@@ -84,6 +83,6 @@ def test_the_committed_page_is_what_the_study_writes(tmp_path: Path) -> None:
     committed = Path(__file__).parents[2] / "docs" / "studies" / "examples.md"
     if not committed.is_file():
         pytest.skip("docs/studies/examples.md absent: this is not a checkout")
-    assert committed.read_text(encoding="utf-8") == examples_page.page_text(
-        examples.symmetries_of_the_circle()
+    assert committed.read_text(encoding="utf-8") == page.page_text(
+        worlds.symmetries_of_the_circle()
     )

@@ -1,14 +1,8 @@
-"""The six examples of the equivariant-calibration paper, computed, with what the paper prints.
-
-`python -m orbical.studies.examples docs/studies` writes `examples.md` and its figures.
-"""
+"""The six examples of the equivariant-calibration paper as finite worlds, computed."""
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -210,45 +204,3 @@ def symmetries_of_the_circle() -> Comparison:
         },
         tolerance=1e-6,
     )
-
-
-def run(out: str | Path) -> Path:
-    """Write the page `examples.md` and its figures into a folder; return the page."""
-    from orbical.figures import bounds as draw
-    from orbical.figures import save
-
-    from .examples_page import page_text
-
-    folder = Path(out)
-    x, label = circle()
-    side = np.where(x[:, 0] > 0, 0.9, 0.8)
-    mirrored = np.tile(np.arange(10), 2)
-    save(
-        draw.fibres(
-            x,
-            label,
-            [mirrored, mirrored, np.zeros(20, int)],
-            [side, np.full(20, 0.9), np.full(20, 0.9)],
-            ["reflection, two confidences", "reflection, one confidence", "all rotations"],
-            label_names=["blue label", "orange label"],
-        ),
-        folder / "examples-fibres.png",
-    )
-    table = OrbitTable.from_labels(mirrored, label, confidence=side, predicted=np.zeros(20, int))
-    save(draw.calibration_interval(classification(table)), folder / "examples-interval.png")
-    compared = symmetries_of_the_circle()
-    save(draw.group_comparison(compared), folder / "examples-groups.png")
-    page = folder / "examples.md"
-    page.write_text(page_text(compared), encoding="utf-8")
-    return page
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the page into the folder named on the command line."""
-    parser = argparse.ArgumentParser(prog="orbical study examples", description=__doc__)
-    parser.add_argument("out", nargs="?", default="docs/studies", help="folder for the page")
-    print(run(parser.parse_args(arguments).out))
-
-
-if __name__ == "__main__":
-    main()
