@@ -8,11 +8,16 @@ Both take a batch `{"pos": [n, a, 3], "numbers": [n, a]}`, and maybe `"mask": [n
 Both see positions through distances alone, so they are invariant to rotations, mirrors and
 translations; sums over atoms make them invariant to their order. Graphs are dense, `[n, a, a]`: for
 small molecules that is as fast as lists of edges, and needs plain torch only.
+
+What a network sees of molecules is its `graph(batch)`, checked; what it answers is
+`on_graph(graph)`, in which nothing is checked and nothing waits for an accelerator. A training that
+sees the same molecules many times makes their graphs once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +34,19 @@ COVALENT_RADII = {
 QM9_ELEMENTS = (1, 6, 7, 8, 9)
 USUAL_ATOMS = 18.0
 """The mean number of atoms in QM9, to which sums over atoms are held."""
+
+
+class Graph(NamedTuple):
+    """What a network sees of molecules.
+
+    Attributes:
+        elements: `[n, a]`, the place of each atom's element among those known, -1 for padding.
+        edges: `[n, a, a]`, what lies between two atoms: 1 for a bond and 0 for none, or their
+            distance and -1 where there is no pair.
+    """
+
+    elements: Tensor
+    edges: Tensor
 
 
 def distances(pos: Tensor, pairs: Tensor) -> Tensor:
@@ -138,10 +156,19 @@ class Elements(nn.Module):
 
     def forward(self, numbers: Tensor, mask: Tensor) -> Tensor:
         """Vectors `[n, a, width]` of atomic numbers `[n, a]`, 0 where the mask is false."""
+        return self.at(self.index(numbers, mask))
+
+    def index(self, numbers: Tensor, mask: Tensor) -> Tensor:
+        """Places `[n, a]` of atomic numbers among the elements known, -1 where masked; checked."""
         _check_elements(numbers, mask, self.places >= 0)
-        found = self.places[numbers.clamp(0, len(self.places) - 1)].clamp(min=0)
-        vectors: Tensor = self.vectors(found)
-        return vectors * mask[..., None]
+        found = self.places[numbers.clamp(0, len(self.places) - 1)]
+        return torch.where(mask, found, -1)
+
+    def at(self, index: Tensor) -> Tensor:
+        """Vectors `[n, a, width]` of places `[n, a]`, 0 where a place is -1."""
+        weight = self.vectors.weight
+        known = torch.arange(len(weight), device=index.device)
+        return (index[..., None] == known).to(weight.dtype) @ weight
 
 
 class GIN(nn.Module):
@@ -188,11 +215,20 @@ class GIN(nn.Module):
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
         """Features `[n, hidden]` of molecules."""
+        return self.on_graph(self.graph(batch))
+
+    def graph(self, batch: Mapping[str, Tensor]) -> Graph:
+        """Check molecules, and find their bonds."""
         pos, numbers, mask = _fields(batch, self.atoms.vectors.weight.dtype)
-        state = self.atoms(numbers, mask)
-        bonds = bond_graph(pos, numbers, mask).to(state.dtype)
+        index = self.atoms.index(numbers, mask)
+        return Graph(index, bond_graph(pos, numbers, mask).to(pos.dtype))
+
+    def on_graph(self, graph: Graph) -> Tensor:
+        """Features `[n, hidden]` of molecules whose bonds are known."""
+        state = self.atoms.at(graph.elements)
+        mask = (graph.elements >= 0)[..., None].to(state.dtype)
         for own, update in zip(self.own, self.updates, strict=True):
-            state = state + update((1 + own) * state + bonds @ state) * mask[..., None]
+            state = state + update((1 + own) * state + graph.edges @ state) * mask
         return state.sum(1) / USUAL_ATOMS
 
 
@@ -302,14 +338,22 @@ class InvariantMPNN(nn.Module):
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
         """Features `[n, hidden]` of molecules."""
+        return self.on_graph(self.graph(batch))
+
+    def graph(self, batch: Mapping[str, Tensor]) -> Graph:
+        """Check molecules, and measure their distances."""
         pos, numbers, mask = _fields(batch, self.atoms.vectors.weight.dtype)
-        state = self.atoms(numbers, mask)
-        pairs = atom_pairs(mask)
-        apart = distances(pos, pairs)
-        basis, window = self.basis(apart), self.basis.window(apart) * pairs
+        index, pairs = self.atoms.index(numbers, mask), atom_pairs(mask)
+        return Graph(index, torch.where(pairs, distances(pos, pairs), -1.0))
+
+    def on_graph(self, graph: Graph) -> Tensor:
+        """Features `[n, hidden]` of molecules whose distances are known."""
+        state = self.atoms.at(graph.elements)
+        basis = self.basis(graph.edges)
+        window = self.basis.window(graph.edges) * (graph.edges >= 0)
         for layer in self.layers:
             state = layer(state, basis, window)
-        return (state * mask[..., None]).sum(1) / USUAL_ATOMS
+        return (state * (graph.elements >= 0)[..., None]).sum(1) / USUAL_ATOMS
 
 
 def _fields(batch: Mapping[str, Tensor], dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
