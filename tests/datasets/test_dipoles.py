@@ -10,7 +10,8 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.datasets import quantum_labels
+from orbical.datasets import dipole_vectors
+from orbical.datasets.label_store import LabelStore
 from orbical.errors import InputError, Interrupted, MissingExtra
 
 pytest.importorskip("tblite", reason="tblite is not installed")
@@ -28,13 +29,13 @@ def some(names=NAMES) -> dict[str, torch.Tensor]:
 def counted(monkeypatch) -> list[int]:
     """Count the molecules that are calculated."""
     sizes: list[int] = []
-    real = quantum_labels._dipole_function
+    real = dipole_vectors.dipole_function
 
     def counting():
         calculate = real()
         return lambda numbers, pos: sizes.append(len(numbers)) or calculate(numbers, pos)
 
-    monkeypatch.setattr(quantum_labels, "_dipole_function", counting)
+    monkeypatch.setattr(dipole_vectors, "dipole_function", counting)
     return sizes
 
 
@@ -99,7 +100,7 @@ def test_only_what_is_new_is_calculated(tmp_path, monkeypatch):
 
 
 def test_a_stopped_calculation_goes_on_where_it_was(tmp_path, monkeypatch):
-    real = quantum_labels._dipole_function
+    real = dipole_vectors.dipole_function
     done = []
 
     def stopping():
@@ -114,7 +115,7 @@ def test_a_stopped_calculation_goes_on_where_it_was(tmp_path, monkeypatch):
         return one
 
     with monkeypatch.context() as patch:
-        patch.setattr(quantum_labels, "_dipole_function", stopping)
+        patch.setattr(dipole_vectors, "dipole_function", stopping)
         with pytest.raises(Interrupted, match="stopped after 2 of 5 molecules, which are kept"):
             ob.datasets.dipoles(some(), cache=tmp_path, progress=False)
     sizes = counted(monkeypatch)
@@ -126,12 +127,12 @@ def test_a_stopped_calculation_goes_on_where_it_was(tmp_path, monkeypatch):
 
 def test_two_that_write_at_once_keep_both_works(tmp_path):
     path = tmp_path / "dipoles-gfn2-xtb.npz"
-    one, two = quantum_labels._Store(path), quantum_labels._Store(path)
+    one, two = LabelStore(path, "tblite"), LabelStore(path, "tblite")
     one.known[b"a" * 16] = np.ones(3)
     two.known[b"b" * 16] = np.zeros(3)
     one.save()
     two.save()
-    assert {*quantum_labels._Store(path).known} == {b"a" * 16, b"b" * 16}
+    assert {*LabelStore(path, "tblite").known} == {b"a" * 16, b"b" * 16}
 
 
 def test_a_molecule_that_does_not_converge_is_named_and_left_out(tmp_path):

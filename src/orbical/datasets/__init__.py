@@ -17,12 +17,14 @@ from torch import Tensor
 from .cifar10_images import cifar10
 from .coco_folder import coco, coco_five
 from .digit_images import digits
+from .dipole_vectors import dipoles
 from .folders import data_folder
 from .furniture_clouds import furniture
 from .galaxy_images import efigi, galaxy_zoo, point_spread
 from .galaxy_shapes import galaxies
 from .generated_scenes import scenes
 from .image_folders import image_folder
+from .infrared_spectra import spectra
 from .mnist_images import full_mnist, mnist
 from .molecule_files import molecules
 from .particle_images import piv
@@ -30,7 +32,6 @@ from .particle_seeding import particle_pairs
 from .planar_fields import vector_fields
 from .point_clouds import modelnet10, padded, sweethome3d
 from .qm9_molecules import qm9
-from .quantum_labels import dipoles
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 
@@ -57,6 +58,7 @@ __all__ = [
     "point_spread",
     "qm9",
     "scenes",
+    "spectra",
     "sweethome3d",
     "vector_fields",
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,70 +18,60 @@ from orbical.errors import InputError, Interrupted, MissingExtra
 from orbical.tasks.structures import completed
 
 from .bars import counted
-from .cached_arrays import cache_folder, read_arrays, writable, write_arrays
+from .cached_arrays import cache_folder, writable
+from .label_store import LabelStore, molecule_key
 
 METHOD = "GFN2-xTB"
 BOHR = 0.529177210903
 """One bohr in Å."""
-DEBYE = 2.541746473
-"""One atomic unit of dipole, e a0, in debye."""
 SAVE_EVERY_SECONDS = 20.0
 _NAMED = 5
 
+Calculate = Callable[[NDArray, NDArray[np.float64]], NDArray[np.float64]]
+"""What makes the label of one molecule, finite numbers `[any length]`, of its elements `[a]` and
+positions `[a, 3]` in Å; it raises RuntimeError where it cannot."""
 
-class Dipoles(NamedTuple):
-    """Molecules with their dipole vectors.
+
+class Labelled(NamedTuple):
+    """Molecules with their labels.
 
     Attributes:
         inputs: the molecules given, without those left out.
-        vectors: `[m, 3]`, double precision, in debye; they turn with the positions.
-        rows: `[m]`, the places of these molecules among those given.
+        labels: one array for each of them.
+        rows: `[m]`, their places among those given.
         failed: why molecules were left out, by their place among those given.
     """
 
     inputs: dict[str, Tensor]
-    vectors: Tensor
+    labels: list[NDArray[np.float64]]
     rows: Tensor
     failed: dict[int, str]
 
 
-def dipoles(
+def labelled(
+    kind: str,
+    function: Callable[[], Calculate],
     inputs: Mapping[str, Any],
-    names: Sequence[str] | None = None,
-    cache: str | Path | None = None,
-    progress: bool = True,
-) -> Dipoles:
-    """Calculate the dipole vectors of neutral molecules with GFN2-xTB, by tblite.
+    names: Sequence[str] | None,
+    cache: str | Path | None,
+    progress: bool,
+) -> Labelled:
+    """Label neutral molecules with tblite, each by itself and in one thread, and keep the labels.
 
-    A function of the geometry alone, calculated from scratch in one thread: two calls agree to the
-    last bit, and the true aleatoric uncertainty is zero. One debye is 0.2082 e·Å, the unit of the
-    task `atoms`. The geometry is taken as it is, without relaxing it.
-
-    What is done is kept in the cache by the molecule's elements and positions, every 20 seconds and
-    when stopped; a later call calculates what is new, and needs no tblite where nothing is. Needs
-    the extra `chemistry`.
+    What is done is in the cache by the molecule's elements and positions, every 20 seconds and when
+    stopped; a later call calculates what is new, and needs no tblite where nothing is. Several
+    processes may share the cache: give each a part of the molecules, then one call has them all.
 
     Args:
-        inputs: `pos [n, most, 3]` in Å and `numbers [n, most]` (0 for padding), and maybe `mask`,
-            as `qm9` and `molecules` give them.
+        kind: of label, for the name of the file and for what is said.
+        function: makes what calculates a label; called only where something is missing.
+        inputs: `pos [n, most, 3]` in Å and `numbers [n, most]` (0 for padding), and maybe `mask`.
         names: of the molecules, for what is said of those left out; None for their places.
         cache: the folder for what is done; None for `ORBICAL_CACHE` or the system's own.
         progress: show a progress bar on the error stream.
 
     Returns:
-        the molecules and their vectors. One whose calculation does not converge is left out, and
-        named in a warning. `(found.inputs, found.vectors)` can go to `orbical.scan`.
-
-    Example:
-        >>> import tempfile
-        >>> water = {"pos": torch.tensor([[[0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
-        ...          "numbers": torch.tensor([[8, 1, 1]])}
-        >>> with tempfile.TemporaryDirectory() as there:
-        ...     found = dipoles(water, cache=there, progress=False)
-        >>> f"{float(found.vectors.norm()):.1f} D", found.failed
-        ('2.3 D', {})
-
-    Paper: Bannwarth et al. 2019 for the method.
+        the molecules and their labels. One that fails is left out, and named in a warning.
     """
     whole = completed(inputs)
     count = len(whole["numbers"])
@@ -96,107 +84,97 @@ def dipoles(
         (numbers[mask].cpu().numpy(), pos[mask].double().cpu().numpy())
         for numbers, pos, mask in zip(whole["numbers"], whole["pos"], whole["mask"], strict=True)
     ]
-    keys = [_key(*molecule) for molecule in molecules]
-    store = _Store(cache_folder(cache) / "dipoles-gfn2-xtb.npz")
+    keys = [molecule_key(*molecule) for molecule in molecules]
+    store = LabelStore(cache_folder(cache) / f"{kind}-gfn2-xtb.npz", "tblite")
     missing = [row for row, key in enumerate(keys) if key not in store.known]
-    failed = _calculated(molecules, keys, missing, store, progress) if missing else {}
+    failed: dict[int, str] = {}
+    if missing:
+        calculate = function()
+        writable(store.path.parent)
+        with _one_thread(), counted(kind, len(missing), progress) as advance:
+            failed = _filled(store, kind, calculate, molecules, keys, missing, advance)
     if failed:
         _warn(failed, count, names)
     kept = [row for row in range(count) if row not in failed]
-    vectors = np.array([store.known[keys[row]] for row in kept]).reshape(-1, 3)
     rows = torch.tensor(kept, dtype=torch.int64)
     left = {name: torch.as_tensor(inputs[name])[rows] for name in inputs}
-    return Dipoles(left, torch.from_numpy(vectors), rows, failed)
+    return Labelled(left, [store.known[keys[row]] for row in kept], rows, failed)
 
 
-def _key(numbers: NDArray, positions: NDArray[np.float64]) -> bytes:
-    # Adding 0 makes -0.0 and 0.0 one.
-    content = numbers.astype("<u1").tobytes() + (positions + 0.0).astype("<f8").tobytes()
-    return hashlib.blake2b(content, digest_size=16).digest()
+def single_points(
+    numbers: NDArray, positions: NDArray[np.float64], accuracy: float = 1.0
+) -> Callable[[NDArray[np.float64]], Any]:
+    """Open a molecule in tblite: what is given takes positions in Å, and answers tblite's result.
+
+    The second call and the later ones start from the electrons of the one before: a small move
+    takes fewer iterations, and answers that are the same for the same sequence of calls.
+
+    Args:
+        numbers: `[a]`.
+        positions: `[a, 3]` in Å.
+        accuracy: of the electrons, as tblite counts it: smaller is more exact.
+    """
+    from tblite.interface import Calculator
+
+    calculator = Calculator(METHOD, numbers, positions / BOHR)
+    calculator.set("verbosity", 0)
+    calculator.set("accuracy", accuracy)
+    last: list[Any] = []
+
+    def evaluate(place: NDArray[np.float64]) -> Any:
+        calculator.update(place / BOHR)
+        last[:] = [calculator.singlepoint(*last)]
+        return last[0]
+
+    return evaluate
 
 
-class _Store:
-    """Vectors by key, in memory and in one file that several processes may add to."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.version = _version()
-        self.known = self._stored()
-
-    def _stored(self) -> dict[bytes, NDArray[np.float64]]:
-        arrays = read_arrays(self.path)
-        if arrays is None or not {"keys", "vectors", "version"} <= {*arrays}:
-            return {}
-        if self.version not in ("", str(arrays["version"])):  # another release may differ
-            return {}
-        return {key.tobytes(): v for key, v in zip(arrays["keys"], arrays["vectors"], strict=True)}
-
-    def save(self) -> None:
-        self.known = self._stored() | self.known
-        keys = np.frombuffer(b"".join(self.known), np.uint8).reshape(-1, 16)
-        vectors = np.array([*self.known.values()]).reshape(-1, 3)
-        write_arrays(
-            self.path, {"keys": keys, "vectors": vectors, "version": np.array(self.version)}
-        )
-
-
-def _version() -> str:
-    """Give the release of tblite, empty without it: then what is stored is all there is."""
+def require_tblite(kind: str) -> None:
+    """Name the extra to install where tblite is missing."""
     try:
-        return importlib.metadata.version("tblite")
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+        import tblite.interface  # noqa: F401
+    except ImportError:
+        raise MissingExtra("tblite", "chemistry", f"the data set {kind!r}") from None
 
 
-def _calculated(
+def _filled(
+    store: LabelStore,
+    kind: str,
+    calculate: Calculate,
     molecules: Sequence[tuple[NDArray, NDArray]],
     keys: Sequence[bytes],
     missing: Sequence[int],
-    store: _Store,
-    progress: bool,
+    advance: Callable[[], None],
 ) -> dict[int, str]:
     """Calculate what is missing into the store, and say what could not be."""
-    calculate = _dipole_function()
-    writable(store.path.parent)
     failed: dict[int, str] = {}
     saved = time.monotonic()
-    with _one_thread(), counted("dipoles", len(missing), progress) as advance:
-        try:
-            for row in missing:
-                try:
-                    store.known[keys[row]] = calculate(*molecules[row])
-                except RuntimeError as error:
-                    failed[row] = str(error)
-                advance()
-                if time.monotonic() - saved > SAVE_EVERY_SECONDS:
-                    store.save()
-                    saved = time.monotonic()
-        except KeyboardInterrupt:
-            done = sum(keys[row] in store.known for row in missing)
-            raise Interrupted(
-                f"dipoles: stopped after {done} of {len(missing)} molecules, which are kept; the "
-                "same call goes on from there"
-            ) from None
-        finally:
-            store.save()
+    try:
+        for row in missing:
+            try:
+                if keys[row] not in store.known:  # the same molecule twice, or another process
+                    store.known[keys[row]] = _finite(calculate(*molecules[row]))
+            except RuntimeError as error:
+                failed[row] = str(error)
+            advance()
+            if time.monotonic() - saved > SAVE_EVERY_SECONDS:
+                store.save()
+                saved = time.monotonic()
+    except KeyboardInterrupt:
+        done = sum(keys[row] in store.known for row in missing)
+        raise Interrupted(
+            f"{kind}: stopped after {done} of {len(missing)} molecules, which are kept; the "
+            "same call goes on from there"
+        ) from None
+    finally:
+        store.save()
     return failed
 
 
-def _dipole_function() -> Callable[[NDArray, NDArray], NDArray[np.float64]]:
-    try:
-        from tblite.interface import Calculator
-    except ImportError:
-        raise MissingExtra("tblite", "chemistry", "the data set 'dipoles'") from None
-
-    def calculate(numbers: NDArray, positions: NDArray) -> NDArray[np.float64]:
-        calculator = Calculator(METHOD, numbers, positions / BOHR)
-        calculator.set("verbosity", 0)
-        vector = DEBYE * np.array(calculator.singlepoint().get("dipole"), np.float64)
-        if not np.isfinite(vector).all():
-            raise RuntimeError("the dipole is NaN or infinite")
-        return vector
-
-    return calculate
+def _finite(label: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not np.isfinite(label).all():
+        raise RuntimeError("the label is NaN or infinite")
+    return label
 
 
 @contextmanager
@@ -214,5 +192,5 @@ def _warn(failed: Mapping[int, str], count: int, names: Sequence[str] | None) ->
     more = f" and {len(reasons) - _NAMED} more" if len(reasons) > _NAMED else ""
     warnings.warn(
         f"{len(failed)} of {count} molecules left out: {', '.join(reasons[:_NAMED])}{more}",
-        stacklevel=3,
+        stacklevel=4,
     )

@@ -1,0 +1,80 @@
+"""Labels of molecules by what the molecules are, in one file that several processes may add to."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cached_arrays import read_arrays, write_arrays
+
+
+def molecule_key(numbers: NDArray, positions: NDArray[np.float64]) -> bytes:
+    """Tell a molecule from every other by its elements `[a]` and positions `[a, 3]`, to the bit.
+
+    Example:
+        >>> here = np.zeros((1, 3))
+        >>> molecule_key(np.array([8]), here) == molecule_key(np.array([8]), -here)
+        True
+        >>> molecule_key(np.array([8]), here) == molecule_key(np.array([8]), here + 1e-12)
+        False
+    """
+    # Adding 0 makes -0.0 and 0.0 one.
+    content = numbers.astype("<u1").tobytes() + (positions + 0.0).astype("<f8").tobytes()
+    return hashlib.blake2b(content, digest_size=16).digest()
+
+
+class LabelStore:
+    """Labels, finite numbers `[any length]`, by key, in memory and in a file.
+
+    The file holds them as rows of one array, each filled up with NaN to the longest. What another
+    process has added is kept when this one saves.
+
+    Args:
+        path: of the file; it need not exist.
+        package: whose release made the labels: those of another release are not taken.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as there:
+        ...     store = LabelStore(Path(there) / "some.npz", "numpy")
+        ...     store.known[b"a" * 16], store.known[b"b" * 16] = np.ones(3), np.zeros(1)
+        ...     store.save()
+        ...     [*LabelStore(Path(there) / "some.npz", "numpy").known.values()]
+        [array([1., 1., 1.]), array([0.])]
+    """
+
+    def __init__(self, path: Path, package: str) -> None:
+        self.path = path
+        self.version = _version(package)
+        self.known = self._stored()
+
+    def _stored(self) -> dict[bytes, NDArray[np.float64]]:
+        arrays = read_arrays(self.path)
+        if arrays is None or not {"keys", "vectors", "version"} <= {*arrays}:
+            return {}
+        if self.version not in ("", str(arrays["version"])):
+            return {}
+        rows = zip(arrays["keys"], arrays["vectors"], strict=True)
+        return {key.tobytes(): row[~np.isnan(row)] for key, row in rows}
+
+    def save(self) -> None:
+        """Write all that is known, and take in what others have written."""
+        self.known = self._stored() | self.known
+        keys = np.frombuffer(b"".join(self.known), np.uint8).reshape(-1, 16)
+        longest = max((len(row) for row in self.known.values()), default=0)
+        rows = np.full((len(self.known), longest), np.nan)
+        for row, values in zip(rows, self.known.values(), strict=True):
+            row[: len(values)] = values
+        write_arrays(self.path, {"keys": keys, "vectors": rows, "version": np.array(self.version)})
+
+
+def _version(package: str) -> str:
+    """Give the release of a package, empty without it: then what is stored is all there is."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
