@@ -27,7 +27,7 @@ def packed(tmp_path):
 
 def test_every_group_blur_data_and_seed_is_trained_once():
     named = [str(trial) for trial in trials()]
-    assert len(named) == len({*named}) == 2 * 7 * 3 * 2 * 3
+    assert len(named) == len({*named}) == (2 * 7 + 1) * 3 * 2 * 3
 
 
 def test_a_training_is_measured_along_the_circle_and_not_repeated(packed, tmp_path, capsys):
@@ -37,6 +37,8 @@ def test_a_training_is_measured_along_the_circle_and_not_repeated(packed, tmp_pa
     rows = [json.loads(line) for line in (tmp_path / "out" / "trials.jsonl").open()]
     assert [row["name"] for row in rows] == ["efigi/cyclic:4/blur 0/seed 0"]
     assert rows[0]["defect_group"] < 1e-4
+    assert 0 < rows[0]["action_defect"] < 0.2
+    assert rows[0]["refitted_nll"] < rows[0]["nll"]  # it has seen the labels
     (file,) = (tmp_path / "out").glob("*.npz")
     with np.load(file) as kept:
         accuracy, confidence, _ = kept["curves"].astype(float)
@@ -56,5 +58,21 @@ def test_images_are_blurred_once_and_keep_their_disc():
     assert training._prepared(images, 2.0)[..., 8:16, 8:16].std() < 0.3 * images.std()
 
 
+def test_a_refitted_regression_solves_its_penalised_problem():
+    pytest.importorskip("sklearn")
+    from sklearn.linear_model import LogisticRegression
+
+    features, labels = torch.randn(90, 5), torch.arange(90) % 3
+    ours = training._refitted(features, labels).softmax(1)
+    theirs = LogisticRegression(max_iter=1000, tol=1e-8).fit(features, labels)
+    assert np.allclose(ours, theirs.predict_proba(features), atol=1e-3)
+
+
+def test_the_gap_is_the_root_mean_square_distance_from_the_orbits_mean():
+    probabilities = torch.tensor([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]])
+    assert training._gap(probabilities) == pytest.approx(0.5)
+
+
 def test_a_trial_prints_as_its_name():
+    assert str(Trial("efigi", "cyclic:1", 0.0, 0, width=5)) == "efigi/cyclic:1 x 5/blur 0/seed 0"
     assert str(Trial("efigi", "cyclic:8", 1.25, 2)) == "efigi/cyclic:8/blur 1.25/seed 2"

@@ -60,8 +60,8 @@ def test_kernels_turned_by_forty_five_degrees_act_alike_on_smooth_images():
         return ob.actions.Images("bicubic").apply(group[1:2], maps)[0]
 
     def error():
-        fields = layer(images).unflatten(1, (4, 8))
-        expected = turned(fields.roll(1, 2).flatten(1, 2))[..., 12:-12, 12:-12]
+        elements = layer(images).unflatten(1, (8, 4))
+        expected = turned(elements.roll(1, 1).flatten(1, 2))[..., 12:-12, 12:-12]
         difference = layer(turned(images))[..., 12:-12, 12:-12] - expected
         return float((difference.norm() / expected.norm()).detach())
 
@@ -88,9 +88,9 @@ def test_a_layer_turns_its_fields_and_permutes_their_elements():
         after = group.index_of(group[[g] * 8].compose(group[range(8)]))  # h stands at g h
 
         def moved(maps, fields_count, after=after, element=group[g : g + 1]):
-            turned = ob.actions.Images().apply(element, maps)[0].unflatten(1, (fields_count, 8))
+            turned = ob.actions.Images().apply(element, maps)[0].unflatten(1, (8, fields_count))
             place = torch.empty_like(turned)
-            place[:, :, after] = turned
+            place[:, after] = turned
             return place.flatten(1, 2)
 
         assert torch.allclose(layer(moved(fields, 2)), moved(layer(fields), 3), atol=1e-5)

@@ -1,7 +1,9 @@
 """Convolutional networks that are invariant to C_n or D_n by construction, in plain torch.
 
-A regular group convolution holds one feature map for each field and group element. Its kernel for
+A regular group convolution holds one feature map for each group element and field. Its kernel for
 the element g is the base kernel moved by g in the plane, with its input elements permuted by g.
+Maps are ordered element by element, so that in memory the fields of one place and element lie
+side by side (`torch.channels_last`): statistics shared by the elements then need no copy.
 """
 
 from __future__ import annotations
@@ -82,8 +84,8 @@ class GroupConv(nn.Module):
 
     Args:
         group: C_n or D_n.
-        before: fields of the input; each has one map, or one map an element if `regular`.
-        after: fields of the output, each with one map an element.
+        before: fields of the input; one map each, or one map for each element if `regular`.
+        after: fields of the output, one map for each element.
         size: odd width of the kernel; the image keeps its size.
         regular: False for the first layer, whose input is a plain image.
 
@@ -109,29 +111,28 @@ class GroupConv(nn.Module):
         self.register_buffer("maps", moved_kernels(group, size), persistent=False)
         out, into = np.divmod(np.arange(count**2), count)
         relative = group.index_of(group[out].inverse().compose(group[into]))  # g^-1 h
-        source = torch.zeros(count, 1, dtype=torch.int64)
-        if regular:
-            source = torch.as_tensor(relative).view(count, count)
-        self.register_buffer("source", source, persistent=False)
+        source = out * count + relative if regular else np.arange(count)
+        self.register_buffer("source", torch.as_tensor(source), persistent=False)
         inputs = before * (count if regular else 1)
         bound = math.sqrt(6 / (inputs * size * size))  # as He et al. 2015 have it for ReLU
-        kernel = torch.empty(after, before, source.shape[1], size * size)
+        kernel = torch.empty(after, before, len(source) // count, size * size)
         self.kernel = nn.Parameter(kernel.uniform_(-bound, bound))
 
     def filters(self) -> Tensor:
-        """Give the kernel of an ordinary convolution, `[after * K, before * K, size, size]`."""
-        turned = torch.einsum("oihp,gpq->goihq", self.kernel, self.maps)
-        chosen = self.source[:, None, None, :, None].expand(*turned.shape[:3], -1, turned.shape[-1])
-        ordered = turned.gather(3, chosen).transpose(0, 1)
-        after, _, before, inputs, _ = ordered.shape
-        return ordered.reshape(after * self.order, before * inputs, self.size, self.size)
+        """Give the kernel of an ordinary convolution, `[K * after, K * before, size, size]`."""
+        turned = torch.einsum("oihp,gpq->ghoiq", self.kernel, self.maps)
+        ordered = turned.flatten(0, 1).index_select(0, self.source).unflatten(0, (self.order, -1))
+        elements, inputs, after, before, _ = ordered.shape
+        return ordered.transpose(1, 2).reshape(
+            elements * after, inputs * before, self.size, self.size
+        )
 
     def forward(self, images: Tensor) -> Tensor:
-        """Fields `[n, after * K, h, w]` of fields `[n, before * K, h, w]`."""
+        """Maps `[n, K * after, h, w]` of maps `[n, K * before, h, w]`."""
         return functional.conv2d(images, self.filters(), padding=self.size // 2)
 
 
-class FieldNorm(nn.BatchNorm3d):
+class FieldNorm(nn.BatchNorm2d):
     """Batch norm whose statistics are shared by all elements of a field, so that it is equivariant.
 
     Example:
@@ -139,14 +140,30 @@ class FieldNorm(nn.BatchNorm3d):
         torch.Size([1, 8, 5, 5])
     """
 
+    momentum: float
+    num_batches_tracked: Tensor
+
     def __init__(self, fields: int, order: int) -> None:
         super().__init__(fields)
         self.order = order
 
     def forward(self, images: Tensor) -> Tensor:
-        """Normalise fields `[n, fields * K, h, w]`."""
-        fields = images.unflatten(1, (self.num_features, self.order))
-        return super().forward(fields).flatten(1, 2)
+        """Normalise maps `[n, K * fields, h, w]`."""
+        count, _, height, width = images.shape
+        # Elements stand beside the columns, a view of maps that are stored channels last.
+        columns = images.permute(0, 2, 3, 1).reshape(count, height, -1, self.num_features)
+        normed = self._normed(columns.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+        return normed.reshape(count, height, width, -1).permute(0, 3, 1, 2)
+
+    def _normed(self, columns: Tensor) -> Tensor:
+        if not self.training:
+            return super().forward(columns)
+        # torch's own kernel: cuDNN's gives each field one block of threads, and fields are few.
+        self.num_batches_tracked.add_(1)
+        statistics = (self.running_mean, self.running_var)
+        return torch.native_batch_norm(
+            columns, self.weight, self.bias, *statistics, True, self.momentum, self.eps
+        )[0]
 
 
 class GroupCNN(nn.Module):
@@ -192,8 +209,9 @@ class GroupCNN(nn.Module):
             first = place == 0
             layers += [
                 GroupConv(self.group, before, after, 5 if first else 3, regular=not first),
-                *(FieldNorm(after, order), nn.ReLU(inplace=True)),
+                FieldNorm(after, order),
                 *([nn.MaxPool2d(2)] if place < len(fields) - 1 else []),
+                nn.ReLU(),  # commutes with the maximum, and is cheaper after it
             ]
         self.features = nn.Sequential(*layers)
         self.classify = nn.Sequential(
@@ -203,8 +221,12 @@ class GroupCNN(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits `[n, classes]` of images `[n, channels, h, w]`."""
-        fields = self.features(images).mean(dim=(2, 3)).unflatten(1, (-1, len(self.group)))
-        return self.classify(fields.amax(-1))
+        return self.classify(self.pooled(images))
+
+    def pooled(self, images: Tensor) -> Tensor:
+        """Invariant features `[n, fields]`: mean over the plane, maximum over the group."""
+        maps = self.features(images.contiguous(memory_format=torch.channels_last))
+        return maps.mean(dim=(2, 3)).unflatten(1, (len(self.group), -1)).amax(1)
 
     def defect(self, images: Tensor, group: Any = None) -> float:
         """Measure the largest change of the probabilities over a group, its own unless given."""

@@ -59,8 +59,7 @@ def train_all(given: argparse.Namespace) -> None:
     def finished(trial: Trial, result: dict[str, Any]) -> None:
         row = {"name": str(trial), **vars(trial), **result["scores"]}
         stem = str(trial).replace("/", "-").replace(" ", "").replace(":", "")
-        half = {name: result[name].astype(np.float16) for name in ("logits", "curves")}
-        np.savez(given.out / f"{stem}.npz", **half)
+        np.savez(given.out / f"{stem}.npz", logits=result["logits"], curves=result["curves"])
         with lines.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(f"{trial}: accuracy {row['accuracy']:.4f}, ECE {row['ece']:.4f}", flush=True)

@@ -12,6 +12,8 @@ DATA = ("efigi", "galaxyzoo2")
 SIZE = 64
 ANGLES = 36
 EPOCHS = 40
+WIDE = 5
+"""The wide plain network has five times the fields, and so about the parameters of D_12."""
 
 
 @dataclass(frozen=True)
@@ -23,22 +25,26 @@ class Trial:
     blur: float
     seed: int
     epochs: int = EPOCHS
+    width: int = 1
 
     def __str__(self) -> str:
-        return f"{self.data}/{self.group}/blur {self.blur:g}/seed {self.seed}"
+        network = self.group if self.width == 1 else f"{self.group} x {self.width}"
+        return f"{self.data}/{network}/blur {self.blur:g}/seed {self.seed}"
 
 
 def trials(seeds: tuple[int, ...] = SEEDS, epochs: int = EPOCHS) -> list[Trial]:
     """List all trainings: those of one seed before the next, the largest groups first.
 
     >>> len(trials())
-    252
+    270
     """
+    networks = [
+        (f"{family}:{order}", 1) for order in sorted(ORDERS, reverse=True) for family in FAMILIES
+    ]
     return [
-        Trial(data, f"{family}:{order}", blur, seed, epochs)
+        Trial(data, group, blur, seed, epochs, width)
         for seed in seeds
-        for order in sorted(ORDERS, reverse=True)
-        for family in FAMILIES
+        for group, width in [*networks, ("cyclic:1", WIDE)]
         for data in DATA
         for blur in BLURS
     ]
