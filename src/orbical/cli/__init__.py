@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from functools import cache
 from typing import Any
 
 import typer
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 
 
+@cache
 def _register() -> None:
     from . import bounds, calibration, check, demo, info, report, scan, study, view
 
