@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orbical.errors import InputError, OrbicalError, unknown_name
+from orbical.errors import InputError, unknown_name
 
+from ..command_line import one_line_errors
 from .settings import BEYOND_GRID, EPOCHS, GRID, PARTS, SMALLER_BATCHES
 
 PAGE = Path("docs/studies/esd.md")
@@ -151,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     reporting.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
     options = parser.parse_args(arguments)
-    try:
+    with one_line_errors(parser):
         if options.step == "pack":
             pack(options.folder)
         elif options.step == "run":
@@ -170,5 +171,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
             from .page import report
 
             report(options.results, options.page)
-    except OrbicalError as error:
-        parser.exit(2, f"error: {error}\n")
