@@ -213,16 +213,8 @@ def provenance(path: str | Path) -> dict[str, str]:
 
 def write(net: Detector, path: str | Path, facts: dict[str, str]) -> Path:
     """Write a detector's weights in half precision, with what is known of them."""
-    from safetensors.torch import save
-
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     weights = {
-        key: value.detach().cpu().half().contiguous()
-        for key, value in net.state_dict().items()
-        if value.is_floating_point()
+        key: value.half() for key, value in net.state_dict().items() if value.is_floating_point()
     }
     known = {"classes": str(net.classes), "channels": " ".join(map(str, net.channels))}
-    # Not save_file, whose files only their owner may read, even inside a wheel.
-    path.write_bytes(save(weights, metadata={**facts, **known}))
-    return path
+    return shipped.write(weights, path, {**facts, **known})

@@ -189,11 +189,7 @@ def load(name: str, folder: str | Path | None = None) -> DigitCNN:
         >>> load("plain")(torch.zeros(1, 1, 28, 28)).shape
         torch.Size([1, 10])
     """
-    from safetensors.torch import load_file
-
-    net = DigitCNN()
-    net.load_state_dict(load_file(weights_file(name, folder)))
-    return net.eval()
+    return shipped.restored(DigitCNN(), weights_file(name, folder))
 
 
 def plain() -> DigitCNN:
@@ -264,13 +260,10 @@ def write(
     Returns:
         name -> file.
     """
-    from safetensors.torch import save
-
     from orbical.datasets import mnist
 
     images, labels = mnist("train")
     test_images, test_labels = mnist("test")
-    Path(folder).mkdir(parents=True, exist_ok=True)
     files = {}
     for name in NAMES:
 
@@ -291,10 +284,8 @@ def write(
             "test accuracy upright": f"{turned[0]:.4f}",
             "test accuracy over 72 rotations": f"{sum(turned) / 72:.4f}",
         }
-        files[name] = Path(folder) / f"digits-{name}.safetensors"
-        weights = {key: value.contiguous() for key, value in net.state_dict().items()}
-        # Not save_file, whose files only their owner may read, even inside a wheel.
-        files[name].write_bytes(save(weights, metadata=facts))
+        path = Path(folder) / f"digits-{name}.safetensors"
+        files[name] = shipped.write(net.state_dict(), path, facts)
     return files
 
 

@@ -211,12 +211,7 @@ def load(name: str, folder: str | Path | None = None) -> FlowNet:
         >>> load("symmetric")(torch.rand(1, 2, 1, 32, 32)).shape
         torch.Size([1, 2, 32, 32])
     """
-    from safetensors.torch import load_file
-
-    net = FlowNet()
-    stored = load_file(weights_file(name, folder))
-    net.load_state_dict({key: value.float() for key, value in stored.items()})
-    return net.eval()
+    return shipped.restored(FlowNet(), weights_file(name, folder))
 
 
 def provenance(name: str, folder: str | Path | None = None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from orbical.errors import InputError, unknown_name
 
+from . import shipped
 from .flownet import CHANNELS, DECODERS, NAMES, FlowNet, error_by_element, provenance
 
 SEED = 1
@@ -160,8 +161,6 @@ def write(folder: Path, name: str, held_out: int = 60, **settings: Any) -> Path:
     Returns:
         The file.
     """
-    from safetensors.torch import save
-
     from orbical.datasets import particle_pairs
 
     if name not in NAMES:
@@ -189,12 +188,8 @@ def write(folder: Path, name: str, held_out: int = 60, **settings: Any) -> Path:
         "held-out end-point error": f"{errors[0]:.4f}",
         "held-out end-point error over 16 elements": f"{errors.mean():.4f}",
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"flownet-{name}.safetensors"
-    weights = {key: value.half().cpu().contiguous() for key, value in net.state_dict().items()}
-    # Not save_file, whose files only their owner may read, even inside a wheel.
-    path.write_bytes(save(weights, metadata=facts))
-    return path
+    weights = {key: value.half() for key, value in net.state_dict().items()}
+    return shipped.write(weights, folder / f"flownet-{name}.safetensors", facts)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

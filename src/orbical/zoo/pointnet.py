@@ -219,13 +219,10 @@ def load(name: str, folder: str | Path | None = None) -> nn.Module:
         >>> load("plain")(torch.zeros(1, 256, 3)).shape
         torch.Size([1, 8])
     """
-    from safetensors.torch import load_file
-
     path = weights_file(name, folder)
     classes = len(classes_of(name, folder))
     net = InvariantNet(classes) if name == "invariant" else PointNet(classes)
-    net.load_state_dict(load_file(path))
-    return net.eval()
+    return shipped.restored(net, path)
 
 
 def provenance(name: str, folder: str | Path | None = None) -> dict[str, str]:
