@@ -6,7 +6,7 @@ Each is drawn from finished numbers: an array of `orbical.calibration.along_orbi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,14 +148,7 @@ def reliability_diagram(
     >>> fig.axes[0].get_xlabel()
     'confidence'
     """
-    named = _named(curves)
-    colours = model_colours(named)
-    with styled():
-        fig, places = _grid(len(named), title)
-        for axes, (name, curve) in zip(places, named.items(), strict=False):
-            _draw_reliability(axes, curve, colours[name])
-            axes.set_title(name)
-    return fig
+    return _a_panel_each(curves, _draw_reliability, title)
 
 
 def _draw_reliability(axes: Axes, curve: ReliabilityCurve, colour: str) -> None:
@@ -220,14 +213,7 @@ def cumulative_plot(
 
     Paper: Yoon et al., ESD: Expected Squared Difference, figure 4.
     """
-    named = _named(curves)
-    colours = model_colours(named)
-    with styled():
-        fig, places = _grid(len(named), title)
-        for axes, (name, curve) in zip(places, named.items(), strict=False):
-            _draw_cumulative(axes, curve, colours[name])
-            axes.set_title(name)
-    return fig
+    return _a_panel_each(curves, _draw_cumulative, title)
 
 
 def _draw_cumulative(axes: Axes, curve: CumulativeCurve, colour: str) -> None:
@@ -250,11 +236,18 @@ def _draw_cumulative(axes: Axes, curve: CumulativeCurve, colour: str) -> None:
     axes.legend(loc="upper left", title=None)
 
 
-def _named(curves: Any) -> dict[str, Any]:
+def _a_panel_each(curves: Any, draw: Callable[[Axes, Any, str], None], title: str) -> Figure:
+    """Draw each model's curve in a panel of its own, in the colour of the model."""
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
     if not named:
         raise InputError("curves: none given, at least one expected")
-    return named
+    colours = model_colours(named)
+    with styled():
+        fig, places = _grid(len(named), title)
+        for axes, (name, curve) in zip(places, named.items(), strict=True):
+            draw(axes, curve, colours[name])
+            axes.set_title(name)
+    return fig
 
 
 def _grid(count: int, title: str) -> tuple[Figure, list[Axes]]:
