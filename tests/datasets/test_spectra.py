@@ -127,7 +127,7 @@ def test_a_stopped_calculation_goes_on_where_it_was(tmp_path, monkeypatch, found
     assert torch.equal(again.spectra, found.spectra)
 
 
-def test_what_fails_or_is_no_minimum_is_named_and_left_out(tmp_path):
+def test_what_fails_or_is_no_minimum_is_named_and_left_out(tmp_path, monkeypatch):
     inputs = some(("H2O", "CO2", "NH3"))
     inputs["pos"][1] = 0.0  # all atoms in one place
     flat = torch.tensor([[0.0, 0, 0], [1, 0, 0], [-0.5, 0.866, 0], [-0.5, -0.866, 0]])
@@ -137,6 +137,10 @@ def test_what_fails_or_is_no_minimum_is_named_and_left_out(tmp_path):
     assert found.rows.tolist() == [0]
     assert [*found.failed] == [1, 2]
     assert len(found.spectra) == len(found.lines) == len(found.relaxed) == 1
+    monkeypatch.setattr(infrared_spectra, "spectrum_function", None)  # nothing is tried again
+    with pytest.warns(UserWarning, match=r"molecule 1 \(Too close.*molecule 2 \(no minimum"):
+        again = ob.datasets.spectra(inputs, cache=tmp_path, progress=False)
+    assert again.failed == found.failed
 
 
 def test_wrong_grids_widths_and_molecules_are_refused_before_any_work(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -30,46 +31,70 @@ def molecule_key(numbers: NDArray, positions: NDArray[np.float64]) -> bytes:
 class LabelStore:
     """Labels, finite numbers `[any length]`, by key, in memory and in a file.
 
-    The file holds them as rows of one array, each filled up with NaN to the longest. What another
+    The file holds them as rows of one array, each filled up with NaN to the longest, and beside
+    them the molecules that have no label, with the reason: they would fail again. What another
     process has added is kept when this one saves.
 
     Args:
         path: of the file; it need not exist.
         package: whose release made the labels: those of another release are not taken.
 
+    Attributes:
+        known: labels by key.
+        failed: reasons by key.
+
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as there:
         ...     store = LabelStore(Path(there) / "some.npz", "numpy")
         ...     store.known[b"a" * 16], store.known[b"b" * 16] = np.ones(3), np.zeros(1)
+        ...     store.failed[b"c" * 16] = "no minimum"
         ...     store.save()
-        ...     [*LabelStore(Path(there) / "some.npz", "numpy").known.values()]
-        [array([1., 1., 1.]), array([0.])]
+        ...     again = LabelStore(Path(there) / "some.npz", "numpy")
+        >>> [*again.known.values()], [*again.failed.values()]
+        ([array([1., 1., 1.]), array([0.])], ['no minimum'])
     """
 
     def __init__(self, path: Path, package: str) -> None:
         self.path = path
         self.version = _version(package)
-        self.known = self._stored()
+        self.known: dict[bytes, NDArray[np.float64]] = {}
+        self.failed: dict[bytes, str] = {}
+        self._take_in()
 
-    def _stored(self) -> dict[bytes, NDArray[np.float64]]:
+    def _take_in(self) -> None:
+        """Add what the file holds."""
         arrays = read_arrays(self.path)
         if arrays is None or not {"keys", "vectors", "version"} <= {*arrays}:
-            return {}
+            return
         if self.version not in ("", str(arrays["version"])):
-            return {}
+            return
         rows = zip(arrays["keys"], arrays["vectors"], strict=True)
-        return {key.tobytes(): row[~np.isnan(row)] for key, row in rows}
+        self.known = {key.tobytes(): row[~np.isnan(row)] for key, row in rows} | self.known
+        reasons = zip(arrays.get("failed", ()), arrays.get("reasons", ()), strict=True)
+        self.failed = {key.tobytes(): str(reason) for key, reason in reasons} | self.failed
 
     def save(self) -> None:
         """Write all that is known, and take in what others have written."""
-        self.known = self._stored() | self.known
-        keys = np.frombuffer(b"".join(self.known), np.uint8).reshape(-1, 16)
+        self._take_in()
         longest = max((len(row) for row in self.known.values()), default=0)
         rows = np.full((len(self.known), longest), np.nan)
         for row, values in zip(rows, self.known.values(), strict=True):
             row[: len(values)] = values
-        write_arrays(self.path, {"keys": keys, "vectors": rows, "version": np.array(self.version)})
+        write_arrays(
+            self.path,
+            {
+                "keys": _table(self.known),
+                "vectors": rows,
+                "failed": _table(self.failed),
+                "reasons": np.array([*self.failed.values()], np.str_),
+                "version": np.array(self.version),
+            },
+        )
+
+
+def _table(keys: Iterable[bytes]) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 16)
 
 
 def _version(package: str) -> str:

@@ -86,13 +86,14 @@ def labelled(
     ]
     keys = [molecule_key(*molecule) for molecule in molecules]
     store = LabelStore(cache_folder(cache) / f"{kind}-gfn2-xtb.npz", "tblite")
-    missing = [row for row, key in enumerate(keys) if key not in store.known]
-    failed: dict[int, str] = {}
+    done = {*store.known, *store.failed}
+    missing = [row for row, key in enumerate(keys) if key not in done]
     if missing:
         calculate = function()
         writable(store.path.parent)
         with _one_thread(), counted(kind, len(missing), progress) as advance:
-            failed = _filled(store, kind, calculate, molecules, keys, missing, advance)
+            _fill(store, kind, calculate, molecules, keys, missing, advance)
+    failed = {row: store.failed[key] for row, key in enumerate(keys) if key in store.failed}
     if failed:
         _warn(failed, count, names)
     kept = [row for row in range(count) if row not in failed]
@@ -137,7 +138,7 @@ def require_tblite(kind: str) -> None:
         raise MissingExtra("tblite", "chemistry", f"the data set {kind!r}") from None
 
 
-def _filled(
+def _fill(
     store: LabelStore,
     kind: str,
     calculate: Calculate,
@@ -145,30 +146,29 @@ def _filled(
     keys: Sequence[bytes],
     missing: Sequence[int],
     advance: Callable[[], None],
-) -> dict[int, str]:
-    """Calculate what is missing into the store, and say what could not be."""
-    failed: dict[int, str] = {}
+) -> None:
+    """Calculate what is missing into the store."""
     saved = time.monotonic()
     try:
         for row in missing:
+            key = keys[row]
             try:
-                if keys[row] not in store.known:  # the same molecule twice, or another process
-                    store.known[keys[row]] = _finite(calculate(*molecules[row]))
+                if key not in store.known:  # the same molecule twice, or another process
+                    store.known[key] = _finite(calculate(*molecules[row]))
             except RuntimeError as error:
-                failed[row] = str(error)
+                store.failed[key] = str(error)
             advance()
             if time.monotonic() - saved > SAVE_EVERY_SECONDS:
                 store.save()
                 saved = time.monotonic()
     except KeyboardInterrupt:
-        done = sum(keys[row] in store.known for row in missing)
+        done = sum(keys[row] in store.known or keys[row] in store.failed for row in missing)
         raise Interrupted(
             f"{kind}: stopped after {done} of {len(missing)} molecules, which are kept; the "
             "same call goes on from there"
         ) from None
     finally:
         store.save()
-    return failed
 
 
 def _finite(label: NDArray[np.float64]) -> NDArray[np.float64]:
