@@ -6,6 +6,15 @@ import torch
 from torch import Tensor
 
 
+def world(size: int, seed: int, levels: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Confidences (on a few levels, so that they tie, if asked) and outcomes."""
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.rand(size, generator=generator, dtype=torch.float64)
+    if levels:
+        z = (z * levels).round() / levels
+    return z, torch.rand(size, generator=generator, dtype=torch.float64) < z**2
+
+
 def paper_esd(confidence: Tensor, correct: Tensor) -> Tensor:
     """Eq. 10 of the ESD paper from all pairs; autograd holds the indicators fixed."""
     size = len(confidence)

@@ -5,21 +5,12 @@ import math
 
 import pytest
 import torch
-from calibration_references import loop_ks, paper_esd, softened_esd
+from calibration_references import loop_ks, paper_esd, softened_esd, world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbical.calibration import cumulative_curve, esd, esd_softened, ks, ordered_esd, top_label
 from orbical.errors import InputError
-
-
-def world(size: int, seed: int, levels: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Confidences (on a few levels, so that they tie, if asked) and outcomes."""
-    generator = torch.Generator().manual_seed(seed)
-    z = torch.rand(size, generator=generator, dtype=torch.float64)
-    if levels:
-        z = (z * levels).round() / levels
-    return z, torch.rand(size, generator=generator, dtype=torch.float64) < z**2
 
 
 @given(

@@ -5,20 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from calibration_references import paper_mmce_squared, paper_mmce_weighted, paper_skce
+from calibration_references import paper_mmce_squared, paper_mmce_weighted, paper_skce, world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbical.calibration import mmce, mmce_squared, mmce_weighted, skce, top_label
 from orbical.errors import InputError
-
-
-def world(size: int, seed: int, levels: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    z = torch.rand(size, generator=generator, dtype=torch.float64)
-    if levels:
-        z = (z * levels).round() / levels
-    return z, torch.rand(size, generator=generator, dtype=torch.float64) < z**2
 
 
 @pytest.mark.parametrize(

@@ -45,3 +45,24 @@ def in_node(tmp_path: Path) -> Any:
         return json.loads(done.stdout)
 
     return run
+
+
+@pytest.fixture
+def report_answers(in_node: Any) -> Any:
+    """Give a function that answers requests as a report does, from the parts it would hold."""
+
+    def answers(parts: dict[str, str], requests: list[dict]) -> list[dict]:
+        modules = {
+            "hosts/static_answers.js": "createAnswers",
+            "hosts/static_pack.js": "createPack",
+        }
+        body = """
+            const answer = createAnswers(createPack((name) => given.parts[name]));
+            const found = [];
+            for (const request of given.requests) found.push(await answer(request));
+            return found;
+        """
+        found: list[dict] = in_node(modules, body, {"parts": parts, "requests": requests})
+        return found
+
+    return answers

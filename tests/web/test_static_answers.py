@@ -11,16 +11,6 @@ from orbical.interface.contents import chosen_samples, parts_of
 from orbical.interface.pack import as_text
 from orbical.interface.session import Session
 
-MODULES = {
-    "hosts/static_answers.js": "createAnswers",
-    "hosts/static_pack.js": "createPack",
-}
-BODY = """
-const answer = createAnswers(createPack((name) => given.parts[name]));
-const found = [];
-for (const request of given.requests) found.push(await answer(request));
-return found;
-"""
 LASSO = [[-1.1, -1.1], [0.1, -1.1], [0.4, 1.1], [-1.1, 0.9]]
 BAND = [[-0.2, -1.1], [0.5, -1.1], [0.5, 1.1], [-0.2, 1.1]]  # samples lie to either side of it
 
@@ -59,9 +49,9 @@ def packed(session, count):
     return chosen, {name: as_text(part) for name, part in parts}
 
 
-def both(in_node, session, parts, requests):
+def both(report_answers, session, parts, requests):
     asked = [{"kind": "aggregate", "sequence": 1, "selection": {}, **one} for one in requests]
-    ours = in_node(MODULES, BODY, {"parts": parts, "requests": asked})
+    ours = report_answers(parts, asked)
     return ours, [session.handle(one) for one in asked]
 
 
@@ -106,13 +96,13 @@ SELECTIONS = [
 
 
 @pytest.mark.parametrize("kind", ["aggregate", "subset", "list", "sample", "embedding", "colour"])
-def test_answers_are_those_of_the_session(in_node, session, whole, kind):
+def test_answers_are_those_of_the_session(report_answers, session, whole, kind):
     extra = {"colour": [{"colour": name} for name in ("variance", "correct", "class", "gap")]}
     extra["list"] = [{"order": "best"}, {"order": "variable", "of": "net1"}]
     extra["sample"] = [{"sample": 17}, {"sample": 79, "metric": "ece"}]
     cases = [*SELECTIONS, *extra.get(kind, [])]
     ours, theirs = both(
-        in_node, session, whole[1], [{"kind": kind, "selection": one} for one in cases]
+        report_answers, session, whole[1], [{"kind": kind, "selection": one} for one in cases]
     )
     for case, found, expected in zip(cases, ours, theirs, strict=True):
         # Sixteen bits move a confidence over the edge of a bin now and then.
@@ -127,7 +117,7 @@ def test_answers_are_those_of_the_session(in_node, session, whole, kind):
 
 
 @pytest.mark.parametrize("scope", ["element", "orbit"])
-def test_calibration_is_that_of_the_session(in_node, session, whole, scope):
+def test_calibration_is_that_of_the_session(report_answers, session, whole, scope):
     cases = [
         {},
         {"element": 5},
@@ -136,7 +126,7 @@ def test_calibration_is_that_of_the_session(in_node, session, whole, scope):
         {"element": 7, "reference": "consensus", "models": ["net1"]},
     ]
     requests = [{"kind": "calibration", "selection": {**one, "scope": scope}} for one in cases]
-    ours, theirs = both(in_node, session, whole[1], requests)
+    ours, theirs = both(report_answers, session, whole[1], requests)
     for case, found, expected in zip(cases, ours, theirs, strict=True):
         # Confidences that become equal in sixteen bits are one threshold: up to one sample of 80.
         compare(found, expected, 1 / 80, skip=("measures",))
@@ -149,10 +139,10 @@ def test_calibration_is_that_of_the_session(in_node, session, whole, scope):
                     assert mine[end] == pytest.approx(its[end], abs=0.05)
 
 
-def test_a_place_has_the_moved_input_and_the_stored_answers(in_node, session, whole):
+def test_a_place_has_the_moved_input_and_the_stored_answers(report_answers, session, whole):
     cases = [{"sample": 3, "element": 0}, {"sample": 41, "element": 7, "models": ["net1"]}]
     requests = [{"kind": "place", "selection": one} for one in cases]
-    ours, theirs = both(in_node, session, whole[1], requests)
+    ours, theirs = both(report_answers, session, whole[1], requests)
     for found, expected in zip(ours, theirs, strict=True):
         header, arrays = expected
         fields = {name.removeprefix("detail/") for name in arrays if name.startswith("detail/")}
@@ -165,15 +155,15 @@ def test_a_place_has_the_moved_input_and_the_stored_answers(in_node, session, wh
     assert moved.max() > 0.5
 
 
-def test_hovering_gives_pictures_and_responses(in_node, session, whole):
+def test_hovering_gives_pictures_and_responses(report_answers, session, whole):
     requests = [{"kind": "hover", "samples": [5, 60, 2], "selection": {}}]
-    ours, theirs = both(in_node, session, whole[1], requests)
+    ours, theirs = both(report_answers, session, whole[1], requests)
     compare(ours[0], theirs[0], 1.0, skip=("values",))
     compare(ours[0], theirs[0], skip=("thumbnail",))
 
 
-def test_the_state_names_what_a_report_holds(in_node, session, whole):
-    ours, theirs = both(in_node, session, whole[1], [{"kind": "state"}])
+def test_the_state_names_what_a_report_holds(report_answers, session, whole):
+    ours, theirs = both(report_answers, session, whole[1], [{"kind": "state"}])
     found, (header, arrays) = ours[0], theirs[0]
     changed = {"methods", "exports", "move", "live", "models", "warnings", "report"}
     compare(found, (header, arrays), skip=changed)
@@ -182,15 +172,15 @@ def test_the_state_names_what_a_report_holds(in_node, session, whole):
     assert found["arrays"]["original"]["data"] == list(range(80))
 
 
-def test_a_part_of_the_samples_keeps_the_means_of_all(in_node, session):
+def test_a_part_of_the_samples_keeps_the_means_of_all(report_answers, session):
     chosen, parts = packed(session, 30)
     assert len(chosen.samples) == 30
     cases = [{}, {"metric": "ece"}, {"metric": "smooth_ece", "labels": [4]}, {"labels": [3]}]
-    ours, theirs = both(in_node, session, parts, [{"selection": one} for one in cases])
+    ours, theirs = both(report_answers, session, parts, [{"selection": one} for one in cases])
     for found, expected in zip(ours, theirs, strict=True):
         compare(found, expected, 2e-3)
     requests = [{"kind": kind, "selection": {"sample": 4}} for kind in ("state", "sample")]
-    state, sample = both(in_node, session, parts, requests)[0]
+    state, sample = both(report_answers, session, parts, requests)[0]
     original = state["arrays"]["original"]["data"]
     assert original == chosen.samples.tolist()
     expected = session.handle({"kind": "sample", "selection": {"sample": original[4]}})
@@ -199,13 +189,13 @@ def test_a_part_of_the_samples_keeps_the_means_of_all(in_node, session):
     )
 
 
-def test_tables_are_made_in_the_page(in_node, session, whole):
+def test_tables_are_made_in_the_page(report_answers, session, whole):
     requests = [
         {"kind": "export", "what": "csv", "selection": {"sample": 7}},
         {"kind": "export", "what": "indices", "selection": {"labels": [3]}},
         {"kind": "export", "what": "parquet", "selection": {}},
     ]
-    ours = in_node(MODULES, BODY, {"parts": whole[1], "requests": requests})
+    ours = report_answers(whole[1], requests)
     table = bytes(ours[0]["arrays"]["file"]["data"]).decode().splitlines()
     assert table[0].split(",")[:3] == ["element", "angle", "score_net0"]
     assert len(table) == 1 + 12
@@ -215,12 +205,12 @@ def test_tables_are_made_in_the_page(in_node, session, whole):
     assert "parquet" in ours[2]["error"]
 
 
-def test_what_cannot_be_answered_is_said(in_node, whole):
+def test_what_cannot_be_answered_is_said(report_answers, whole):
     requests = [
         {"kind": "aggregate", "sequence": 4, "selection": {"metric": "nonsense"}},
         {"kind": "embedding", "sequence": 5, "selection": {"method": "tsne"}},
     ]
-    ours = in_node(MODULES, BODY, {"parts": whole[1], "requests": requests})
+    ours = report_answers(whole[1], requests)
     assert "no metric nonsense" in ours[0]["error"]
     assert ours[0]["sequence"] == 4
     assert "no tsne map" in ours[1]["error"]

@@ -11,17 +11,6 @@ from orbical.interface.contents import chosen_samples, parts_of
 from orbical.interface.pack import as_text
 from orbical.interface.session import Session
 
-MODULES = {
-    "hosts/static_answers.js": "createAnswers",
-    "hosts/static_pack.js": "createPack",
-}
-BODY = """
-const answer = createAnswers(createPack((name) => given.parts[name]));
-const found = [];
-for (const request of given.requests) found.push(await answer(request));
-return found;
-"""
-
 
 def dipoles():
     """Vectors from points under rotations of space: trees of fields, a truth that turns."""
@@ -83,10 +72,10 @@ def made(request):
     return session, {name: as_text(part) for name, part in parts}
 
 
-def both(in_node, made, requests):
+def both(report_answers, made, requests):
     session, parts = made
     asked = [{"sequence": 1, "selection": {}, **one} for one in requests]
-    ours = in_node(MODULES, BODY, {"parts": parts, "requests": asked})
+    ours = report_answers(parts, asked)
     return zip(ours, [session.handle(one) for one in asked], strict=True)
 
 
@@ -99,30 +88,30 @@ def compare(found, arrays, tolerance):
 
 
 @pytest.mark.parametrize("kind", ["aggregate", "sample", "embedding", "colour", "subset"])
-def test_answers_are_those_of_the_session(in_node, made, kind):
+def test_answers_are_those_of_the_session(report_answers, made, kind):
     metrics = made[0].state()[0]["metrics"]
     names = [metric["name"] for metric in metrics if metric["per_sample"]]
     requests = [{"kind": kind, "selection": {"metric": name, "sample": 3}} for name in names]
     requests += [{"kind": kind, "selection": {"colour": "gap", "reference": "consensus"}}]
-    for found, (header, arrays) in both(in_node, made, requests):
+    for found, (header, arrays) in both(report_answers, made, requests):
         assert "error" not in found, found
         assert found.get("models") == header.get("models")
         compare(found, arrays, 3e-4)
 
 
-def test_the_list_is_that_of_the_session(in_node, made):
+def test_the_list_is_that_of_the_session(report_answers, made):
     requests = [{"kind": "list", "selection": {"order": order}} for order in ("best", "variable")]
-    for found, (_, arrays) in both(in_node, made, requests):
+    for found, (_, arrays) in both(report_answers, made, requests):
         compare(found, {"values": arrays["values"]}, 3e-4)
 
 
-def test_a_place_is_that_of_the_session(in_node, made):
+def test_a_place_is_that_of_the_session(report_answers, made):
     last = len(made[0].opened().group) - 1
     requests = [
         {"kind": "place", "selection": {"sample": sample, "element": element}}
         for sample, element in [(0, 0), (3, 5), (5, last)]
     ]
-    for found, (header, arrays) in both(in_node, made, requests):
+    for found, (header, arrays) in both(report_answers, made, requests):
         assert "error" not in found, found
         assert found["name"] == header["name"]
         assert {*found["arrays"]} >= {*arrays} - {"input/whole"}
@@ -133,7 +122,7 @@ def test_a_place_is_that_of_the_session(in_node, made):
         )
 
 
-def test_hovering_is_answered(in_node, made):
-    for found, (_, arrays) in both(in_node, made, [{"kind": "hover", "samples": [1, 4]}]):
+def test_hovering_is_answered(report_answers, made):
+    for found, (_, arrays) in both(report_answers, made, [{"kind": "hover", "samples": [1, 4]}]):
         compare(found, {"values": arrays["values"]}, 3e-4)
         assert ("thumbnail" in found["arrays"]) == ("thumbnail" in arrays)
