@@ -96,6 +96,32 @@ def test_a_layer_turns_its_fields_and_permutes_their_elements():
         assert torch.allclose(layer(moved(fields, 2)), moved(layer(fields), 3), atol=1e-5)
 
 
+def test_filters_that_were_kept_follow_every_change_of_the_kernel():
+    layer = GroupConv("dihedral:4", 2, 3, 3)
+    fields = torch.rand(1, 16, 6, 6)
+    changes = [
+        lambda: layer.kernel.data.mul_(2),  # in place, past every version counter
+        lambda: setattr(layer.kernel, "data", torch.rand_like(layer.kernel)),
+        lambda: layer.load_state_dict({"kernel": torch.rand_like(layer.kernel)}),
+        layer.double,
+    ]
+    for change in changes:
+        change()
+        given = fields.to(layer.kernel.dtype)
+        expected = layer(given).detach()
+        for _ in range(2):
+            with torch.inference_mode():
+                assert torch.allclose(layer(given), expected, atol=1e-5)
+
+
+def test_a_network_is_exported_with_its_filters():
+    model = network("cyclic:4")
+    images = torch.rand(2, 3, 16, 16)
+    with torch.no_grad():
+        program = torch.export.export(model, (images,))
+        assert torch.allclose(program.module()(images), model(images), atol=1e-5)
+
+
 def test_gradients_reach_the_base_kernel():
     model = network("cyclic:4").train()
     model(torch.rand(4, 3, 16, 16)).logsumexp(1).sum().backward()

@@ -117,6 +117,7 @@ class GroupConv(nn.Module):
         bound = math.sqrt(6 / (inputs * size * size))  # as He et al. 2015 have it for ReLU
         kernel = torch.empty(after, before, len(source) // count, size * size)
         self.kernel = nn.Parameter(kernel.uniform_(-bound, bound))
+        self._kept = (torch.empty(0), torch.empty(0))  # a kernel, and its filters
 
     def filters(self) -> Tensor:
         """Give the kernel of an ordinary convolution, `[K * after, K * before, size, size]`."""
@@ -129,7 +130,18 @@ class GroupConv(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Maps `[n, K * after, h, w]` of maps `[n, K * before, h, w]`."""
-        return functional.conv2d(images, self.filters(), padding=self.size // 2)
+        tracked = torch.is_grad_enabled() or self.kernel.is_cuda or torch.compiler.is_compiling()
+        filters = self.filters() if tracked else self._kept_filters()
+        return functional.conv2d(images, filters, padding=self.size // 2)
+
+    def _kept_filters(self) -> Tensor:
+        """Give the filters of the last call if the kernel is still the same, value by value."""
+        made_for, kept = self._kept
+        same = made_for.dtype == self.kernel.dtype and torch.equal(made_for, self.kernel)
+        if not same or kept.dtype != self.maps.dtype:
+            kept = self.filters().contiguous(memory_format=torch.channels_last)
+            self._kept = (self.kernel.detach().clone(), kept)
+        return kept
 
 
 class FieldNorm(nn.BatchNorm2d):
@@ -211,7 +223,7 @@ class GroupCNN(nn.Module):
                 GroupConv(self.group, before, after, 5 if first else 3, regular=not first),
                 FieldNorm(after, order),
                 *([nn.MaxPool2d(2)] if place < len(fields) - 1 else []),
-                nn.ReLU(),  # commutes with the maximum, and is cheaper after it
+                nn.ReLU(inplace=True),  # commutes with the maximum, and is cheaper after it
             ]
         self.features = nn.Sequential(*layers)
         self.classify = nn.Sequential(
