@@ -1,8 +1,4 @@
-"""Group order and blur on galaxies: what a correct symmetry does to accuracy and calibration.
-
-python -m orbical.studies.galaxies pack FOLDER               # both catalogues in one small file
-python -m orbical.studies.galaxies train --pack ... --out ... # one line of results a network
-"""
+"""Group order and blur on galaxies: what a correct symmetry does to accuracy and calibration."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one step of the study with command-line options; see `--help`."""
+    """Run the study or a step of it with command-line options; see `--help`."""
     from .commands import main as run_command
 
     run_command(arguments)

@@ -1,14 +1,17 @@
-"""What the galaxy study varies: the group, the blur, the data and the seed."""
+"""What the galaxy study varies: the data, the group, the blur and the seed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 ORDERS = (1, 2, 3, 4, 6, 8, 12)
 FAMILIES = ("cyclic", "dihedral")
-BLURS = (0.0, 1.25, 2.5)
+BLURS = {"efigi": (0.0, 1.25, 2.5), "galaxyzoo2": (0.0, 1.25, 2.5), "generated": (0.0,)}
+"""Widths of the added blur in pixels; generated galaxies come with a blur of their own."""
+
+DATA = tuple(BLURS)
 SEEDS = (0, 1, 2)
-DATA = ("efigi", "galaxyzoo2")
 SIZE = 64
 ANGLES = 36
 EPOCHS = 40
@@ -28,23 +31,37 @@ class Trial:
     width: int = 1
 
     def __str__(self) -> str:
-        network = self.group if self.width == 1 else f"{self.group} x {self.width}"
-        return f"{self.data}/{network}/blur {self.blur:g}/seed {self.seed}"
+        return f"{self.data}/{self.network}/blur {self.blur:g}/seed {self.seed}"
+
+    @property
+    def network(self) -> str:
+        """The group, and how many times wider than the others the network is, where it is."""
+        return self.group if self.width == 1 else f"{self.group} x {self.width}"
+
+    @property
+    def file(self) -> str:
+        """Name of the file of its answers."""
+        return str(self).replace("/", "-").replace(" ", "").replace(":", "") + ".npz"
 
 
-def trials(seeds: tuple[int, ...] = SEEDS, epochs: int = EPOCHS) -> list[Trial]:
+def trials(
+    seeds: Sequence[int] = SEEDS,
+    epochs: int = EPOCHS,
+    data: Sequence[str] = DATA,
+    orders: Sequence[int] = ORDERS,
+) -> list[Trial]:
     """List all trainings: those of one seed before the next, the largest groups first.
 
     >>> len(trials())
-    270
+    315
     """
     networks = [
-        (f"{family}:{order}", 1) for order in sorted(ORDERS, reverse=True) for family in FAMILIES
+        (f"{family}:{order}", 1) for order in sorted(orders, reverse=True) for family in FAMILIES
     ]
     return [
-        Trial(data, group, blur, seed, epochs, width)
+        Trial(name, group, blur, seed, epochs, width)
         for seed in seeds
         for group, width in [*networks, ("cyclic:1", WIDE)]
-        for data in DATA
-        for blur in BLURS
+        for name in data
+        for blur in BLURS[name]
     ]
