@@ -90,6 +90,18 @@ def test_a_report_shows_the_same_without_python(opened, flow_scan, tmp_path):
     follows_the_orbit(opened(f"{path.as_uri()}#sample=3", offline=True), flow_scan)
 
 
+def test_against_the_consensus_it_stands_in_the_place_of_the_truth(opened, serve, flow_scan):
+    tab = opened(f"{serve({'flow': flow_scan}).url}#sample=3&reference=consensus&element=2")
+    expected = flow_scan.data["score_vs_consensus"].values[:, 3, 2]
+    np.testing.assert_allclose([*errors_shown(tab).values()], expected, atol=6e-4)
+    names = tab.locator(".quivers button").all_text_contents()
+    assert names[0] == "consensus of rightward"
+    tab.get_by_role("radio", name="truth").check(force=True)
+    tab.wait_for_function(
+        "() => document.querySelector('.quivers button').textContent.trim() === 'truth'"
+    )
+
+
 def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, flow_scan):
     tab, sample = chosen(serve({"flow": flow_scan}).url, shown=3, wanted=1)
     expected = flow_scan.data["score"].values[:, sample, flow_scan.group.identity]

@@ -45,7 +45,7 @@ def flows():
         return batch.mean(2) - 0.5
 
     return ob.scan(
-        {"still": still},
+        {"still": still, "double": lambda batch: 2 * still(batch)},
         (pairs, truth),
         group="dihedral:4*time_reversal",
         task="flow",

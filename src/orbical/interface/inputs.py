@@ -19,7 +19,6 @@ MOST_BYTES = 256 << 20
 """An array of answers larger than this, over all samples of a report, is left out of it."""
 MOST_MOVED_BYTES = 64 << 20
 """The same for truth and consensus as they move along."""
-_STILL = {"consensus": "answer", "truth": "still"}
 
 
 @dataclass(frozen=True)
@@ -71,13 +70,23 @@ class Blocks:
             if step > 1:
                 steps[name] = step
             share = name == "probabilities"
-            arrays[f"detail/{name}"] = in_steps(values, 8, 0.0, 1.0) if share else values
+            kept = _once(values)
+            arrays[f"detail/{name}"] = (
+                in_steps(kept, 8, 0.0, 1.0) if share else self._drawn(name, kept)
+            )
         for kind, name in self.references.items():
             still = _rows(self.opened, name, samples)
-            arrays[f"{kind}/{_STILL[kind]}"] = _thinned(still, 2)[0]
             if kind in self.moved:
-                arrays[f"{kind}/moved"] = _moved(self.opened, still)
+                arrays[f"{kind}/moved"] = self._drawn(name, _moved(self.opened, still))
+            elif kind == "truth":
+                arrays["truth/still"] = self._drawn(name, _thinned(still, 2)[0])
         return Block(arrays, steps)
+
+    def _drawn(self, name: str, values: Array) -> Array | Steps:
+        """Keep maps and fields in 65,536 steps, finer than they can be drawn; the rest exactly."""
+        row, column = self.opened.reader.dims[name][-2:]
+        is_map = row.endswith("row") and column.endswith("column")
+        return in_steps(values, 16) if is_map else values
 
 
 def blocks_of(opened: Opened, samples: Array) -> Blocks:
@@ -146,6 +155,12 @@ def _moved(opened: Opened, still: Array) -> Array:
         _thinned(action.apply(opened.group, one[None])[:, 0].numpy()[None], 2)[0][0] for one in flat
     ]
     return np.stack(each).reshape(*still.shape[:2], *np.shape(each[0]))
+
+
+def _once(values: Array) -> Array:
+    """Keep what is the same for all models, such as the truth, once: `[1, n, K, ...]`."""
+    alike = all(np.array_equal(values[0], other, equal_nan=True) for other in values[1:])
+    return values[:1] if alike else values
 
 
 def thumbnails_of(opened: Opened, samples: Array, blocks: Blocks) -> Array | None:

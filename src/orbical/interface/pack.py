@@ -2,8 +2,8 @@
 
 A part is a frame (see `wire`), compressed. Shares (scores and confidences between 0 and 1) are kept
 in 65,534 equal steps of their log odds, so within 0.0001, and ever finer towards 0 and 1, where
-confidences crowd; pixels and class probabilities in 256 steps; labels, predicted classes and
-everything else are exact.
+confidences crowd; pixels and class probabilities in 256 steps; maps and fields of vectors in 65,535
+of their range; labels, predicted classes and everything else are exact.
 """
 
 from __future__ import annotations

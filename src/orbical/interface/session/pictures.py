@@ -17,7 +17,8 @@ Array = np.ndarray
 
 MOST_FLOATS = 1 << 14
 THUMBNAIL = 56
-MOST_FIELD = 64
+MOST_FIELD = 16
+"""Rows and columns of a field of vectors that are sent: as many as arrows are drawn."""
 
 
 def input_arrays(moved: Tree | None) -> tuple[dict[str, Array], dict[str, list[float]]]:

@@ -243,19 +243,21 @@ def _details(
 def _references(
     opened: Opened, number: int, models: list[int], elements: Elements, arrays: dict[str, Any]
 ) -> None:
-    """Add consensus and truth, un-moved and moved along to the place."""
+    """Add consensus and truth, moved along to the place; where they cannot be, the truth as it is.
+
+    A consensus of classes is in the header: nothing more of it is drawn.
+    """
     reader, task = opened.reader, opened.live.task if opened.live else None
-    if "consensus" in reader:
+    if task is not None and "consensus" in reader and "label" not in reader:
         still = np.stack([reader.row("consensus", number, model) for model in models])
-        arrays["consensus/answer"], _ = thinned(still)
-        if task is not None and "label" not in reader:
-            moved = task.output.apply(elements, torch.from_numpy(np.array(still)))[0]
-            arrays["consensus/moved"], _ = thinned(moved.numpy())
+        moved = task.output.apply(elements, torch.from_numpy(still))[0]
+        arrays["consensus/moved"], _ = thinned(moved.numpy())
     if opened.truth is not None:
-        truth = reader.row(opened.truth, number, None)
-        arrays["truth/still"], _ = thinned(truth[None])
-        if task is not None:
-            moved = task.output.apply(elements, torch.from_numpy(np.array(truth))[None])[0]
+        truth = np.array(reader.row(opened.truth, number, None))[None]
+        if task is None:
+            arrays["truth/still"], _ = thinned(truth)
+        else:
+            moved = task.output.apply(elements, torch.from_numpy(truth))[0]
             arrays["truth/moved"], _ = thinned(moved.numpy())
 
 

@@ -11,7 +11,7 @@ export const DEPENDS = {
   subset: SUBSET,
   list: ["order", "of", ...METRIC, ...SUBSET],
   sample: ["sample", "models", "dense", ...METRIC],
-  place: ["sample", "element", "position", "models"],
+  place: ["sample", "element", "position", "models", "reference"],
   calibration: ["scope", "element", "models", "reference", ...SUBSET],
   bounds: ["models"],
 };

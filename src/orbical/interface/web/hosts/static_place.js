@@ -11,13 +11,14 @@ function rowOf({ data, shape, dtype }, row) {
   return { data: data.subarray(row * size, (row + 1) * size), shape: shape.slice(1), dtype };
 }
 
-// One sample at one place out of [M, n, K, ...], or of all models out of [M, n, ...].
+// One sample at one place out of [M, n, K, ...], or of all models out of [M, n, ...]; what is the same for
+// all models is stored once.
 function answersOf({ data, shape }, models, row, element) {
   const tail = shape.slice(element === null ? 2 : 3);
   const size = sizeOf(tail);
   const found = new Float32Array(models.length * size);
   models.forEach((model, i) => {
-    const sample = model * shape[1] + row;
+    const sample = (shape[0] === 1 ? 0 : model) * shape[1] + row;
     const start = (element === null ? sample : sample * shape[2] + element) * size;
     found.set(data.subarray(start, start + size), i * size);
   });
@@ -66,7 +67,7 @@ export async function place(context) {
     const [kind, field] = name.split("/");
     if (kind === "input") inputs[field] = rowOf(array, row);
     else if (kind === "detail") arrays[name] = answersOf(array, models, row, element);
-    else if (kind === "consensus") arrays[name] = answersOf(array, models, row, field === "moved" ? element : null);
+    else if (kind === "consensus") arrays[name] = answersOf(array, models, row, element);
     else if (kind === "truth") arrays[name] = answersOf(array, [0], row, field === "moved" ? element : null);
   }
   const movable = Object.keys(inputs).length && canMove(state.move);

@@ -60,9 +60,9 @@ export function shiftOf(state, { element, position }) {
   return dx && dy ? [dx[element], dy[element]] : [0, 0];
 }
 
-/** What is compared with: the true key object where it is known, else each model's own consensus. */
-export function referenceOf(truths, consensus, model) {
-  const [truth] = rowsOf(truths.moved, 0);
+/** What is compared with: the true key object, or each model's own consensus. */
+export function referenceOf(truths, consensus, model, byConsensus = false) {
+  const [truth] = byConsensus ? [] : rowsOf(truths.moved, 0);
   if (truth) return { box: truth.slice(0, 4), label: truth[4], name: "truth" };
   const [agreed] = rowsOf(consensus.moved, model);
   return agreed ? { box: agreed.slice(0, 4), label: agreed[5], name: "consensus" } : null;
@@ -84,7 +84,7 @@ export function createView(el, state) {
   Object.assign(table.style, { flex: "2 1 72px", minHeight: "60px", overflow: "auto", fontSize: "11px" });
   const name = (c) => String(state.classes[c] ?? c);
 
-  function set({ fields, inputs = {}, truths = {}, consensus = {}, models, colours, place }) {
+  function set({ fields, inputs = {}, truths = {}, consensus = {}, byConsensus, models, colours, place }) {
     if (!fields.box) return write(note, "The scan holds no detections at this position.");
     const image = inputs.whole ?? inputs.image;
     const size = state.move.size ? [state.move.size, state.move.size] : image ? image.shape.slice(-2).reverse() : [1, 1];
@@ -93,7 +93,7 @@ export function createView(el, state) {
     paint(canvas, image, whole);
     const found = models.map((_, m) => detectionsOf(fields, m).slice(0, MOST));
     draw(found, { whole, size, corner, masked: Boolean(inputs.whole), truths, consensus, colours });
-    list(found, { size, truths, consensus, models, colours });
+    list(found, { size, truths, consensus, byConsensus, models, colours });
     write(note, image ? legendOf(truths, consensus) : "The scan does not hold its images: boxes in the field of view.");
   }
 
@@ -127,10 +127,10 @@ export function createView(el, state) {
     fill(marks, parts);
   }
 
-  function list(found, { size, truths, consensus, models, colours }) {
+  function list(found, { size, truths, consensus, byConsensus, models, colours }) {
     const said = [];
     const rows = models.flatMap((model, m) => {
-      const reference = referenceOf(truths, consensus, m);
+      const reference = referenceOf(truths, consensus, m, byConsensus);
       const title = h("th", { scope: "row" }, model);
       title.style.color = colours[m];
       if (!found[m].length) {

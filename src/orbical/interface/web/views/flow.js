@@ -103,24 +103,26 @@ export function createView(el) {
     return kept;
   }
 
-  function panelsOf({ fields, consensus = {}, models, colours }) {
+  /** What is compared with: the truth, or the consensus of the first model. */
+  function referenceOf({ fields, consensus = {}, byConsensus, models }) {
+    if (fields.truth_map && !byConsensus) return [{ name: "truth", field: fieldOf(fields.truth_map, 0), words: "" }];
+    if (consensus.moved?.shape.length !== 4) return [];
+    return [{ name: `consensus of ${models[0]}`, field: fieldOf(consensus.moved, 0), words: "" }];
+  }
+
+  function panelsOf(content) {
+    const { fields, models, colours, byConsensus } = content;
     const flow = fields.flow_map ?? fields.flow;
-    const reference = fields.truth_map ? fieldOf(fields.truth_map, 0) : null;
-    const average = !reference && consensus.moved?.shape.length === 4 ? fieldOf(consensus.moved, 0) : null;
-    const number = (name, m) => fields[name]?.data[m];
-    const first = reference
-      ? [{ name: "truth", field: reference, words: "" }]
-      : average
-        ? [{ name: "consensus", field: average, words: models[0] ?? "" }]
-        : [];
+    const shown = byConsensus ? [["score_vs_consensus", 3, " px"]] : [["score", 3, " px"], ["angular_error", 1, "°"]];
+    const said = (m) => shown.map(([name, digits, unit]) => [fields[name]?.data[m], digits, unit]).filter(([value]) => Number.isFinite(value));
     return [
-      ...first,
+      ...referenceOf(content),
       ...models.map((name, m) => ({
         name,
         colour: colours[m],
         field: fieldOf(flow, m),
-        error: fields.error_map ? errorOf(fields.error_map, m) : null,
-        words: Number.isFinite(number("score", m)) ? `${fixed(number("score", m), 3)} px, ${fixed(number("angular_error", m), 1)}°` : "",
+        error: fields.error_map && !byConsensus ? errorOf(fields.error_map, m) : null, // it is against the truth
+        words: said(m).map(([value, digits, unit]) => `${fixed(value, digits)}${unit}`).join(", "),
       })),
     ];
   }
