@@ -73,6 +73,29 @@ def test_a_smaller_report_replaces_the_folder_of_a_larger_one(scan, tmp_path, mo
     assert [path.name for path in tmp_path.iterdir()] == ["digits.html"]
 
 
+def test_a_large_report_replaces_an_earlier_one_and_keeps_what_else_lies_there(
+    scan, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("orbical.interface.reporting.MOST_BYTES", 1000)
+    page = report(scan, tmp_path / "large.html", samples=20)
+    (page.parent / "parts" / "outdated.js").write_text("")
+    (page.parent / "notes.txt").write_text("mine")
+    assert report(scan, tmp_path / "large.html", samples=20) == page
+    assert not (page.parent / "parts" / "outdated.js").exists()
+    assert (page.parent / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("mine", ["notes.txt", "index.html"])
+def test_a_folder_that_is_no_report_is_refused_before_any_work(scan, tmp_path, mine):
+    (tmp_path / "large" / "parts").mkdir(parents=True)
+    (tmp_path / "large" / mine).write_text("mine")
+    worked = []
+    with pytest.raises(InputError, match=r"becomes the folder .*large.* is no report"):
+        report(scan, tmp_path / "large.html", advance=worked.append)
+    assert worked == []
+    assert (tmp_path / "large" / mine).read_text() == "mine"
+
+
 def test_a_scan_without_truth_makes_a_report(tmp_path):
     images, _ = ob.datasets.digits()
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))

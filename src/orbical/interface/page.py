@@ -12,6 +12,7 @@ import hashlib
 import html
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,6 +26,7 @@ ENTRY = "hosts/static.js"
 Heading = tuple[str, list[str]]
 """The title of a page, and the lines of its footer."""
 
+_MADE_BY = '<meta name="generator" content="orbical">'
 _PAGE = """<!doctype html>
 <html lang="en" class="orbical-page">
 <head>
@@ -32,7 +34,7 @@ _PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta name="generator" content="orbical">
+{made_by}
 <title>{title}</title>
 <link rel="icon" href="data:,">
 <style>{style}</style>
@@ -65,6 +67,7 @@ def page_text(heading: Heading, data: str, from_files: bool) -> str:
     )
     return _PAGE.format(
         policy=policy,
+        made_by=_MADE_BY,
         title=html.escape(title),
         style=style,
         footer="".join(f"<p>{html.escape(line)}</p>" for line in footer),
@@ -89,6 +92,7 @@ def one_file(heading: Heading, parts: Mapping[str, bytes]) -> str:
 
 def folder(path: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
     """Write a report as a folder: the page `index.html`, and `parts/` with its data."""
+    remove(path)
     (path / "parts").mkdir(parents=True, exist_ok=True)
     for name, part in parts.items():
         text = (
@@ -99,6 +103,25 @@ def folder(path: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
     page = path / "index.html"
     page.write_text(page_text(heading, "", from_files=True), "utf-8")
     return page
+
+
+def is_report(path: Path) -> bool:
+    """Whether a folder is a report that `folder` wrote."""
+    page = path / "index.html"
+    if not (page.is_file() and (path / "parts").is_dir()):
+        return False
+    with page.open("r", encoding="utf-8", errors="replace") as text:
+        return _MADE_BY in text.read(4096)
+
+
+def remove(path: Path) -> None:
+    """Delete an earlier report, and nothing else that lies in its folder."""
+    if not is_report(path):
+        return
+    (path / "index.html").unlink()
+    shutil.rmtree(path / "parts")
+    if not any(path.iterdir()):
+        path.rmdir()
 
 
 def file_name(part: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from .. import __version__
 from ..errors import InputError, unknown_name
 from .choosing import Chosen
 from .contents import chosen_samples, parts_of
-from .page import MOST_BYTES, Heading, folder, one_file
+from .page import MOST_BYTES, Heading, folder, is_report, one_file, remove
 from .session.embedding import available_methods
 from .session.states import title_of
 
@@ -41,7 +40,8 @@ def report(
     Everything can be dragged at the scanned resolution: inputs are moved in the page, answers are
     those of the scan. Means and calibration errors are those of all samples of the scan and of each
     class; a lasso is computed from the samples that the report holds. A report of more than 20 MB
-    becomes a folder beside it: `index.html`, which opens without a server too, and its data.
+    becomes a folder beside it: `index.html`, which opens without a server too, and its data. An
+    earlier report of the same name is replaced; into any other folder nothing is written.
 
     Arguments:
         scan: a scan, or the folder of one.
@@ -85,7 +85,17 @@ def checked_path(path: str | Path) -> Path:
         raise InputError(f"path: {str(path)!r} given, a name that ends in .html expected")
     if target.is_dir():
         raise InputError(f"path: {str(path)!r} is a folder, the name of a file expected")
+    beside = target.with_suffix("")
+    if beside.exists() and not is_report(beside) and not _is_empty(beside):
+        raise InputError(
+            f"path: a large report becomes the folder {str(beside)!r}, which exists and is no "
+            "report; another name expected"
+        )
     return target
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
 
 
 def made(
@@ -112,8 +122,7 @@ def write(target: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
     beside = target.with_suffix("")
     if len(text) > MOST_BYTES:
         return folder(beside, heading, parts)
-    if (beside / "parts").is_dir() and (beside / "index.html").is_file():
-        shutil.rmtree(beside)  # an earlier report of this name, which would now be out of date
+    remove(beside)  # an earlier report of this name, which would now be out of date
     target.write_text(text, "utf-8")
     return target
 
@@ -159,8 +168,8 @@ def footer(about: Mapping[str, Any]) -> list[str]:
         f"Report made {about['made'].replace('T', ' ')[:16]} UTC of a scan from "
         f"{about['scanned'][:10]} · {about['group']} · {count} · data {about['data']}",
         f"Models: {'; '.join(about['models'])} · {versions} · scores and confidences to 0.0001, "
-        "pixels and class probabilities to 1/255, labels and predicted classes exact · this page "
-        "loads nothing and sends nothing",
+        "pixels and class probabilities to 1/255, maps and fields to 1/65,000 of their range, "
+        "labels and predicted classes exact · this page loads nothing and sends nothing",
     ]
 
 
