@@ -6,50 +6,19 @@ import math
 
 import numpy as np
 import pytest
+from equivariant_worlds import world
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from orbical import groups
-from orbical.actions import Rows
 from orbical.bounds import (
     ValueTable,
     best_equivariant,
-    nll_optimal_variance,
     regression,
 )
-from orbical.errors import InputError
 
 ROUNDING = 1e-7
-
-
-def permutation_matrices(rows: np.ndarray) -> np.ndarray:
-    """The matrices of x -> x[rows]."""
-    return np.eye(rows.shape[1])[rows]
-
-
-def world(name: str, seed: int) -> tuple[ValueTable, np.ndarray]:
-    """A random world: points (some with stabilisers), values, density, representation."""
-    rng = np.random.default_rng(seed)
-    if name == "S3":
-        group, action = groups.permutations(3), Rows()
-        matrices = permutation_matrices(group.parts["rows"])
-        starts = rng.integers(0, 3, (rng.integers(1, 4), 3)).astype(float)
-    else:
-        group = {"C2": groups.cyclic(2), "C4": groups.cyclic(4), "SO(2)": groups.rotations(12)}[
-            name
-        ]
-        action, matrices = None, group.linear("plane")
-        starts = rng.normal(size=(rng.integers(1, 4), 2)) * rng.integers(0, 2, (1, 1))
-        starts = np.concatenate([starts, rng.normal(size=(1, 2))])
-    images = np.einsum("kij,nj->nki", matrices, starts).reshape(-1, starts.shape[1])
-    x = np.unique(images.round(9), axis=0)
-    x = x[rng.random(len(x)) < 0.8] if rng.random() < 0.5 else x
-    x = x if len(x) else images[:1]
-    mass = rng.dirichlet(np.full(len(x), 0.7))
-    value = rng.normal(size=x.shape) * 3
-    table = ValueTable.from_data(x, value, group, tolerance=1e-6, action=action, mass=mass)
-    return table, matrices
 
 
 def random_equivariant(
@@ -209,59 +178,6 @@ def test_scalar_bounds_hold_on_ten_thousand_worlds(seed: int) -> None:
     check_scalar_world(seed)
 
 
-@pytest.mark.parametrize("name", ["C2", "C4", "S3", "SO(2)"])
-def test_best_fit_is_the_least_squares_solution_of_the_stacked_system(name: str) -> None:
-    for seed in range(10):
-        table, matrices = world(name, seed)
-        fitted = best_equivariant(table, matrices)
-        for o in range(table.orbit.max() + 1):
-            rows = np.flatnonzero(table.orbit[table.point] == o)
-            ways = np.bincount(table.point)[table.point[rows]]
-            weight = np.sqrt(table.mass[table.point[rows]] / ways)
-            system = (weight[:, None, None] * matrices[table.element[rows]]).reshape(
-                -1, 2 + (name == "S3")
-            )
-            target = (weight[:, None] * table.value[table.point[rows]]).ravel()
-            start = np.linalg.lstsq(system, target, rcond=None)[0]
-            for r in rows:
-                expected = matrices[table.element[r]] @ start
-                assert np.allclose(fitted[table.point[r]], expected, atol=1e-6)
-
-
-def test_the_best_fit_is_a_plain_mean_only_for_uniform_masses_and_orthogonal_matrices() -> None:
-    moves = [[0, 1], [1, 0]]
-    value = np.array([[1.0, 2.0], [5.0, 3.0]])
-    swap = np.array([np.eye(2), [[0, 1], [1, 0]]])
-    shear = np.array([np.eye(2), [[1, 3], [0, -1]]])  # of order two, not orthogonal
-    for matrices, mass, plain in (
-        (swap, [0.5, 0.5], True),
-        (swap, [0.2, 0.8], False),
-        (shear, [0.5, 0.5], False),
-    ):
-        table = ValueTable.from_permutations(moves, value, mass=mass)
-        mean = (value[0] + np.linalg.inv(matrices[1]) @ value[1]) / 2
-        start = best_equivariant(table, matrices)[0]
-        assert np.allclose(start, mean) == plain
-        best = minimize(
-            lambda v, m=matrices, w=mass: sum(
-                w[i] * np.square(value[i] - m[i] @ v).sum() for i in range(2)
-            ),
-            np.zeros(2),
-        )
-        assert np.allclose(start, best.x, atol=1e-4)
-
-
-def test_a_stabiliser_confines_the_fit_to_what_it_fixes() -> None:
-    """At the origin an equivariant vector field is 0, so all of f's square is unavoidable there."""
-    group = groups.cyclic(4)
-    table = ValueTable.from_data([[0.0, 0.0]], [[3.0, 4.0]], group)
-    assert len(table.point) == 4
-    assert np.allclose(best_equivariant(table, group.linear("plane")), 0)
-    assert regression(table, group.linear("plane"))["thm3"].value == pytest.approx(25)
-    once = ValueTable([0], [[3.0, 4.0]], point=[0], element=[0])
-    assert regression(once, group.linear("plane"))["thm3"].value == pytest.approx(0)
-
-
 def test_minimised_theorem_7_as_printed_is_false_and_ours_is_not() -> None:
     """Two coordinates swapped; f = (10, 0) at both points of an orbit that crosses two fibres."""
     swap = np.array([np.eye(2), [[0, 1], [1, 0]]])
@@ -351,155 +267,6 @@ def test_gence_depends_on_the_frame_and_the_mahalanobis_distance_does_not() -> N
     here, there = measured(np.eye(2)), measured(turn)
     assert here[0] == pytest.approx(there[0])
     assert abs(here[1] - there[1]) > 0.01
-
-
-def test_bleed_bound_of_the_paper_is_zero_for_a_deterministic_truth_and_ours_is_not() -> None:
-    """The spiral: f turns x by 90 degrees, which no model that also respects flips can do."""
-    group = groups.dihedral(12)
-    angle = np.deg2rad(np.arange(0, 360, 30) + 15.0)  # off every axis of reflection
-    x = np.concatenate([r * np.stack([np.cos(angle), np.sin(angle)], 1) for r in (1.0, 2.0)])
-    spiral = x @ np.array([[0.0, -1.0], [1.0, 0.0]]).T
-    table = ValueTable.from_data(x, spiral, group, variance=np.ones(len(x)))
-    bounds = regression(table, group.linear("plane"))
-    assert bounds["bleed_floor"].value == 0
-    assert bounds["bleed_floor"].vacuous
-    assert bounds["thm3"].value == pytest.approx((1 + 4) / 2)
-    assert np.allclose(best_equivariant(table, group.linear("plane")), 0)
-    # The residual is f itself, perpendicular to x: r^2 along one axis, so r^2 / 2 as a scalar.
-    assert bounds["nll_bleed_full"].value == pytest.approx((1 + 16) / 2)
-    assert bounds["nll_bleed_scalar"].value == pytest.approx((1 + 16) / 4)
-    assert not bounds["nll_bleed_diagonal"].applies
-    turns = groups.rotations(12)
-    allowed = ValueTable.from_data(x, spiral, turns)
-    assert regression(allowed, turns.linear("plane"))["nll_bleed_full"].value == pytest.approx(0)
-
-
-def test_invariant_likelihood_bleed_is_the_mean_squared_orbit_variance() -> None:
-    rng = np.random.default_rng(0)
-    orbit, value = rng.integers(0, 4, 40), rng.normal(size=(40, 3))
-    mass = rng.dirichlet(np.ones(40))
-    bounds = regression(ValueTable(orbit, value, mass))
-    expected = 0.0
-    for o in range(4):
-        at = orbit == o
-        q = mass[at].sum()
-        centre = mass[at] @ value[at] / q
-        spread = mass[at] @ np.square(value[at] - centre) / q
-        expected += q * np.square(spread).sum()
-        optimal = nll_optimal_variance(ValueTable(orbit, value, mass))[o]
-        assert np.allclose(np.diagonal(optimal), spread)
-    assert bounds["nll_bleed_diagonal"].value == pytest.approx(expected)
-
-
-def test_likelihood_bleed_is_that_of_the_likelihood_optimum() -> None:
-    """Minimise the Gaussian likelihood over one orbit directly."""
-    swap = np.array([np.eye(2), [[0, 1], [1, 0]]])
-    value, mass = np.array([[3.0, 0.0], [1.0, 1.0]]), np.array([0.3, 0.7])
-    table = ValueTable.from_permutations([[0, 1], [1, 0]], value, mass=mass)
-
-    def loss(parameters: np.ndarray) -> float:
-        mean, log_variance = parameters[:2], parameters[2:]
-        total = 0.0
-        for i in range(2):
-            m, s = swap[i] @ mean, swap[i] @ np.exp(log_variance)
-            total += mass[i] * float((np.log(s) + (value[i] - m) ** 2 / s).sum())
-        return total
-
-    best = minimize(loss, np.zeros(4), method="BFGS").x
-    optimal = nll_optimal_variance(table, swap)[0]
-    assert np.allclose(np.diagonal(optimal), np.exp(best[2:]), rtol=1e-3)
-    assert regression(table, swap)["nll_bleed_diagonal"].value == pytest.approx(
-        np.square(np.diagonal(optimal)).sum()
-    )
-
-
-def test_true_noise_is_part_of_what_the_likelihood_reports_and_no_bleed_by_itself() -> None:
-    noisy = ValueTable([0, 0, 1], [1.0, 3.0, 5.0], aleatoric=[0.5, 0.5, 2.0])
-    assert np.allclose(nll_optimal_variance(noisy)[:, 0, 0], [1.5, 2.0])
-    assert regression(noisy)["nll_bleed_scalar"].value == pytest.approx(2 / 3 * 1.0)
-    fitted = ValueTable([0, 0, 1], [1.0, 1.0, 5.0], aleatoric=[0.5, 0.5, 2.0])
-    assert regression(fitted)["nll_bleed_scalar"].value == pytest.approx(0)
-
-
-def test_bleed_floor_is_what_no_invariant_variance_can_avoid() -> None:
-    truth = np.array([0.5, 1.5, 2.0])
-    table = ValueTable([0, 0, 1], [0.0, 0.0, 0.0], variance=[1.0, 1.0, 2.0], aleatoric=truth)
-    bounds = regression(table)
-    assert bounds["bleed_floor"].value == pytest.approx(2 / 3 * 0.25)
-    assert bounds["bleed"].value == pytest.approx(bounds["bleed_floor"].value)
-    swap = np.array([np.eye(2), [[0, 1], [1, 0]]])
-    turning = ValueTable.from_permutations(
-        [[0, 1], [1, 0]], np.zeros((2, 2)), aleatoric=[[1.0, 2.0], [2.0, 1.0]]
-    )
-    assert regression(turning, swap)["bleed_floor"].value == pytest.approx(0)
-    fixed = ValueTable.from_permutations(
-        [[0, 1], [1, 0]], np.zeros((2, 2)), aleatoric=[[1.0, 2.0], [1.0, 2.0]]
-    )
-    assert regression(fixed, swap)["bleed_floor"].value == pytest.approx(0.5)
-
-
-def test_a_diagonal_variance_cannot_turn() -> None:
-    group = groups.rotations(8)
-    x = [[1.0, 0.0], [0.0, 1.0]]
-    for name in ("variance", "aleatoric"):
-        table = ValueTable.from_data(x, x, group, **{name: [[1.0, 1.0], [1.0, 1.0]]})
-        with pytest.raises(InputError, match=f"{name}: a diagonal variance given, but the repr"):
-            regression(table, group.linear("plane"))
-
-
-def test_predictions_that_are_not_equivariant_are_refused() -> None:
-    with pytest.raises(InputError, match="mean: is not equivariant along the orbits"):
-        regression(ValueTable([0, 0], [1.0, 2.0], mean=[1.0, 2.0]))
-    with pytest.raises(InputError, match="variance: is not invariant along the orbits"):
-        regression(ValueTable([0, 0], [1.0, 2.0], variance=[1.0, 2.0]))
-    with pytest.raises(InputError, match="variance: is not equivariant along the orbits"):
-        regression(ValueTable([0, 0], [1.0, 2.0], variance=[[1.0], [2.0]]))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"variance": [1.0, 0.0]}, "variance: expected positive variances"),
-        ({"variance": [1.0, -2.0]}, "the smallest given is -2"),
-        ({"variance": [[[1.0]], [[-1.0]]]}, "positive definite"),
-        ({"variance": [[1.0, 2.0], [1.0, 2.0]]}, r"variance: expected shape \[2\] \(scalar\)"),
-        ({"variance": [np.nan, 1.0]}, "variance: holds NaN"),
-        ({"aleatoric": [-1.0, 1.0]}, "aleatoric: expected variances >= 0"),
-        ({"mean": [1.0]}, r"mean: expected shape \[2, 1\]"),
-        ({"mass": [0.5, 0.6]}, "mass: expected masses that sum to 1"),
-        ({"mass": [-0.5, 1.5]}, "mass: expected masses >= 0"),
-        ({"orbit": [0, -1]}, "1 samples have no orbit"),
-        ({"orbit": [0]}, r"orbit: expected shape \[2\]"),
-        ({"point": [0, 1]}, "point, element: expected both or neither"),
-        ({"point": [0], "element": [0]}, "point: expected at least one element for every"),
-        ({"point": [0, 2], "element": [0, 0]}, "point: expected whole numbers from 0 below 2"),
-    ],
-)
-def test_a_value_table_refuses_what_is_none(arguments: dict, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        ValueTable(**{"orbit": [0, 0], "value": [1.0, 2.0], **arguments})
-
-
-def test_covariances_must_be_symmetric() -> None:
-    with pytest.raises(InputError, match="variance: expected symmetric covariances"):
-        ValueTable([0], [[1.0, 2.0]], variance=[[[1.0, 0.5], [0.0, 1.0]]])
-
-
-def test_a_representation_that_does_not_fit_is_refused() -> None:
-    table = ValueTable.from_permutations([[0, 1], [1, 0]], [1.0, 2.0])
-    wrong = {
-        r"expected 'invariant' or matrices \[K, 1, 1\], got 'vector'": "vector",
-        r"expected matrices of shape \[K, 1, 1\]": np.eye(2)[None],
-        "finite and invertible": np.zeros((2, 1, 1)),
-        "1 matrices given, the table names element 1": np.ones((1, 1, 1)),
-    }
-    for message, representation in wrong.items():
-        with pytest.raises(InputError, match=message):
-            regression(table, representation)
-    with pytest.raises(InputError, match="table: has no group elements"):
-        regression(ValueTable([0, 0], [1.0, 2.0]), np.ones((2, 1, 1)))
-    with pytest.raises(InputError, match="table: expected a ValueTable"):
-        regression([1.0])
 
 
 def test_bounds_that_miss_something_say_what() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from scipy.stats import binomtest, ttest_rel
+from interval_worlds import Accuracy, calibrated, drawn, regression_world, shifted, spotted, waved
+from scipy.stats import binomtest
 
 from orbical.calibration import (
     brier_part_intervals,
@@ -22,33 +21,10 @@ from orbical.calibration import (
     skce,
     smooth_ece,
 )
-from orbical.calibration.comparisons import compare, regression_compare
 from orbical.calibration.intervals import interval, oracle_bound, regression_interval
-from orbical.calibration.means import compare_means, mean_interval, share_interval
-from orbical.calibration.measures import CLASSIFICATION, REGRESSION
+from orbical.calibration.means import mean_interval, share_interval
+from orbical.calibration.measures import CLASSIFICATION
 from orbical.errors import InputError
-
-Accuracy = Callable[[np.ndarray], np.ndarray]
-
-
-def calibrated(z: np.ndarray) -> np.ndarray:
-    return z
-
-
-def shifted(by: float) -> Accuracy:
-    """Over-confidence of one sign: no bias under KS."""
-    return lambda z: z - by
-
-
-def waved(by: float) -> Accuracy:
-    """Errors of both signs, which KS and MMCE average out."""
-    return lambda z: np.clip(z + by * np.sin(20 * z), 0, 1)
-
-
-def spotted(by: float) -> Accuracy:
-    """One bad bin among good ones: the largest bias of a binned error."""
-    return lambda z: z - by * ((z > 0.8) & (z <= 13 / 15))
-
 
 # Parameters that give a population ECE (15 bins, confidence uniform on [.5, 1]) of .03 and .1.
 WORLDS: dict[str, Accuracy] = {
@@ -59,12 +35,6 @@ WORLDS: dict[str, Accuracy] = {
     "wave .1": waved(0.179),
     "spot .03": spotted(0.225),
 }
-
-
-def drawn(accuracy: Accuracy, worlds: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    confidence = rng.uniform(0.5, 1, (worlds, size))
-    return confidence, rng.random((worlds, size)) < accuracy(confidence)
 
 
 def population(measure: str, accuracy: Accuracy) -> float:
@@ -195,150 +165,6 @@ def test_half_precision_and_integer_labels_are_taken() -> None:
     assert half.low <= half.value <= half.high
 
 
-def test_compare_finds_the_better_of_two_models() -> None:
-    confidence, correct = drawn(shifted(0.1), 1, 4000, seed=9)
-    worse, better = (confidence[0], correct[0]), (confidence[0] - 0.1, correct[0])
-    for name in ("ece", "esd", "mmce"):
-        found = compare(name, worse, better)
-        assert 0 < found.low <= found.difference <= found.high
-        assert found.p_value < 0.01
-    mirrored = compare("ece", better, worse)
-    assert mirrored.high < 0
-    function = compare(ece, worse, better, resamples=200)
-    assert function.difference == -mirrored.difference
-    assert float(function.low) == pytest.approx(-float(mirrored.high), abs=0.01)
-    assert function.p_value < 0.01
-
-
-def test_a_model_is_not_better_than_itself() -> None:
-    confidence, correct = drawn(shifted(0.1), 1, 500, seed=9)
-    same = (confidence[0], correct[0])
-    for measure in ("ece", "ks", ece):
-        found = compare(measure, same, same, resamples=100)
-        assert found.difference == 0
-        assert found.low <= 0 <= found.high
-        assert found.p_value > 0.9
-
-
-def test_compare_rarely_prefers_one_of_two_equally_calibrated_models() -> None:
-    rejected = []
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        p = rng.uniform(0.5, 1, 500)
-        blurred = np.clip(p + rng.normal(0, 0.02, 500), 0.5, 1)
-        correct = rng.random(500) < p
-        found = compare("ece", (p, correct), (blurred, correct), resamples=200, seed=seed)
-        rejected.append(float(found.p_value) < 0.05)
-    assert np.mean(rejected) <= 0.05
-
-
-@pytest.mark.parametrize(
-    ("a_by", "b_by", "truth"), [(0.1, 0.0, 0.1), (0.1, 0.04, 0.06), (0.05, -0.05, 0.0)]
-)
-def test_the_interval_of_a_difference_covers(a_by: float, b_by: float, truth: float) -> None:
-    inside = []
-    for seed in range(60):
-        confidence, correct = drawn(shifted(a_by), 1, 1000, seed)
-        a, b = (confidence[0], correct[0]), (confidence[0] - a_by + b_by, correct[0])
-        found = compare("ece", a, b, resamples=200, seed=seed)
-        inside.append(bool(found.low <= truth <= found.high))
-    assert np.mean(inside) >= 0.9
-
-
-COMPARED = {
-    "both calibrated": (calibrated, 0.0, 0.0),
-    "one over-confident": (calibrated, 0.05, 0.0),
-    "a wave against its shift": (waved(0.179), 0.05, 0.0),
-    "a spot against its shift": (spotted(0.225), 0.0, 0.03),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [300, 1000])
-@pytest.mark.parametrize("measure", ["ece", "ks", "esd", "mmce"])
-@pytest.mark.parametrize("world", COMPARED)
-def test_differences_are_covered_in_many_worlds(world: str, measure: str, size: int) -> None:
-    """Two models see the same labels; the second adds a little noise of its own to confidence."""
-    assert difference_coverage(world, measure, size, trials=100) >= 0.9
-
-
-def difference_coverage(world: str, measure: str, size: int, trials: int) -> float:
-    accuracy, a_by, b_by = COMPARED[world]
-    z = 0.5 + (np.arange(100_000) + 0.5) / 200_000
-    functions = {"ece": ece, "ks": ks, "esd": esd, "mmce": mmce}
-    a_truth, b_truth = (
-        max(float(functions[measure](np.clip(z + by, 0, 1), accuracy(z))), 0.0)
-        for by in (a_by, b_by)
-    )
-    inside = []
-    for seed in range(trials):
-        confidence, correct = drawn(accuracy, 1, size, seed)
-        a, b = ((np.clip(confidence[0] + by, 0, 1), correct[0]) for by in (a_by, b_by))
-        found = compare(measure, a, b, resamples=200, seed=seed)
-        inside.append(bool(found.low <= a_truth - b_truth + 1e-9 <= found.high + 2e-9))
-    return float(np.mean(inside))
-
-
-def regression_world(worlds: int, size: int, scale: float, seed: int) -> list[np.ndarray]:
-    rng = np.random.default_rng(seed)
-    variance = rng.uniform(0.5, 2, (worlds, size))
-    return [np.zeros_like(variance), variance, rng.normal(0, np.sqrt(variance * scale))]
-
-
-@pytest.mark.parametrize(("scale", "truth"), [(1.0, 0.0), (1.44, 0.2)])
-def test_the_interval_of_ence_covers(scale: float, truth: float) -> None:
-    mean, variance, target = regression_world(100, 500, scale, seed=10)
-    inside = []
-    for row in range(100):
-        found = regression_interval(
-            "ence", mean[row], variance[row], target[row], resamples=100, bins=10
-        )
-        inside.append(bool(found.low <= truth <= found.high))
-    assert np.mean(inside) >= 0.9
-
-
-@pytest.mark.parametrize(("a_scale", "b_scale"), [(1.0, 1.0), (1.0, 1.44), (0.6, 1.44)])
-def test_the_interval_of_a_regression_difference_covers(a_scale: float, b_scale: float) -> None:
-    """Scaling all variances by c gives an ENCE of |1 - 1 / sqrt(c)|."""
-    truth = abs(1 - a_scale**-0.5) - abs(1 - b_scale**-0.5)
-    mean, variance, target = regression_world(60, 500, 1.0, seed=14)
-    inside, low = [], []
-    for row in range(60):
-        a, b = ((mean[row], variance[row] * scale) for scale in (a_scale, b_scale))
-        found = regression_compare("ence", a, b, target[row], resamples=100, bins=10)
-        inside.append(bool(found.low <= truth <= found.high))
-        low.append(float(found.p_value) < 0.05)
-    assert np.mean(inside) >= 0.9
-    assert a_scale != b_scale or not any(low)
-
-
-def test_regression_comparisons_take_vectors_and_name_bad_input() -> None:
-    rng = np.random.default_rng(15)
-    target = rng.normal(size=(300, 2))
-    diagonal = (np.zeros((300, 2)), np.ones((300, 2)))
-    full = (np.zeros((300, 2)), np.tile(4 * np.eye(2), (300, 1, 1)))
-    found = regression_compare("mahalanobis_calibration", diagonal, full, target, resamples=100)
-    assert found.high < 0
-    with pytest.raises(InputError, match="a: expected \\(mean, variance\\)"):
-        regression_compare("gence_fibre", target, diagonal, target)
-    with pytest.raises(InputError, match="gence is a mean"):
-        regression_compare("gence", diagonal, full, target)
-    with pytest.raises(InputError, match="ence is of one target, 2 coordinates given"):
-        regression_compare("ence", diagonal, full, target)
-
-
-def test_regression_intervals_of_leading_axes_are_those_of_each() -> None:
-    mean, variance, target = (part[..., None] for part in regression_world(3, 300, 1.2, seed=16))
-    together = regression_interval("uce", mean, variance, target, resamples=400)
-    assert together.value.shape == (3,)
-    alone = regression_interval("uce", mean[1], variance[1], target[1], resamples=400)
-    assert together.value[1] == alone.value
-    for end in ("low", "high", "calibrated"):
-        assert float(getattr(together, end)[1]) == pytest.approx(
-            float(getattr(alone, end)), rel=0.15, abs=0.02
-        )
-
-
 def test_levels_of_coverage_are_an_option() -> None:
     given = [part[0] for part in regression_world(1, 300, 1.44, seed=11)]
     for name in ("quantile_calibration", "mahalanobis_calibration"):
@@ -369,32 +195,6 @@ def test_the_intervals_of_the_parts_of_brier_cover(by: float) -> None:
             inside[name].append(bool(found[name].low <= expected <= found[name].high))
     for name, covered in inside.items():
         assert np.mean(covered) >= 0.9, name
-
-
-@pytest.mark.parametrize("name", list(REGRESSION))
-def test_every_regression_measure_has_an_interval_around_a_calibrated_model(name: str) -> None:
-    given = [part[0] for part in regression_world(1, 400, 1.0, seed=11)]
-    found = regression_interval(name, *given, resamples=200)
-    assert found.low <= max(found.value, torch.tensor(0.0)) <= found.high
-    assert found.calibrated_low <= found.calibrated <= found.calibrated_high
-
-
-def test_the_floor_of_gence_is_its_calibrated_value() -> None:
-    given = [part[0] for part in regression_world(1, 1000, 1.44, seed=12)]
-    found = regression_interval("gence", *given, resamples=400)
-    assert float(found.calibrated) == pytest.approx(math.pi / 2 - 1, abs=0.01)
-
-
-@pytest.mark.parametrize("shape", ["diagonal", "full"])
-def test_regression_intervals_take_vectors(shape: str) -> None:
-    rng = np.random.default_rng(13)
-    mean, variance = np.zeros((300, 2)), rng.uniform(0.5, 2, (300, 2))
-    target = rng.normal(0, np.sqrt(variance))
-    if shape == "full":
-        variance = variance[:, :, None] * np.eye(2)
-    for name in ("gence", "mahalanobis_calibration", "regression_esd_normalised"):
-        found = regression_interval(name, mean, variance, target, resamples=100)
-        assert found.calibrated_low <= found.value <= found.calibrated_high
 
 
 def test_means_have_normal_intervals() -> None:
@@ -437,18 +237,6 @@ def test_bad_input_is_named(given: dict[str, object], named: str) -> None:
         interval(**{**arguments, **given})
 
 
-def test_bad_input_of_a_comparison_is_named() -> None:
-    good = ([0.5, 0.6, 0.7], [1, 0, 1])
-    with pytest.raises(InputError, match=r"^b: 2 samples given, a has 3"):
-        compare("ece", good, ([0.5, 0.6], [1, 0]))
-    with pytest.raises(InputError, match=r"^a: expected"):
-        compare("ece", [0.5], good)
-    with pytest.raises(InputError, match=r"^samples"):
-        oracle_bound(0)
-    with pytest.raises(InputError, match=r"^variance"):
-        regression_interval("ence", [0.0, 0.0], [1.0, -1.0], [0.0, 0.0])
-
-
 @pytest.mark.parametrize("truth", [0.5, 0.9, 0.99])
 def test_the_interval_of_an_accuracy_covers_and_stays_in_its_range(truth: float) -> None:
     correct = np.random.default_rng(3).random((4000, 60)) < truth
@@ -467,46 +255,3 @@ def test_no_interval_of_an_error_reaches_beyond_one() -> None:
     for name in CLASSIFICATION:
         found = interval(name, [0.99, 0.98, 0.97, 0.96], [False] * 4, resamples=50)
         assert float(found.high) <= 1
-
-
-def test_means_are_compared_sample_by_sample() -> None:
-    rng = np.random.default_rng(5)
-    shared, covered = rng.normal(size=(400, 80)), 0
-    for common in shared:  # what both models share is large, and cancels
-        a, b = (10 * common + rng.normal(shift, 0.3, 80) for shift in (0.1, 0.0))
-        found = compare_means(a, b)
-        covered += bool(found.low <= 0.1 <= found.high)
-        assert float(found.high - found.low) < 0.3
-    assert covered >= 0.92 * 400
-    expected = ttest_rel(a, b)
-    assert float(found.p_value) == pytest.approx(expected.pvalue, abs=0.01)
-    assert bool(found.p_value < 0.05) == bool(found.low > 0 or found.high < 0)
-
-
-def test_means_of_other_samples_are_not_compared() -> None:
-    with pytest.raises(InputError, match="b: 2 samples given, a has 3"):
-        compare_means([0.1, 0.2, 0.3], [0.1, 0.2])
-    with pytest.raises(InputError, match=r"a: expected shape \[N\]"):
-        compare_means([[0.1]], [[0.1]])
-
-
-@pytest.mark.parametrize(
-    "name", ["gaussian_nll", "mahalanobis_calibration", "regression_esd_normalised", "gence"]
-)
-@pytest.mark.parametrize("full", [False, True])
-def test_drawing_distances_is_drawing_targets(name: str, full: bool) -> None:
-    """The shortcuts for vectors give the intervals of the plain way, evaluated sample by sample."""
-    rng = np.random.default_rng(17)
-    root = rng.normal(size=(400, 2, 2)) + 2 * np.eye(2)
-    covariance = root @ root.transpose(0, 2, 1)
-    target = 1.2 * (root @ rng.normal(size=(400, 2, 1)))[..., 0]
-    variance = covariance if full else np.diagonal(covariance, axis1=1, axis2=2).copy()
-    chosen = REGRESSION[name]()
-    plain = replace(chosen, whitened=None, marginal=False)
-    given = (np.zeros((400, 2)), variance, target)
-    found, expected = (regression_interval(one, *given, resamples=400) for one in (chosen, plain))
-    assert found.value == expected.value
-    width = float(expected.high - expected.low)
-    for end in ("low", "high", "calibrated", "calibrated_low", "calibrated_high"):
-        ours, theirs = (float(getattr(one, end)) for one in (found, expected))
-        assert ours == pytest.approx(theirs, abs=0.2 * width), end
