@@ -81,6 +81,23 @@ def extra_megabytes(function: Callable[[], Any]) -> float:
     return (kilobytes("VmHWM") - before) / 1024
 
 
+def keep_freed_memory() -> None:
+    """Let the process keep what it frees (Linux with glibc; elsewhere nothing happens).
+
+    Otherwise the layout of the heap decides, run by run, whether large tensors that come and go are
+    taken from the system anew each time, which can double the time of a small network.
+    """
+    try:
+        adjust = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+        adjust(option, 1 << 30)
+
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+
+
 def installed(module: str) -> Any | None:
     """Import a peer, or say that it is absent and go on without it."""
     try:

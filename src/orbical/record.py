@@ -6,6 +6,7 @@ import datetime
 import importlib.metadata
 import warnings
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,13 +31,11 @@ def describe_scan(
     sweep: Sweep, samples: Samples, target: Tensor | None, probes: dict[str, Any]
 ) -> dict[str, Any]:
     """Write down models, data, group, task, versions and how the scan is run."""
-    packages = ("torch", "numpy", "xarray", "zarr")
     function = sweep.preprocess
     any_outputs = next(iter(probes.values()))["outputs"]
     return {
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "versions": {"orbical": __version__}
-        | {name: importlib.metadata.version(name) for name in packages},
+        "versions": {"orbical": __version__, **_versions()},
         "task": sweep.task.describe(),
         "score": {
             "meaning": sweep.task.score_meaning,
@@ -73,6 +72,11 @@ def describe_scan(
             ),
         },
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in ("torch", "numpy", "xarray", "zarr")}
 
 
 def _choose_chunk(outputs: Tree, elements: int, batch_size: int, device: torch.device) -> int:

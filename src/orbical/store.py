@@ -233,7 +233,7 @@ def _fill(
 
 
 def _create_array(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[int, ...]) -> None:
-    array = root.create_array(
+    root.create_array(
         name,
         shape=spec.shape,
         dtype=spec.dtype,
@@ -244,8 +244,8 @@ def _create_array(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[in
             BloscCodec(cname="zstd", clevel=1, shuffle=BloscShuffle.bitshuffle),
             Crc32cCodec(),
         ],
+        attributes={"meaning": spec.meaning},
     )
-    array.attrs["meaning"] = spec.meaning
 
 
 def open_store(path: Path) -> Store:

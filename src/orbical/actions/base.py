@@ -73,17 +73,25 @@ def relative_loss(back: Tensor, x: Tensor) -> Tensor:
     return (lost / size.clamp_min(torch.finfo(lost.dtype).tiny)).float()
 
 
-class Trivial(Action):
+class Exact(Action):
+    """Actions that come back to where they started, but for the rounding of numbers."""
+
+    def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
+        """Nothing is lost."""
+        return _nothing(elements, x)
+
+
+def _nothing(elements: Elements, x: Tree) -> Tensor:
+    first = next(leaves(x))
+    return torch.zeros(len(elements), len(first), device=first.device)
+
+
+class Trivial(Exact):
     """Nothing moves: class labels, energies, atomic numbers under rotations."""
 
     def move(self, elements: Elements, x: Tree) -> Tree:
         """Repeat the batch for each element, without a copy."""
         return tree_map(lambda leaf: leaf.expand(len(elements), *leaf.shape[1:]), x)
-
-    def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
-        """Nothing is lost."""
-        first = next(leaves(x))
-        return torch.zeros(len(elements), len(first), device=first.device)
 
     def check(self, group: Group, x: Tree) -> None:
         """Anything can stay where it is."""
@@ -109,6 +117,8 @@ class Fields(Action):
 
     def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
         """Give the largest defect of the fields."""
+        if all(isinstance(action, Exact) for action in leaves(self.actions)):
+            return _nothing(elements, x)
         moved = self.apply(elements, x) if moved is None else moved
         each = tree_map(lambda a, leaf, m: a.defect(elements, leaf, m), self.actions, x, moved)
         return torch.stack(list(leaves(each))).amax(0)

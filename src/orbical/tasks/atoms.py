@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..actions import Points, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
@@ -205,14 +206,12 @@ class Atoms(Task):
 
     def _padding(self, numbers: Tensor) -> Tensor:
         """Mark the numbers `[K, B, D]` of a row that belong to no atom."""
-        lead = numbers.shape[:-1]
-        blocks = {
-            name: numbers.new_zeros(*lead, *(3,) * len(_AXES[name]), dtype=torch.bool)
-            for name in self.quantities
-        }
-        if "forces" in blocks:
-            blocks["forces"] = (numbers == 0)[..., None].expand(*numbers.shape, 3)
-        return self._output.join(blocks)
+        widths = self._output.widths(numbers.shape[-1])
+        if "forces" not in widths:
+            return numbers.new_zeros(*numbers.shape[:-1], sum(widths.values()), dtype=torch.bool)
+        before = widths.get("energy", 0)
+        after = sum(widths.values()) - before - widths["forces"]
+        return pad((numbers == 0).repeat_interleave(3, -1), (before, after))
 
     def primary(self, outputs: Tree) -> Tensor:
         """The row of all quantities is what moves."""

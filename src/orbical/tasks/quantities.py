@@ -69,8 +69,7 @@ class Quantities(Action):
     def split(self, rows: Tensor) -> dict[str, Tensor]:
         """Take rows `[..., D]` apart: energy `[...]`, forces `[..., n, 3]`, and so on."""
         found, start, lead = {}, 0, rows.shape[:-1]
-        for name in self.quantities:
-            size = _FIXED.get(name, rows.shape[-1] - self._fixed)
+        for name, size in self.widths((rows.shape[-1] - self._fixed) // 3).items():
             block = rows[..., start : start + size]
             start += size
             if name == "energy":
@@ -89,6 +88,10 @@ class Quantities(Action):
             for name in self.quantities
         ]
         return torch.cat(flat, -1)  # torch gives the finest precision of what it joins
+
+    def widths(self, atoms: int) -> dict[str, int]:
+        """Tell how many numbers of a row belong to each quantity, in their order."""
+        return {name: _FIXED.get(name, 3 * atoms) for name in self.quantities}
 
     def atoms(self, width: int) -> int | None:
         """Tell how many atoms rows of this width hold; None where forces are not among them."""
@@ -161,7 +164,7 @@ def distance(name: str, difference: Tensor) -> Tensor:
     """
     if name == "energy":
         return difference.abs()
-    squares = difference.double().square()
+    lengths = difference.double().square().sum(-1)
     if name == "dipole":
-        return squares.sum(-1).sqrt()
-    return squares.flatten(-2).nanmean(-1).sqrt()
+        return lengths.sqrt()
+    return (lengths.nanmean(-1) / 3).sqrt()
