@@ -264,3 +264,19 @@ def test_bad_arguments_are_named(make, words):
     with pytest.raises(InputError) as caught:
         make()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["rotations3d:2048", "slices3d:24:7", "rotations:7", "translations:4:0.5", "scales:0.5:2:33"],
+)
+def test_names_are_short_and_different(spec):
+    group = groups.parse(spec)
+    names = [group.name(element) for element in range(len(group))]
+    assert len({*names}) == len(names)
+    assert max(map(len, names)) <= 34
+
+
+def test_names_have_more_digits_where_four_tell_too_little():
+    group = groups.scales(0.9999, 1.0001, 5)
+    assert [group.name(element) for element in (0, 1)] == ["scale 0.9999", "scale 0.99995"]

@@ -130,21 +130,28 @@ class Group(Elements):
         return np.where(distance <= tolerance, index, -1)
 
     def name(self, index: int) -> str:
-        """Name an element by its coordinates.
+        """Name an element by its coordinates, in as few digits as tell all elements apart.
 
-        >>> from orbical.groups import rotations
+        >>> from orbical.groups import rotations, rotations3d
         >>> rotations(72).name(3)
         'angle 15'
+        >>> rotations3d(256).name(5)
+        'rx -27.46, ry 1.507, rz -170'
         """
-        words = []
-        for key, values in self.coords.items():
-            value = values[index]
-            words.append(
-                f"{key} {value:g}"
-                if isinstance(value, int | float | np.number)
-                else f"{key} {value}"
-            )
-        return ", ".join(words) or f"element {index}"
+        return self._names[index]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The shortest names of four digits or more that are all different, where there are any."""
+        for digits in range(4, 17):
+            names = [
+                ", ".join(_word(key, values[index], digits) for key, values in self.coords.items())
+                or f"element {index}"
+                for index in range(len(self))
+            ]
+            if len({*names}) == len(names):
+                break
+        return names
 
     def fingerprint(self) -> str:
         """Hash what the elements do and how much they count."""
@@ -154,6 +161,11 @@ class Group(Elements):
             digest.update(np.ascontiguousarray(self.parts[name]).tobytes())
         digest.update(np.ascontiguousarray(self.weights).tobytes())
         return digest.hexdigest()[:16]
+
+
+def _word(key: str, value: Any, digits: int) -> str:
+    number = isinstance(value, int | float | np.number)
+    return f"{key} {value:.{digits}g}" if number else f"{key} {value}"
 
 
 def clean(matrices: Array) -> Array:
