@@ -1,0 +1,142 @@
+"""From answers to numbers: errors, calibration with its floors, and where uncertainty went.
+
+A row's errors and variances are in plain z-scores, mean 0 and deviation 1 over the training
+molecules that are no lines, whatever the scale in which a property was learnt.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from orbical import calibration
+from orbical.calibration.regression import coverage_of
+
+from ..pages import Row
+
+BINS = 15
+LEVELS = 99
+DRAWS = 20
+Array = NDArray[np.float64]
+
+
+def scores(evidence: Array, target: Array, unit: float, seed: int = 0) -> Row:
+    """Measure answers to one property.
+
+    Args:
+        evidence: `[4, n]`, gamma, nu, alpha and beta in the units of training.
+        target: `[n]`, in the same units.
+        unit: how many deviations one such unit is.
+        seed: of the draws that give the floors.
+
+    Returns:
+        `mae`, `rmse`, `nll`; `bleed`, and `bleed_error`, what it would be if all of a calibrated
+        variance were called aleatoric; `share`, the median aleatoric part of the variance;
+        quantiles of both parts; calibration, each beside the value of a calibrated network with
+        the same parameters.
+    """
+    gamma, nu, alpha, beta = evidence
+    aleatoric = beta / (alpha - 1)
+    epistemic = aleatoric / nu
+    variance = aleatoric + epistemic
+    error = target - gamma
+    found: Row = {
+        "mae": float(np.abs(error).mean()) * unit,
+        "rmse": float(np.sqrt(np.square(error).mean())) * unit,
+        "nll": float(student_nll(error, nu, alpha, beta).mean()) + math.log(unit),
+        "bleed": float(calibration.aleatoric_bleed(aleatoric * unit**2).total),
+        "bleed_error": error_bleed(error * unit, variance),
+        "share": float(np.median(aleatoric / variance)),
+        "least_alpha": float(alpha.min()),
+        "alpha": float(np.median(alpha)),
+    }
+    for name, part in (("aleatoric", aleatoric), ("epistemic", epistemic)):
+        ends = np.quantile(part * unit**2, (0.05, 0.5, 0.95, 0.99))
+        found |= {f"{name}_{q}": float(v) for q, v in zip((5, 50, 95, 99), ends, strict=True)}
+        found[f"{name}_rank"] = rank_correlation(part, np.abs(error))
+    found["parts_rank"] = rank_correlation(aleatoric, epistemic)
+    return found | calibration_scores(error, nu, alpha, beta, seed)
+
+
+def calibration_scores(error: Array, nu: Array, alpha: Array, beta: Array, seed: int) -> Row:
+    """Calibration of errors, beside its mean over errors drawn from the answers themselves."""
+    from scipy.stats import t
+
+    variance = beta / (alpha - 1) * (1 + 1 / nu)
+    scale, freedom = student_scale(nu, alpha, beta), 2 * alpha
+    draw = np.random.default_rng(seed)
+    drawn = scale * draw.standard_t(freedom, (DRAWS, len(error)))
+    uniform = torch.from_numpy(draw.random((DRAWS, len(error))))
+    zero, spread = np.zeros_like(error), np.tile(variance, (DRAWS, 1))
+    inside = torch.from_numpy(t.cdf(error / scale, freedom))
+    return {
+        "gence": float(calibration.gence(zero, variance, error)),
+        "gence_own": float(student_gence(alpha).mean()),
+        "ence": float(calibration.ence(zero, variance, error, bins=BINS)),
+        "ence_floor": float(
+            calibration.ence(np.zeros_like(drawn), spread, drawn, bins=BINS).mean()
+        ),
+        "esd": float(calibration.regression_esd_normalised(zero, variance, error)),
+        "coverage": float(coverage_of(inside, LEVELS).error),
+        "coverage_floor": float(coverage_of(uniform, LEVELS).error.mean()),
+        "square": float((np.square(error) / variance).mean()),
+    }
+
+
+def student_scale(nu: Array, alpha: Array, beta: Array) -> Array:
+    """Scale of the predictive Student t, `sqrt(beta (1 + nu) / (alpha nu))`."""
+    return np.sqrt(beta * (1 + nu) / (alpha * nu))
+
+
+def student_nll(error: Array, nu: Array, alpha: Array, beta: Array) -> Array:
+    """Negative log-density of errors, by scipy's Student t: independent of the loss's own code."""
+    from scipy.stats import t
+
+    scale = student_scale(nu, alpha, beta)
+    return np.asarray(-t.logpdf(error / scale, 2 * alpha) + np.log(scale))
+
+
+def student_gence(alpha: Array) -> Array:
+    """GENCE of errors that are drawn from a Student t with `2 alpha` degrees of freedom.
+
+        1 + pi/2 - 2 E|e| / a,   a = sqrt(2 s / pi)
+
+    with E|e| of the Student t: pi/2 - 1 for a Gaussian, more for heavier tails, 1 + pi/2 where the
+    variance grows beyond all bounds (alpha -> 1).
+
+    >>> student_gence(np.array([1e6, 1.5])).round(3).tolist()
+    [0.571, 0.975]
+    """
+    from scipy.special import gammaln
+
+    freedom = 2 * alpha
+    logarithm = gammaln((freedom + 1) / 2) - gammaln(freedom / 2)
+    mean = 2 * np.sqrt(freedom / math.pi) * np.exp(logarithm) / (freedom - 1)
+    deviation = np.sqrt(freedom / (freedom - 2))
+    return np.asarray(1 + math.pi / 2 - 2 * mean / (math.sqrt(2 / math.pi) * deviation))
+
+
+def error_bleed(error: Array, variance: Array) -> float:
+    """Bleed of a network with these errors that calls all of a calibrated variance aleatoric.
+
+        sum_b share_b (mean squared error_b)^2,   in bins b of equal mass of its variance
+
+    >>> error_bleed(np.array([1.0, -1.0, 1.0, 1.0]), np.ones(4))
+    1.0
+    """
+    parts = np.array_split(np.square(error)[np.argsort(variance, kind="stable")], BINS)
+    means = [(len(part), part.mean()) for part in parts if len(part)]
+    return float(sum(count * value**2 for count, value in means) / len(error))
+
+
+def rank_correlation(a: Array, b: Array) -> float:
+    """Spearman's correlation.
+
+    >>> rank_correlation(np.arange(4.0), np.arange(4.0) ** 3)
+    1.0
+    """
+    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (a, b)]
+    return float(np.corrcoef(np.stack(ranks))[0, 1].round(12))

@@ -1,0 +1,226 @@
+"""One training: a network on QM9 by evidential likelihood, and its answers to the test set."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from orbical.losses import nig_nll, nig_regulariser
+
+from .network import Model, Shelf, answers, shelf
+from .packing import Pack, Scale, scale_of
+from .settings import LIKELIHOOD, PENALTY, PRINTED, PROPERTIES, Trial
+
+RATE = 2e-3
+WARM_UP = 500
+LARGEST_SLOPE = 10.0
+START = 0.2
+"""The share of the steps in which the centre is learnt by squared error."""
+
+LINEAR_FROM = 3.0
+"""From here on errors count linearly in the start: tiny molecules lie hundreds of widths off."""
+
+USUAL = 22
+"""Most molecules, 93 of 100, have at most so many atoms."""
+
+SEEN = 10_000
+"""Training molecules on which a network is measured once more at the end."""
+
+
+def run(data: Pack, trial: Trial) -> dict[str, Any]:
+    """Train one network and let it answer.
+
+    Returns:
+        `scores`: words and numbers; `test [4, n, targets]`: gamma, nu, alpha and beta of the test
+        molecules in scaled units; `curve [epochs, 3, targets]`: after each epoch likelihood and
+        mean absolute error on the validation molecules, and the training loss.
+    """
+    start = time.time()
+    session = Session(data, trial)
+    session.warm()
+    prepared = time.time()
+    curve = torch.zeros(trial.epochs, 3, len(trial.properties), dtype=torch.float64)
+    curve = curve.to(data.targets.device)
+    for epoch in range(trial.epochs):
+        losses = [session.step(*batch) for batch in session.batches()]
+        curve[epoch, :2] = session.validation()
+        curve[epoch, 2] = torch.stack(losses).mean()
+    test = answers(session.model.eval(), session.shelf("test"))
+    seen = session.shelf("train", SEEN)
+    error = (answers(session.model, seen).gamma - seen.targets).abs().mean(0)
+    _synchronised(data)
+    return {
+        "scores": {
+            "parameters": sum(p.numel() for p in session.model.parameters()),
+            "backbone": sum(p.numel() for p in session.model.backbone.parameters()),
+            "train": len(session.train),
+            "steps": session.done,
+            "seen_mae": error.tolist(),
+            "seconds": time.time() - prepared,
+            "preparing": prepared - start,
+        },
+        "test": torch.stack(test).cpu().numpy(),
+        "curve": curve.cpu().numpy(),
+    }
+
+
+def seconds_an_epoch(data: Pack, trial: Trial, *, lasting: float) -> float:
+    """Measure how long an epoch takes, with steps as in training, for some seconds."""
+    session = Session(data, trial)
+    session.warm()
+    session.validation()
+    _synchronised(data)
+    start, steps = time.time(), 0
+    while time.time() - start < lasting:
+        for batch in session.batches():
+            session.step(*batch)
+            steps += 1
+            if steps % 50 == 0:
+                _synchronised(data)
+                if time.time() - start > lasting:
+                    break
+    _synchronised(data)
+    a_step = (time.time() - start) / steps
+    start = time.time()
+    session.validation()
+    _synchronised(data)
+    return a_step * session.steps_an_epoch + time.time() - start
+
+
+class Session:
+    """A model with its data on the device: nothing in a step waits for the device."""
+
+    def __init__(self, data: Pack, trial: Trial) -> None:
+        self.data, self.trial = data, trial
+        self.columns = [PROPERTIES.index(name) for name in trial.properties]
+        self.scale: Scale = scale_of(data.targets[data.rows("train")])
+        device = data.targets.device
+        torch.manual_seed(trial.seed)
+        self.model = Model(trial.network, len(self.columns)).to(device)
+        self.draw = torch.Generator(device).manual_seed(trial.seed)
+        self.order = np.random.default_rng(trial.seed)
+        self.optimiser = torch.optim.Adam(
+            self.model.parameters(), lr=RATE, fused=device.type == "cuda"
+        )
+        self.train = self.shelf("train")
+        self.checked = self.shelf("validation")
+        large = self.train.sizes > USUAL
+        self.large, self.others = (places.nonzero()[:, 0].to(device) for places in (large, ~large))
+        self.done = 0
+
+    def shelf(self, split: str, count: int | None = None) -> Shelf:
+        """Give the molecules of a split with scaled targets."""
+        rows = self.data.rows(split, count)
+        scaled = (self.data.targets[rows] - self.scale.centre) / self.scale.width
+        chosen = scaled[:, self.columns]
+        return shelf(self.model, self.data.pos[rows], self.data.numbers[rows], chosen)
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """How many molecules of an epoch go into batches of all sizes, and of usual ones."""
+        wide = min(len(self.train), 2 * len(self.large))
+        return wide, len(self.train) - wide
+
+    @property
+    def steps_an_epoch(self) -> int:
+        """Batches an epoch; what does not fill one is left for another epoch."""
+        return max(1, sum(part // self.trial.batch for part in self.parts))
+
+    def batches(self) -> Iterator[tuple[Tensor, int]]:
+        """Draw the batches of an epoch in any order: molecules, and the atoms they are padded to.
+
+        A large molecule makes all of its batch large, so the few large ones go together, with as
+        many of the others. Batches of one size alone would need less padding, but size decides
+        most properties, and networks learn three times slower from them.
+        """
+        wide, _ = self.parts
+        large, others = (
+            part[torch.randperm(len(part), generator=self.draw, device=part.device)]
+            for part in (self.large, self.others)
+        )
+        mixed = torch.cat([large, others[: wide - len(large)]])
+        mixed = mixed[torch.randperm(wide, generator=self.draw, device=mixed.device)]
+        most = int(self.train.sizes.max())
+        drawn = [(part, most) for part in mixed.split(self.trial.batch)]
+        drawn += [(part, USUAL) for part in others[wide - len(large) :].split(self.trial.batch)]
+        full = [batch for batch in drawn if len(batch[0]) == self.trial.batch] or drawn
+        for place in self.order.permutation(len(full)):
+            yield full[place]
+
+    def rate(self) -> float:
+        """The learning rate: a short rise, then half a cosine down to 0 at the last step."""
+        steps = max(1, self.trial.epochs * self.steps_an_epoch)
+        rise = min(WARM_UP, steps // 10 + 1)
+        share = min(1.0, self.done / steps)
+        return RATE * min(1.0, (self.done + 1) / rise) * 0.5 * (1 + math.cos(math.pi * share))
+
+    def step(self, places: Tensor, most: int) -> Tensor:
+        """Take one step of Adam; return the loss."""
+        self.optimiser.param_groups[0]["lr"] = self.rate()
+        loss = self.loss(places, most)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), LARGEST_SLOPE)
+        self.optimiser.step()
+        self.done += 1
+        return loss.detach()
+
+    @property
+    def starting(self) -> bool:
+        """Whether the centre is still learnt by squared error."""
+        steps = self.trial.epochs * self.steps_an_epoch
+        return self.trial.loss == LIKELIHOOD and self.done < START * steps
+
+    def loss(self, places: Tensor, most: int) -> Tensor:
+        """The loss of some molecules, in double precision.
+
+        At the start the centre is learnt by squared error and the rest by likelihood about it,
+        then all by likelihood. A Student t lets go of what it cannot reach: begun with likelihood
+        alone, total energies stay at a fit of most molecules that gives up on the others.
+
+        The slope of a likelihood grows as one over the predicted deviation, and a total energy is
+        known a thousand times better than a dipole, in units of their own spread: alone it would
+        steer the backbone they share. So the slopes of each property are weighed by its
+        deviation. Its heads, which it shares with none, learn as before: Adam takes steps of the
+        same size whatever the weight.
+        """
+        graph, target = self.train.take(places, most)
+        found = torch.stack(self.model.on_graph(graph)).double()
+        weighed = found.clone()
+        gamma, nu, alpha, beta = weighed.unbind(0)
+        weight = (beta * (1 + nu) / (alpha * nu)).detach().sqrt().mean(0)
+        weighed.register_hook(lambda slope: slope * weight)
+        if self.starting:
+            square = functional.huber_loss(found[0], target, delta=LINEAR_FROM, reduction="none")
+            return nig_nll(gamma.detach(), nu, alpha, beta, target) + square.sum(1).mean()
+        loss = nig_nll(gamma, nu, alpha, beta, target)
+        if self.trial.loss == PRINTED:
+            loss = loss + PENALTY * nig_regulariser(gamma, nu, alpha, target)
+        return loss
+
+    def warm(self) -> None:
+        """Run forwards and backwards a few times; weights stay as they are."""
+        for batch in list(self.batches())[:10]:
+            self.loss(*batch).backward()
+        self.optimiser.zero_grad(set_to_none=True)
+
+    def validation(self) -> Tensor:
+        """Mean likelihood and mean absolute error of each property, `[2, targets]`."""
+        found = torch.stack(answers(self.model, self.checked)).double()
+        terms = [
+            nig_nll(*found[:, :, place].unbind(0), self.checked.targets[:, place])  # type: ignore[call-arg]
+            for place in range(len(self.columns))
+        ]
+        return torch.stack([torch.stack(terms), (found[0] - self.checked.targets).abs().mean(0)])
+
+
+def _synchronised(data: Pack) -> None:
+    if data.targets.is_cuda:
+        torch.cuda.synchronize()

@@ -1,0 +1,234 @@
+"""The molecule study: packed and scaled data, batches, trainings, measures and the page."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from orbical.errors import InputError
+from orbical.losses import nig_nll
+from orbical.studies.qm9 import commands, measures, packing, training
+from orbical.studies.qm9.network import Model, answers
+from orbical.studies.qm9.settings import PRINTED, PROPERTIES, Trial, trials
+
+COUNT = 120
+
+
+def chains(count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Zigzag chains of carbon, nitrogen and oxygen, 3 to 24 atoms, 1.45 Å apart."""
+    draw = torch.Generator().manual_seed(seed)
+    sizes = torch.randint(3, 25, (count,), generator=draw)
+    sizes[:2] = 24
+    steps = torch.randn(count, 24, 3, generator=draw) + torch.tensor([2.0, 0, 0])
+    pos = (1.45 * steps / steps.norm(dim=-1, keepdim=True)).cumsum(1)
+    mask = torch.arange(24) < sizes[:, None]
+    numbers = torch.tensor([6, 7, 8])[torch.randint(3, (count, 24), generator=draw)]
+    return pos * mask[..., None], numbers * mask
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """Made-up molecules in the form of the packed data: a few properties of size and shape."""
+    columns: dict[str, list[np.ndarray]] = {}
+    for place in range(3):
+        pos, numbers = chains(COUNT, place)
+        mask = numbers > 0
+        size = mask.sum(1).double()
+        reach = pos.norm(dim=-1).amax(1).double()
+        targets = torch.stack(
+            [size * -378.0 if "u" in name[:1] else reach / size for name in PROPERTIES], 1
+        )
+        linear = torch.zeros(COUNT, dtype=torch.bool)
+        linear[-1] = True
+        parts = {
+            "sizes": mask.sum(1).to(torch.uint8),
+            "numbers": numbers[mask].to(torch.int8),
+            "positions": pos[mask],
+            "targets": targets,
+            "split": torch.full((COUNT,), place, dtype=torch.uint8),
+            "linear": linear,
+            "bond_class": torch.arange(COUNT) + place * COUNT,
+        }
+        for name, values in parts.items():
+            columns.setdefault(name, []).append(values.numpy())
+    path = tmp_path_factory.mktemp("qm9") / "qm9.npz"
+    np.savez(path, **{name: np.concatenate(parts) for name, parts in columns.items()})
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(packed):
+    return packing.unpack(packed, torch.device("cpu"))
+
+
+def test_every_training_has_a_name_of_its_own():
+    named = [str(trial) for trial in trials()]
+    assert len(named) == len({*named}) == 2 * 3 + 2 + 2 * 2
+
+
+def test_lines_of_atoms_are_left_out(data):
+    assert [len(data.rows(split)) for split in packing.SPLITS] == [COUNT - 1] * 3
+
+
+def test_scales_are_deviations_and_for_heavy_tails_quartiles():
+    draw = torch.Generator().manual_seed(0)
+    targets = torch.randn(20_000, 11, generator=draw, dtype=torch.float64) * 3 - 1e4
+    targets[:20, PROPERTIES.index("rotational_a")] = 1e6  # as water among large molecules
+    centre, width = packing.scale_of(targets)
+    assert torch.allclose(centre, torch.full_like(centre, -1e4), atol=0.1)
+    assert torch.allclose(width, torch.full_like(width, 3.0), rtol=0.02)
+
+
+def test_bond_graphs_are_told_apart_as_gin_does():
+    pos, numbers = chains(40, 3)
+    pos, numbers = pos[:, :12], numbers[:, :12]
+    turned = pos.roll(1, -1)
+    mirrored = numbers.clone()
+    mirrored[:, 0] = torch.where(numbers[:, 0] == 6, 8, 6)
+    ours = packing.bond_hashes({"pos": pos, "numbers": numbers}, chunk=7)
+    assert (ours == packing.bond_hashes({"pos": turned, "numbers": numbers})).all()
+    assert (ours != packing.bond_hashes({"pos": pos, "numbers": mirrored})).all()
+    torch.manual_seed(0)
+    backbone = Model("GIN", 1).double().backbone
+    features = backbone({"pos": pos.double(), "numbers": numbers}).detach()
+    same = (features[:, None] - features).abs().amax(-1) < 1e-10
+    assert torch.equal(same, torch.from_numpy(ours[:, None] == ours))
+
+
+@pytest.mark.parametrize("network", ["GIN", "invariant"])
+def test_answers_come_back_in_the_order_of_the_molecules(data, network):
+    session = training.Session(data, Trial(network, batch=16))
+    rows = data.rows("test")
+    found = answers(session.model, session.shelf("test"))
+    alone = session.model({"pos": data.pos[rows[5:6]], "numbers": data.numbers[rows[5:6]]})
+    assert torch.allclose(found.gamma[5], alone.gamma[0], atol=1e-5)
+    assert torch.allclose(found.variance[5], alone.variance[0], rtol=1e-4)
+
+
+def test_an_epoch_sees_molecules_once_and_large_ones_only_where_they_fit(data):
+    session = training.Session(data, Trial("GIN", batch=8))
+    drawn = list(session.batches())
+    assert len(drawn) == session.steps_an_epoch
+    places = torch.cat([places for places, _ in drawn])
+    assert len(places) == len(places.unique()) > 100
+    for places, most in drawn:
+        assert session.train.sizes[places].max() <= most
+    assert {most for _, most in drawn} == {22, 24}
+
+
+def test_weights_of_properties_change_no_head_but_what_the_backbone_hears(data):
+    """The slope that a property sends back is its own times its predicted deviation."""
+    session = training.Session(data, Trial("GIN", epochs=1, batch=8))
+    session.done = session.steps_an_epoch  # past the start
+    (places, most), *_ = session.batches()
+    session.loss(places, most).backward()
+    given = session.model.heads.bias.grad.clone().view(4, -1)
+    session.model.zero_grad()
+    graph, target = session.train.take(places, most)
+    evidence = [part.double() for part in session.model.on_graph(graph)]
+    nig_nll(*evidence, target).backward()
+    plain = session.model.heads.bias.grad.view(4, -1)
+    _, nu, alpha, beta = evidence
+    weight = (beta * (1 + nu) / (alpha * nu)).sqrt().mean(0).float()
+    assert torch.allclose(given, plain * weight, rtol=1e-4, atol=1e-7)
+
+
+def test_the_rate_ends_at_zero_and_the_start_ends_before(data):
+    session = training.Session(data, Trial("GIN", epochs=10, batch=8))
+    total = 10 * session.steps_an_epoch
+    rates, starts = [], []
+    for session.done in range(total + 1):
+        rates.append(session.rate())
+        starts.append(session.starting)
+    assert rates[-1] == pytest.approx(0, abs=1e-12)
+    assert max(rates) <= training.RATE
+    assert sum(starts) == pytest.approx(training.START * total, abs=1)
+    assert not training.Session(data, Trial("GIN", loss=PRINTED, batch=8)).starting
+
+
+@pytest.mark.parametrize("network", ["GIN", "invariant"])
+def test_networks_learn_and_stay_finite(data, network):
+    found = training.run(data, Trial(network, epochs=12, batch=16))
+    assert np.isfinite(found["test"]).all()
+    assert np.isfinite(found["curve"]).all()
+    assert found["test"].shape == (4, COUNT - 1, len(PROPERTIES))
+    first, last = found["curve"][0, 1], found["curve"][-1, 1]
+    assert last[PROPERTIES.index("u0")] < 0.8 * first[PROPERTIES.index("u0")]
+    assert found["scores"]["steps"] == 12 * 7
+
+
+def test_the_command_trains_what_is_missing_and_no_more(packed, tmp_path, capsys):
+    words = ["train", "--pack", str(packed), "--out", str(tmp_path), "--epochs", "1"]
+    words += ["--batch", "16", "--seeds", "0", "--only", "/dipole/"]
+    commands.main(words)
+    rows = [json.loads(line) for line in (tmp_path / "trials.jsonl").open()]
+    assert [row["name"] for row in rows] == [
+        f"{network}/dipole/likelihood/seed 0" for network in ("invariant", "GIN")
+    ]
+    with np.load(tmp_path / "GIN-dipole-likelihood-seed0.npz") as file:
+        assert file["test"].shape == (4, COUNT - 1, 1)
+    commands.main(words)
+    assert "0 networks to train" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_minutes_choose_one_number_of_epochs_for_all(packed, tmp_path, monkeypatch):
+    monkeypatch.setattr(commands, "LASTING", 0.3)
+    monkeypatch.setattr(commands, "ENDING", 0.0)
+    words = ["train", "--pack", str(packed), "--out", str(tmp_path), "--minutes", "0.08"]
+    commands.main([*words, "--batch", "16", "--seeds", "0", "--only", "/dipole/"])
+    epochs = {json.loads(line)["epochs"] for line in (tmp_path / "trials.jsonl").open()}
+    assert len(epochs) == 1
+    assert min(epochs) >= 1
+
+
+def test_what_is_missing_or_wrong_is_said(tmp_path, capsys):
+    words = ["train", "--pack", str(tmp_path / "none.npz"), "--out", str(tmp_path)]
+    with pytest.raises(InputError, match="there is no file"):
+        packing.unpack(tmp_path / "none.npz", torch.device("cpu"))
+    with pytest.raises(SystemExit):
+        commands.main([*words, "--epochs", "0"])
+    assert "epochs: got 0, expected at least 1" in capsys.readouterr().err
+
+
+def drawn(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Evidence, and targets drawn from its own Student t distributions."""
+    draw = np.random.default_rng(seed)
+    nu, alpha = draw.uniform(0.5, 3, count), draw.uniform(2, 6, count)
+    beta = draw.uniform(0.1, 2, count)
+    scale = np.sqrt(beta * (1 + nu) / (alpha * nu))
+    target = scale * draw.standard_t(2 * alpha)
+    return np.stack([0 * nu, nu, alpha, beta]), target
+
+
+def test_a_calibrated_network_is_at_its_floors():
+    evidence, target = drawn(20_000, 0)
+    found = measures.scores(evidence, target, 1.0)
+    assert found["gence"] == pytest.approx(found["gence_own"], rel=0.05)
+    assert found["gence_own"] > math.pi / 2 - 1
+    assert found["ence"] < 2 * found["ence_floor"] < 0.06
+    assert found["coverage"] < 4 * found["coverage_floor"] < 0.02
+    assert found["square"] == pytest.approx(1, abs=0.1)
+    sure = measures.scores(evidence, 2 * target, 1.0)
+    assert sure["ence"] > 10 * found["ence"]
+    assert sure["coverage"] > 10 * found["coverage"]
+    assert sure["gence"] > 2 * found["gence"]
+
+
+def test_measures_are_in_the_units_of_the_report():
+    evidence, target = drawn(5_000, 1)
+    one, ten = (measures.scores(evidence, target, unit) for unit in (1.0, 10.0))
+    for name, power in (("mae", 1), ("bleed", 4), ("bleed_error", 4), ("aleatoric_50", 2)):
+        assert ten[name] == pytest.approx(one[name] * 10**power)
+    for name in ("gence", "ence", "coverage", "share"):
+        assert ten[name] == pytest.approx(one[name])
+    assert ten["nll"] == pytest.approx(one["nll"] + math.log(10))
+
+
+def test_likelihood_of_the_report_is_that_of_the_loss():
+    evidence, target = drawn(500, 2)
+    loss = nig_nll(*torch.from_numpy(evidence), torch.from_numpy(target))
+    assert measures.student_nll(target, *evidence[1:]).mean() == pytest.approx(float(loss))
