@@ -52,10 +52,10 @@ def test_a_training_is_measured_along_the_circle_and_not_repeated(packed, tmp_pa
 
 def test_images_are_blurred_once_and_keep_their_disc():
     images = torch.rand(2, 3, 24, 24)
-    kept = training._prepared(images, 0.0)
+    kept = training.prepared(images, 0.0)
     assert float(kept[..., 0, 0].max()) == 0
     assert torch.equal(kept[..., 10:14, 10:14], images[..., 10:14, 10:14])
-    assert training._prepared(images, 2.0)[..., 8:16, 8:16].std() < 0.3 * images.std()
+    assert training.prepared(images, 2.0)[..., 8:16, 8:16].std() < 0.3 * images.std()
 
 
 def test_a_refitted_regression_solves_its_penalised_problem():

@@ -15,8 +15,11 @@ from orbical.errors import InputError
 from .settings import DATA, SIZE
 
 TEST_SHARE = 0.25
-GENERATED = (1400, 300)
+GENERATED = (700, 300)
 """Generated galaxies to train on, and to test on: these once as they are and once mirrored."""
+
+TELESCOPE = {"psf": 1.5, "noise": 0.2}
+"""What blurs and drowns the generated galaxies' arms."""
 
 Split = tuple[Tensor, Tensor]
 
@@ -63,10 +66,10 @@ def _galaxy_zoo() -> dict[str, Split]:
 def _generated() -> dict[str, Split]:
     """Give spirals of both senses; a mirrored test image stands beside each, of the other sense."""
     trained, tested = GENERATED
-    images, labels = galaxies(tested, size=SIZE, seed=1)
+    images, labels = galaxies(tested, size=SIZE, seed=1, **TELESCOPE)
     mirrored = torch.tensor([0, 2, 1])[labels]
     return {
-        "train": galaxies(trained, size=SIZE, seed=0),
+        "train": galaxies(trained, size=SIZE, seed=0, **TELESCOPE),
         "test": (torch.cat([images, images.flip(-1)]), torch.cat([labels, mirrored])),
     }
 

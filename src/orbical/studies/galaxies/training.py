@@ -34,7 +34,7 @@ def run(splits: dict[str, Split], trial: Trial) -> dict[str, Any]:
     """Train one network and measure it: scores, logits of the test images, curves over angles."""
     start = time.time()
     (images, labels), (tested, truth) = (
-        (_prepared(images, trial.blur), labels)
+        (prepared(images, trial.blur), labels)
         for images, labels in (splits[f"{trial.data}-{part}"] for part in ("train", "test"))
     )
     scale = images.std((0, 2, 3), keepdim=True)  # no mean is taken off, so that the sky stays 0
@@ -75,7 +75,7 @@ def _scores(logits: Tensor, truth: Tensor) -> dict[str, float]:
     }
 
 
-def _prepared(images: Tensor, blur: float) -> Tensor:
+def prepared(images: Tensor, blur: float) -> Tensor:
     """Blur each image once, and keep the disc that stays in the image however it is turned."""
     size = images.shape[-1]
     axis = (torch.arange(size, device=images.device) - (size - 1) / 2) / (size / 2)

@@ -1,0 +1,154 @@
+"""Differences between networks with intervals that know of both chances: test images and seeds.
+
+Test images are drawn again, the same for all networks of a data set, and so are the seeds of each
+network. An interval is the estimate plus the draws' deviations from their own mean, so that the
+bias of a resampled ECE, which all networks share, does not move it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from orbical import calibration
+
+from ..pages import Row
+from .training import BINS
+
+DRAWS = 400
+Pair = tuple[Tensor, Tensor]
+
+MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "accuracy": lambda confidence, correct: correct.double().mean(-1),
+    "ece": lambda confidence, correct: calibration.ece(confidence, correct, bins=BINS),
+    "esd": calibration.esd,
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its resampled versions.
+
+    >>> Estimate(1.0, np.array([2.0, 4.0])).interval(1.0)
+    (1.0, 0.0, 2.0)
+    """
+
+    value: float
+    draws: np.ndarray
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        return Estimate(self.value - other.value, self.draws - other.draws)
+
+    def interval(self, level: float = 0.95) -> tuple[float, float, float]:
+        """Give the value, and the lower and upper end."""
+        tail = (1 - level) / 2
+        low, high = np.quantile(self.draws - self.draws.mean(), [tail, 1 - tail])
+        return self.value, self.value + float(low), self.value + float(high)
+
+
+def estimates(seeds: Sequence[Pair], images: Tensor, generator: np.random.Generator) -> Any:
+    """Measure a network over its seeds, on the test images and on images drawn again.
+
+    Args:
+        seeds: confidences and correctness of each seed, `[N]`.
+        images: `[draws, N]`, rows of the test set.
+        generator: of the draws of seeds.
+
+    Returns:
+        an `Estimate` for each of `MEASURES`.
+    """
+    chosen = generator.integers(len(seeds), size=(len(images), len(seeds)))
+    found = {}
+    for name, measure in MEASURES.items():
+        value = np.mean([float(measure(*pair)) for pair in seeds])
+        each = np.stack([measure(*(part[images] for part in pair)).numpy() for pair in seeds])
+        drawn = np.take_along_axis(each.T, chosen, axis=1).mean(1)
+        found[name] = Estimate(float(value), drawn)
+    return found
+
+
+def drawn_images(count: int, draws: int = DRAWS, seed: int = 0) -> Tensor:
+    """Draw rows of a test set, `[draws, count]`."""
+    return torch.from_numpy(np.random.default_rng(seed).integers(count, size=(draws, count)))
+
+
+def slope(along: Mapping[int, Estimate]) -> Estimate:
+    """Give the least-squares slope against the logarithm of the order: the change a doubling.
+
+    >>> none = np.zeros(2)
+    >>> slope({1: Estimate(0.5, none), 2: Estimate(0.6, none), 4: Estimate(0.7, none)}).value
+    0.1...
+    """
+    at = np.log2(sorted(along))
+    weights = (at - at.mean()) / np.square(at - at.mean()).sum()
+    chosen = [along[order] for order in sorted(along)]
+    return Estimate(
+        float(sum(w * each.value for w, each in zip(weights, chosen, strict=True))),
+        sum(w * each.draws for w, each in zip(weights, chosen, strict=True)),
+    )
+
+
+def contrast_rows(
+    data: str, answers: Mapping[tuple[str, float], Sequence[Pair]], wide: str
+) -> list[Row]:
+    """Compare the networks of one data set.
+
+    Args:
+        data: its name.
+        answers: confidences and correctness of each seed, by network and blur.
+        wide: name of the wide plain network.
+
+    Returns:
+        rows with `family`, `blur`, `measure`, `contrast` and the value with its interval:
+        `slope` a doubling of the order; `gain` of the largest order over the plain network, `early`
+        of order 4 over it, `late` of the largest over order 4; `over wide`, the largest order over
+        the wide plain network; `wide`, that over the plain one; `blur`, most blur less none; and
+        `gain lost`, the gain without blur less that with most.
+    """
+    size = len(next(iter(answers.values()))[0][0])
+    images = drawn_images(size)
+    generator = np.random.default_rng(0)
+    found = {key: estimates(seeds, images, generator) for key, seeds in answers.items()}
+    blurs = sorted({blur for _, blur in found})
+    rows: list[Row] = []
+
+    def add(family: str, blur: float, measure: str, contrast: str, estimate: Estimate) -> None:
+        value, low, high = estimate.interval()
+        head = {"data": data, "family": family, "blur": blur, "measure": measure}
+        rows.append(head | {"contrast": contrast, "value": value, "low": low, "high": high})
+
+    for measure in MEASURES:
+
+        def at(network: str, blur: float, measure: str = measure) -> Estimate:
+            return found[network, blur][measure]
+
+        for family in ("cyclic", "dihedral"):
+            orders = sorted(int(n.split(":")[1]) for n, _ in found if _family(n) == family)
+            last = f"{family}:{max(orders)}"
+            for blur in blurs:
+                along = {n: at(f"{family}:{n}", blur) for n in orders}
+                plain = at("cyclic:1", blur)
+                if len(along) > 1:
+                    add(family, blur, measure, "slope", slope(along))
+                add(family, blur, measure, "gain", at(last, blur) - plain)
+                if 4 in along:
+                    add(family, blur, measure, "early", along[4] - plain)
+                    add(family, blur, measure, "late", at(last, blur) - along[4])
+                if (wide, blur) in found:
+                    add(family, blur, measure, "over wide", at(last, blur) - at(wide, blur))
+                    if family == "cyclic":
+                        add(family, blur, measure, "wide", at(wide, blur) - plain)
+            if len(blurs) > 1:
+                gains = [at(last, blur) - at("cyclic:1", blur) for blur in (blurs[0], blurs[-1])]
+                add(family, blurs[-1], measure, "gain lost", gains[0] - gains[1])
+                add(family, blurs[-1], measure, "blur", at(last, blurs[-1]) - at(last, blurs[0]))
+    return rows
+
+
+def _family(network: str) -> str:
+    return "" if " x " in network else network.split(":")[0]
