@@ -20,7 +20,7 @@ from .settings import LIKELIHOOD, PENALTY, PRINTED, PROPERTIES, Trial
 
 RATE = 2e-3
 WARM_UP = 500
-LARGEST_SLOPE = 10.0
+LARGEST_SLOPE = 30.0
 START = 0.2
 """The share of the steps in which the centre is learnt by squared error."""
 
