@@ -285,7 +285,7 @@ def test_data_that_cannot_be_moved_are_refused(action, spec, x, words):
 def test_points_that_are_no_numbers_are_refused_with_the_way_out(lacking):
     clouds = torch.rand(3, 5, 3)
     clouds[1, 4:] = lacking
-    with pytest.raises(InputError, match=r"sample 1 holds points .* padded with a mask"):
+    with pytest.raises(InputError, match=r"point 4 of sample 1 is NaN .* padded with a mask"):
         actions.Points().check(groups.rotations3d(8), clouds)
 
 

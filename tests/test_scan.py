@@ -270,6 +270,20 @@ def test_bad_input_is_refused_before_any_work(tmp_path, digits, settings, error,
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
 
 
+@pytest.mark.parametrize("action", [ob.actions.Points(), {"pos": ob.actions.Points()}])
+def test_a_point_that_is_nowhere_is_named_whatever_batch_it_is_in(action):
+    clouds = torch.randn(40, 6, 3, generator=torch.Generator().manual_seed(0))
+    clouds[33, 4, 1] = torch.nan
+
+    def model(batch):
+        return torch.zeros(len(batch["pos"] if isinstance(batch, dict) else batch), 3)
+
+    data = {"pos": clouds} if isinstance(action, dict) else clouds
+    task = ob.tasks.Classification(action)
+    with pytest.raises(InputError, match="point 4 of sample 33 is NaN"):
+        ob.scan(model, data, group="rotations3d:8", task=task, progress=False)
+
+
 def test_a_nan_in_the_middle_names_model_sample_and_element(digits, tmp_path):
     images = torch.as_tensor(digits[0]).clone()
     images[17, 0, 0, 0] = 77

@@ -135,6 +135,7 @@ def _fill(
             for chunk, left in pending:
                 rows = store.rows(chunk)
                 batch = samples.inputs(rows.start, rows.stop)
+                sweep.task.input.check_values(batch, rows.start)
                 truth = None if target is None else target[rows]
                 unit = sweep.run(batch, truth, [names[model] for model in left], advance)
                 if waiting is not None:

@@ -303,10 +303,12 @@ def test_nan_boxes_of_a_model_are_named_with_their_place() -> None:
 
     def breaks(views: torch.Tensor) -> torch.Tensor:
         answer = torch.tensor([[[5.0, 5, 9, 9, 0.5, 0]]]).repeat(len(views), 1, 1)
-        answer[views.flatten(1).amax(1) < 2] = torch.nan
+        answer[views.flatten(1).amax(1) > 2] = torch.nan
         return answer
 
-    with pytest.raises(ModelError, match="NaN"):
+    images[-1, :, :8, :8] = 3.0  # comes into view with the last samples alone, at one corner
+    where = f"'model': NaN or infinite output for sample {len(images) - 1} at dx 8, dy -8"
+    with pytest.raises(ModelError, match=where):
         ob.scan(breaks, (images, objects), group="translations:8:8", task=task(), progress=False)
 
 

@@ -192,3 +192,16 @@ def test_a_window_may_be_named_in_text_and_tells_the_task_its_size():
     task = ob.tasks.Flow(input=ob.tasks.parse_input("pair-window:64:bilinear"))
     assert task.window == 64
     assert task.describe() == ob.tasks.Flow(window=64).describe()
+
+
+def test_a_flow_that_is_nowhere_is_named_with_its_sample_and_place():
+    pairs = torch.zeros(9, 2, 1, 8, 8)
+    pairs[7, 1] = 1.0  # with time reversed it is the first frame
+
+    def breaks(batch):
+        flow = torch.zeros(len(batch), 2, 8, 8)
+        flow[batch[:, 0].amax((1, 2, 3)) > 0.5] = torch.nan
+        return flow
+
+    with pytest.raises(ModelError, match=r"NaN or infinite output for sample 7 at .*time -1"):
+        ob.scan(breaks, pairs, group="cyclic:4*time_reversal", task="flow", progress=False)

@@ -58,6 +58,12 @@ class Action(ABC):
                 "give input= an action for each field"
             )
 
+    def check_values(self, x: Tree, first: int = 0) -> None:
+        """Refuse a batch of values that cannot be moved; its samples are counted from `first`.
+
+        Asked of every batch, unlike `check`, which sees the first samples alone.
+        """
+
     def describe(self) -> dict[str, Any]:
         """Give the settings that change what the action does, for the record of a scan."""
         settings = {key: value for key, value in sorted(vars(self).items()) if key[0] != "_"}
@@ -130,6 +136,10 @@ class Fields(Action):
                 f"data: fields {_names(x)} given, fields {_names(self.actions)} expected"
             )
         tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
+
+    def check_values(self, x: Tree, first: int = 0) -> None:
+        """Check the values of each field."""
+        tree_map(lambda action, leaf: action.check_values(leaf, first), self.actions, x)
 
     def describe(self) -> dict[str, Any]:
         """Describe each field's action."""

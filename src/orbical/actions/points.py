@@ -59,10 +59,17 @@ class Points(Exact):
             )
         _check_dimension(group, x, "points")
         _check_rows(group, x)
-        lacking = (~torch.isfinite(x)).flatten(1).any(1).nonzero()
+        self.check_values(x)
+
+    def check_values(self, x: Tensor, first: int = 0) -> None:
+        """Refuse points that are nowhere."""
+        if bool(torch.isfinite(x.sum())):  # one number says that all are well, and is cheap
+            return
+        lacking = (~torch.isfinite(x)).any(-1).nonzero()
         if len(lacking):
+            sample, point = lacking[0].tolist()
             raise InputError(
-                f"data: sample {int(lacking[0])} holds points that are NaN or infinite, numbers "
+                f"data: point {point} of sample {first + sample} is NaN or infinite, numbers "
                 "expected (clouds of unequal sizes are padded with a mask: orbical.datasets.padded)"
             )
 
