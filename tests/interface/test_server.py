@@ -402,6 +402,35 @@ def test_a_client_that_does_not_read_holds_up_nobody_else(running: SimpleNamespa
     asyncio.run(talk())
 
 
+@pytest.mark.parametrize(
+    "begun", ["", "GET / HTTP/1.1\r\nHost: 127.0", "GET / HTTP/1.1\r\n\r\nGET"]
+)
+def test_a_request_that_does_not_end_is_given_up(
+    running: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, begun: str
+) -> None:
+    monkeypatch.setattr("orbical.interface.patience.PATIENCE_S", 0.3)
+    with socket.create_connection(("127.0.0.1", running.port), timeout=4) as half:
+        half.sendall(begun.encode())
+        start = time.monotonic()
+        while half.recv(1 << 16):  # until the server closes it
+            pass
+    assert time.monotonic() - start < 3
+
+
+def test_a_socket_outlives_the_patience_for_requests(
+    running: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orbical.interface.patience.PATIENCE_S", 0.2)
+
+    async def talk() -> None:
+        async with dial(running) as client:
+            await asyncio.sleep(0.5)
+            await say(client, "state")
+            assert (await hear(client))[0]["kind"] == "state"
+
+    asyncio.run(talk())
+
+
 def test_a_model_that_raises_is_shown_and_the_server_lives_on(
     serving: Serving, folder: Path
 ) -> None:

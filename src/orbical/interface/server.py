@@ -16,6 +16,7 @@ from ..errors import InputError
 from .files import WebFile, web_files
 from .guard import HEADERS, Guard, is_loopback
 from .mailbox import Mailbox
+from .patience import impatient_protocol
 from .session import KINDS, Session
 from .workers import Pool
 
@@ -74,6 +75,7 @@ class Server:
         config = uvicorn.Config(
             self.application(),
             log_level="warning",
+            http=impatient_protocol(),
             access_log=False,
             ws="websockets-sansio",
             ws_max_size=MOST_MESSAGE_BYTES,
