@@ -10,7 +10,7 @@ import orbical as ob
 from orbical import losses, training
 from orbical.actions.points import _representation
 from orbical.errors import InputError
-from orbical.training.heads import FLOOR
+from orbical.training.heads import FLOOR, softened
 
 GENERATOR = torch.Generator().manual_seed(0)
 
@@ -160,6 +160,48 @@ def test_exponents_of_any_size_give_finite_covariances_and_gradients() -> None:
         assert bool((torch.linalg.eigvalsh(found.double()) > FLOOR / 2).all())
         found.sum().backward()
         assert bool(exponent.grad.isfinite().all())
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_covariances_of_no_direction_go_down_to_the_floor(size: int) -> None:
+    wide = torch.tensor([-40.0, -10.0, 0.0, 10.0])[:, None, None] * torch.eye(size)
+    found = training.positive_definite(wide)
+    usual = softened(wide[:, 0, 0])
+    torch.testing.assert_close(found, usual[:, None, None] * torch.eye(size), rtol=1e-5, atol=0.0)
+    assert float(found[0, 0, 0]) == pytest.approx(FLOOR, rel=1e-3)
+
+
+@pytest.mark.parametrize("scalars", [-40.0, -10.0, 0.0])
+def test_a_covariance_head_says_as_little_as_a_variance_head(scalars: float) -> None:
+    torch.manual_seed(0)
+    head = training.VectorCovarianceHead(scalars=1, vectors=2).fit_scale(3 * torch.randn(99, 3))
+    with torch.no_grad():
+        head.invariant.weight.copy_(torch.tensor([[1.0], [0.0], [0.0]]))
+        head.invariant.bias.zero_()
+    found = head((torch.full((1, 1), scalars), torch.randn(1, 2, 3))).covariance
+    expected = head.scale.square() * softened(torch.tensor(scalars)) * torch.eye(3)
+    torch.testing.assert_close(found[0], expected, rtol=1e-5, atol=0.0)
+
+
+@pytest.mark.parametrize("size", [1.0, 10.0, 100.0])
+def test_covariances_turn_with_what_they_are_made_from(size: float) -> None:
+    torch.manual_seed(0)
+    made = size * torch.randn(50, 3, 3, dtype=torch.float64)
+    made = made + made.mT - 10 * torch.eye(3, dtype=torch.float64)
+    still = training.positive_definite(made)
+    for turn in turns(4, 3):
+        moved = training.positive_definite(turn @ made @ turn.T)
+        scale = still.abs().amax((1, 2), keepdim=True)
+        assert float(((moved - turn @ still @ turn.T) / scale).abs().max()) < 1e-6
+
+
+def test_gradients_are_finite_and_right_where_eigenvalues_are_alike() -> None:
+    alike = torch.eye(3, dtype=torch.float64)
+    for matrix in (0 * alike, -5 * alike, torch.diag(torch.tensor([1.0, 1.0, -2.0]).double())):
+        given = matrix.clone().requires_grad_()
+        assert torch.autograd.gradcheck(
+            lambda a: training.positive_definite((a + a.mT) / 2), given, atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("size", [2, 3])

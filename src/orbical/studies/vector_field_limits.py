@@ -104,9 +104,9 @@ def limits(x: Array, value: Array) -> Row:
 def head_optimum(across: Array, unit: float) -> Array:
     """Give the likeliest variances that `VectorCovarianceHead` can answer where nothing is radial.
 
-    The head bounds the norm of its exponent. Where a direction is free of error the likelihood
-    drives that variance to the bound, and the others give way a little: on the bound, their
-    exponents are traded for the first one's. Where all are free of error, they share the bound.
+    Where a direction is free of error the likelihood drives its variance down to the share of the
+    trace that single precision needs, and the others give way a little to let it fall. Where all
+    are free of error, they fall to the floor together.
 
     Args:
         across: `[N]`, the mean squared error in each of the two directions across the point.
@@ -115,14 +115,15 @@ def head_optimum(across: Array, unit: float) -> Array:
     Returns:
         `[N, 3]`: variances outwards, along, and up.
 
-    >>> found = head_optimum(np.array([1.0]), 1.0)[0]
-    >>> bool(found[0] < 1e-4), bool(0.5 < found[1] < 1.0)
-    (True, True)
+    >>> found = head_optimum(np.array([1.0, 0.0]), 1.0)
+    >>> bool(found[0, 0] < 1e-5), bool(0.7 < found[0, 1] < 1.0), bool(found[1].max() < 2e-6)
+    (True, True, True)
     """
-    turn = torch.linspace(-1.5, 0.5, 4001, dtype=torch.float64)
-    direction = torch.stack([-turn.cos(), *[turn.sin() / 2**0.5] * 2], -1)
-    bounded = positive_definite(torch.diag_embed(1e4 * direction))
-    variance = unit * bounded.diagonal(dim1=-2, dim2=-1).numpy()
+    # At every size, the shape that is as flat as the head allows is the likeliest.
+    size = torch.linspace(-25.0, 3.0, 4001)
+    flattest = 1e4 * torch.tensor([-2.0, 1.0, 1.0])
+    answered = positive_definite(torch.diag_embed(size[:, None] + flattest))
+    variance = unit * answered.diagonal(dim1=-2, dim2=-1).double().numpy()
     loss = np.log(variance).sum(1) + across[:, None] * (1 / variance[:, 1:]).sum(1)
     return variance[loss.argmin(1)]
 

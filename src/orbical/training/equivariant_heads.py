@@ -4,9 +4,9 @@ What turns with the input is made from vectors alone, what stays from scalars al
 is as equivariant as its backbone, exactly. A vector of variances cannot turn; these can:
 
 * **one variance** for all coordinates, from the scalars;
-* **a full covariance** `R Sigma R^T`: the exponential of a symmetric matrix A. It commutes with
-  rotations, `exp(R A R^T) = R exp(A) R^T`, and is positive definite for every A. In irreducible
-  parts A is 0e + 2e.
+* **a full covariance** `R Sigma R^T`, made from a symmetric matrix A: its trace gives the size, the
+  exponential of the rest the shape. It commutes with rotations, `exp(R A R^T) = R exp(A) R^T`, and
+  is positive definite for every A. In irreducible parts A is 0e + 2e.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from orbical.errors import InputError, MissingExtra
 
 from .heads import FLOOR, Evidence, MeanVariance, checked_count, checked_targets, single, softened
 
 _LARGEST = 12.0
-"""Frobenius norm that an exponent approaches: variances stay within e^12 of the targets' own."""
+"""Frobenius norm that an exponent without trace approaches: variances of all shapes stay finite."""
 
 
 class MeanCovariance(NamedTuple):
@@ -31,29 +32,34 @@ class MeanCovariance(NamedTuple):
     covariance: Tensor
 
 
-def positive_definite(exponent: Tensor, floor: float = FLOOR) -> Tensor:
-    """Return `exp(A)` with a floor, for symmetric matrices `[..., d, d]`, equivariant in A.
+def positive_definite(matrix: Tensor, floor: float = FLOOR) -> Tensor:
+    """Return covariances made from symmetric matrices A `[..., d, d]`, which turn as A turns.
 
-        A -> A c tanh(|A| / c) / |A|,  c = 12,   then   exp(A) + floor (1 + tr exp(A)) I
+        A = a I + T,  tr T = 0,   C = softplus(a) exp(T c tanh(|T| / c) / |T|),  c = 12
+        C + (floor + 4 eps tr C) I
 
-    The bound keeps the exponential finite; neither the Frobenius norm nor the trace turns. The
-    floor grows with the trace so that the least eigenvalue outlives the rounding of the largest:
-    the answer is positive definite as it is stored, in single precision at least. A multiple of the
-    identity stays within `exp(12 / sqrt(d))` of 1, in space a thousandth.
+    Trace and Frobenius norm stay when A turns, and the exponential turns with T. Its determinant is
+    1, so a is the size of the covariance and T its shape: a multiple of the identity goes down to
+    the floor. The bound on T keeps the exponential finite, and the share of the trace, eps being
+    the rounding of numbers, lets the least eigenvalue outlive the rounding of the largest.
 
-    >>> positive_definite(torch.zeros(2, 2), floor=0.0)
-    tensor([[1., 0.],
-            [0., 1.]])
+    >>> positive_definite(torch.zeros(2, 2), floor=0.0).diagonal()  # log 2
+    tensor([0.6931, 0.6931])
     """
-    exponent = single(exponent)
-    size = exponent.square().sum((-1, -2), keepdim=True)
-    length = (size + 1e-12).sqrt()  # a root that has a gradient at 0
-    bounded = exponent * (_LARGEST * torch.tanh(length / _LARGEST) / length)
-    whole = torch.linalg.matrix_exp(bounded)
-    whole = (whole + whole.mT) / 2
-    trace = whole.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
-    eye = torch.eye(exponent.shape[-1], dtype=exponent.dtype, device=exponent.device)
-    return whole + floor * (1 + trace) * eye
+    matrix = single(matrix)
+    eye = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    size = _trace(matrix) / matrix.shape[-1]
+    traceless = matrix - size * eye
+    square = traceless.square().sum((-1, -2), keepdim=True)
+    length = (square + 1e-12).sqrt()  # a root that has a gradient at 0
+    shape = torch.linalg.matrix_exp(traceless * (_LARGEST * torch.tanh(length / _LARGEST) / length))
+    whole = functional.softplus(size) * (shape + shape.mT) / 2
+    rounding = 4 * torch.finfo(matrix.dtype).eps
+    return whole + (floor + rounding * _trace(whole)) * eye
+
+
+def _trace(matrix: Tensor) -> Tensor:
+    return matrix.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
 
 
 def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
@@ -187,9 +193,9 @@ class VectorEvidentialHead(_VectorHead):
 class VectorCovarianceHead(_VectorHead):
     """A vector and its full covariance, from scalars and vectors, in the plane or in space.
 
-        A = a I + sum_k b_k u_k u_k^T / (1 + |u_k|^2),   covariance = scale^2 exp(A)
+        A = a I + sum_k b_k u_k u_k^T / (1 + |u_k|^2),   covariance = scale^2 P(A)
 
-    with u_k mixtures of the vectors and a, b_k linear in the scalars; see `positive_definite`.
+    with u_k mixtures of the vectors, a and b_k linear in the scalars, and P `positive_definite`.
     Train with `losses.covariance_nll`, scan with `tasks.Regression(representation="vector",
     uncertainty="covariance")`.
 
@@ -268,7 +274,7 @@ class IrrepsVarianceHead(_IrrepsHead):
 class IrrepsCovarianceHead(_IrrepsHead):
     """A vector and its full covariance from e3nn features that hold 0e, 1o and 2e.
 
-        covariance = scale^2 exp(A),   A of the irreducible parts 0e + 2e
+        covariance = scale^2 P(A),   A of the irreducible parts 0e + 2e, P `positive_definite`
 
     Args:
         irreps: of the features `[n, D]`, such as `"16x0e + 8x1o + 4x2e"`.
