@@ -13,6 +13,7 @@ import orbical as ob
 from orbical.interface import open_session
 from orbical.interface.reporting import report
 from orbical.interface.session import KINDS, Session
+from orbical.interface.session.clouds import cloud_of, cloud_picture
 from orbical.interface.wire import decode
 
 ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export")]
@@ -299,6 +300,9 @@ def test_rotations_of_space() -> None:
     _, arrays = ask(session, "place", sample=3, element=2)
     turn = scan.group.parts["space"][2, :3, :3]
     np.testing.assert_allclose(arrays["input/pos"], clouds[3].numpy() @ turn.T, atol=1e-5)
+    hovered = session.handle({"kind": "hover", "samples": [3, 4], "selection": {}})[1]["thumbnail"]
+    assert hovered.shape == (2, 56, 56, 1)
+    assert (hovered > 0).any((1, 2, 3)).all()
 
 
 def test_few_samples_say_why_there_is_no_map(nets: dict[str, Any]) -> None:
@@ -336,3 +340,16 @@ def test_names_of_classes_are_shown(folder: Path) -> None:
     names = ["zero", *"abcdefghi"]
     header, _ = open_session(folder / "digits.zarr", classes=names).state()
     assert header["classes"] == names
+
+
+def test_a_small_picture_of_a_cloud_shows_what_counts_and_what_is_near() -> None:
+    right, near, far = [1.0, 0.0, -0.6], [0.0, -1.0, 0.9], [0.0, 1.0, -0.9]
+    pos = torch.tensor([[right, near, far, [-9.0, -9.0, -9.0]]])
+    cloud = cloud_of({"pos": pos, "mask": torch.tensor([[1, 1, 1, 0]])})
+    assert cloud is not None
+    picture = cloud_picture(cloud, 57)[..., 0]
+    assert picture[:, 40:].any()
+    assert not picture[:, :12].any()  # nothing is drawn of the point that does not count
+    assert picture[40:].max() > picture[:16].max() > 0  # the near one below, the far one above
+    assert cloud_of(torch.zeros(1, 3, 8, 8)) is None
+    assert cloud_of({"values": torch.zeros(1, 4)}) is None

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ...actions import Window
 from ...trees import Tree
+from .clouds import cloud_of, cloud_picture
 from .opened import Opened
 
 Array = np.ndarray
@@ -69,7 +70,10 @@ def _bytes(values: Tensor, span: list[float]) -> Tensor:
 
 
 def thumbnails(opened: Opened, samples: list[int]) -> Array | None:
-    """Give small pictures `[S, h, w, c]` of un-moved inputs, None where inputs are no images."""
+    """Give small pictures `[S, h, w, c]` of un-moved inputs: images, the first of two, clouds.
+
+    None where inputs are none of these.
+    """
     if opened.live is None or not opened.live.has_inputs:
         return None
     pictures = [opened.pictures.once(one, partial(_picture, opened, one)) for one in samples]
@@ -88,7 +92,8 @@ def _picture(opened: Opened, sample: int) -> Array:
     if isinstance(live.action, Window):  # what a model sees is a part of it
         given = live.action.apply(opened.group[[opened.group.identity]], given)[0]
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
-        return _NOTHING
+        cloud = cloud_of(given)
+        return _NOTHING if cloud is None else cloud_picture(cloud, THUMBNAIL)
     image = given[0] if given.ndim == 4 else given[0, 0]  # of a pair the first frame
     image = image[:3] if image.shape[0] >= 3 else image[:1]
     span = _span(image)
