@@ -157,6 +157,6 @@ def test_the_consensus_can_stand_for_the_truth(opened, serve, detection_scan):
     iou = rows_shown(tab)["centred"][2]  # of the first box with the consensus box
     tab.get_by_role("radio", name="truth").check(force=True)
     tab.wait_for_function(
-        "(v) => document.querySelectorAll('.boxes-list tbody tr:first-child td')[2].textContent !== v",
+        "(v) => document.querySelector('.boxes-list td:nth-child(4)').textContent !== v",
         arg=iou,
     )
