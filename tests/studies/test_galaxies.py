@@ -32,7 +32,7 @@ def test_every_group_blur_data_and_seed_is_trained_once():
 
 def test_a_training_is_measured_along_the_circle_and_not_repeated(packed, tmp_path, capsys):
     words = ["train", "--pack", str(packed), "--out", str(tmp_path / "out"), "--epochs", "1"]
-    words += ["--data", "efigi", "--seeds", "0", "--only", "efigi/cyclic:4/blur 0/"]
+    words += ["--seeds", "0", "--only", "efigi/cyclic:4/blur 0/"]
     commands.main(words)
     rows = [json.loads(line) for line in (tmp_path / "out" / "trials.jsonl").open()]
     assert [row["name"] for row in rows] == ["efigi/cyclic:4/blur 0/seed 0"]

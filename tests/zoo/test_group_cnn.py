@@ -114,6 +114,20 @@ def test_filters_that_were_kept_follow_every_change_of_the_kernel():
                 assert torch.allclose(layer(given), expected, atol=1e-5)
 
 
+def test_filters_are_made_once_for_an_unchanged_kernel(monkeypatch):
+    layer = GroupConv("cyclic:4", 2, 3, 3)
+    made = []
+    monkeypatch.setattr(layer, "filters", lambda: made.append(1) or GroupConv.filters(layer))
+    with torch.no_grad():
+        layer(torch.rand(1, 8, 6, 6))
+        layer(torch.rand(1, 8, 6, 6))
+        assert len(made) == 1
+        layer.eval()(torch.rand(1, 8, 6, 6))
+        layer.kernel.mul_(2)
+        layer(torch.rand(1, 8, 6, 6))
+        assert len(made) == 3
+
+
 def test_a_network_is_exported_with_its_filters():
     model = network("cyclic:4")
     images = torch.rand(2, 3, 16, 16)

@@ -79,6 +79,11 @@ def _interpolated(group: Group, k: int, pixels: Tensor) -> np.ndarray:
     return Images().apply(element, pixels)[0].reshape(len(pixels), -1).numpy()
 
 
+_Kept = tuple[tuple[Any, ...], Tensor, Tensor]
+_NOTHING_KEPT: _Kept = ((), torch.empty(0), torch.empty(0))
+"""What marks a kernel, the kernel, and its filters."""
+
+
 class GroupConv(nn.Module):
     """A regular group convolution: fields over a group in, fields over the group out.
 
@@ -117,7 +122,7 @@ class GroupConv(nn.Module):
         bound = math.sqrt(6 / (inputs * size * size))  # as He et al. 2015 have it for ReLU
         kernel = torch.empty(after, before, len(source) // count, size * size)
         self.kernel = nn.Parameter(kernel.uniform_(-bound, bound))
-        self._kept = (torch.empty(0), torch.empty(0))  # a kernel, and its filters
+        self._kept = _NOTHING_KEPT
 
     def filters(self) -> Tensor:
         """Give the kernel of an ordinary convolution, `[K * after, K * before, size, size]`."""
@@ -130,18 +135,29 @@ class GroupConv(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Maps `[n, K * after, h, w]` of maps `[n, K * before, h, w]`."""
-        tracked = torch.is_grad_enabled() or self.kernel.is_cuda or torch.compiler.is_compiling()
-        filters = self.filters() if tracked else self._kept_filters()
+        fixed = not (torch.is_grad_enabled() or torch.compiler.is_compiling())
+        filters = self._kept_filters() if fixed else self.filters()
         return functional.conv2d(images, filters, padding=self.size // 2)
 
     def _kept_filters(self) -> Tensor:
-        """Give the filters of the last call if the kernel is still the same, value by value."""
-        made_for, kept = self._kept
-        same = made_for.dtype == self.kernel.dtype and torch.equal(made_for, self.kernel)
-        if not same or kept.dtype != self.maps.dtype:
+        """Give the filters of the last call if the kernel is still the same.
+
+        A kernel on the CPU is compared value by value. On a GPU, where that would wait for the
+        device, its place and version are: who writes through `.data` there calls `eval()` after.
+        """
+        kernel = self.kernel
+        mark = (kernel.data_ptr(), kernel._version, self.maps.dtype)
+        known, made_for, kept = self._kept
+        if mark != known or not (kernel.is_cuda or torch.equal(made_for, kernel)):
             kept = self.filters().contiguous(memory_format=torch.channels_last)
-            self._kept = (self.kernel.detach().clone(), kept)
+            held = kernel.detach()  # held, so that no other kernel takes its place in memory
+            self._kept = (mark, held if kernel.is_cuda else held.clone(), kept)
         return kept
+
+    def train(self, mode: bool = True) -> GroupConv:
+        """Switch between training and evaluation, and forget the filters that were kept."""
+        self._kept = _NOTHING_KEPT
+        return super().train(mode)
 
 
 class FieldNorm(nn.BatchNorm2d):

@@ -83,7 +83,8 @@ def _checked(given: argparse.Namespace) -> None:
 
 
 def train_all(given: argparse.Namespace) -> None:
-    """Train what the results do not have yet."""
+    """Train what is packed and what the results do not have yet."""
+    data = [name for name in packing.packed(given.pack) if name in given.data]
     given.out.mkdir(parents=True, exist_ok=True)
     lines = given.out / "trials.jsonl"
     done = (
@@ -93,7 +94,7 @@ def train_all(given: argparse.Namespace) -> None:
     )
     jobs = [
         trial
-        for trial in trials(given.seeds, given.epochs, given.data, given.orders)
+        for trial in trials(given.seeds, given.epochs, data, given.orders)
         if str(trial) not in done and given.only in str(trial)
     ]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

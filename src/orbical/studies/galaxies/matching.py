@@ -19,8 +19,8 @@ from ..pages import Row
 from .contrasts import Pair
 from .training import BINS, prepared
 
-COARSE = 16
-TURNS = 36
+COARSE = 32
+TURNS = 24
 
 
 def neighbour_rows(data: str, images: Tensor, labels: Tensor) -> list[Row]:
@@ -35,15 +35,18 @@ def neighbour_rows(data: str, images: Tensor, labels: Tensor) -> list[Row]:
         labels: `[n]`.
 
     Returns:
-        one row a group: the `least` and the median distance `nearest`, how many galaxies are
-        `matched` within `turning`, and the share `wrong` of nearest ones of another class.
+        one row a group: the `least` and the median distance `nearest`; how many galaxies are
+        `matched` within `turning`, into how many `orbits`, and the accuracy `ceiling` of those;
+        and the share `wrong` of nearest ones of another class.
     """
-    grey = prepared(images, 0.0).mean(1, keepdim=True).double()
+    from scipy.sparse.csgraph import connected_components
+
+    grey = prepared(images, 0.0).mean(1, keepdim=True)
     coarse = functional.avg_pool2d(grey, grey.shape[-1] // COARSE)
     flat = coarse.flatten(1)
     norms = flat.norm(dim=1)
     squares = flat.square().sum(1)
-    group, action = dihedral(TURNS), Images()
+    group, action = dihedral(TURNS), Images("bicubic")
     angles, mirrored = _angles(group), _mirrored(group)
     members = {
         "trivial": (angles == 0) & ~mirrored,
@@ -69,6 +72,9 @@ def neighbour_rows(data: str, images: Tensor, labels: Tensor) -> list[Row]:
         least, place = squared.clamp_min(0).sqrt().min(0)
         relative = least / norms
         wrong = labels[place] != labels
+        linked = (squared.clamp_min(0).sqrt() <= turning * norms).numpy()
+        orbits, orbit = connected_components(linked, directed=False)
+        table = bounds.OrbitTable.from_labels(orbit, labels.numpy())
         share = share_interval(wrong, torch.ones(len(wrong)))
         rows.append(
             {
@@ -79,6 +85,8 @@ def neighbour_rows(data: str, images: Tensor, labels: Tensor) -> list[Row]:
                 "least": float(relative.min()),
                 "nearest": float(relative.median()),
                 "matched": int((relative <= turning).sum()),
+                "orbits": int(orbits),
+                "ceiling": table.accuracy_ceiling,
                 "wrong": float(share.value),
                 "wrong_low": float(share.low),
                 "wrong_high": float(share.high),

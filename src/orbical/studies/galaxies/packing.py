@@ -36,10 +36,16 @@ def pack(path: Path, data: Sequence[str] = DATA) -> Path:
     return path
 
 
-def unpack(path: Path, device: torch.device) -> dict[str, Split]:
-    """Read all splits onto a device: images in 0..1 and labels by `DATA-SPLIT`."""
+def packed(path: Path) -> list[str]:
+    """Name the data sets in a packed file."""
     if not path.is_file():
         raise InputError(f"pack: there is no file {str(path)!r}; `pack` writes it")
+    with np.load(path) as file:
+        return [name for name in DATA if f"{name}-train-labels" in file.files]
+
+
+def unpack(path: Path, device: torch.device) -> dict[str, Split]:
+    """Read all splits onto a device: images in 0..1 and labels by `DATA-SPLIT`."""
     with np.load(path) as file:
         arrays = {name: torch.from_numpy(file[name]).to(device) for name in file.files}
     names = sorted({name.rsplit("-", 1)[0] for name in arrays})

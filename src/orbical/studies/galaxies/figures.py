@@ -1,0 +1,204 @@
+"""The galaxy study's figures, from its CSV files alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .numbers import FAMILIES, TITLES, Numbers, mean, short
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LABELS = {"accuracy": "accuracy", "ece": "ECE, 15 bins", "esd": "ESD (1e-3)"}
+SCALES = {"accuracy": 1.0, "ece": 1.0, "esd": 1e3}
+
+
+def orders_figure(numbers: Numbers, data: str) -> Figure:
+    """Draw accuracy, ECE and ESD against the order, for both families and all blurs."""
+    from orbical.figures.style import MODELS, PAGE, SOFT, figure, styled
+
+    blurs = numbers.blurs(data)
+    with styled():
+        fig = figure(PAGE, 6.4)
+        panels = fig.subplots(len(LABELS), len(FAMILIES), sharey="row", sharex=True)
+        for row, (measure, label) in zip(panels, LABELS.items(), strict=True):
+            for ax, family in zip(row, FAMILIES, strict=True):
+                for place, blur in enumerate(blurs):
+                    shift = 1 + 0.05 * (place - (len(blurs) - 1) / 2)
+                    style = {"color": MODELS[place], "label": f"blur {blur:g} px"}
+                    _along(ax, numbers, data, family, blur, measure, shift, style)
+                    _wide(ax, numbers, data, blur, measure, shift, MODELS[place])
+                if measure == "ece":
+                    floor = mean([row["ece_calibrated"] for row in numbers.of(data=data)])
+                    ax.axhline(floor, color=SOFT, ls=":", lw=1.2, label="a calibrated network's")
+                if measure == "esd":
+                    ax.axhline(0, color=SOFT, ls=":", lw=1.2)
+                ax.grid()
+                _order_axis(ax, numbers.orders(data, family))
+            row[0].set_ylabel(label)
+        for ax, letter in zip(panels[0], FAMILIES.values(), strict=True):
+            ax.set_title(f"${letter}_n$", loc="left")
+        for ax in panels[-1]:
+            ax.set_xlabel("order n")
+        handles, names = panels[1, 0].get_legend_handles_labels()
+        fig.legend(handles, names, loc="outside upper center", ncols=4)
+    return fig
+
+
+def _along(
+    ax: Any, numbers: Numbers, data: str, family: str, blur: float, measure: str,
+    shift: float, style: dict[str, Any],
+) -> None:  # fmt: skip
+    """Draw one line: means over seeds with the interval of the test set, and each seed."""
+    scale = SCALES[measure]
+    middles, lows, highs, at = [], [], [], []
+    for order in numbers.orders(data, family):
+        rows = numbers.of(data=data, family=family, order=order, blur=blur, width=1)
+        at.append(order * shift)
+        middles.append(scale * mean([row[measure] for row in rows]))
+        lows.append(scale * mean([row[f"{measure}_low"] for row in rows]))
+        highs.append(scale * mean([row[f"{measure}_high"] for row in rows]))
+        each = [scale * row[measure] for row in rows]
+        ax.plot([at[-1]] * len(each), each, ".", ms=3, alpha=0.6, color=style["color"])
+    ends = np.array([np.subtract(middles, lows), np.subtract(highs, middles)]).clip(min=0)
+    ax.errorbar(at, middles, ends, fmt="-o", ms=3.5, lw=1.3, elinewidth=0.8, **style)
+
+
+def _wide(
+    ax: Any, numbers: Numbers, data: str, blur: float, measure: str, shift: float, colour: str
+) -> None:
+    rows = [row for row in numbers.of(data=data, blur=blur) if row["width"] > 1]
+    if rows:
+        value = SCALES[measure] * mean([row[measure] for row in rows])
+        ax.plot([17 * shift], [value], "D", ms=4.5, mfc="none", color=colour)
+
+
+def _order_axis(ax: Any, orders: list[int]) -> None:
+    ax.set_xscale("log", base=2)
+    ax.set_xticks([*orders, 17], [*(str(n) for n in orders), "wide\nplain"])
+    ax.minorticks_off()
+    ax.set_xlim(0.88, 20)
+
+
+def nero_figure(numbers: Numbers) -> Figure:
+    """Draw accuracy, confidence and ECE over the rotation of the test images (NERO plots)."""
+    from orbical.figures.style import LINES, MODELS, PAGE, figure, styled
+
+    data = numbers.photographs or numbers.data
+    measures = ("accuracy", "confidence", "ece")
+    shown = list(dict.fromkeys(row["network"] for row in numbers.angles))
+    with styled():
+        fig = figure(PAGE, 2.7 * len(data) + 0.4)
+        panels = fig.subplots(len(data), 3, squeeze=False, subplot_kw={"projection": "polar"})
+        for row, name in zip(panels, data, strict=True):
+            for ax, measure in zip(row, measures, strict=True):
+                for place, network in enumerate(shown):
+                    rows = [
+                        each
+                        for each in numbers.angles
+                        if (each["data"], each["network"], each["blur"]) == (name, network, 0)
+                    ]
+                    if not rows:
+                        continue
+                    turn = np.radians([each["angle"] for each in [*rows, rows[0]]])
+                    values = [each[measure] for each in [*rows, rows[0]]]
+                    colour = MODELS[place % len(MODELS)]
+                    line = LINES[0] if place < 5 else LINES[1]
+                    ax.plot(turn, values, line, color=colour, lw=1.1, label=short(network))
+                    least, most = (
+                        [each[f"{measure}_{end}"] for each in [*rows, rows[0]]]
+                        for end in ("least", "most")
+                    )
+                    if network in (shown[0], shown[-1]):
+                        ax.fill_between(turn, least, most, color=colour, alpha=0.15, lw=0)
+                _polar_axis(ax, numbers, name, measure)
+            row[0].set_ylabel(TITLES[name].split(",")[0], labelpad=28, fontweight="bold")
+        for ax, measure in zip(panels[0], measures, strict=True):
+            ax.set_title(LABELS.get(measure, measure), loc="center")
+        handles, names = panels[0, 0].get_legend_handles_labels()
+        fig.legend(handles, names, loc="outside lower center", ncols=6)
+    return fig
+
+
+def _polar_axis(ax: Any, numbers: Numbers, data: str, measure: str) -> None:
+    values = [row[f"{measure}_most"] for row in numbers.angles if row["data"] == data]
+    least = [row[f"{measure}_least"] for row in numbers.angles if row["data"] == data]
+    low = 0.0 if measure == "ece" else 0.1 * np.floor(10 * min(least) - 0.5)
+    high = max(values) * 1.05
+    ax.set_ylim(low, high)
+    ticks = np.linspace(low, high, 4)[1:]
+    ax.set_yticks(ticks, [f"{tick:.2f}" for tick in ticks], fontsize=6)
+    ax.set_rlabel_position(22.5)
+    ax.set_xticks(np.radians([0, 90, 180, 270]), ["0°", "90°", "180°", "270°"], fontsize=6)
+    ax.tick_params(pad=-1)
+
+
+def invariance_figure(numbers: Numbers) -> Figure:
+    """Draw the invariance gap over the circle against the order, and the refitted ECE."""
+    from orbical.figures.style import LINES, MODELS, PAGE, SOFT, figure, styled
+
+    with styled():
+        fig = figure(PAGE, 2.9)
+        left, right = fig.subplots(1, 2)
+        for place, data in enumerate(numbers.data):
+            for family, line in zip(FAMILIES, LINES, strict=False):
+                orders = numbers.orders(data, family)
+                where = {"data": data, "family": family, "width": 1, "blur": 0}
+                gaps = [numbers.mean("gap_circle", order=n, **where) for n in orders]
+                title = f"{TITLES[data].split(',')[0]}, ${FAMILIES[family]}_n$"
+                left.plot(orders, gaps, line, marker="o", ms=3, color=MODELS[place], label=title)
+            rows = numbers.of(data=data)
+            right.plot(
+                [row["ece"] for row in rows],
+                [row["refitted_ece"] for row in rows],
+                "o", ms=2.5, mew=0, alpha=0.6, color=MODELS[place],
+                label=TITLES[data].split(",")[0],
+            )  # fmt: skip
+        left.set(xlabel="order n", ylabel="invariance gap over the circle", yscale="log")
+        left.set_xscale("log", base=2)
+        ticks = sorted({n for data in numbers.data for n in numbers.orders(data, "cyclic")})
+        left.set_xticks(ticks, [str(n) for n in ticks])
+        left.minorticks_off()
+        most = max(max(row["ece"], row["refitted_ece"]) for row in numbers.results) * 1.05
+        right.plot([0, most], [0, most], color=SOFT, lw=0.8, ls=":")
+        right.set(xlim=(0, most), ylim=(0, most), aspect="equal")
+        right.set(xlabel="ECE of the network's own softmax", ylabel="ECE, refitted on the test set")
+        for ax in (left, right):
+            ax.grid()
+            ax.legend(fontsize=6.5)
+    return fig
+
+
+def mirror_figure(numbers: Numbers) -> Figure:
+    """Draw accuracy and ECE on generated galaxies, with the bounds of mirror-invariance."""
+    from orbical.figures.style import MODELS, PAGE, SOFT, figure, styled
+
+    data = "generated"
+    with styled():
+        fig = figure(PAGE, 2.8)
+        panels = fig.subplots(1, 2)
+        for ax, measure in zip(panels, ("accuracy", "ece"), strict=True):
+            for place, (family, letter) in enumerate(FAMILIES.items()):
+                style = {"color": MODELS[place], "label": f"${letter}_n$"}
+                _along(ax, numbers, data, family, 0, measure, 1 + 0.03 * place, style)
+            orders = numbers.orders(data, "dihedral")
+            ax.set_xscale("log", base=2)
+            ax.set_xticks(orders, [str(n) for n in orders])
+            ax.minorticks_off()
+            ax.set(xlabel="order n", ylabel=LABELS[measure])
+            ax.grid()
+        ceiling = numbers.bounds[0]["ceiling"]
+        panels[0].axhline(ceiling, color=SOFT, ls="--", lw=1.2)
+        panels[0].text(1, ceiling + 0.01, "ceiling of mirror-invariance", fontsize=7, color=SOFT)
+        panels[0].set_ylim(min(0.5, ceiling - 0.1), 1.02)
+        at = [[r for r in numbers.bounds if r["network"] == f"dihedral:{n}"] for n in orders]
+        lower = [mean([row["lower"] for row in rows]) for rows in at]
+        upper = [mean([row["upper"] for row in rows]) for rows in at]
+        panels[1].fill_between(
+            orders, lower, upper, color=MODELS[1], alpha=0.12, lw=0, label="sharp interval of $D_n$"
+        )
+        panels[1].legend(loc="center right")
+        panels[0].legend(loc="center right")
+    return fig
