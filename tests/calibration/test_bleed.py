@@ -40,6 +40,44 @@ def test_bleed_refuses_what_is_no_variance() -> None:
         bleed.nll_optimal_bleed([1.0, 2.0], [0, 0], mass=[-1.0, 2.0])
 
 
+def test_bleed_of_covariances_is_the_same_in_every_frame() -> None:
+    generator = torch.Generator().manual_seed(0)
+    root = torch.randn(50, 3, 3, generator=generator, dtype=torch.float64)
+    turn = torch.linalg.qr(torch.randn(3, 3, generator=generator, dtype=torch.float64)).Q
+    whole = root @ root.mT  # with negative entries off the diagonal
+    assert bool((whole < 0).any())
+    for truth in (None, 0.7, 0.5 * whole):
+        still = bleed.covariance_bleed(whole, truth)
+        turned = truth if truth is None or isinstance(truth, float) else turn @ truth @ turn.T
+        moved = bleed.covariance_bleed(turn @ whole @ turn.T, turned)
+        assert moved.total.item() == pytest.approx(still.total.item())
+        assert still.per_coordinate.sum().item() == pytest.approx(still.total.item())
+    expected = np.square(np.linalg.eigvalsh(whole.numpy())).sum(1).mean()
+    assert bleed.covariance_bleed(whole).total.item() == pytest.approx(expected)
+
+
+def test_bleed_of_diagonal_covariances_is_that_of_their_variances() -> None:
+    variance = torch.rand(20, 3, dtype=torch.float64)
+    for truth in (None, 0.3):
+        whole = bleed.covariance_bleed(torch.diag_embed(variance), truth)
+        torch.testing.assert_close(tuple(whole), tuple(bleed.aleatoric_bleed(variance, truth)))
+    stacked = bleed.covariance_bleed(torch.diag_embed(variance).expand(4, 20, 3, 3))
+    assert stacked.per_coordinate.shape == (4, 3)
+
+
+def test_bleed_refuses_what_is_no_covariance() -> None:
+    with pytest.raises(InputError, match=r"aleatoric: expected covariances \[..., N, d, d\]"):
+        bleed.covariance_bleed(torch.ones(5, 2))
+    with pytest.raises(InputError, match="aleatoric: expected covariances, which are symmetric"):
+        bleed.covariance_bleed([[[1.0, 0.5], [0.0, 1.0]]])
+    with pytest.raises(InputError, match="aleatoric: the smallest eigenvalue is -1"):
+        bleed.covariance_bleed([[[1.0, 2.0], [2.0, 1.0]]])
+    with pytest.raises(InputError, match="truth: expected a number or the shape"):
+        bleed.covariance_bleed(torch.eye(2).expand(3, 2, 2), torch.eye(2).expand(4, 2, 2))
+    with pytest.raises(InputError, match="truth: the smallest value is -1"):
+        bleed.covariance_bleed(torch.eye(2)[None], -1.0)
+
+
 def test_nll_optimal_bleed_is_where_likelihood_leads_an_invariant_model() -> None:
     """Minimise the likelihood over one mean and one variance for each orbit and coordinate."""
     rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ import importlib
 from typing import Any
 
 from .binned import Reliability, ece, error_of, reliability
-from .bleed import Bleed, aleatoric_bleed, nll_optimal_bleed
+from .bleed import Bleed, aleatoric_bleed, covariance_bleed, nll_optimal_bleed
 from .brier_intervals import brier_part_intervals
 from .by_class import (
     classwise_ece,
@@ -95,6 +95,7 @@ __all__ = [
     "classwise_smooth_ece",
     "compare",
     "compare_means",
+    "covariance_bleed",
     "cumulative_curve",
     "detections",
     "ece",

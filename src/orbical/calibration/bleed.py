@@ -44,8 +44,7 @@ def aleatoric_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Ble
     Def. 7 of the equivariant calibration paper; with evidential outputs `s = beta / (alpha - 1)`.
     The coordinates show where it happens, which the paper finds missing. The paper's lower bound
     (Thm 3) is 0 whenever the truth is 0, whatever the symmetry; `nll_optimal_bleed` is what
-    training by likelihood does lead to. For full covariances pass `[..., N, d*d]`: the total is
-    then the squared Frobenius norm, the same in every orthonormal frame.
+    training by likelihood does lead to. Full covariances go to `covariance_bleed`.
 
     Args:
         aleatoric: `[N]` or `[..., N, d]`, predicted aleatoric variance.
@@ -77,6 +76,67 @@ def aleatoric_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Ten
             )
         excess = excess - true
     return excess.square()
+
+
+def covariance_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Bleed:
+    """Return the bleed of full covariances: the mean squared Frobenius norm of their excess.
+
+        total = E[ ||C_predicted - C_true||_F^2 ],   per coordinate: the sum over its row
+
+    The total is the same in every orthonormal frame, and for diagonal covariances it is that of
+    `aleatoric_bleed`.
+
+    Args:
+        aleatoric: `[..., N, d, d]`, predicted covariances of the noise.
+        truth: the same shape, or one number, the variance of noise that is alike in all directions;
+            None where the data are free of noise.
+
+    >>> covariance_bleed([[[1.0, -1.0], [-1.0, 2.0]]])
+    Bleed(total=tensor(7., dtype=torch.float64),
+          per_coordinate=tensor([2., 5.], dtype=torch.float64))
+    """
+    per_coordinate = covariance_terms(aleatoric, truth).mean(-2)
+    return Bleed(per_coordinate.sum(-1), per_coordinate)
+
+
+def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
+    """Return what each sample and coordinate adds to `covariance_bleed`, `[..., N, d]`.
+
+    >>> covariance_terms([[[3.0, 1.0], [1.0, 1.0]]], 1.0)
+    tensor([[5., 1.]], dtype=torch.float64)
+    """
+    excess = _covariances("aleatoric", aleatoric)
+    if truth is not None and not isinstance(truth, Tensor) and np.ndim(truth) == 0:
+        noise = _variances("truth", [float(truth)])[0, 0]
+        excess = excess - noise * torch.eye(excess.shape[-1], dtype=excess.dtype).to(excess.device)
+    elif truth is not None:
+        true = _covariances("truth", truth)
+        if true.shape[-3:] != excess.shape[-3:]:
+            raise InputError(
+                f"truth: expected a number or the shape of aleatoric {tuple(excess.shape)},"
+                f" got {tuple(true.shape)}"
+            )
+        excess = excess - true
+    return excess.square().sum(-1)
+
+
+def _covariances(name: str, values: ArrayLike) -> Tensor:
+    tensor = _finite(name, as_floating(name, values))
+    if tensor.ndim < 3 or tensor.shape[-1] != tensor.shape[-2]:
+        raise InputError(
+            f"{name}: expected covariances [..., N, d, d], got shape {tuple(tensor.shape)}"
+        )
+    given = tensor.detach()
+    rounding = 1e-5 * given.abs().amax((-1, -2))
+    if bool(((given - given.mT).abs().amax((-1, -2)) > rounding).any()):
+        raise InputError(f"{name}: expected covariances, which are symmetric")
+    least = torch.linalg.eigvalsh(given)[..., 0]
+    if bool((least < -rounding).any()):
+        raise InputError(
+            f"{name}: the smallest eigenvalue is {least.min().item():.6g}; expected covariances, "
+            "whose eigenvalues are >= 0"
+        )
+    return tensor
 
 
 def nll_optimal_bleed(

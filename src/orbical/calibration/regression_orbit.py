@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, unknown_name
-from .bleed import aleatoric_terms
+from .bleed import aleatoric_terms, covariance_terms
 from .intervals import regression_interval
 from .means import mean_interval
 from .measures import REGRESSION, Measure, measure_of
@@ -239,9 +239,8 @@ class _Bleed:
         width, aleatoric, truth = found.error.shape[-1], found.aleatoric, self.truth
         if aleatoric.shape[-1] == 1:
             aleatoric = aleatoric.expand(*aleatoric.shape[:-1], width)
-        if aleatoric.shape[-1] > width:  # noise of one variance is a multiple of the identity
-            aleatoric = aleatoric - truth * torch.eye(width, dtype=torch.float64).flatten()
-            terms = aleatoric.square().sum(-1)
+        if aleatoric.shape[-1] > width:
+            terms = covariance_terms(aleatoric.unflatten(-1, (width, width)), truth).sum(-1)
         else:
             terms = aleatoric_terms(aleatoric, truth).sum(-1)
         if self.draws is None:

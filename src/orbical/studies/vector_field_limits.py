@@ -156,8 +156,7 @@ def scores(x: Array, value: Array, mean: Array, covariance: Array) -> Row:
         "xy_mse": float(np.square(off[:, :2]).mean()),
         "xy_beta_nll": float(beta_nll_terms(off[:, :2], own[:, :2]).mean()),
         "trace": float(own.sum(1).mean()),
-        # The squared Frobenius norm, in every frame the same.
-        "bleed": float(calibration.aleatoric_bleed(eigenvalues).total),
+        "bleed": float(calibration.covariance_bleed(covariance).total),
         **{f"bleed_{way}": float(part) for way, part in zip(WAYS, parts, strict=True)},
     }
     if own.min() > 1e-12:
