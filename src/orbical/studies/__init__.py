@@ -29,6 +29,7 @@ STUDIES = {
     "detection": Study("detection", "Detectors under shifts: COCO objects, five jitter levels."),
     "piv": Study("piv", "Flow in particle images: D4, time reversal and any rotation."),
     "vector-field": Study("vector_field", "Vector fields: where a wrong symmetry puts variance."),
+    "spectra": Study("spectra", "Infrared spectra: where along one uncertainty bleeds."),
     "examples": Study("examples", "The six examples of the equivariant-calibration paper."),
 }
 
