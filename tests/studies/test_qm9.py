@@ -13,7 +13,7 @@ from orbical.errors import InputError
 from orbical.losses import nig_nll
 from orbical.studies.qm9 import commands, measures, packing, training
 from orbical.studies.qm9.network import Model, answers
-from orbical.studies.qm9.settings import PRINTED, PROPERTIES, Trial, trials
+from orbical.studies.qm9.settings import NETWORKS, PRINTED, PROPERTIES, Trial, trials
 
 COUNT = 120
 
@@ -67,7 +67,7 @@ def data(packed):
 
 def test_every_training_has_a_name_of_its_own():
     named = [str(trial) for trial in trials()]
-    assert len(named) == len({*named}) == 2 * 3 + 2 + 2 * 2
+    assert len(named) == len({*named}) == 3 * 3 + 2 + 2
 
 
 def test_lines_of_atoms_are_left_out(data):
@@ -99,7 +99,7 @@ def test_bond_graphs_are_told_apart_as_gin_does():
     assert torch.equal(same, torch.from_numpy(ours[:, None] == ours))
 
 
-@pytest.mark.parametrize("network", ["GIN", "invariant"])
+@pytest.mark.parametrize("network", NETWORKS)
 def test_answers_come_back_in_the_order_of_the_molecules(data, network):
     session = training.Session(data, Trial(network, batch=16))
     rows = data.rows("test")
@@ -137,6 +137,25 @@ def test_weights_of_properties_change_no_head_but_what_the_backbone_hears(data):
     assert torch.allclose(given, plain * weight, rtol=1e-4, atol=1e-7)
 
 
+def test_networks_are_of_one_size():
+    sizes = {sum(p.numel() for p in Model(name, 11).backbone.parameters()) for name in NETWORKS}
+    assert max(sizes) < 1.03 * min(sizes)
+
+
+def test_the_oriented_network_sees_directions_and_no_padding(data):
+    torch.manual_seed(0)
+    network = Model("oriented", 1).backbone
+    batch = {"pos": data.pos[:4, :24], "numbers": data.numbers[:4, :24]}
+    wide = {"pos": data.pos[:4].clone(), "numbers": data.numbers[:4]}
+    wide["pos"][wide["numbers"] == 0] = 7.0
+    with torch.no_grad():
+        assert torch.allclose(network(wide), network(batch), atol=1e-5)
+        shifted = batch | {"pos": batch["pos"] + 3.0}
+        assert torch.allclose(network(shifted), network(batch), atol=1e-4)
+        turned = batch | {"pos": batch["pos"] @ training.rotations(4).float()}
+        assert (network(turned) - network(batch)).abs().amax() > 1e-3
+
+
 def test_the_rate_ends_at_zero_and_the_start_ends_before(data):
     session = training.Session(data, Trial("GIN", epochs=10, batch=8))
     total = 10 * session.steps_an_epoch
@@ -150,7 +169,7 @@ def test_the_rate_ends_at_zero_and_the_start_ends_before(data):
     assert not training.Session(data, Trial("GIN", loss=PRINTED, batch=8)).starting
 
 
-@pytest.mark.parametrize("network", ["GIN", "invariant"])
+@pytest.mark.parametrize("network", NETWORKS)
 def test_networks_learn_and_stay_finite(data, network):
     found = training.run(data, Trial(network, epochs=12, batch=16))
     assert np.isfinite(found["test"]).all()
@@ -159,6 +178,7 @@ def test_networks_learn_and_stay_finite(data, network):
     first, last = found["curve"][0, 1], found["curve"][-1, 1]
     assert last[PROPERTIES.index("u0")] < 0.8 * first[PROPERTIES.index("u0")]
     assert found["scores"]["steps"] == 12 * 7
+    assert (max(found["scores"]["defect"]) < 1e-4) is (network != "oriented")
 
 
 def test_the_command_trains_what_is_missing_and_no_more(packed, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -9,15 +10,64 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from orbical.training.heads import Evidence, softened
-from orbical.zoo.molecules import GIN, Graph, InvariantMPNN
+from orbical.zoo.molecules import (
+    GIN,
+    USUAL_ATOMS,
+    DistanceMessages,
+    Graph,
+    InvariantMPNN,
+    atom_pairs,
+)
 
-from .settings import GIN_NAME, INVARIANT_NAME
+from .settings import GIN_NAME, INVARIANT_NAME, ORIENTED_NAME
 
-BACKBONES = {GIN_NAME: GIN, INVARIANT_NAME: InvariantMPNN}
 LEAST = 1e-12
 """Floor of beta: total energies are known to a millionth of their own deviation."""
 
 CHUNK = 2048
+
+
+class OrientedMPNN(InvariantMPNN):
+    """The invariant network without its symmetry: it also sees in which direction atoms lie.
+
+    To what describes a distance it adds the three components of the direction, so that it can
+    learn whatever the invariant network can, and has to learn that directions do not matter.
+
+    >>> _ = torch.manual_seed(0)
+    >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
+    ...          "numbers": torch.tensor([[8, 1, 1]])}
+    >>> net = OrientedMPNN()
+    >>> turned = water | {"pos": water["pos"].roll(1, -1)}
+    >>> bool((net(water) - net(turned)).abs().max() > 1e-3)
+    True
+    """
+
+    def __init__(self, hidden: int = 64, layers: int = 2, basis: int = 16) -> None:
+        super().__init__(hidden, layers, basis=basis)
+        self.layers = nn.ModuleList(DistanceMessages(hidden, basis + 3) for _ in range(layers))
+
+    def graph(self, batch: Mapping[str, Tensor]) -> Graph:
+        """Check molecules, and take the vectors from atom to atom, `[n, a, a, 3]`."""
+        checked = super().graph(batch)
+        place = batch["pos"].to(checked.edges.dtype)
+        apart = place[:, None] - place[:, :, None]
+        return Graph(checked.elements, torch.where(checked.edges[..., None] >= 0, apart, 0.0))
+
+    def on_graph(self, graph: Graph) -> Tensor:
+        """Features `[n, hidden]` of molecules whose vectors are known."""
+        state = self.atoms.at(graph.elements)
+        mask = graph.elements >= 0
+        pairs = atom_pairs(mask)
+        length = torch.where(pairs, graph.edges.square().sum(-1), 1.0).sqrt()
+        window = self.basis.window(length) * pairs
+        direction = graph.edges / length[..., None] * window[..., None]
+        basis = torch.cat([self.basis(length), direction], -1)
+        for layer in self.layers:
+            state = layer(state, basis, window)
+        return (state * mask[..., None]).sum(1) / USUAL_ATOMS
+
+
+BACKBONES = {GIN_NAME: GIN, INVARIANT_NAME: InvariantMPNN, ORIENTED_NAME: OrientedMPNN}
 
 
 class Decoders(nn.Module):

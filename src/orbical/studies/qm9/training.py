@@ -39,8 +39,9 @@ def run(data: Pack, trial: Trial) -> dict[str, Any]:
 
     Returns:
         `scores`: words and numbers; `test [4, n, targets]`: gamma, nu, alpha and beta of the test
-        molecules in scaled units; `curve [epochs, 3, targets]`: after each epoch likelihood and
-        mean absolute error on the validation molecules, and the training loss.
+        molecules in scaled units, and `turned`, the same of each molecule turned anyhow;
+        `curve [epochs, 3, targets]`: after each epoch likelihood and mean absolute error on the
+        validation molecules, and the training loss.
     """
     start = time.time()
     session = Session(data, trial)
@@ -55,6 +56,8 @@ def run(data: Pack, trial: Trial) -> dict[str, Any]:
     test = answers(session.model.eval(), session.shelf("test"))
     seen = session.shelf("train", SEEN)
     error = (answers(session.model, seen).gamma - seen.targets).abs().mean(0)
+    turned = answers(session.model, session.shelf("test", turned=True))
+    found = {"test": torch.stack(test), "turned": torch.stack(turned), "curve": curve}
     _synchronised(data)
     return {
         "scores": {
@@ -63,11 +66,11 @@ def run(data: Pack, trial: Trial) -> dict[str, Any]:
             "train": len(session.train),
             "steps": session.done,
             "seen_mae": error.tolist(),
+            "defect": (turned.gamma - test.gamma).abs().amax(0).tolist(),
             "seconds": time.time() - prepared,
             "preparing": prepared - start,
         },
-        "test": torch.stack(test).cpu().numpy(),
-        "curve": curve.cpu().numpy(),
+        **{name: values.cpu().numpy() for name, values in found.items()},
     }
 
 
@@ -115,12 +118,15 @@ class Session:
         self.large, self.others = (places.nonzero()[:, 0].to(device) for places in (large, ~large))
         self.done = 0
 
-    def shelf(self, split: str, count: int | None = None) -> Shelf:
-        """Give the molecules of a split with scaled targets."""
+    def shelf(self, split: str, count: int | None = None, turned: bool = False) -> Shelf:
+        """Give the molecules of a split with scaled targets, as they are or each turned anyhow."""
         rows = self.data.rows(split, count)
+        pos = self.data.pos[rows]
+        if turned:
+            pos = pos @ rotations(len(pos)).to(pos)
         scaled = (self.data.targets[rows] - self.scale.centre) / self.scale.width
         chosen = scaled[:, self.columns]
-        return shelf(self.model, self.data.pos[rows], self.data.numbers[rows], chosen)
+        return shelf(self.model, pos, self.data.numbers[rows], chosen)
 
     @property
     def parts(self) -> tuple[int, int]:
@@ -219,6 +225,19 @@ class Session:
             for place in range(len(self.columns))
         ]
         return torch.stack([torch.stack(terms), (found[0] - self.checked.targets).abs().mean(0)])
+
+
+def rotations(count: int) -> Tensor:
+    """Draw rotations `[count, 3, 3]` evenly, always the same ones.
+
+    >>> turn = rotations(4)
+    >>> torch.allclose(turn @ turn.mT, torch.eye(3).double()), torch.det(turn).round().tolist()
+    (True, [1.0, 1.0, 1.0, 1.0])
+    """
+    draw = torch.Generator().manual_seed(0)
+    frame, corner = torch.linalg.qr(torch.randn(count, 3, 3, generator=draw, dtype=torch.float64))
+    frame = frame * corner.diagonal(dim1=1, dim2=2).sign()[:, None]
+    return frame * torch.det(frame)[:, None, None]
 
 
 def _synchronised(data: Pack) -> None:

@@ -1,0 +1,231 @@
+"""All rows of the study: what was trained, what it answers, what the data allow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from orbical.calibration import nll_optimal_bleed
+from orbical.datasets.qm9_molecules import PROPERTIES as KNOWN
+from orbical.errors import InputError
+
+from ..pages import Row
+from .measures import Array, scores
+from .packing import Pack, Scale, scale_of, unpack
+from .paper import TABLE
+from .settings import ALL, LIKELIHOOD, NETWORKS, PROPERTIES, Trial
+
+SHOWN = "dipole"
+MOLECULES = 1500
+EDGES = np.linspace(-6, 2, 65)
+"""Edges of the bins of log10 variance, in squared deviations."""
+
+Tables = dict[str, list[Row]]
+
+
+class Truth(NamedTuple):
+    """What answers are measured against.
+
+    Attributes:
+        pack: all molecules.
+        scale: centre and width in which properties were learnt.
+        plain: mean and deviation, the z-score of the report.
+        test: `[n, 11]`, targets of the test molecules in their own units.
+    """
+
+    pack: Pack
+    scale: Scale
+    plain: Scale
+    test: Array
+
+    def unit(self, name: str) -> float:
+        """How many deviations the width is in which a property was learnt."""
+        place = PROPERTIES.index(name)
+        return float(self.scale.width[place] / self.plain.width[place])
+
+    def scaled(self, name: str) -> Array:
+        """Targets of the test molecules as they were learnt."""
+        place = PROPERTIES.index(name)
+        return (self.test[:, place] - float(self.scale.centre[place])) / float(
+            self.scale.width[place]
+        )
+
+
+def collect(packed: Path, results: Path) -> Tables:
+    """Measure every training of a folder of results."""
+    truth = truth_of(unpack(packed, torch.device("cpu")))
+    trained = read_trials(results)
+    tables: Tables = {"limits": limits(truth), "results": [], "consistency": [], "curves": []}
+    for row, evidence, curve in trained:
+        trial = Trial(**{name: row[name] for name in Trial.__dataclass_fields__})
+        head: Row = {"network": trial.network, "target": trial.target, "loss": trial.loss}
+        head["seed"] = trial.seed
+        for place, name in enumerate(trial.properties):
+            found = scores(evidence[:, :, place], truth.scaled(name), truth.unit(name), trial.seed)
+            kept = {k: row[k] for k in ("epochs", "steps", "parameters", "backbone", "seconds")}
+            seen = row["seen_mae"][place] * truth.unit(name)
+            gain = last_gain(curve[:, 1, place])
+            tables["results"].append(
+                head | {"property": name, **found, "seen_mae": seen, "gain": gain, **kept}
+            )
+        if trial.target == ALL:
+            tables["consistency"].append(head | consistency(truth, evidence))
+            tables["curves"] += curve_rows(head, curve, truth)
+    main = [entry for entry in trained if entry[0]["name"].split("/")[1:3] == [ALL, LIKELIHOOD]]
+    tables["molecules"] = shown_molecules(truth, main)
+    tables["histogram"] = histograms(truth, main)
+    return tables
+
+
+def truth_of(pack: Pack) -> Truth:
+    """Take scales from the training molecules, and the truth of the test molecules."""
+    learnt = pack.targets[pack.rows("train")]
+    plain = Scale(learnt.mean(0), learnt.std(0, correction=0))
+    return Truth(pack, scale_of(learnt), plain, pack.targets[pack.rows("test")].numpy())
+
+
+def read_trials(results: Path) -> list[tuple[Row, Array, Array]]:
+    """Read rows, evidence `[4, n, targets]` and curves `[epochs, 3, targets]` of all trainings."""
+    lines = results / "trials.jsonl"
+    if not lines.is_file():
+        raise InputError(f"results: there is no file {str(lines)!r}; run the step 'train' first")
+    found = []
+    for row in map(json.loads, lines.read_text().splitlines()):
+        with np.load(results / f"{row['name'].replace('/', '-').replace(' ', '')}.npz") as file:
+            found.append((row, file["test"].astype(float), file["curve"].astype(float)))
+    return sorted(found, key=lambda entry: entry[0]["name"])
+
+
+def limits(truth: Truth) -> list[Row]:
+    """One row a property: the errors of constants, and what bonds alone leave open.
+
+    A network on bonds gives one answer to all molecules of one bond graph, so over each such class
+    its least squared error is the variance, and likelihood makes it report that variance.
+    """
+    pack = truth.pack
+    kept = ~pack.linear
+    classes = pack.bond_class[kept]
+    _, index, sizes = torch.unique(classes, return_inverse=True, return_counts=True)
+    rows = []
+    for place, name in enumerate(PROPERTIES):
+        mean, deviation = float(truth.plain.centre[place]), float(truth.plain.width[place])
+        z = (pack.targets[kept, place] - mean) / deviation
+        tested = (truth.test[:, place] - mean) / deviation
+        learnt = pack.targets[pack.rows("train"), place]
+        median = (float(learnt.median()) - mean) / deviation
+        every = pack.targets[:, place]
+        own = torch.zeros(len(sizes), dtype=z.dtype).index_add(0, index, z) / sizes
+        left = z - own[index]
+        row: Row = {
+            "property": name,
+            "unit": KNOWN[name].unit,
+            "mean": mean,
+            "deviation": deviation,
+            "width": float(truth.scale.width[place]),
+            "mean_mae": float(np.abs(tested).mean()),
+            "median_mae": float(np.abs(tested - median).mean()),
+            "mean_mae_all": float(((every - every.mean()) / every.std(correction=0)).abs().mean()),
+            "deviation_all": float(every.std(correction=0)),
+            "shared": float((sizes[index] > 1).double().mean()),
+            "bond_mae": float(left.abs().mean()),
+            "bond_rmse": float(left.square().mean().sqrt()),
+            "bond_bleed": float(nll_optimal_bleed(z, classes).total),
+        }
+        if name in TABLE:
+            row |= {f"paper_{k}": v for k, v in TABLE[name]._asdict().items()}
+        rows.append(row)
+    return rows
+
+
+def last_gain(curve: Array) -> float:
+    """Give the share by which an error still fell in the last tenth of the epochs.
+
+    >>> round(last_gain(np.array([1.0] * 9 + [0.9])), 3)
+    0.1
+    """
+    before = curve[max(0, len(curve) - 1 - max(1, len(curve) // 10))]
+    return float(1 - curve[-1] / before)
+
+
+def consistency(truth: Truth, evidence: Array) -> Row:
+    """What physics ties together, and how far answers obey it, in the units of the data.
+
+    U0 and the energy of atomisation differ by energies of free atoms that are known, so a network
+    that knows one knows the other; U and U0 differ by a little heat; A >= B >= C > 0.
+    """
+    physical = {
+        name: float(truth.scale.centre[place])
+        + float(truth.scale.width[place]) * evidence[0, :, place]
+        for place, name in enumerate(PROPERTIES)
+    }
+    error = {name: physical[name] - truth.test[:, place] for place, name in enumerate(PROPERTIES)}
+    a, b, c = (physical[f"rotational_{axis}"] for axis in "abc")
+    return {
+        "u0": float(np.abs(error["u0"]).mean()),
+        "u": float(np.abs(error["u"]).mean()),
+        "u0_atom": float(np.abs(error["u0_atom"]).mean()),
+        "u_less_u0": float(np.abs(error["u"] - error["u0"]).mean()),
+        "u0_less_atoms": float(np.abs(error["u0"] - error["u0_atom"]).mean()),
+        "heat": float((truth.test[:, PROPERTIES.index("u")] - truth.test[:, 2]).mean()),
+        "disordered": float(((a < b) | (b < c)).mean()),
+        "negative": float(np.mean([physical[n] < 0 for n in ("dipole", "r2", "gap")])),
+    }
+
+
+def curve_rows(head: Row, curve: Array, truth: Truth, most: int = 60) -> list[Row]:
+    """Validation errors of each property along the training, at most so many epochs."""
+    epochs = np.unique(np.linspace(0, len(curve) - 1, most).round().astype(int))
+    return [
+        head
+        | {"epoch": int(epoch) + 1}
+        | {
+            name: float(curve[epoch, 1, place]) * truth.unit(name)
+            for place, name in enumerate(PROPERTIES)
+        }
+        for epoch in epochs
+    ]
+
+
+def shown_molecules(truth: Truth, main: list[tuple[Row, Array, Array]]) -> list[Row]:
+    """Truth and answers of the first seed for some test molecules, in units of the property."""
+    place = PROPERTIES.index(SHOWN)
+    centre, width = float(truth.scale.centre[place]), float(truth.scale.width[place])
+    rows: list[Row] = [{"truth": float(value)} for value in truth.test[:MOLECULES, place]]
+    for row, evidence, _ in main:
+        if row["seed"] != min(entry[0]["seed"] for entry in main):
+            continue
+        gamma, nu, alpha, beta = evidence[:, :, place]
+        aleatoric = width**2 * beta / (alpha - 1)
+        for sample, kept in enumerate(rows):
+            kept[f"{row['network']}_mean"] = float(centre + width * gamma[sample])
+            kept[f"{row['network']}_aleatoric"] = float(aleatoric[sample])
+            kept[f"{row['network']}_epistemic"] = float(aleatoric[sample] / nu[sample])
+    return rows
+
+
+def histograms(truth: Truth, main: list[tuple[Row, Array, Array]]) -> list[Row]:
+    """Share of test molecules in bins of log10 variance, over all seeds."""
+    rows = []
+    for network in NETWORKS:
+        chosen = [evidence for row, evidence, _ in main if row["network"] == network]
+        if not chosen:
+            continue
+        for place, name in enumerate(PROPERTIES):
+            _, nu, alpha, beta = np.concatenate(chosen, 1)[:, :, place]
+            aleatoric = truth.unit(name) ** 2 * beta / (alpha - 1)
+            parts = {"aleatoric": aleatoric, "epistemic": aleatoric / nu}
+            counts = {
+                part: np.histogram(np.clip(np.log10(v), EDGES[0], EDGES[-1]), EDGES)[0] / len(v)
+                for part, v in parts.items()
+            }
+            rows += [
+                {"network": network, "property": name, "from": float(EDGES[k])}
+                | {part: float(values[k]) for part, values in counts.items()}
+                for k in range(len(EDGES) - 1)
+                if any(values[k] for values in counts.values())
+            ]
+    return rows
