@@ -75,3 +75,63 @@ def test_data_of_the_wrong_kind_are_refused():
         ob.testing.assert_equivariant(
             POOL, torch.rand(1, 3, 8, 8), group="rotations3d:4", task="classification"
         )
+
+
+def radial(x):
+    """A vector along x with a covariance that is wider along x: both turn."""
+    along = x[:, :, None] * x[:, None]
+    return 2 * x, torch.eye(x.shape[-1], dtype=x.dtype) + along
+
+
+VECTORS = torch.randn(6, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def judged(model, form, x=VECTORS, group="rotations3d:24", **settings):
+    settings = {"input": ob.actions.Vectors(), "representation": "vector"} | settings
+    task = ob.tasks.Regression(uncertainty=form, **settings)
+    ob.testing.assert_equivariant(model, x, group=group, task=task)
+
+
+def test_covariances_must_turn_with_their_vectors():
+    judged(radial, "covariance")
+    fixed = torch.diag(torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+    with pytest.raises(AssertionError, match=r"relative error \S+ of the covariance at"):
+        judged(lambda x: (2 * x, fixed.expand(len(x), 3, 3)), "covariance")
+    with pytest.raises(AssertionError, match=r"relative error \S+ at"):
+        judged(lambda x: (x.abs(), radial(x)[1]), "covariance")
+
+
+def test_one_variance_must_stay():
+    judged(lambda x: (2 * x, x.square().sum(-1)), "variance")
+    with pytest.raises(AssertionError, match="of the variance at"):
+        judged(lambda x: (2 * x, 1 + x[:, 0].square()), "variance")
+
+
+def test_both_parts_of_evidence_must_stay():
+    size = VECTORS.square().sum(-1)
+
+    def evidence(x, part):
+        one = torch.ones_like(size).repeat(len(x) // len(size))
+        return x, 1 + part(x), 2 * one, one
+
+    judged(lambda x: evidence(x, lambda v: v.square().sum(-1)), "evidential")
+    with pytest.raises(AssertionError, match="of the epistemic at"):
+        judged(lambda x: evidence(x, lambda v: v[:, 0].square()), "evidential")
+
+
+def test_variances_of_points_are_reordered_with_them():
+    clouds = VECTORS[None].repeat(2, 1, 1)
+    settings = {"input": ob.actions.Points(), "representation": "trivial", "per_point": True}
+
+    def by_length(x):
+        return x.square().sum(-1, keepdim=True), 1 + x.abs().sum(-1, keepdim=True)
+
+    judged(by_length, "variance", clouds, "permutations:6:20", **settings)
+    with pytest.raises(AssertionError, match="of the variance at"):
+        judged(
+            lambda x: (by_length(x)[0], (1.0 + torch.arange(6)[:, None]).expand(len(x), 6, 1)),
+            "variance",
+            clouds,
+            "permutations:6:20",
+            **settings,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,13 +31,24 @@ TOLERANCE = {
 class EquivarianceError:
     """How far a model is from equivariance at each element, and where it is worst.
 
-    The error at `g`, in `per_element [K]`, is the largest entry of `h(g x) - g h(x)` over the
-    batch, relative to the largest entry of `h(x)` (of the same quantity, where there are several).
+    The error at `g` is the largest entry of `h(g x) - g h(x)` over the batch, relative to the
+    largest entry of `h(x)` (of the same quantity, where there are several). `parts` holds it for
+    the answer and for what stands beside it, `{"answer": [K], "covariance": [K]}` say.
     """
 
-    per_element: np.ndarray
+    parts: Mapping[str, np.ndarray]
     group: Group
     dtype: torch.dtype
+
+    @property
+    def per_element(self) -> np.ndarray:
+        """The error at each element, `[K]`, of the part that is worst there."""
+        return np.max([*self.parts.values()], axis=0)
+
+    @property
+    def worst_part(self) -> str:
+        """The part of the answer that is worst at the worst element."""
+        return max(self.parts, key=lambda name: self.parts[name][self.worst])
 
     @property
     def worst(self) -> int:
@@ -53,6 +65,9 @@ def equivariance_error(
     model: Any, x: Tree, *, group: Group | str, task: Task | str, batch_size: int = 512
 ) -> EquivarianceError:
     """Measure `||h(g x) - g h(x)|| / ||h(x)||` for each element of a group.
+
+    What a model says of its uncertainty is judged too: variances must stay as they are, and of
+    evidential outputs both parts; covariances must turn, `C(g x) = R C(x) R^T`.
 
     >>> import orbical as ob, torch
     >>> error = ob.testing.equivariance_error(
@@ -84,9 +99,16 @@ def equivariance_error(
     difference = (answers - expected).abs().nan_to_num(0.0)  # NaN is padding: faults were refused
     if valid is not None:
         difference = difference * valid[:, None, None]  # fields are [K, B, component, row, column]
-    scale = task.scale(still).clamp_min(torch.finfo(still.dtype).tiny)
-    per_element = (difference / scale).flatten(1).amax(1).double().cpu().numpy()
-    return EquivarianceError(per_element, group, _precision(x, answers))
+    parts = {"answer": _relative(difference, task.scale(still))}
+    for name, (values, move) in task.companions(outputs).items():
+        home = values[group.identity]
+        parts[name] = _relative((values - move(group, home[None])).abs(), home.abs().max())
+    return EquivarianceError(parts, group, _precision(x, answers))
+
+
+def _relative(difference: Tensor, scale: Tensor) -> np.ndarray:
+    share = difference / scale.clamp_min(torch.finfo(difference.dtype).tiny)
+    return share.flatten(1).amax(1).double().cpu().numpy()
 
 
 def assert_equivariant(
@@ -111,9 +133,10 @@ def assert_equivariant(
     limit = TOLERANCE[error.dtype] if tolerance is None else tolerance
     if not error.largest <= limit:
         beyond = int((error.per_element > limit).sum())
+        what = "" if error.worst_part == "answer" else f" of the {error.worst_part}"
         raise AssertionError(
-            f"not equivariant under {error.group.spec}: relative error {error.largest:.3g} at "
-            f"{error.group.name(error.worst)} (element {error.worst}), {beyond} of "
+            f"not equivariant under {error.group.spec}: relative error {error.largest:.3g}{what} "
+            f"at {error.group.name(error.worst)} (element {error.worst}), {beyond} of "
             f"{len(error.group)} elements beyond the tolerance {limit:.3g} for {error.dtype}"
         )
 

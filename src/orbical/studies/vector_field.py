@@ -153,7 +153,7 @@ def measure(network: nn.Module, head: Row, settings: Settings) -> Row:
     """Measure a network on the whole domain; an equivariant one also against its bounds.
 
     Returns:
-        the measures of `scores`, the equivariance `defect` under rotations and inversion of space,
+        the measures of `scores`, the mean's equivariance `defect` under rotations and inversion,
         and for equivariant networks `error_floor` (Thm 3), `gence_lower` and `gence_upper` (Thm 7)
         at the network's own variances.
     """
@@ -168,7 +168,7 @@ def measure(network: nn.Module, head: Row, settings: Settings) -> Row:
     task = tasks.Regression(actions.Vectors(), "vector", uncertainty="covariance")
     asked = x[:: max(1, len(x) // 100)]
     error = testing.equivariance_error(AsGaussian(network), asked, group=space, task=task)
-    found["defect"] = float(error.largest)
+    found["defect"] = float(error.parts["answer"].max())
     if head["network"] == EQUIVARIANT:
         table, matrices = value_table(
             *(x.numpy(), value.numpy()),

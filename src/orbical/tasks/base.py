@@ -18,6 +18,8 @@ from ..sources import name_of
 from ..trees import Tree, leaves
 
 Reader = Callable[[Any], Any]
+Move = Callable[[Elements, Tensor], Tensor]
+"""What moves `[K or 1, B, ...]` along by K elements."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,10 @@ class Task(ABC):
     def primary(self, outputs: Tree) -> Tensor:
         """Give the tensor of the outputs that the output action moves."""
         return outputs
+
+    def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
+        """Give what stands beside the primary answer, `[K, B, ...]`, and how each of it moves."""
+        return {}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark the answers `[K, B]` that cannot be used, under the words that say why."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -11,7 +12,7 @@ from ..actions import Action, Images, Irreps, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from ..trees import Tree
-from .base import Reader, Task, Variable, as_truth, common_variables
+from .base import Move, Reader, Task, Variable, as_truth, common_variables
 from .uncertainty import (
     checked_form,
     fitted,
@@ -163,6 +164,17 @@ class Regression(Task):
         """The mean is what moves."""
         return outputs["mean"]
 
+    def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
+        """A variance and its parts stay, or are reordered with their points; a covariance turns."""
+        found = variances(outputs)
+        if "covariance" in found:
+            turn = partial(moved_covariance, self.output, per_point=self.per_point)
+            return {"covariance": (found["covariance"], turn)}
+        return {
+            name: (values, partial(moved_variance, per_point=self.per_point))
+            for name, values in found.items()
+        }
+
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Give the Euclidean error, root mean square over the points that have a truth."""
         squares = (outputs - reference).double().square().sum(-1)
@@ -182,18 +194,15 @@ class Regression(Task):
     ) -> dict[str, Tensor]:
         """Add the mean of the un-transformed variances, and how far they are from it."""
         summary = super().summarise(outputs, target, elements, weights)
-        found, backward = variances(outputs), elements.inverse()
+        found = self.companions(outputs)
         if not found:
             return summary
-        if "covariance" in found:
-            name, whole = "consensus_covariance", found["covariance"]
-            home = moved_covariance(self.output, backward, whole, self.per_point)
-        else:
-            name = "consensus_variance"
-            home = moved_variance(backward, found["variance"], self.per_point)
+        name = "covariance" if "covariance" in found else "variance"
+        values, move = found[name]
+        home = move(elements.inverse(), values)
         consensus = self.average(home, weights, None)
         gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, consensus, None))
-        return summary | {name: consensus, "variance_gap": gap.sqrt().float()}
+        return summary | {f"consensus_{name}": consensus, "variance_gap": gap.sqrt().float()}
 
     def describe(self) -> dict[str, Any]:
         """Add whether answers are of points, and the form of uncertainty."""
