@@ -10,7 +10,8 @@ import torch
 
 from orbical.datasets import infrared_spectra
 from orbical.errors import InputError
-from orbical.studies.spectra import commands, measures, packing, signals, training
+from orbical.studies.spectra import commands, findings, measures, packing, signals, training
+from orbical.studies.spectra import page as pages
 from orbical.studies.spectra.settings import EXAMPLE, NETWORKS, Trial, trials
 from orbical.training.heads import Evidence
 
@@ -53,11 +54,15 @@ def packed(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(packed):
-    """Every training of the study, two epochs long."""
+    """Every training of the study with one seed, two epochs long."""
     pytest.importorskip("e3nn", reason="e3nn is not installed")
-    out = packed.parent / "out"
-    commands.main(["train", "--pack", str(packed), "--out", str(out), "--epochs", "2"])
-    return out
+    commands.main(words_to_train(packed))
+    return packed.parent / "out"
+
+
+def words_to_train(packed) -> list[str]:
+    out = str(packed.parent / "out")
+    return ["train", "--pack", str(packed), "--out", out, "--epochs", "2", "--seeds", "0"]
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +86,7 @@ def test_splits_share_no_molecule_and_leave_out_none(data):
 
 def test_trainings_are_written_at_once_and_not_repeated(packed, trained, capsys):
     rows = [json.loads(line) for line in (trained / "trials.jsonl").open()]
-    assert {row["name"] for row in rows} == {str(trial) for trial in trials()}
+    assert {row["name"] for row in rows} == {str(trial) for trial in trials((0,))}
     for row in rows:
         assert row["steps"] == 4
         assert row["defect"] < 1e-4  # every network is invariant
@@ -90,7 +95,7 @@ def test_trainings_are_written_at_once_and_not_repeated(packed, trained, capsys)
     with np.load(one) as file:
         assert file["test"].shape == (4, 25, POINTS)
         assert file["curve"].shape == (2, 2)
-    commands.main(["train", "--pack", str(packed), "--out", str(trained), "--epochs", "2"])
+    commands.main(words_to_train(packed))
     assert "0 networks to train" in capsys.readouterr().out
 
 
@@ -195,6 +200,74 @@ def test_twins_by_name_bound_what_bonds_can_know(data):
     alone = measures.structural(data._replace(smiles=tuple(map(str, range(121)))))
     assert alone["twins"] == 0
     assert alone["bonds_bleed"] < 1e-20
+
+
+def test_answers_are_measured_into_files_and_the_page_is_written_from_them(
+    packed, trained, tmp_path
+):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    page = tmp_path / "spectra.md"
+    written = pages.measured(packed, trained, page.with_suffix(""))
+    assert [path.stem for path in written] == list(pages.FILES)
+    commands.main(["report", "--page", str(page)])
+    text = page.read_text()
+    assert "17.6" in text
+    assert text.count("| steerable | 0.1 |") == 4
+    files = {path.name for path in page.with_suffix("").iterdir()}
+    assert {"samples.png", "wavenumbers.png", "explained.png", "signals.png"} < files
+    assert all(path.stat().st_size < 200_000 for path in page.with_suffix("").glob("*.png"))
+
+
+def results(**columns) -> dict:
+    """Rows of all networks and penalties with these numbers."""
+    base = {
+        **dict.fromkeys(("detail_all", "height_all", "error_detail_all"), 0.6),
+        **dict.fromkeys(("epistemic_along", "epistemic_all"), 0.9),
+        **dict.fromkeys(("bleed", "bleed_median", "optimal", "mse", "bleed_top"), 1.0),
+        **dict.fromkeys(("spread_nu", "spread_aleatoric", "r2_median", "r2_above"), 0.5),
+        **{"detail_given_height": 0.4, "parameters": 7},
+    }
+    limits = {"train": 5, "molecules": 9, "twins": 2, "mean_r2": 0.1}
+    limits |= dict.fromkeys(("label_mse", "label_bleed", "bonds_bleed"), 0.0)
+    rows = [
+        base
+        | {"network": network, "penalty": penalty, "seed": 0}
+        | {name: value(network, penalty) for name, value in columns.items()}
+        for network in NETWORKS
+        for penalty in (0.1, 0.0)
+    ]
+    places = [row | {"wavenumber": 1000.0} for row in rows]
+    return {"results": rows, "wavenumbers": places, "limits": [limits]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "verdict"),
+    [
+        ({"detail_all": 0.1}, "| not confirmed | Aleatoric variance goes"),
+        ({"detail_given_height": 0.1}, "| confirmed, but height explains it better"),
+        ({"detail_given_height": 0.5}, "| confirmed | Aleatoric variance goes"),
+        ({"epistemic_along": 0.5}, "| not confirmed, but it follows by construction |"),
+        ({"r2_median": 0.95}, "| confirmed | Median R²"),
+        ({"r2_above": 0.0}, "| not reached | Median R²"),
+    ],
+)
+def test_verdicts_follow_from_the_numbers(columns, verdict):
+    functions = {name: lambda *_, value=value: value for name, value in columns.items()}
+    assert verdict in findings.sentences(results(**functions))
+
+
+def test_the_verdict_on_symmetry_and_the_penalty_follow_from_the_numbers():
+    sees = {"bonds": 3.0, "distances": 2.0, "steerable": 1.0}
+    text = findings.sentences(
+        results(mse=lambda n, _: sees[n], bleed_median=lambda n, p: sees[n] * (1 if p else 9))
+    )
+    assert "who errs less bleeds less" in text
+    assert "the penalty, not the data, sets the bleed" in text
+    text = findings.sentences(
+        results(mse=lambda n, _: sees[n], bleed_median=lambda n, _: 5 - sees[n])
+    )
+    assert "not in the order of the errors" in text
+    assert "| confirmed | Bleed of a molecule" in text
 
 
 def test_missing_files_are_named(tmp_path, capsys):

@@ -42,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     train.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS), help="which seeds")
     train.add_argument("--only", default="", help="only trainings whose name contains this")
     report = steps.add_parser("report", help="write tables, figures and the page")
-    report.add_argument("--pack", type=Path, required=True, help="the packed file")
-    report.add_argument("--out", type=Path, required=True, help="folder of the results")
+    report.add_argument("--pack", type=Path, help="the packed file; without it, from CSV files")
+    report.add_argument("--out", type=Path, help="folder of the results")
     report.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
     given = parser.parse_args(arguments)
     with one_line_errors(parser):

@@ -107,6 +107,7 @@ def scores(truth: Truth, answers: Answers) -> Row:
         "spread_aleatoric": float(common.std()),
         "gence": float(gence(found.gamma, found.variance, truth.values)),
         "gence_fibre": float(gence_fibre(found.gamma, found.variance, truth.values, bins=BINS)),
+        "gence_point": float(gence_by_point(truth, found).median()),
         "ence": float(ence_by_point(truth, found).mean()),
         "inside_50": _inside(truth, found, 0.5),
         "inside_90": _inside(truth, found, 0.9),
@@ -128,6 +129,8 @@ def scores(truth: Truth, answers: Answers) -> Row:
     row["slope_given_height"] = partial_correlation(found.aleatoric, steep, height)
     row["detail_given_height"] = partial_correlation(found.aleatoric, fine, height)
     row["height_given_detail"] = partial_correlation(found.aleatoric, height, fine)
+    row["detail_given_error"] = partial_correlation(found.aleatoric, fine, error)
+    row["error_given_detail"] = partial_correlation(found.aleatoric, error, fine)
     return row
 
 
@@ -146,7 +149,6 @@ def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[R
     """One network's numbers at each wavenumber."""
     found = answers.test
     error = (found.gamma - truth.values).square()
-    single = truth.values.T[..., None]
     columns = {
         "wavenumber": wavenumbers,
         "bleed": aleatoric_bleed(found.aleatoric).per_coordinate,
@@ -155,7 +157,7 @@ def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[R
         "aleatoric": found.aleatoric.mean(0),
         "epistemic": found.epistemic.mean(0),
         "ence": ence_by_point(truth, found),
-        "gence": gence(found.gamma.T[..., None], found.variance.T[..., None], single),
+        "gence": gence_by_point(truth, found),
         "variance": truth.values.var(0, correction=0),
     }
     names = ("network", "penalty", "seed")
@@ -187,6 +189,12 @@ def ence_by_point(truth: Truth, found: Evidence) -> Tensor:
     return ence(found.gamma.T, found.variance.T, truth.values.T, bins=BINS)
 
 
+def gence_by_point(truth: Truth, found: Evidence) -> Tensor:
+    """GENCE of each wavenumber by itself, `[points]`."""
+    gamma, variance = found.gamma.T[..., None], found.variance.T[..., None]
+    return gence(gamma, variance, truth.values.T[..., None])
+
+
 def structural(data: Pack) -> Row:
     """What no network on bonds can know: molecules of one SMILES string, of several shapes.
 
@@ -201,7 +209,7 @@ def structural(data: Pack) -> Row:
     return {
         "molecules": len(values),
         "failed": data.failed,
-        "train": len(range(*data.rows("train").indices(len(data.pos)))),
+        **{name: _count(data, name) for name in ("train", "validation", "test")},
         "twins": int(counts[counts > 1].sum()),
         "bonds_bleed": float(nll_optimal_bleed(values, torch.from_numpy(orbit)).total),
         "bonds_mse": float((values - best).square().mean()),
@@ -209,6 +217,10 @@ def structural(data: Pack) -> Row:
         "label_bleed": float((data.noise / width.square()).square().sum()),
         "mean_r2": _mean_answer(data),
     }
+
+
+def _count(data: Pack, split: str) -> int:
+    return len(data.pos[data.rows(split)])
 
 
 def _mean_answer(data: Pack) -> float:
@@ -242,12 +254,13 @@ def bins_of_signal(truth: Truth, answers: Answers) -> list[Row]:
 
 
 def explained_rows(truth: Truth, answers: Answers) -> list[Row]:
-    """R^2 of every test molecule."""
+    """R^2 of the test molecules, as a hundred steps from the worst to the best."""
     values = squares_explained(truth.physical, _physical(truth, answers.test.gamma))
+    shares = torch.linspace(0, 1, 101, dtype=values.dtype)
     names = ("network", "penalty", "seed")
     return [
-        {name: answers.row[name] for name in names} | {"molecule": place, "r2": float(value)}
-        for place, value in enumerate(values)
+        {name: answers.row[name] for name in names} | {"share": float(share), "r2": float(value)}
+        for share, value in zip(shares, values.quantile(shares), strict=True)
     ]
 
 

@@ -28,6 +28,9 @@ SEEDS = (0, 1, 2)
 PENALTY = 0.1
 """The paper's weight of `|y - gamma| (2 nu + alpha)`, its smaller one."""
 
+PAPER_BLEED = 17.613
+"""The paper's bleed on spectra."""
+
 EPOCHS = 250
 BATCH = 64
 

@@ -1,0 +1,161 @@
+"""The spectra study's figures, from its finished rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..pages import Row
+from .numbers import Data, chosen
+from .settings import BONDS, DISTANCES, NETWORKS, PENALTY, STEERABLE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLES = {
+    "paper": "the paper's molecule",
+    "usual": "in the middle",
+    "poor": "one of the worst tenth",
+}
+COLOURS = {STEERABLE: 0, DISTANCES: 1, BONDS: 2}
+
+
+def samples_figure(data: Data) -> Figure:
+    """Draw spectra with answers, and both uncertainties beside them (the paper's Fig. 9)."""
+    from orbical.figures.style import INK, MODELS, PAGE, figure, styled
+
+    with styled():
+        fig = figure(PAGE, 6.0)
+        panels = fig.subplots(len(TITLES), 2, sharex=True)
+        for (left, right), (kind, title) in zip(panels, TITLES.items(), strict=True):
+            rows = [row for row in data["samples"] if row["kind"] == kind]
+            x = column(rows, "wavenumber")
+            truth, answer = column(rows, "truth"), column(rows, "answer")
+            aleatoric, epistemic = column(rows, "aleatoric"), column(rows, "epistemic")
+            total = np.hypot(aleatoric, epistemic)
+            left.fill_between(
+                *(x, np.maximum(answer - total, 0), answer + total),
+                **{"color": MODELS[0], "alpha": 0.2, "lw": 0, "label": "± one deviation"},
+            )
+            left.plot(x, truth, color=INK, lw=1.0, label="truth")
+            left.plot(x, answer, color=MODELS[0], lw=1.2, label="answer")
+            top = 1.35 * max(truth.max(), answer.max())
+            left.set(ylim=(0, top), ylabel="√ absorption")
+            named = f"{rows[0]['smiles']}: {title}, R² {rows[0]['r2']:.2f}"
+            left.set_title(named, loc="left", fontsize=7.5)
+            right.plot(x, np.abs(truth - answer), color=INK, lw=0.8, label="error")
+            right.plot(x, aleatoric, color=MODELS[1], lw=1.3, label="aleatoric")
+            right.plot(x, epistemic, color=MODELS[2], lw=1.3, label="epistemic")
+            right.set(yscale="log", ylabel="deviation")
+            right.set_ylim(max(1e-4, 0.3 * min(aleatoric.min(), epistemic.min())), None)
+            right.grid()
+        for ax in panels[-1]:
+            ax.set_xlabel("wavenumber (cm⁻¹)")
+        for ax in panels[0]:
+            ax.legend(loc="upper right", ncols=3, fontsize=6.5)
+    return fig
+
+
+def regions_figure(data: Data) -> Figure:
+    """Draw bleed, error and calibration at each wavenumber, for each network."""
+    from orbical.figures.style import MODELS, PAGE, figure, styled
+
+    with styled():
+        fig = figure(PAGE, 6.4)
+        upper, middle, lower = fig.subplots(3, 1, sharex=True)
+        for network in reversed(NETWORKS):
+            rows = chosen(data["wavenumbers"], network, PENALTY)
+            colour = MODELS[COLOURS[network]]
+            x = np.array(sorted({row["wavenumber"] for row in rows}))
+            _band(upper, x, rows, "bleed", color=colour, label=network)
+            optimal = by_place(rows, x, "optimal").mean(1)
+            upper.plot(x, optimal, color=colour, lw=0.9, ls=":")
+            _band(middle, x, rows, "aleatoric", color=colour)
+            middle.plot(x, by_place(rows, x, "mse").mean(1), color=colour, lw=0.9, ls=":")
+            _band(lower, x, rows, "ence", color=colour)
+        upper.set(yscale="log", ylabel="bleed")
+        upper.set_title("bleed; dotted: if the whole error were called noise", loc="left")
+        middle.set(yscale="log", ylabel="variance")
+        middle.set_title("mean aleatoric variance; dotted: mean squared error", loc="left")
+        lower.set(ylabel="ENCE", xlabel="wavenumber (cm⁻¹)", ylim=(0, None))
+        lower.set_title("calibration error of the whole variance", loc="left")
+        for ax in (upper, middle, lower):
+            ax.grid()
+        fig.legend(*upper.get_legend_handles_labels(), loc="outside upper right", ncols=3)
+    return fig
+
+
+def shares_figure(data: Data) -> Figure:
+    """Draw how many test molecules have at least an R^2."""
+    from orbical.figures.style import INK, MODELS, PAGE, SOFT, figure, styled
+
+    with styled():
+        fig = figure(PAGE, 2.7)
+        ax = fig.subplots()
+        for network in reversed(NETWORKS):
+            rows = chosen(data["explained"], network, PENALTY)
+            for place, seed in enumerate(sorted({row["seed"] for row in rows})):
+                own = [row for row in rows if row["seed"] == seed]
+                label = network if place == 0 else None
+                x, y = column(own, "r2"), 1 - column(own, "share")
+                ax.plot(x, y, color=MODELS[COLOURS[network]], lw=1.1, label=label)
+        ax.axvline(0.9, color=SOFT, lw=0.8, ls="--")
+        ax.text(0.895, 0.97, "the paper's .9", color=SOFT, va="top", ha="right", fontsize=7)
+        base = data["limits"][0]["mean_r2"]
+        ax.axvline(base, color=INK, lw=0.8, ls=":")
+        ax.text(base - 0.01, 0.06, "the mean spectrum", color=INK, ha="right", fontsize=7)
+        ax.set(xlim=(-0.5, 1), ylim=(0, 1), xlabel="R² of a spectrum", ylabel="share above it")
+        ax.grid()
+        ax.legend(loc="lower left")
+    return fig
+
+
+def signals_figure(data: Data) -> Figure:
+    """Draw variances and errors in ten bins of what the true spectrum is like."""
+    from orbical.figures.style import INK, MODELS, PAGE, figure, styled
+
+    names = {"height": "height", "slope": "slope", "detail": "detail (high frequency)"}
+    lines = {
+        "mse": ("squared error", INK),
+        "aleatoric": ("aleatoric", MODELS[1]),
+        "epistemic": ("epistemic", MODELS[2]),
+    }
+    with styled():
+        fig = figure(PAGE, 2.9)
+        panels = fig.subplots(1, 3, sharey=True)
+        found = chosen(data["signals"], STEERABLE, PENALTY)
+        for ax, (signal, label) in zip(panels, names.items(), strict=True):
+            rows = [row for row in found if row["signal"] == signal]
+            bins = np.array(sorted({row["bin"] for row in rows}))
+            for name, (title, colour) in lines.items():
+                values = np.array(
+                    [[row[name] for row in rows if row["bin"] == place] for place in bins]
+                )
+                # The geometric mean over seeds: one seed may have met the pole at alpha = 1.
+                ax.plot(bins, np.exp(np.log(values).mean(1)), "o-", ms=3, color=colour, label=title)
+            ax.set(yscale="log", xlabel=f"tenths by {label}", xticks=range(1, 11, 3))
+            ax.grid()
+        panels[0].set_ylabel("mean in the tenth")
+        fig.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return fig
+
+
+def column(rows: list[Row], name: str) -> Any:
+    """One column of rows, as an array."""
+    return np.array([row[name] for row in rows], float)
+
+
+def by_place(rows: list[Row], x: Any, name: str) -> Any:
+    """A column at each wavenumber `[points, seeds]`."""
+    found: dict[float, list[float]] = {}
+    for row in rows:
+        found.setdefault(row["wavenumber"], []).append(row[name])
+    return np.array([found[place] for place in x])
+
+
+def _band(ax: Any, x: Any, rows: list[Row], name: str, **style: Any) -> None:
+    """Draw the mean over seeds and their range."""
+    values = by_place(rows, x, name)
+    ax.plot(x, values.mean(1), lw=1.3, **style)
+    ax.fill_between(x, values.min(1), values.max(1), color=style["color"], alpha=0.15, lw=0)

@@ -1,0 +1,71 @@
+"""The spectra study's page: CSV files from the answers, tables and figures from the files alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from ..pages import read_csv, write_csv, write_page
+from . import measures
+from .figures import regions_figure, samples_figure, shares_figure, signals_figure
+from .numbers import Data
+from .packing import unpack
+from .tables import TABLES
+
+FILES = ("results", "wavenumbers", "explained", "signals", "samples", "limits")
+
+
+def write(pack: Path | None, out: Path | None, page: Path) -> list[Path]:
+    """Measure answers where they are given, and write the page; return what was written."""
+    written = []
+    if pack is not None and out is not None:
+        written = measured(pack, out, page.with_suffix(""))
+    return [*written, *report(page)]
+
+
+def measured(pack: Path, out: Path, folder: Path) -> list[Path]:
+    """Write the CSV files from the packed molecules and the results' folder."""
+    data = unpack(pack, torch.device("cpu"))
+    everyone = measures.read_answers(out)
+    truth = measures.truth_of(data)
+    everyone.sort(key=lambda one: str(one.row["name"]))
+    tables = {
+        "results": [measures.scores(truth, one) for one in everyone],
+        "wavenumbers": [
+            row for one in everyone for row in measures.by_wavenumber(truth, one, data.wavenumbers)
+        ],
+        "explained": [row for one in everyone for row in measures.explained_rows(truth, one)],
+        "signals": [row for one in everyone for row in measures.bins_of_signal(truth, one)],
+        "samples": measures.samples(data, truth, everyone),
+        "limits": [measures.structural(data)],
+    }
+    return [write_csv(folder / f"{name}.csv", tables[name]) for name in FILES]
+
+
+def report(page: Path) -> list[Path]:
+    """Write tables and figures from the CSV files; return what was written."""
+    from orbical.figures import save
+
+    folder = page.with_suffix("")
+    data: Data = {name: read_csv(folder / f"{name}.csv") for name in FILES}
+    figures = {
+        "samples": samples_figure(data),
+        "wavenumbers": regions_figure(data),
+        "explained": shares_figure(data),
+        "signals": signals_figure(data),
+    }
+    return [
+        write_page(page, {name: table(data) for name, table in TABLES.items()}),
+        *(_fewer_colours(save(fig, folder / f"{name}.png")) for name, fig in figures.items()),
+    ]
+
+
+def _fewer_colours(path: Path) -> Path:
+    """Store a picture with 64 colours, in a third of the space."""
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        reduced = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+    reduced.save(path, optimize=True)
+    return path

@@ -1,0 +1,206 @@
+"""The spectra study's tables, from its finished rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import fmean, stdev
+
+from orbical.calibration import gence_floor
+
+from ..pages import Row, markdown
+from .findings import sentences
+from .measures import REGIONS
+from .numbers import Data, chosen, number, percent, values
+from .settings import MOST_HEAVY, NETWORKS, PAPER_BLEED, PENALTY
+
+HOW = {"all": "all entries", "along": "along a spectrum", "across": "across molecules"}
+
+
+def spread(found: list[float], written: Callable[[float], str] = number) -> str:
+    """The mean over seeds, and the deviation beside it.
+
+    >>> spread([1.0, 3.0])
+    '2 ± 1.41'
+    """
+    beside = f" ± {written(stdev(found))}" if len(found) > 1 else ""
+    return written(fmean(found)) + beside
+
+
+def kinds(data: Data) -> list[tuple[str, float]]:
+    """Networks with and then without the penalty, as far as there are results."""
+    every = [(network, penalty) for penalty in (PENALTY, 0.0) for network in reversed(NETWORKS)]
+    return [kind for kind in every if chosen(data["results"], *kind)]
+
+
+def settings_table(data: Data) -> str:
+    """What was labelled and trained."""
+    limits, rows = data["limits"][0], data["results"]
+    main = [kind for kind in kinds(data) if kind[1] == PENALTY]
+    lines = [
+        ["molecules of QM9", f"up to {MOST_HEAVY} heavy atoms, in a seeded order"],
+        ["labelled", f"{limits['molecules']:,}"],
+        ["left out (no minimum, or not relaxed)", f"{limits['failed']:,}"],
+        ["for training, validation, test", _splits(limits)],
+        ["trainings", f"{len(rows)}"],
+        ["seeds", ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))],
+    ]
+    for network, penalty in main:
+        own = chosen(rows, network, penalty)
+        sizes = f"{own[0]['backbone']:,} + {own[0]['parameters'] - own[0]['backbone']:,}"
+        lines.append([f"parameters of {network}, backbone + heads", sizes])
+    for network, penalty in main:
+        own = chosen(rows, network, penalty)
+        steps = f"{spread(values(data, 'steps', network, penalty))}"
+        best = f"{spread(values(data, 'best_epoch', network, penalty))}"
+        seconds = f"{spread(values(data, 'seconds', network, penalty))}"
+        lines.append([f"steps of {network}; best epoch; seconds", f"{steps}; {best}; {seconds}"])
+    for network, penalty in main:
+        worst = max(values(data, "defect", network, penalty))
+        lines.append([f"change of {network} under a rotation, relative", f"{worst:.1e}"])
+    return markdown(["setting", "value"], lines)
+
+
+def _splits(limits: Row) -> str:
+    return f"{limits['train']:,}, {limits['validation']:,}, {limits['test']:,}"
+
+
+def accuracy_table(data: Data) -> str:
+    """R^2, errors and likelihoods."""
+    lines = [
+        ["*the paper*", "", "“above 0.9 and often close to 1.0”", "", "", "", "", ""],
+        ["*the mean spectrum*", "", number(data["limits"][0]["mean_r2"]), "", "", "", "", ""],
+    ]
+    for network, penalty in kinds(data):
+        lines.append(
+            [
+                *(network, number(penalty)),
+                spread(values(data, "r2_median", network, penalty)),
+                spread(values(data, "r2_above", network, penalty), percent),
+                spread(values(data, "r2_absorption", network, penalty)),
+                spread(values(data, "mse", network, penalty)),
+                spread(values(data, "nll", network, penalty)),
+                spread(values(data, "train_nll", network, penalty)),
+            ]
+        )
+    header = ["network", "penalty", "R², median", "R² above .9", "R² of absorption, median"]
+    return markdown([*header, "MSE", "NLL", "NLL, training"], lines)
+
+
+def bleed_table(data: Data) -> str:
+    """Bleed beside its limits."""
+    limits = data["limits"][0]
+    lines = [["*the paper, other data and units*", "", number(PAPER_BLEED), *[""] * 8]]
+    for network, penalty in kinds(data):
+        structural = limits["bonds_bleed"] if network == NETWORKS[0] else 0.0
+        lines.append(
+            [
+                *(network, number(penalty)),
+                spread(values(data, "bleed", network, penalty)),
+                spread(values(data, "bleed_median", network, penalty)),
+                spread(values(data, "bleed_top", network, penalty), percent),
+                spread(values(data, "optimal", network, penalty)),
+                number(structural),
+                number(limits["label_bleed"]),
+                spread(values(data, "aleatoric_median", network, penalty)),
+                spread(values(data, "epistemic_median", network, penalty)),
+                spread(values(data, "nu_median", network, penalty)),
+            ]
+        )
+    return markdown(
+        [
+            *("network", "penalty", "bleed", "of a molecule in the middle"),
+            *("held by the largest 1% of entries", "NLL-optimal, if all error were noise"),
+            *("structural", "of the labels themselves"),
+            *("aleatoric variance, median", "epistemic variance, median", "ν, median"),
+        ],
+        lines,
+    )
+
+
+def regions_table(data: Data) -> str:
+    """Which part of the spectrum holds bleed and error."""
+    lines = []
+    for network, penalty in kinds(data):
+        rows = chosen(data["wavenumbers"], network, penalty)
+        cells = []
+        for low, high in REGIONS.values():
+            inside = [row for row in rows if low <= row["wavenumber"] < high]
+            cells += [
+                percent(sum(row[name] for row in inside) / sum(row[name] for row in rows))
+                for name in ("bleed", "mse")
+            ]
+        peak = max(rows, key=lambda row: row["bleed"])
+        lines.append([network, number(penalty), *cells, f"{peak['wavenumber']:.0f} cm⁻¹"])
+    first = chosen(data["wavenumbers"], *kinds(data)[0])
+    shares = []
+    for low, high in REGIONS.values():
+        inside = [row for row in first if low <= row["wavenumber"] < high]
+        shares += ["", percent(len(inside) / len(first))]
+    lines.append(["*share of the wavenumbers*", "", *shares, ""])
+    names = [f"{name}: {what}" for name in REGIONS for what in ("bleed", "squared error")]
+    return markdown(["network", "penalty", *names, "largest bleed at"], lines)
+
+
+def calibration_table(data: Data) -> str:
+    """Calibration of the whole predictive distribution."""
+    floor = number(gence_floor)
+    lines = [["*calibrated*", "", floor, floor, "0", "0", "50%", "90%"]]
+    for network, penalty in kinds(data):
+        lines.append(
+            [
+                *(network, number(penalty)),
+                *(
+                    spread(values(data, name, network, penalty))
+                    for name in ("gence", "gence_point", "gence_fibre", "ence")
+                ),
+                *(
+                    spread(values(data, name, network, penalty), percent)
+                    for name in ("inside_50", "inside_90")
+                ),
+            ]
+        )
+    header = ["network", "penalty", "GENCE", "of one wavenumber, median", "GENCE, fibre means"]
+    more = ["ENCE, mean over wavenumbers", "inside the 50% interval", "inside the 90% interval"]
+    return markdown([*header, *more], lines)
+
+
+def correlations_table(data: Data) -> str:
+    """Rank correlations, of the networks with the penalty."""
+    pairs = {
+        "epistemic": "aleatoric and epistemic variance",
+        "error": "aleatoric variance and squared error",
+        "epistemic_error": "epistemic variance and squared error",
+        "height": "aleatoric variance and height",
+        "slope": "aleatoric variance and slope",
+        "detail": "aleatoric variance and detail",
+        "error_height": "squared error and height",
+        "error_slope": "squared error and slope",
+        "error_detail": "squared error and detail",
+    }
+    single = {
+        "detail_given_height": "aleatoric variance and detail, height taken off",
+        "height_given_detail": "aleatoric variance and height, detail taken off",
+        "detail_given_error": "aleatoric variance and detail, squared error taken off",
+        "error_given_detail": "aleatoric variance and squared error, detail taken off",
+    }
+    networks = [network for network, penalty in kinds(data) if penalty == PENALTY]
+    lines = [
+        [title, how, *(spread(values(data, f"{name}_{kind}", n, PENALTY)) for n in networks)]
+        for name, title in pairs.items()
+        for kind, how in HOW.items()
+    ] + [
+        [title, "all entries", *(spread(values(data, name, n, PENALTY)) for n in networks)]
+        for name, title in single.items()
+    ]
+    return markdown(["rank correlation of", "over", *networks], lines)
+
+
+TABLES: dict[str, Callable[[Data], str]] = {
+    "settings": settings_table,
+    "sentences": sentences,
+    "accuracy": accuracy_table,
+    "bleed": bleed_table,
+    "regions": regions_table,
+    "calibration": calibration_table,
+    "correlations": correlations_table,
+}
