@@ -286,8 +286,6 @@ def test_all_three_forms_of_answers_are_read_alike() -> None:
     ("raw", "message"),
     [
         (torch.zeros(2, 3, 5), "6"),
-        (torch.tensor([[[9.0, 0, 2, 4, 0.5, 1]]]), "left > right"),
-        (torch.tensor([[[0.0, 0, 2, 4, 7.5, 1]]]), "probabilities from 0 to 1"),
         ({"boxes": torch.zeros(1, 2, 4), "scores": torch.zeros(1, 2)}, "labels"),
         ([{"boxes": torch.zeros(2, 4), "scores": torch.zeros(1), "labels": torch.zeros(2)}], "one"),
         ([], "empty list"),
@@ -296,6 +294,26 @@ def test_all_three_forms_of_answers_are_read_alike() -> None:
 def test_answers_that_are_no_detections_are_refused(raw: object, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         task().read(raw)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([9.0, 0, 2, 4, 0.5, 1], "a box whose left > right"),
+        ([0.0, 0, 2, 4, 7.5, 1], "a confidence outside 0 .. 1"),
+        ([0.0, 0, 2, 4, -0.5, 1], "a confidence outside 0 .. 1"),
+    ],
+)
+def test_detections_that_cannot_be_are_named_with_their_place(
+    row: list[float], message: str
+) -> None:
+    good = torch.tensor([5.0, 5, 9, 9, 0.4, 0])
+    answers = good.repeat(2, 3, 12, 1)  # more than are kept: the wrong one must not be lost
+    answers[1, 2, 7] = torch.tensor(row)
+    outputs = task().read(answers.flatten(0, 1)).unflatten(0, (2, 3))
+    found = {words: marks.nonzero().tolist() for words, marks in task().faults(outputs).items()}
+    assert next(places for words, places in found.items() if message in words) == [[1, 2]]
+    assert not any(marks.any() for marks in task().faults(outputs[:1]).values())
 
 
 def test_nan_boxes_of_a_model_are_named_with_their_place() -> None:

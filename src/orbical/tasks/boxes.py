@@ -16,6 +16,15 @@ def area(boxes: Tensor) -> Tensor:
     return (right - left).clamp_min(0) * (bottom - top).clamp_min(0)
 
 
+def turned(boxes: Tensor) -> Tensor:
+    """Tell which boxes `[..., 4]` have two sides exchanged, left > right or top > bottom.
+
+    >>> turned(torch.tensor([[0.0, 0, 2, 3], [5, 5, 4, 9]]))
+    tensor([False,  True])
+    """
+    return (boxes[..., :2] > boxes[..., 2:]).any(-1)
+
+
 def iou(first: Tensor, second: Tensor) -> Tensor:
     """Give the intersection over union of boxes that broadcast against each other.
 

@@ -15,10 +15,10 @@ from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
 from ..trees import Tree
 from .base import Reader, Task, Variable, as_truth, common_variables
-from .boxes import area, cut, iou
+from .boxes import area, cut, iou, turned
 from .detection_consensus import BORDER, Consensus, consensus_of
 from .detection_matching import Detections, greedy, key_match, pair, set_scores
-from .detection_reading import read_detections
+from .detection_reading import faults_in, read_detections
 
 MEASURES = {
     "iou": "IoU of the key object's match",
@@ -130,14 +130,17 @@ class Detection(Task):
         """Read the most confident detections of N views, `[N, M, 6]`."""
         found = read_detections(self.picked(raw), self.most)
         # What lies wholly outside the view, or has no area, is no detection of anything in it.
-        empty = (area(cut(found.box, self._view(found.box))) <= 0) & found.present
-        if bool(empty.any()):
-            found = Detections(
-                found.box.masked_fill(empty[..., None], 0),
-                found.confidence.masked_fill(empty, 0),
-                found.label.masked_fill(empty, -1),
-            )
-        return found.rows()
+        empty = area(cut(found.box, self._view(found.box))) <= 0
+        empty &= found.present & ~turned(found.box)
+        return Detections(
+            found.box.masked_fill(empty[..., None], 0),
+            found.confidence.masked_fill(empty, 0),
+            found.label.masked_fill(empty, -1),
+        ).rows()
+
+    def faults(self, outputs: Tensor) -> dict[str, Tensor]:
+        """Mark boxes with sides exchanged and confidences that are none, beside NaN."""
+        return faults_in(Detections.of(outputs)) | super().faults(outputs)
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check objects `[N, T, 5]`, the first of each sample its key object."""

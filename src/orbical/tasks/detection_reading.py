@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ..errors import ModelError
 from .base import described, is_real, single_or_double
+from .boxes import turned
 from .detection_matching import Detections
 
 _NAMES = {
@@ -46,13 +47,11 @@ def read_detections(given: Any, most: int) -> Detections:
         single_or_double(confidence),
         label.to(box.dtype),
     )
-    absent = (label < 0) | (confidence <= 0)
-    turned = ((box[..., 2] < box[..., 0]) | (box[..., 3] < box[..., 1])) & ~absent
-    beyond = (confidence < 0) | (confidence > 1 + 1e-6)
-    if bool((turned | beyond).any()):
-        _refuse(box, confidence, turned, beyond)
-    # A class that is no number must be found, not become some class.
+    absent = (label < 0) | (confidence == 0)
+    # What no detector may say is left to be found by `faults`, in front: a class that is no number
+    # as NaN, a confidence below 0 as infinite. To look here would wait for an accelerator.
     confidence = torch.where(label.isfinite(), confidence, torch.nan)
+    confidence = confidence.masked_fill(confidence < 0, torch.inf)
     found = Detections(
         box.masked_fill(absent[..., None], 0),
         confidence.masked_fill(absent, 0),
@@ -61,17 +60,17 @@ def read_detections(given: Any, most: int) -> Detections:
     return _most_confident(found, most)
 
 
-def _refuse(box: Tensor, confidence: Tensor, turned: Tensor, beyond: Tensor) -> None:
-    """Say what is wrong with boxes or confidences."""
-    if bool(beyond.any()):
-        raise ModelError(
-            f"model output: confidences of {float(confidence.min()):.4g} .. "
-            f"{float(confidence.max()):.4g} given, probabilities from 0 to 1 expected"
-        )
-    raise ModelError(
-        f"model output: the box {box[turned][0].tolist()} given, whose left > right or "
-        "top > bottom; (left, top, right, bottom) in pixels expected"
-    )
+def faults_in(found: Detections) -> dict[str, Tensor]:
+    """Mark views `[...]` of detections `[..., M]` that cannot be used, by what is wrong.
+
+    >>> found = Detections(torch.tensor([[9.0, 0, 2, 4]]), torch.tensor([0.5]), torch.tensor([1]))
+    >>> [words for words, marks in faults_in(found).items() if marks]
+    ['a box whose left > right or top > bottom']
+    """
+    return {
+        "a confidence outside 0 .. 1": (found.confidence > 1 + 1e-6).any(-1),
+        "a box whose left > right or top > bottom": turned(found.box).any(-1),
+    }
 
 
 def _parts(given: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -140,5 +139,8 @@ def _most_confident(found: Detections, most: int) -> Detections:
 
 
 def _falls(values: Tensor) -> bool:
-    """Whether each row `[N, n]` is in falling order already, as detectors mostly answer."""
-    return bool((values[:, 1:] <= values[:, :-1]).all())
+    """Whether each row `[N, n]` is known to fall already, as detectors mostly answer.
+
+    On an accelerator sorting is cheaper than to wait for the answer.
+    """
+    return not values.is_cuda and bool((values[:, 1:] <= values[:, :-1]).all())
