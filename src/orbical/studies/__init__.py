@@ -30,6 +30,7 @@ STUDIES = {
     "piv": Study("piv", "Flow in particle images: D4, time reversal and any rotation."),
     "vector-field": Study("vector_field", "Vector fields: where a wrong symmetry puts variance."),
     "spectra": Study("spectra", "Infrared spectra: where along one uncertainty bleeds."),
+    "galaxies": Study("galaxies", "Galaxies: group order and blur, accuracy and calibration."),
     "examples": Study("examples", "The six examples of the equivariant-calibration paper."),
 }
 

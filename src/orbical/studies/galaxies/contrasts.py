@@ -44,6 +44,14 @@ class Estimate:
     def __sub__(self, other: Estimate) -> Estimate:
         return Estimate(self.value - other.value, self.draws - other.draws)
 
+    @staticmethod
+    def mean(several: Sequence[Estimate]) -> Estimate:
+        """Average estimates draw by draw."""
+        return Estimate(
+            float(np.mean([each.value for each in several])),
+            np.mean([each.draws for each in several], axis=0),
+        )
+
     def interval(self, level: float = 0.95) -> tuple[float, float, float]:
         """Give the value, and the lower and upper end."""
         tail = (1 - level) / 2
@@ -108,7 +116,8 @@ def contrast_rows(
         `slope` a doubling of the order; `gain` of the largest order over the plain network, `early`
         of order 4 over it, `late` of the largest over order 4; `over wide`, the largest order over
         the wide plain network; `wide`, that over the plain one; `blur`, most blur less none; and
-        `gain lost`, the gain without blur less that with most.
+        `gain lost`, the gain without blur less that with most. The family `both` at the blur `all`
+        is the mean over families and blurs, draw by draw.
     """
     size = len(next(iter(answers.values()))[0][0])
     images = drawn_images(size)
@@ -116,8 +125,12 @@ def contrast_rows(
     found = {key: estimates(seeds, images, generator) for key, seeds in answers.items()}
     blurs = sorted({blur for _, blur in found})
     rows: list[Row] = []
+    alike: dict[tuple[str, str], list[Estimate]] = {}
 
-    def add(family: str, blur: float, measure: str, contrast: str, estimate: Estimate) -> None:
+    def add(
+        family: str, blur: float | str, measure: str, contrast: str, estimate: Estimate
+    ) -> None:
+        alike.setdefault((measure, contrast), []).append(estimate)
         value, low, high = estimate.interval()
         head = {"data": data, "family": family, "blur": blur, "measure": measure}
         rows.append(head | {"contrast": contrast, "value": value, "low": low, "high": high})
@@ -147,6 +160,8 @@ def contrast_rows(
                 gains = [at(last, blur) - at("cyclic:1", blur) for blur in (blurs[0], blurs[-1])]
                 add(family, blurs[-1], measure, "gain lost", gains[0] - gains[1])
                 add(family, blurs[-1], measure, "blur", at(last, blurs[-1]) - at(last, blurs[0]))
+    for (measure, contrast), several in [*alike.items()]:
+        add("both", "all", measure, contrast, Estimate.mean(several))
     return rows
 
 

@@ -12,39 +12,48 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LABELS = {"accuracy": "accuracy", "ece": "ECE, 15 bins", "esd": "ESD (1e-3)"}
+WIDTH = 6.2
+SHOWN = ("cyclic:1", "cyclic:4", "cyclic:12", "dihedral:12")
+"""Networks whose NERO plots are drawn."""
+
 SCALES = {"accuracy": 1.0, "ece": 1.0, "esd": 1e3}
 
 
 def orders_figure(numbers: Numbers, data: str) -> Figure:
     """Draw accuracy, ECE and ESD against the order, for both families and all blurs."""
-    from orbical.figures.style import MODELS, PAGE, SOFT, figure, styled
+    from orbical.figures.style import MODELS, SOFT, figure, styled
 
     blurs = numbers.blurs(data)
+    floor = {"color": SOFT, "ls": ":", "lw": 1.2}
     with styled():
-        fig = figure(PAGE, 6.4)
+        fig = figure(WIDTH, 5.2)
         panels = fig.subplots(len(LABELS), len(FAMILIES), sharey="row", sharex=True)
-        for row, (measure, label) in zip(panels, LABELS.items(), strict=True):
+        for row, (measure, title) in zip(panels, LABELS.items(), strict=True):
             for ax, family in zip(row, FAMILIES, strict=True):
                 for place, blur in enumerate(blurs):
                     shift = 1 + 0.05 * (place - (len(blurs) - 1) / 2)
                     style = {"color": MODELS[place], "label": f"blur {blur:g} px"}
                     _along(ax, numbers, data, family, blur, measure, shift, style)
                     _wide(ax, numbers, data, blur, measure, shift, MODELS[place])
-                if measure == "ece":
-                    floor = mean([row["ece_calibrated"] for row in numbers.of(data=data)])
-                    ax.axhline(floor, color=SOFT, ls=":", lw=1.2, label="a calibrated network's")
-                if measure == "esd":
-                    ax.axhline(0, color=SOFT, ls=":", lw=1.2)
+                if measure != "accuracy":
+                    label = "a calibrated network's"
+                    ax.axhline(_calibrated(numbers, data, measure), **floor, label=label)
                 ax.grid()
                 _order_axis(ax, numbers.orders(data, family))
-            row[0].set_ylabel(label)
+            row[0].set_ylabel(title)
         for ax, letter in zip(panels[0], FAMILIES.values(), strict=True):
             ax.set_title(f"${letter}_n$", loc="left")
         for ax in panels[-1]:
             ax.set_xlabel("order n")
         handles, names = panels[1, 0].get_legend_handles_labels()
-        fig.legend(handles, names, loc="outside upper center", ncols=4)
+        fig.legend(handles, names, loc="outside upper center", ncols=4, fontsize=7)
     return fig
+
+
+def _calibrated(numbers: Numbers, data: str, measure: str) -> float:
+    """What a calibrated network shows on so many test images: not 0, but for ESD."""
+    rows = numbers.of(data=data)
+    return mean([row["ece_calibrated"] for row in rows]) if measure == "ece" else 0.0
 
 
 def _along(
@@ -72,7 +81,7 @@ def _wide(
     rows = [row for row in numbers.of(data=data, blur=blur) if row["width"] > 1]
     if rows:
         value = SCALES[measure] * mean([row[measure] for row in rows])
-        ax.plot([17 * shift], [value], "D", ms=4.5, mfc="none", color=colour)
+        ax.plot([17 * shift], [value], "D", ms=4, mfc="none", color=colour)
 
 
 def _order_axis(ax: Any, orders: list[int]) -> None:
@@ -84,55 +93,49 @@ def _order_axis(ax: Any, orders: list[int]) -> None:
 
 def nero_figure(numbers: Numbers) -> Figure:
     """Draw accuracy, confidence and ECE over the rotation of the test images (NERO plots)."""
-    from orbical.figures.style import LINES, MODELS, PAGE, figure, styled
+    from orbical.figures.style import MODELS, SOFT, figure, styled
 
     data = numbers.photographs or numbers.data
     measures = ("accuracy", "confidence", "ece")
-    shown = list(dict.fromkeys(row["network"] for row in numbers.angles))
+    whole = np.linspace(0, 2 * np.pi, 100)
     with styled():
-        fig = figure(PAGE, 2.7 * len(data) + 0.4)
+        fig = figure(WIDTH, 2.15 * len(data) + 0.5)
         panels = fig.subplots(len(data), 3, squeeze=False, subplot_kw={"projection": "polar"})
         for row, name in zip(panels, data, strict=True):
             for ax, measure in zip(row, measures, strict=True):
-                for place, network in enumerate(shown):
-                    rows = [
-                        each
-                        for each in numbers.angles
-                        if (each["data"], each["network"], each["blur"]) == (name, network, 0)
-                    ]
+                drawn = []
+                for colour, network in zip(MODELS, SHOWN, strict=False):
+                    rows = numbers.circle(name, network, 0.0)
                     if not rows:
                         continue
-                    turn = np.radians([each["angle"] for each in [*rows, rows[0]]])
-                    values = [each[measure] for each in [*rows, rows[0]]]
-                    colour = MODELS[place % len(MODELS)]
-                    line = LINES[0] if place < 5 else LINES[1]
-                    ax.plot(turn, values, line, color=colour, lw=1.1, label=short(network))
-                    least, most = (
-                        [each[f"{measure}_{end}"] for each in [*rows, rows[0]]]
-                        for end in ("least", "most")
-                    )
-                    if network in (shown[0], shown[-1]):
-                        ax.fill_between(turn, least, most, color=colour, alpha=0.15, lw=0)
-                _polar_axis(ax, numbers, name, measure)
-            row[0].set_ylabel(TITLES[name].split(",")[0], labelpad=28, fontweight="bold")
+                    closed = [*rows, rows[0]]
+                    turn = np.radians([each["angle"] for each in closed])
+                    drawn += [each[measure] for each in rows]
+                    values = [each[measure] for each in closed]
+                    ax.plot(turn, values, color=colour, lw=1.1, label=short(network))
+                if measure == "ece":
+                    floor = _calibrated(numbers, name, measure)
+                    ax.plot(whole, 0 * whole + floor, ":", color=SOFT, lw=1.2, label="calibrated")
+                _polar_axis(ax, measure, min(drawn), max(drawn))
+            row[0].set_ylabel(TITLES[name].split(",")[0], labelpad=22, fontweight="bold")
         for ax, measure in zip(panels[0], measures, strict=True):
             ax.set_title(LABELS.get(measure, measure), loc="center")
-        handles, names = panels[0, 0].get_legend_handles_labels()
-        fig.legend(handles, names, loc="outside lower center", ncols=6)
+        handles, names = panels[0, 2].get_legend_handles_labels()
+        fig.legend(handles, names, loc="outside lower center", ncols=6, fontsize=7)
     return fig
 
 
-def _polar_axis(ax: Any, numbers: Numbers, data: str, measure: str) -> None:
-    values = [row[f"{measure}_most"] for row in numbers.angles if row["data"] == data]
-    least = [row[f"{measure}_least"] for row in numbers.angles if row["data"] == data]
-    low = 0.0 if measure == "ece" else 0.1 * np.floor(10 * min(least) - 0.5)
-    high = max(values) * 1.05
+def _polar_axis(ax: Any, measure: str, least: float, most: float) -> None:
+    """Begin the radius at 0 for an error, and below the least value for a share."""
+    low = 0.0 if measure == "ece" else 0.05 * np.floor(20 * least - 1)
+    high = 0.01 * np.ceil(100 * most + 0.5)
     ax.set_ylim(low, high)
-    ticks = np.linspace(low, high, 4)[1:]
-    ax.set_yticks(ticks, [f"{tick:.2f}" for tick in ticks], fontsize=6)
-    ax.set_rlabel_position(22.5)
+    ticks = [(low + high) / 2, high]
+    ax.set_yticks(ticks, [f"{tick:.3g}" for tick in ticks], fontsize=6)
+    ax.text(0, low, f"{low:.3g}", ha="center", va="center", fontsize=6)
+    ax.set_rlabel_position(45)
     ax.set_xticks(np.radians([0, 90, 180, 270]), ["0°", "90°", "180°", "270°"], fontsize=6)
-    ax.tick_params(pad=-1)
+    ax.tick_params(pad=-2)
 
 
 def invariance_figure(numbers: Numbers) -> Figure:
@@ -140,7 +143,7 @@ def invariance_figure(numbers: Numbers) -> Figure:
     from orbical.figures.style import LINES, MODELS, PAGE, SOFT, figure, styled
 
     with styled():
-        fig = figure(PAGE, 2.9)
+        fig = figure(PAGE, 2.7)
         left, right = fig.subplots(1, 2)
         for place, data in enumerate(numbers.data):
             for family, line in zip(FAMILIES, LINES, strict=False):
@@ -160,6 +163,9 @@ def invariance_figure(numbers: Numbers) -> Figure:
         left.set_xscale("log", base=2)
         ticks = sorted({n for data in numbers.data for n in numbers.orders(data, "cyclic")})
         left.set_xticks(ticks, [str(n) for n in ticks])
+        ends = [row["gap_circle"] for row in numbers.results if row["blur"] == 0]
+        steps = [step for step in (0.01, 0.02, 0.05, 0.1, 0.2) if min(ends) < step < max(ends)]
+        left.set_yticks(steps, [f"{step:g}" for step in steps])
         left.minorticks_off()
         most = max(max(row["ece"], row["refitted_ece"]) for row in numbers.results) * 1.05
         right.plot([0, most], [0, most], color=SOFT, lw=0.8, ls=":")
@@ -167,7 +173,7 @@ def invariance_figure(numbers: Numbers) -> Figure:
         right.set(xlabel="ECE of the network's own softmax", ylabel="ECE, refitted on the test set")
         for ax in (left, right):
             ax.grid()
-            ax.legend(fontsize=6.5)
+            ax.legend(fontsize=6.5, handlelength=3)
     return fig
 
 

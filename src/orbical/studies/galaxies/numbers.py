@@ -87,6 +87,11 @@ class Numbers:
         wanted |= {"contrast": contrast, "measure": measure}
         return [row for row in self.contrasts if all(row[k] == v for k, v in wanted.items())]
 
+    def circle(self, data: str, network: str, blur: float) -> list[Row]:
+        """Rows of one network along the circle."""
+        wanted = (data, network, blur)
+        return [r for r in self.angles if (r["data"], r["network"], r["blur"]) == wanted]
+
     def settings(self) -> Iterator[tuple[str, str, float]]:
         """Go through data set, family and blur of the photographs."""
         for data in self.photographs:

@@ -1,0 +1,69 @@
+"""The galaxy study's page: tables and figures, from its CSV files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from ..pages import write_page
+from .findings import matching_text, refit_text, sentences, summary
+from .numbers import Numbers, read
+from .tables import (
+    bounds_table,
+    circle_table,
+    contrasts_table,
+    neighbours_table,
+    refit_table,
+    scores_table,
+    settings_table,
+)
+
+TABLES: dict[str, Callable[[Numbers], str]] = {
+    "settings": settings_table,
+    "efigi": partial(scores_table, "efigi"),
+    "galaxyzoo2": partial(scores_table, "galaxyzoo2"),
+    "generated": partial(scores_table, "generated"),
+    "contrasts": contrasts_table,
+    "circle": circle_table,
+    "refit": refit_table,
+    "bounds": bounds_table,
+    "neighbours": neighbours_table,
+    "sentences": sentences,
+    "summary": summary,
+    "refit-text": refit_text,
+    "matching-text": matching_text,
+}
+
+
+def tables_of(numbers: Numbers) -> dict[str, str]:
+    """Make all tables of the page."""
+    return {name: table(numbers) for name, table in TABLES.items()}
+
+
+def report(page: Path) -> list[Path]:
+    """Write the page's tables and figures from its CSV files; return what was written."""
+    from orbical.figures import save
+
+    from .figures import invariance_figure, mirror_figure, nero_figure, orders_figure
+
+    folder = page.with_suffix("")
+    numbers = read(folder)
+    figures = {name: orders_figure(numbers, name) for name in numbers.photographs}
+    figures |= {"nero": nero_figure(numbers), "invariance": invariance_figure(numbers)}
+    if numbers.bounds:
+        figures["mirrors"] = mirror_figure(numbers)
+    return [
+        write_page(page, tables_of(numbers)),
+        *(_fewer_colours(save(fig, folder / f"{name}.png")) for name, fig in figures.items()),
+    ]
+
+
+def _fewer_colours(path: Path) -> Path:
+    """Store a picture with 256 colours, in a third of the space."""
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        reduced = picture.convert("RGB").quantize(256)
+    reduced.save(path, optimize=True)
+    return path
