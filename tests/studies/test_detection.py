@@ -135,3 +135,31 @@ def test_training_crops_hold_their_key_object_in_the_middle(shared_data: Path) -
     first = crops.objects[:, 0, :4]
     assert torch.allclose((first[:, :2] + first[:, 2:]) / 2, torch.tensor(64.0), atol=0.51)
     assert not bool(crops.known[:, 4].any())  # books are unlabelled in these
+
+
+def test_one_command_goes_from_images_to_the_page(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    detection_material.pack(tmp_path / "packed", shared_data / "coco", count=8)
+    page = tmp_path / "detection.md"
+    few = "--steps 2 --scenes 4 --scene-steps 1 --batch 2 --step-px 16 --objects 3 --workers 0"
+    words = [*few.split(), "--device", "cpu", "--data", str(tmp_path / "packed")]
+    detection.main([*words, "--out", str(tmp_path / "results"), "--page", str(page)])
+    said = capsys.readouterr().out
+    assert "jitter-100: score" in said
+    assert f"wrote {page}" in said
+    text = page.read_text("utf-8")
+    assert "not confirmed here" in text  # two steps teach nothing, and the page says so
+    assert (tmp_path / "results" / "scenes.tar").is_file()
+    assert (tmp_path / "detection" / "aggregate.png").stat().st_size > 5000
+
+
+def test_a_training_that_fails_is_named_in_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", "--data", str(tmp_path), "--out", str(tmp_path), "--workers", "0"]
+    with pytest.raises(SystemExit):
+        detection.main([*words, "--scenes", "2", "--scene-steps", "1", "--batch", "2"])
+    said = capsys.readouterr()
+    assert "no file 'detection.npz'" in said.out
+    assert "jitter-0, jitter-25, jitter-50, jitter-75, jitter-100 did not end well" in said.err

@@ -1,13 +1,10 @@
 """Detectors under shifts: how far the key object strayed in training decides where it is found.
 
-    orbical study detection                     # train, scan, write tables and figures
-    orbical study detection report RESULTS      # the page again, from stored results
+    orbical study detection             # train, scan, write tables and figures
+    orbical study detection report      # the page again, from stored results
 
-On a machine with an accelerator that has neither the data nor more than torch and numpy:
-
-    python -m orbical.studies.detection pack FOLDER             # where the data are
-    python -m orbical.studies.detection train FOLDER --out OUT  # there
-    orbical study detection report OUT                          # back home
+On a machine with an accelerator that has neither the data nor more than torch and numpy: `pack`
+the images into `--data` here, `train` there, `report` here.
 
 Five detectors of one architecture, material, seed and budget differ in one thing: by how much of
 32 pixels the key object was moved away from the centre of the view in training (0 to 100 %). Each
@@ -19,11 +16,12 @@ Paper: Zhao et al., Evaluating Machine Learning Models with NERO, sections 3.1 a
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import shutil
 import tarfile
+import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +39,22 @@ from orbical.tasks import Detection
 from orbical.zoo import detector
 from orbical.zoo.detector_training import Crops, train
 
-from .detection_material import RADIUS, WINDOW, pack, split, test_views, training_crops, unpack
+from .command_line import one_line_errors, say_written, study_parser
+from .detection_material import (
+    RADIUS,
+    WINDOW,
+    first_objects,
+    pack,
+    split,
+    test_views,
+    training_crops,
+    unpack,
+)
+from .workers import run_jobs
 
 PAGE = Path("docs/studies/detection.md")
+RESULTS = Path("results/detection")
+SCENES_JOB = "scenes"
 JITTERS = (0, 25, 50, 75, 100)
 STEPS = 8_000
 SCENES = 4_000
@@ -91,22 +102,49 @@ def scanned(net: torch.nn.Module, data: KeyObjects, group: Group, device: str) -
 
 
 def chosen_device(name: str) -> str:
-    """Name the device; asked only in a forked process, which cannot use what its parent began."""
+    """Name the device."""
     if name != "auto":
         return name
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def one_level(jitter: int, crops: Crops, data: KeyObjects, given: argparse.Namespace) -> None:
-    """Train and scan one detector; write `jitter-NNN.tar` with its weights and its scan."""
+@dataclass(frozen=True)
+class Material:
+    """What every training is given: its options, and on demand the crops and the key objects."""
+
+    given: argparse.Namespace
+
+    @cached_property
+    def parts(self) -> tuple[Crops, KeyObjects]:
+        """Training crops, and key objects to test on, from the packed or the public images."""
+        parts = split() if self.given.data is None else unpack(self.given.data)
+        parts = {name: images[: self.given.images] for name, images in parts.items()}
+        crops, data = (
+            training_crops(parts["train"]),
+            first_objects(test_views(parts["test"]), self.given.objects),
+        )
+        print(f"{len(crops.pixels)} training crops, {len(data['images'])} key objects", flush=True)
+        return crops, data
+
+
+def one_job(material: Material, job: str) -> str:
+    """Train and scan the detector of one level, or train both of generated scenes."""
     begun = time.monotonic()
+    said = (
+        scene_detectors(material.given)
+        if job == SCENES_JOB
+        else one_level(int(job.removeprefix("jitter-")), *material.parts, material.given)
+    )
+    return f"{said}, {time.monotonic() - begun:.0f} s"
+
+
+def one_level(jitter: int, crops: Crops, data: KeyObjects, given: argparse.Namespace) -> str:
+    """Train and scan one detector; write `jitter-NNN.tar` with its weights and its scan."""
     name, device = f"jitter-{jitter:03d}", chosen_device(given.device)
 
     def tell(step: int, loss: float) -> None:
         if step % 1000 == 0:
-            print(
-                f"{name} {time.monotonic() - begun:5.0f} s step {step} loss {loss:.3f}", flush=True
-            )
+            print(f"{name} step {step} loss {loss:.3f}", flush=True)
 
     net = train(
         crops,
@@ -119,26 +157,25 @@ def one_level(jitter: int, crops: Crops, data: KeyObjects, given: argparse.Names
         tell=tell,
     )
     facts = {"training set": f"{len(crops.pixels)} COCO crops", "jitter": str(jitter)}
-    weights = detector.write(net, given.out / "work" / f"{name}.safetensors", facts)
-    net = detector.read(weights)  # as stored, in half precision
-    found = scanned(net, data, translations(RADIUS, given.step), device)
-    scan = given.out / "work" / f"{name}.npz"
-    np.savez_compressed(scan, **found)
-    with tarfile.open(given.out / f"{name}.tar", "w") as archive:
-        for path in (weights, scan):
-            archive.add(path, path.name)
+    with tempfile.TemporaryDirectory() as work:
+        weights = detector.write(net, Path(work) / f"{name}.safetensors", facts)
+        net = detector.read(weights)  # as stored, in half precision
+        found = scanned(net, data, translations(RADIUS, given.step_px), device)
+        scan = Path(work) / f"{name}.npz"
+        np.savez_compressed(scan, **found)
+        archived(given.out / f"{name}.tar", [weights, scan])
     score = (found["iou"].astype(float) * found["match_confidence"]).mean()
-    print(f"{name} done in {time.monotonic() - begun:.0f} s, score {score:.3f}", flush=True)
+    return f"score {score:.3f}"
 
 
-def scene_detectors(given: argparse.Namespace) -> None:
+def scene_detectors(given: argparse.Namespace) -> str:
     """Train the two detectors of generated scenes that ship with the package."""
-    begun = time.monotonic()
     device = chosen_device(given.device)
     made = scenes(given.scenes, seed=1)
     pixels = (made["images"] * 255).round().byte().permute(0, 2, 3, 1).contiguous()
     crops = Crops(pixels, made["objects"], torch.ones(len(pixels), 5, dtype=torch.bool))
-    with tarfile.open(given.out / "scenes.tar", "w") as archive:
+    with tempfile.TemporaryDirectory() as work:
+        weights = []
         for name, jitter in (("centred", 0.0), ("jittered", 1.0)):
             net = train(
                 crops,
@@ -155,88 +192,61 @@ def scene_detectors(given: argparse.Namespace) -> None:
                 "steps": str(given.scene_steps),
                 "torch": torch.__version__,
             }
-            path = given.out / "work" / f"scenes-{name}.safetensors"
-            archive.add(detector.write(net, path, facts), path.name)
-            print(f"scenes {name} {time.monotonic() - begun:.0f} s", flush=True)
+            path = Path(work) / f"scenes-{name}.safetensors"
+            weights.append(detector.write(net, path, facts))
+        archived(given.out / "scenes.tar", weights)
+    return "both detectors of scenes"
+
+
+def archived(path: Path, files: Sequence[Path]) -> None:
+    """Put files into one archive."""
+    with tarfile.open(path, "w") as archive:
+        for file in files:
+            archive.add(file, file.name)
 
 
 def train_all(given: argparse.Namespace) -> None:
-    """Train and scan all detectors at once, each in a process of its own."""
-    begun = time.monotonic()
-    torch.set_num_threads(1)  # a pool of threads would not survive the fork below
-    parts = split() if given.data is None else unpack(given.data)
-    parts = {name: images[: given.images] for name, images in parts.items()}
-    crops, data = training_crops(parts["train"]), test_views(parts["test"])
-    if given.objects is not None:
-        data = KeyObjects(
-            images=data["images"][: given.objects],
-            objects=data["objects"][: given.objects],
-            classes=data["classes"],
-            names=data["names"][: given.objects],
-        )
-    print(
-        f"{len(crops.pixels)} training crops, {len(data['images'])} key objects to test on, "
-        f"{time.monotonic() - begun:.0f} s",
-        flush=True,
-    )
-    (given.out / "work").mkdir(parents=True, exist_ok=True)
-    # Forked before any of them uses an accelerator: they share the crops without a copy.
-    fork = multiprocessing.get_context("fork")
-    jobs = [fork.Process(target=one_level, args=(level, crops, data, given)) for level in JITTERS]
-    jobs.append(fork.Process(target=scene_detectors, args=(given,)))
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
-    shutil.rmtree(given.out / "work")
-    broken = [job.exitcode for job in jobs if job.exitcode]
-    if broken:
-        raise InputError(f"train: {len(broken)} of {len(jobs)} processes failed; see above")
+    """Train and scan all detectors, several at a time in processes of their own."""
+    given.out.mkdir(parents=True, exist_ok=True)
+    jobs = [*(f"jitter-{level}" for level in JITTERS), SCENES_JOB]
+    done: list[str] = []
+
+    def finished(job: str, said: str) -> None:
+        done.append(job)
+        print(f"{job}: {said}", flush=True)
+
+    run_jobs(jobs, partial(Material, given), one_job, finished, workers=given.workers)
+    lacking = [job for job in jobs if job not in done]
+    if lacking:
+        raise InputError(f"train: {', '.join(lacking)} did not end well; see above")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study, or one of its parts; see the module."""
-    parser = argparse.ArgumentParser(
-        prog="orbical study detection",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(dest="command")
-    packing = commands.add_parser("pack", help="write the images into one small file")
-    packing.add_argument("folder", type=Path)
-    training = commands.add_parser("train", help="train and scan the detectors")
-    _add_training(training)
-    reporting = commands.add_parser("report", help="write the page from stored results")
-    reporting.add_argument("results", type=Path)
-    reporting.add_argument("--page", type=Path, default=PAGE)
-    given = parser.parse_args(arguments)
-    if given.command == "pack":
-        print(pack(given.folder))
-    elif given.command == "train":
-        train_all(given)
-    else:
-        if given.command is None:
-            given = training.parse_args(["--out", "results/detection"])
-            given.results, given.page = given.out, PAGE
-            train_all(given)
-        from .detection_page import report
-
-        for path in report(given.results, given.page):
-            print(path)
-
-
-def _add_training(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", type=Path, nargs="?", help="folder of `pack`; none: the data set")
-    parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    """Run the study, or one of its steps; see the module."""
+    parser = study_parser("detection", __doc__, PAGE, ("all", "pack", "train", "report"))
+    parser.add_argument("--data", type=Path, help="packed images; default: the data set")
+    parser.add_argument("--out", type=Path, default=RESULTS, help=f"results; default {RESULTS}")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    parser.add_argument("--workers", type=int, default=6, help="processes; 0 trains in this one")
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--scenes", type=int, default=SCENES)
     parser.add_argument("--scene-steps", type=int, default=SCENE_STEPS)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="of each training")
     parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--step", type=int, default=STEP, help="pixels between shifts")
+    parser.add_argument("--step-px", type=int, default=STEP, help="pixels between shifts")
     parser.add_argument("--images", type=int, help="only the first images of each part")
     parser.add_argument("--objects", type=int, help="only the first objects to test on")
+    given = parser.parse_args(arguments)
+    with one_line_errors(parser):
+        if given.step == "pack":
+            say_written([pack(given.data or Path("carry"))])
+        if given.step in ("all", "train"):
+            train_all(given)
+        if given.step in ("all", "report"):
+            from .detection_page import report
+
+            packed = None if given.data is None else test_views(unpack(given.data)["test"])
+            say_written(report(given.out, given.page, packed))
 
 
 if __name__ == "__main__":

@@ -193,7 +193,8 @@ def consensus_figure(results: Results, jitter: int = 50) -> Figure:
         for level in JITTERS
     }
     # A typical one among those with a score to speak of: its correlation is the median.
-    known = np.flatnonzero(results.score(jitter).mean(1) > 0.2)
+    mean = results.score(jitter).mean(1)
+    known = np.flatnonzero(mean > min(0.2, mean.max() - 1e-9))
     order = known[np.argsort(agree[jitter][known])]
     sample = int(order[len(order) // 2])
     with styled():

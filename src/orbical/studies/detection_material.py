@@ -100,7 +100,7 @@ def unpack(target: Path) -> Split:
     if not path.is_file():
         raise InputError(
             f"data: there is no file {FILE!r} in {str(target)!r}; make it with "
-            f"`python -m orbical.studies.detection pack {target}`"
+            f"`orbical study detection pack --data {target}`"
         )
     found: Split = {}
     with np.load(path, allow_pickle=False) as arrays:
@@ -123,6 +123,16 @@ def _packed(note: list, content: bytes) -> AnnotatedImage:
 def test_views(images: Sequence[AnnotatedImage]) -> KeyObjects:
     """Cut the test images around their key objects."""
     return views_of(images, FIVE_CLASSES, WINDOW, RADIUS)
+
+
+def first_objects(data: KeyObjects, count: int | None) -> KeyObjects:
+    """Take the first so many key objects; all for None."""
+    return KeyObjects(
+        images=data["images"][:count],
+        objects=data["objects"][:count],
+        classes=data["classes"],
+        names=data["names"][:count],
+    )
 
 
 test_views.__test__ = False  # type: ignore[attr-defined]  # not one for pytest

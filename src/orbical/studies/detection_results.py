@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tarfile
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +20,8 @@ from orbical.errors import InputError
 from orbical.groups import Group, translations
 from orbical.tasks.detection_matching import Detections, average_precision, pair
 
-from .detection import JITTERS, RADIUS, STEP, TASK
-from .detection_material import split, test_views
+from .detection import JITTERS, RADIUS, TASK
+from .detection_material import first_objects, split, test_views
 from .pages import Row
 
 if TYPE_CHECKING:
@@ -56,14 +57,16 @@ class Results:
             with np.load(BytesIO(content), allow_pickle=False) as arrays:
                 scans[jitter] = {name: arrays[name].astype(np.float32) for name in arrays.files}
         data = test_views(split()["test"]) if data is None else data
-        group = translations(RADIUS, STEP)
-        found = scans[JITTERS[0]]["iou"].shape
-        if found != (len(data["images"]), len(group)):
+        shapes = {scan["iou"].shape for scan in scans.values()}
+        objects, shifts = shapes.pop()
+        side = math.isqrt(shifts)
+        if shapes or objects > len(data["images"]) or side < 2 or side**2 != shifts:
             raise InputError(
-                f"results: scans of shape {found} given for {len(data['images'])} key objects and "
-                f"{len(group)} shifts"
+                f"results: scans of {objects} key objects at {shifts} shifts given, at most "
+                f"{len(data['images'])} at a square of shifts expected, as many at every level"
             )
-        return cls(scans, data, group, folder)
+        group = translations(RADIUS, 2 * RADIUS // (side - 1))
+        return cls(scans, first_objects(data, objects), group, folder)
 
     def score(self, jitter: int) -> Array:
         """IoU x confidence of every key object at every shift, `[n, K]`."""
@@ -87,6 +90,11 @@ class Results:
     def side(self) -> int:
         """Shifts along one side of the heat map."""
         return round(len(self.group) ** 0.5)
+
+    @property
+    def step_px(self) -> int:
+        """Pixels from one shift to the next."""
+        return 2 * RADIUS // (self.side - 1)
 
     def as_dataset(self, jitters: tuple[int, ...] = JITTERS) -> xr.Dataset:
         """Give scores and scores against the consensus as a scan's data, for `orbical.nero`."""
@@ -121,7 +129,7 @@ def member(folder: Path, jitter: int, suffix: str) -> bytes:
     if not path.is_file():
         raise InputError(
             f"results: there is no file {path.name!r} in {str(folder)!r}; make it with "
-            "`python -m orbical.studies.detection train`"
+            "`orbical study detection train`"
         )
     with tarfile.open(path) as archive:
         stream = archive.extractfile(f"jitter-{jitter:03d}.{suffix}")
@@ -153,13 +161,14 @@ def ap_along(results: Results, jitter: int) -> Array:
 
 
 def ece_along(results: Results, jitter: int) -> Array:
-    """Calibration error of all detections at each shift, `[K]`."""
+    """Calibration error of all detections at each shift, `[K]`; NaN where nothing was detected."""
     scan = results.scans[jitter]
     found = []
     for element in range(len(results.group)):
         correct = scan["box_correct"][:, element].ravel()
         judged = ~np.isnan(correct)
-        found.append(float(ece(scan["box_score"][:, element].ravel()[judged], correct[judged] > 0)))
+        sure = scan["box_score"][:, element].ravel()[judged]
+        found.append(float(ece(sure, correct[judged] > 0)) if judged.any() else np.nan)
     return np.array(found)
 
 
@@ -177,13 +186,13 @@ def level_rows(results: Results) -> list[Row]:
                 "centre": float(mean[centre]),
                 "orbit": float(mean.mean()),
                 "corner": float(mean[corners].mean()),
-                "width_px": peak_width(mean, STEP),
+                "width_px": peak_width(mean, results.step_px),
                 "iou_centre": float(scan["iou"][:, centre].mean()),
                 "iou_orbit": float(scan["iou"].mean()),
                 "ap_centre": float(ap[centre]),
                 "ap_orbit": float(ap.mean()),
                 "ece_centre": float(error[centre]),
-                "ece_orbit": float(error.mean()),
+                "ece_orbit": float(np.nanmean(error)),
                 "gap": float(np.sqrt((scan["invariance_gap"].astype(float) ** 2).mean())),
                 "consensus_vs_truth": float(np.nanmean(scan["consensus_vs_truth"])),
             }
@@ -319,16 +328,17 @@ def period_rows(results: Results, most_px: int = 16) -> list[Row]:
         maps = results.score(jitter).reshape(-1, results.side, results.side).astype(float)
         maps = maps[maps.mean((1, 2)) > DARK]
         maps = maps - neighbourhood_mean(maps)
-        for lag in range(1, most_px // STEP + 1):
+        for lag in range(1, most_px // results.step_px + 1):
+            size = results.side * (results.side - lag)
             pairs = (
                 (maps[:, :, lag:], maps[:, :, :-lag]),
                 (maps[:, lag:], maps[:, :-lag]),
             )
-            found = [correlation(a.reshape(len(a), -1), b.reshape(len(b), -1)) for a, b in pairs]
+            found = [correlation(*(one.reshape(len(maps), size) for one in two)) for two in pairs]
             rows.append(
                 {
                     "jitter": jitter,
-                    "lag_px": lag * STEP,
+                    "lag_px": lag * results.step_px,
                     "objects": len(maps),
                     "dx": float(np.nanmean(found[0])),
                     "dy": float(np.nanmean(found[1])),
