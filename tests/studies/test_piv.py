@@ -67,11 +67,13 @@ class Knowing:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """The whole study with four cheap models: one answers nothing, the others move to the right."""
+    """The whole command with four cheap models: one answers nothing, the others move rightwards."""
     folder = tmp_path_factory.mktemp("study")
     models = {name: Knowing(bias) for name, bias in zip(piv.MODELS, (0.0, 1, 2, 4), strict=True)}
-    settings = piv.Settings(pairs=1, size=32, angles=4, turned=1, real=False)
-    piv.run(settings, folder / "piv", models, lambda text: None)
+    few = ["--pairs", "1", "--size", "32", "--angles", "4", "--turned", "1", "--no-real"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(piv, "estimators", lambda: models)
+        piv.main([*few, "--page", str(folder / "piv.md")])
     return folder
 
 
@@ -88,8 +90,9 @@ def test_a_constant_answer_has_the_gap_that_it_must(small):
         assert piv_page.mean(still, "error_spread") == pytest.approx(0, abs=1e-5)
 
 
-def test_the_page_is_made_from_the_files_alone(small):
-    written = piv_page.report(small / "piv.md")
+def test_the_command_writes_the_page_with_its_files_and_figures(small):
+    written = [small / "piv.md", *(small / "piv").iterdir()]
+    assert {path.suffix for path in written} == {".md", ".csv", ".npz", ".png"}
     assert all(path.stat().st_size > 1000 for path in written)
     text = (small / "piv.md").read_text()
     for name in ("accuracy", "equivariance", "time", "consensus", "rotations"):

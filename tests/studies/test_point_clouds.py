@@ -43,7 +43,7 @@ def trained(packed, tmp_path_factory):
         widths=(16, 32),
         groups=(("slices", SLICES), ("ball", BALL)),
     )
-    files = list(point_clouds_runs.run(out, packed, settings, networks=("plain", "augmented")))
+    files = point_clouds_runs.run(out, packed, settings, networks=("plain", "augmented"))
     assert len(files) == 4
     return out
 
@@ -157,6 +157,22 @@ def test_mistakes_are_named(words, message, capsys, tmp_path, monkeypatch):
     assert message in capsys.readouterr().err
 
 
-def test_no_workers_are_refused(packed, tmp_path):
-    with pytest.raises(InputError, match="workers: got 0"):
-        list(point_clouds_runs.run(tmp_path, packed, Settings(), workers=0))
+def test_one_command_goes_from_clouds_to_the_page(packed, tmp_path, capsys):
+    few = ["--steps", "2", "--seeds", "2", "--points", "32", "--most", "3", "--workers", "2"]
+    few += ["--networks", "plain", "augmented"]
+    groups = ["--slices", "slices3d:4:3", "--ball", "rotations3d:12"]
+    page = tmp_path / "point-clouds.md"
+    places = ["--data", str(packed), "--out", str(tmp_path / "answers"), "--page", str(page)]
+    point_clouds.main([*few, *groups, *places])
+    said = capsys.readouterr().out
+    assert said.count("trained") == 8
+    assert f"wrote {page}" in said
+    assert "<!-- table: findings -->" in page.read_text("utf-8")
+
+
+def test_a_training_that_fails_is_named_in_the_end(packed, tmp_path, capsys):
+    settings = Settings(seeds=1, steps=1, drawn=8, widths=(8, 8), groups=(("ball", "nothing:3"),))
+    wrong = {"networks": ("plain",), "data_sets": ("sweethome3d",)}
+    with pytest.raises(InputError, match="plain on sweethome3d, seed 0 did not end well"):
+        point_clouds_runs.run(tmp_path, packed, settings, **wrong)
+    assert "unknown name 'nothing'" in capsys.readouterr().out

@@ -10,7 +10,6 @@ rotations in a view that stays inside, the consensus, and the caveat of time rev
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,9 @@ import torch
 
 from orbical.datasets import particle_pairs, piv
 from orbical.datasets.particle_images import ParticlePairs
-from orbical.errors import InputError, OrbicalError
+from orbical.errors import InputError
 
+from .command_line import one_line_errors, say_written, study_parser
 from .pages import Row, write_csv
 from .piv_measures import element_rows, sample_rows, truth_time_rows
 
@@ -197,20 +197,14 @@ def save_example(path: Path, data: Any) -> Path:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the options, run the study, and write its page."""
     defaults = Settings()
-    parser = argparse.ArgumentParser(
-        prog="orbical study piv",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("step", nargs="?", choices=["run", "report"], default="run")
-    parser.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
+    parser = study_parser("piv", __doc__, PAGE)
     parser.add_argument("--pairs", type=int, default=defaults.pairs, help="of each kind of flow")
     parser.add_argument("--size", type=int, default=defaults.size)
     parser.add_argument("--angles", type=int, default=defaults.angles)
     parser.add_argument("--turned", type=int, default=defaults.turned)
     parser.add_argument("--no-real", action="store_true", help="generated pairs only")
     options = parser.parse_args(arguments)
-    try:
+    with one_line_errors(parser):
         if options.step == "run":
             settings = Settings(
                 options.pairs, options.size, options.angles, options.turned, not options.no_real
@@ -224,10 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 )
         from .piv_page import report
 
-        for path in report(options.page):
-            print(f"wrote {path}")
-    except OrbicalError as error:
-        parser.exit(2, f"error: {error}\n")
+        say_written(report(options.page))
 
 
 if __name__ == "__main__":

@@ -11,13 +11,12 @@ Section 3.3 and Fig. 11 of Zhao et al., "Evaluating Machine Learning Models with
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from orbical.errors import OrbicalError
 from orbical.zoo.pointnet import NAMES as NETWORKS
 
+from .command_line import one_line_errors, say_written, study_parser
 from .point_clouds_runs import DATA_SETS, Settings, pack, run
 
 PAGE = Path("docs/studies/point-clouds.md")
@@ -27,14 +26,8 @@ RESULTS = Path("results/point-clouds")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the options, run the study or a step of it, and write its page."""
     defaults = Settings()
-    parser = argparse.ArgumentParser(
-        prog="orbical study point-clouds",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    steps = ["all", "pack", "train", "collect", "report"]
-    parser.add_argument("step", nargs="?", choices=steps, default="all")
-    parser.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
+    steps = ("all", "pack", "train", "collect", "report")
+    parser = study_parser("point-clouds", __doc__, PAGE, steps)
     parser.add_argument("--data", type=Path, help="packed data sets; default: the public files")
     parser.add_argument("--out", type=Path, default=RESULTS, help=f"answers; default {RESULTS}")
     parser.add_argument("--seeds", type=int, default=defaults.seeds)
@@ -46,13 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
     parser.add_argument("--data-sets", nargs="+", choices=DATA_SETS, default=list(DATA_SETS))
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--workers", type=int, default=1, help="networks at a time")
+    parser.add_argument("--workers", type=int, default=0, help="processes; 0 trains in this one")
     options = parser.parse_args(arguments)
-    try:
+    with one_line_errors(parser):
         if options.step == "pack":
-            for path in pack(options.data or Path("carry")):
-                print(f"wrote {path}")
-            return
+            say_written(pack(options.data or Path("carry")))
         if options.step in ("all", "train"):
             settings = Settings(
                 seeds=options.seeds,
@@ -61,23 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 most=options.most,
                 groups=(("slices", options.slices), ("ball", options.ball)),
             )
-            for path in run(
-                *(options.out, options.data, settings, options.device),
-                *(options.networks, options.data_sets, options.workers),
-            ):
-                print(f"wrote {path}", flush=True)
+            say_written(
+                run(
+                    *(options.out, options.data, settings, options.device),
+                    *(options.networks, options.data_sets, options.workers),
+                )
+            )
         if options.step in ("all", "collect"):
             from .point_clouds_tables import collect
 
-            for path in collect(options.out, options.page.with_suffix("")):
-                print(f"wrote {path}")
+            say_written(collect(options.out, options.page.with_suffix("")))
         if options.step in ("all", "collect", "report"):
             from .point_clouds_page import report
 
-            for path in report(options.page):
-                print(f"wrote {path}")
-    except OrbicalError as error:
-        parser.exit(2, f"error: {error}\n")
+            say_written(report(options.page))
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ an accelerator is and nothing else.
 
 from __future__ import annotations
 
-import multiprocessing
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +27,8 @@ from orbical.sweep import Sweep
 from orbical.tasks import Classification
 from orbical.zoo.pointnet import NAMES as NETWORKS
 from orbical.zoo.pointnet_training import make, train
+
+from .workers import run_jobs
 
 DATA_SETS = ("sweethome3d", "modelnet10")
 GROUPS = {"slices": "slices3d:72:13", "ball": "rotations3d:2000"}
@@ -72,6 +74,9 @@ class Job:
     network: str
     seed: int
 
+    def __str__(self) -> str:
+        return f"{self.network} on {self.data_set}, seed {self.seed}"
+
 
 def read(name: str) -> PointClouds:
     """Read one data set from its public files."""
@@ -103,7 +108,7 @@ def unpack(folder: Path | None, name: str) -> PointClouds:
     if not path.is_file():
         raise InputError(
             f"data: there is no file {path.name!r} in {str(folder)!r}; make it with "
-            f"`python -m orbical.studies.point_clouds pack --data {folder}`"
+            f"`orbical study point-clouds pack --data {folder}`"
         )
     with np.load(path, allow_pickle=False) as file:
         pos = torch.from_numpy(file["pos"].astype(np.float32))
@@ -213,51 +218,67 @@ def run(
     device: str = "cpu",
     networks: Sequence[str] = NETWORKS,
     data_sets: Sequence[str] = DATA_SETS,
-    workers: int = 1,
-) -> Iterator[Path]:
+    workers: int = 0,
+) -> list[Path]:
     """Train all networks, and write one file of answers for each data set and kind of network.
 
     A network that needs a package that is not there is left out, and said to be.
+
+    Args:
+        out: the folder for the answers.
+        data: packed data sets; None reads the public files.
+        settings: what is trained and asked.
+        device: where.
+        networks: kinds of network.
+        data_sets: names of data sets.
+        workers: processes; 0 works in this one.
     """
     out.mkdir(parents=True, exist_ok=True)
+    for name in data_sets:
+        unpack(data, name)  # what is absent is said before anything is trained
     jobs = [
         Job(data_set, network, seed)
         for network in networks
         for data_set in data_sets
         for seed in range(settings.seeds)
     ]
-    tasks = [(job, data, settings, device) for job in jobs]
     collected: dict[tuple[str, str], dict[str, NDArray]] = {}
-    for job, arrays in zip(jobs, _each(tasks, workers), strict=True):
+    written: list[Path] = []
+    ended: list[Job] = []
+
+    def finished(job: Job, arrays: dict[str, NDArray] | None) -> None:
+        ended.append(job)
         if arrays is None:
-            continue
+            return
         mine = collected.setdefault((job.data_set, job.network), {})
         mine |= arrays
         train_seconds, ask_seconds = arrays[f"{job.seed}/seconds"]
         print(f"{job}: trained {train_seconds:.0f} s, asked {ask_seconds:.0f} s", flush=True)
-        if job.seed == settings.seeds - 1:
-            yield _written(out, job, mine, data, settings)
+        if all(f"{seed}/seconds" in mine for seed in range(settings.seeds)):
+            written.append(_written(out, job, mine, data, settings))
+
+    run_jobs(
+        jobs, partial(_Orders, data, settings, device), _run_or_none, finished, workers=workers
+    )
+    lacking = [str(job) for job in jobs if job not in ended]
+    if lacking:
+        raise InputError(f"train: {', '.join(lacking)} did not end well; see above")
+    return written
 
 
-Order = tuple[Job, Path | None, Settings, str]
+class _Orders(NamedTuple):
+    """What every job is given."""
+
+    data: Path | None
+    settings: Settings
+    device: str
 
 
-def _each(tasks: list[Order], workers: int) -> Iterator[dict[str, NDArray] | None]:
-    """Do the jobs, several at a time in processes of their own, and give them in order."""
-    if workers < 1:
-        raise InputError(f"workers: got {workers}, expected at least 1")
-    if workers == 1:
-        yield from map(_run_or_none, tasks)
-        return
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        yield from pool.imap(_run_or_none, tasks)
-
-
-def _run_or_none(task: Order) -> dict[str, NDArray] | None:
+def _run_or_none(orders: _Orders, job: Job) -> dict[str, NDArray] | None:
     try:
-        return run_job(*task)
+        return run_job(job, *orders)
     except MissingExtra as error:
-        print(f"{task[0]}: left out: {error}", flush=True)
+        print(f"{job}: left out: {error}", flush=True)
         return None
 
 
