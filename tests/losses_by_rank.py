@@ -1,19 +1,18 @@
-"""A script of its own for the DDP test: two ranks, each with its share of one batch.
+"""A script of its own for the DDP test: one rank of two, with its share of one batch.
 
-    python losses_by_rank.py FOLDER
+    python losses_by_rank.py FOLDER PORT RANK
 
-writes what each rank found, and the model and batch they shared.
+reads `shared.safetensors`, the model and the batch of both, and writes what the rank found.
 """
 
 from __future__ import annotations
 
-import socket
 import sys
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import distributed, multiprocessing, nn
+from torch import distributed, nn
 
 from orbical import losses
 
@@ -21,19 +20,7 @@ LOSSES = ("esd", "mmce", "ece")
 SIZES = ((11, 11), (9, 13))
 
 
-def main(folder: Path) -> None:
-    torch.manual_seed(5)
-    model = nn.Linear(6, 4).double()
-    inputs, labels = torch.randn(22, 6, dtype=torch.float64), torch.randint(4, (22,))
-    shared = {name: value.detach() for name, value in model.named_parameters()}
-    save_file({**shared, "inputs": inputs, "labels": labels}, folder / "shared.safetensors")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    multiprocessing.spawn(one_rank, (port, folder), nprocs=2)
-
-
-def one_rank(rank: int, port: int, folder: Path) -> None:
+def main(folder: Path, port: int, rank: int) -> None:
     torch.set_num_threads(1)
     distributed.init_process_group(
         "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2
@@ -57,4 +44,4 @@ def one_rank(rank: int, port: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

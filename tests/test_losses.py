@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from scipy import stats
 from torch import Tensor, nn
 
@@ -263,10 +264,17 @@ def test_without_a_process_group_gathering_changes_nothing() -> None:
 
 
 def test_loss_and_gradient_under_ddp_are_those_of_the_whole_batch(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    inputs, labels = torch.randn(22, 6, dtype=torch.float64), torch.randint(4, (22,))
+    shared = nn.Linear(6, 4).double().state_dict()
+    save_file({**shared, "inputs": inputs, "labels": labels}, tmp_path / "shared.safetensors")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     script = Path(__file__).with_name("losses_by_rank.py")
-    subprocess.run([sys.executable, script, tmp_path], check=True, timeout=120)
-    shared = load_file(tmp_path / "shared.safetensors")
-    inputs, labels = shared.pop("inputs"), shared.pop("labels")
+    command = [sys.executable, str(script), str(tmp_path), str(port)]
+    ranks = [subprocess.Popen([*command, str(rank)]) for rank in range(2)]
+    assert [process.wait(timeout=120) for process in ranks] == [0, 0]
     compared = 0
     for rank in range(2):
         for key, found in load_file(tmp_path / f"{rank}.safetensors").items():

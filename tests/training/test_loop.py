@@ -99,37 +99,36 @@ import os, signal, sys, torch
 from torch import nn
 from orbical import training
 
-torch.set_num_threads(1)
-torch.manual_seed(0)
-inputs = torch.randn(64, 3)
-batches = [(inputs, (inputs[:, 0] > 0).long())]
-model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2))
-die_at = int(sys.argv[2])
+die_at = int(sys.argv[1])
 
 def validate(model, epoch):
     if epoch == die_at:
         os.kill(os.getpid(), signal.SIGKILL)
     return {}
 
-training.fit(model, batches, optimiser=torch.optim.Adam(model.parameters()), epochs=5,
-             validate=validate, checkpoint=sys.argv[1])
-print(sum(float(p.double().sum()) for p in model.parameters()).hex())
+torch.set_num_threads(1)
+for folder in sys.argv[2:]:
+    torch.manual_seed(0)
+    inputs = torch.randn(64, 3)
+    batches = [(inputs, (inputs[:, 0] > 0).long())]
+    model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2))
+    training.fit(model, batches, optimiser=torch.optim.Adam(model.parameters()), epochs=5,
+                 validate=validate, checkpoint=folder)
+    print(sum(float(p.double().sum()) for p in model.parameters()).hex())
 """
 
 
 def test_a_killed_process_is_continued_bit_for_bit(tmp_path: Path) -> None:
-    def process(folder: str, die_at: int) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", KILLED, str(tmp_path / folder), str(die_at)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def trained(die_at: int, *folders: Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", KILLED, str(die_at), *map(str, folders)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
-    straight, killed = process("two", die_at=0), process("one", die_at=3)
-    killed.communicate(timeout=120)
-    assert killed.returncode == -signal.SIGKILL
+    assert trained(3, tmp_path / "one").returncode == -signal.SIGKILL
     assert [file.name for file in (tmp_path / "one").iterdir()] == ["last.safetensors"]
-    continued = process("one", die_at=0)
-    printed, errors = continued.communicate(timeout=120)
-    assert continued.returncode == 0, errors
-    assert printed == straight.communicate(timeout=120)[0]
+    done = trained(0, tmp_path / "one", tmp_path / "two")
+    assert done.returncode == 0, done.stderr
+    continued, straight = done.stdout.split()
+    assert continued == straight
 
 
 def test_generators_of_the_loaders_are_part_of_the_checkpoint(tmp_path: Path) -> None:
