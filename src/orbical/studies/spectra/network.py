@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from torch import Tensor, nn
 
@@ -16,14 +17,12 @@ FEATURES = 128
 WIDTH = 256
 
 
-def backbone(network: str) -> nn.Module:
-    """Make a backbone of about 300,000 parameters that answers `[n, 128]`."""
-    made: dict[str, nn.Module] = {
-        BONDS: GIN(FEATURES, layers=4, inner=288),
-        DISTANCES: InvariantMPNN(FEATURES, layers=3),
-        STEERABLE: SteerableMPNN(FEATURES, layers=3, channels=(64, 32, 16)),
-    }
-    return made[network]
+BACKBONES: dict[str, Callable[[], nn.Module]] = {
+    BONDS: partial(GIN, FEATURES, layers=4, inner=288),
+    DISTANCES: partial(InvariantMPNN, FEATURES, layers=3),
+    STEERABLE: partial(SteerableMPNN, FEATURES, layers=3, channels=(64, 32, 16)),
+}
+"""Backbones of about 300,000 parameters, each of which answers `[n, 128]`."""
 
 
 class SpectrumNet(nn.Module):
@@ -46,7 +45,7 @@ class SpectrumNet(nn.Module):
 
     def __init__(self, network: str, points: int) -> None:
         super().__init__()
-        self.backbone = backbone(network)
+        self.backbone = BACKBONES[network]()
         self.decoders = nn.ModuleList(
             nn.Sequential(nn.Linear(FEATURES, WIDTH), nn.SiLU(), nn.Linear(WIDTH, points))
             for _ in Evidence._fields
