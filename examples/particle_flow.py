@@ -10,7 +10,7 @@ from orbical.zoo.classical_flow import Farneback, InverseSearch
 data = ob.datasets.piv()
 scan = ob.scan(
     {"Farneback": Farneback(), "DIS": InverseSearch()},
-    (data["pair"][:6], data["flow"][:6]),
+    (data["pair"][:3], data["flow"][:3]),
     group="dihedral:4*time_reversal",
     task="flow",
 )
