@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from orbical.calibration import top_label
 from orbical.datasets import galaxies
-from orbical.studies.galaxies import commands, training
-from orbical.studies.galaxies.settings import Trial, trials
+from orbical.studies.galaxies import collecting, commands, contrasts, findings, matching, training
+from orbical.studies.galaxies.numbers import read
+from orbical.studies.galaxies.page import TABLES, tables_of
+from orbical.studies.galaxies.settings import SEEDS, Trial, trials
+
+DOCS = Path(__file__).parents[2] / "docs" / "studies" / "galaxies.md"
 
 
 @pytest.fixture
@@ -76,3 +82,170 @@ def test_the_gap_is_the_root_mean_square_distance_from_the_orbits_mean():
 def test_a_trial_prints_as_its_name():
     assert str(Trial("efigi", "cyclic:1", 0.0, 0, width=5)) == "efigi/cyclic:1 x 5/blur 0/seed 0"
     assert str(Trial("efigi", "cyclic:8", 1.25, 2)) == "efigi/cyclic:8/blur 1.25/seed 2"
+
+
+@pytest.fixture
+def answered(tmp_path):
+    """Made-up answers of all networks of orders 1 and 4, on sixty galaxies of each data set."""
+    arrays = {}
+    random = np.random.default_rng(0)
+    for name, classes in (("efigi", 3), ("galaxyzoo2", 2)):
+        for part in ("train", "test"):
+            arrays[f"{name}-{part}-pixels"] = random.integers(0, 255, (60, 3, 32, 32), np.uint8)
+            arrays[f"{name}-{part}-labels"] = np.arange(60) % classes
+    images, labels = galaxies(30, size=32, seed=1)
+    pixels = torch.cat([images, images.flip(-1)]).mul(255).byte().numpy()
+    for part in ("train", "test"):
+        arrays[f"generated-{part}-pixels"] = pixels
+        arrays[f"generated-{part}-labels"] = np.concatenate([labels, np.array([0, 2, 1])[labels]])
+    np.savez(tmp_path / "galaxies.npz", **arrays)
+    scores = dict.fromkeys(collecting.KEPT, 0.1) | {"parameters": 10}
+    with (tmp_path / "trials.jsonl").open("w") as file:
+        for trial in trials(orders=(1, 4)):
+            truth = arrays[f"{trial.data}-test-labels"]
+            logits = random.normal(size=(len(truth), truth.max() + 1)).astype(np.float32)
+            logits[np.arange(len(truth)), truth] += 1 + trial.group.endswith("4")
+            if trial.group.startswith("dihedral"):
+                logits[len(truth) // 2 :] = logits[: len(truth) // 2]
+            np.savez(tmp_path / trial.file, logits=logits, curves=random.random((3, 36)))
+            file.write(json.dumps({"name": str(trial), **vars(trial), **scores}) + "\n")
+    return tmp_path
+
+
+def test_answers_become_tables_verdicts_and_figures(answered, capsys):
+    page = answered / "page.md"
+    options = ["--out", str(answered), "--page", str(page)]
+    commands.main(["collect", *options])
+    commands.main(["report", *options])
+    written = page.read_text()
+    assert all(f"<!-- table: {name} -->" in written for name in TABLES)
+    assert "nan" not in written
+    pictures = {path.stem for path in (answered / "page").glob("*.png")}
+    assert pictures == {"efigi", "galaxyzoo2", "nero", "invariance", "mirrors"}
+    numbers = read(answered / "page")
+    assert all(row["lower"] <= row["ece"] <= row["upper"] for row in numbers.bounds)
+    assert all(row["ceiling"] == pytest.approx(2 / 3, abs=1e-5) for row in numbers.bounds)
+    for row in numbers.results:
+        assert row["ece_low"] <= row["ece"] <= row["ece_high"]
+
+
+def test_generated_galaxies_alone_make_a_page(answered):
+    lines = (answered / "trials.jsonl").read_text().splitlines()
+    kept = [line for line in lines if json.loads(line)["data"] == "generated"]
+    (answered / "trials.jsonl").write_text("\n".join(kept) + "\n")
+    options = ["--out", str(answered), "--page", str(answered / "page.md")]
+    commands.main(["collect", *options])
+    commands.main(["report", *options])
+    assert "The photographs were not trained on" in (answered / "page.md").read_text()
+
+
+def test_a_verdict_follows_the_intervals(answered):
+    commands.main(["collect", "--out", str(answered), "--page", str(answered / "page.md")])
+    numbers = read(answered / "page")
+    assert "more accurate" in findings.summary(numbers)
+    for row in numbers.contrasts:
+        if row["contrast"] == "gain" and row["measure"] == "accuracy":
+            row.update(value=-0.1, low=-0.2, high=-0.05)
+    assert "less accurate" in findings.summary(numbers)
+
+
+def test_the_page_shows_the_tables_of_its_csv_files():
+    written = DOCS.read_text(encoding="utf-8")
+    for table in tables_of(read(DOCS.with_suffix(""))).values():
+        assert table in written
+
+
+def test_packed_images_that_do_not_fit_the_answers_are_named(answered, capsys):
+    kept = dict(np.load(answered / "galaxies.npz"))
+    kept["efigi-test-labels"] = kept["efigi-test-labels"][:50]
+    np.savez(answered / "galaxies.npz", **kept)
+    with pytest.raises(SystemExit) as end:
+        commands.main(["collect", "--out", str(answered), "--page", str(answered / "page.md")])
+    assert end.value.code == 2
+    assert "pack: 50 test images given" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "--pack", "none.npz"], "pack: there is no file 'none.npz'"),
+        (["collect", "--out", "nowhere"], "out: there is no file"),
+        (["train", "--orders", "0"], "orders: 0 given, expected at least 1"),
+        (["report", "--page", "none.md"], "results: there is no file"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_said_in_one_line(words, message, capsys):
+    with pytest.raises(SystemExit) as end:
+        commands.main(words)
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def pairs_of(shift: float, seed: int, count: int = 400):
+    """Three seeds of answers that are right more often by a shift."""
+    random = np.random.default_rng(seed)
+    easy = random.random(count)  # shared by the networks, as a galaxy's difficulty is
+    return [
+        (torch.full((count,), 0.7), torch.from_numpy(easy + 0.1 * random.random(count) < shift))
+        for _ in SEEDS
+    ]
+
+
+def test_networks_that_answer_alike_do_not_differ_and_better_ones_do():
+    answers = {
+        ("cyclic:1", 0.0): pairs_of(0.7, 1),
+        ("cyclic:4", 0.0): pairs_of(0.8, 1),
+        ("dihedral:4", 0.0): pairs_of(0.7, 1),
+    }
+    rows = contrasts.contrast_rows("some", answers, "none")
+    gain = {r["family"]: r for r in rows if (r["contrast"], r["measure"]) == ("gain", "accuracy")}
+    assert gain["cyclic"]["low"] > 0.05
+    assert gain["dihedral"]["low"] <= 0 <= gain["dihedral"]["high"]
+    middle = (gain["cyclic"]["value"] + gain["dihedral"]["value"]) / 2
+    assert gain["both"]["value"] == pytest.approx(middle)
+
+
+def test_the_interval_of_a_difference_is_that_of_paired_samples():
+    one, other = pairs_of(0.7, 1)[:1], pairs_of(0.8, 2)[:1]
+    rows = contrasts.contrast_rows("some", {("cyclic:1", 0.0): one, ("cyclic:4", 0.0): other}, "")
+    (gain,) = (
+        r for r in rows
+        if (r["family"], r["contrast"], r["measure"]) == ("cyclic", "gain", "accuracy")
+    )  # fmt: skip
+    each = other[0][1].double() - one[0][1].double()
+    reach = 1.96 * float(each.std()) / len(each) ** 0.5
+    assert gain["high"] - gain["value"] == pytest.approx(reach, rel=0.15)
+
+
+def test_slopes_are_those_of_least_squares():
+    values = {1: 0.3, 2: 0.5, 4: 0.4, 12: 0.9}
+    found = contrasts.slope({n: contrasts.Estimate(v, np.zeros(2)) for n, v in values.items()})
+    expected = np.polyfit(np.log2([*values]), [*values.values()], 1)[0]
+    assert found.value == pytest.approx(expected)
+
+
+def test_a_turned_copy_is_matched_and_costs_accuracy_where_its_label_differs():
+    images, _ = galaxies(12, size=32, noise=0.1, seed=3)
+    both = torch.cat([images, images.rot90(1, (2, 3))])
+    labels = torch.arange(24) // 12  # the turned copy is of the other class
+    rows = {row["group"]: row for row in matching.neighbour_rows("some", both, labels)}
+    assert rows["trivial"]["matched"] == 0
+    assert rows["C_4"]["matched"] == 24
+    assert rows["C_4"]["orbits"] == 12
+    assert rows["C_4"]["ceiling"] == pytest.approx(0.5)
+    assert rows["C_4"]["wrong"] == 1
+
+
+def test_a_mirror_invariant_classifier_lies_within_its_bounds():
+    images, labels = galaxies(30, size=32, seed=1)
+    both = torch.cat([images, images.flip(-1)])
+    truth = torch.cat([labels, torch.tensor([0, 2, 1])[labels]])
+    logits = torch.randn(30, 3).repeat(2, 1)
+    answer = logits.softmax(-1).max(-1)
+    (row,) = matching.bound_rows("generated", both, truth, {"dihedral:1": [answer]})
+    correct = top_label(logits=logits, labels=truth)[1]
+    assert row["orbits"] == 30
+    assert row["ceiling"] == pytest.approx(2 / 3)
+    assert row["accuracy"] == pytest.approx(float(correct.double().mean()))
+    assert row["lower"] - 1e-9 <= row["ece"] <= row["upper"] + 1e-9
+    assert row["mirror_gap"] == pytest.approx(0, abs=1e-6)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -136,30 +137,39 @@ def contrast_rows(
         rows.append(head | {"contrast": contrast, "value": value, "low": low, "high": high})
 
     for measure in MEASURES:
+        ends: dict[tuple[str, float], tuple[Estimate, Estimate]] = {}
 
         def at(network: str, blur: float, measure: str = measure) -> Estimate:
             return found[network, blur][measure]
 
+        for family, blur in product(("cyclic", "dihedral"), blurs):
+            along = {
+                int(network.split(":")[1]): at(network, blur)
+                for network, width in found
+                if _family(network) == family and width == blur
+            }
+            if not along or ("cyclic:1", blur) not in found:
+                continue
+            last, plain = along[max(along)], at("cyclic:1", blur)
+            if len(along) > 1:
+                add(family, blur, measure, "slope", slope(along))
+            add(family, blur, measure, "gain", last - plain)
+            if 4 in along:
+                add(family, blur, measure, "early", along[4] - plain)
+                add(family, blur, measure, "late", last - along[4])
+            if (wide, blur) in found:
+                add(family, blur, measure, "over wide", last - at(wide, blur))
+                if family == "cyclic":
+                    add(family, blur, measure, "wide", at(wide, blur) - plain)
+            ends[family, blur] = (last, plain)
         for family in ("cyclic", "dihedral"):
-            orders = sorted(int(n.split(":")[1]) for n, _ in found if _family(n) == family)
-            last = f"{family}:{max(orders)}"
-            for blur in blurs:
-                along = {n: at(f"{family}:{n}", blur) for n in orders}
-                plain = at("cyclic:1", blur)
-                if len(along) > 1:
-                    add(family, blur, measure, "slope", slope(along))
-                add(family, blur, measure, "gain", at(last, blur) - plain)
-                if 4 in along:
-                    add(family, blur, measure, "early", along[4] - plain)
-                    add(family, blur, measure, "late", at(last, blur) - along[4])
-                if (wide, blur) in found:
-                    add(family, blur, measure, "over wide", at(last, blur) - at(wide, blur))
-                    if family == "cyclic":
-                        add(family, blur, measure, "wide", at(wide, blur) - plain)
-            if len(blurs) > 1:
-                gains = [at(last, blur) - at("cyclic:1", blur) for blur in (blurs[0], blurs[-1])]
-                add(family, blurs[-1], measure, "gain lost", gains[0] - gains[1])
-                add(family, blurs[-1], measure, "blur", at(last, blurs[-1]) - at(last, blurs[0]))
+            if len(blurs) > 1 and {(family, blurs[0]), (family, blurs[-1])} <= {*ends}:
+                (sharp, plain_sharp), (dim, plain_dim) = (
+                    ends[family, blur] for blur in (blurs[0], blurs[-1])
+                )
+                lost = (sharp - plain_sharp) - (dim - plain_dim)
+                add(family, blurs[-1], measure, "gain lost", lost)
+                add(family, blurs[-1], measure, "blur", dim - sharp)
     for (measure, contrast), several in [*alike.items()]:
         add("both", "all", measure, contrast, Estimate.mean(several))
     return rows

@@ -99,7 +99,7 @@ def nero_figure(numbers: Numbers) -> Figure:
     measures = ("accuracy", "confidence", "ece")
     whole = np.linspace(0, 2 * np.pi, 100)
     with styled():
-        fig = figure(WIDTH, 2.15 * len(data) + 0.5)
+        fig = figure(WIDTH, 1.95 * len(data) + 0.5)
         panels = fig.subplots(len(data), 3, squeeze=False, subplot_kw={"projection": "polar"})
         for row, name in zip(panels, data, strict=True):
             for ax, measure in zip(row, measures, strict=True):
@@ -134,6 +134,8 @@ def _polar_axis(ax: Any, measure: str, least: float, most: float) -> None:
     ax.set_yticks(ticks, [f"{tick:.3g}" for tick in ticks], fontsize=6)
     ax.text(0, low, f"{low:.3g}", ha="center", va="center", fontsize=6)
     ax.set_rlabel_position(45)
+    for label in ax.get_yticklabels():
+        label.set_bbox({"fc": "white", "ec": "none", "pad": 0.4, "alpha": 0.8})
     ax.set_xticks(np.radians([0, 90, 180, 270]), ["0°", "90°", "180°", "270°"], fontsize=6)
     ax.tick_params(pad=-2)
 
@@ -159,13 +161,11 @@ def invariance_figure(numbers: Numbers) -> Figure:
                 "o", ms=2.5, mew=0, alpha=0.6, color=MODELS[place],
                 label=TITLES[data].split(",")[0],
             )  # fmt: skip
-        left.set(xlabel="order n", ylabel="invariance gap over the circle", yscale="log")
+        left.set(xlabel="order n", ylabel="invariance gap over the circle")
+        left.set_ylim(bottom=0)
         left.set_xscale("log", base=2)
         ticks = sorted({n for data in numbers.data for n in numbers.orders(data, "cyclic")})
         left.set_xticks(ticks, [str(n) for n in ticks])
-        ends = [row["gap_circle"] for row in numbers.results if row["blur"] == 0]
-        steps = [step for step in (0.01, 0.02, 0.05, 0.1, 0.2) if min(ends) < step < max(ends)]
-        left.set_yticks(steps, [f"{step:g}" for step in steps])
         left.minorticks_off()
         most = max(max(row["ece"], row["refitted_ece"]) for row in numbers.results) * 1.05
         right.plot([0, most], [0, most], color=SOFT, lw=0.8, ls=":")

@@ -124,8 +124,8 @@ def refit_text(numbers: Numbers) -> str:
     tells = "hardly anything" if correlated < 0.3 else "something"
     return (
         f"Its accuracy differs by {points(accuracy)} points from the networks' own: it has seen "
-        f"the answers. Its ECE tells {tells} about theirs (rank correlation at most {correlated:.2f} "
-        "in size over all networks of a data set)."
+        f"the answers. Its ECE tells {tells} about theirs (rank correlation at most "
+        f"{correlated:.2f} in size over all networks of a data set)."
     )
 
 

@@ -72,16 +72,16 @@ def contrasts_table(numbers: Numbers) -> str:
     for data in numbers.data:
         for family, letter in (FAMILIES | {"both": "*mean*"}).items():
             for blur in ["all"] if family == "both" else numbers.blurs(data):
+                where = {"data": data, "family": family, "blur": blur}
                 cells = [
-                    with_interval(row, points)
-                    for measure in ("accuracy", "ece")
-                    for contrast in ("slope", "gain", "over wide")
-                    for row in numbers.contrast(
-                        contrast, measure, data=data, family=family, blur=blur
-                    )
+                    "".join(with_interval(r, points) for r in numbers.contrast(c, m, **where))
+                    for m in ("accuracy", "ece")
+                    for c in ("slope", "gain", "over wide")
                 ]
-                (gain,) = numbers.contrast("gain", "esd", data=data, family=family, blur=blur)
-                cells.append(with_interval(gain, lambda value: f"{1e3 * value:+.2f}"))
+                cells += [
+                    with_interval(row, lambda value: f"{1e3 * value:+.2f}")
+                    for row in numbers.contrast("gain", "esd", **where)
+                ]
                 named = [letter, "all"] if family == "both" else [f"{letter}_n", f"{blur:g}"]
                 lines.append([TITLES[data].split(",")[0], *named, *cells])
     header = [
