@@ -31,6 +31,7 @@ STUDIES = {
     "vector-field": Study("vector_field", "Vector fields: where a wrong symmetry puts variance."),
     "spectra": Study("spectra", "Infrared spectra: where along one uncertainty bleeds."),
     "galaxies": Study("galaxies", "Galaxies: group order and blur, accuracy and calibration."),
+    "qm9": Study("qm9", "Molecules: what a correct symmetry does to errors and uncertainty."),
     "examples": Study("examples", "The six examples of the equivariant-calibration paper."),
 }
 

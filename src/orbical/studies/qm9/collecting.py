@@ -17,14 +17,31 @@ from ..pages import Row
 from .measures import Array, scores
 from .packing import Pack, Scale, scale_of, unpack
 from .paper import TABLE
-from .settings import ALL, LIKELIHOOD, NETWORKS, PROPERTIES, Trial
+from .settings import ALL, LIKELIHOOD, NETWORKS, PROPERTIES, SHOWN, Trial
 
-SHOWN = "dipole"
-MOLECULES = 1500
-EDGES = np.linspace(-6, 2, 65)
+MOLECULES = 800
+EDGES = np.linspace(-12, 2, 113)
 """Edges of the bins of log10 variance, in squared deviations."""
 
 Tables = dict[str, list[Row]]
+
+
+class Training(NamedTuple):
+    """A finished training: its row, and its answers `[4, n, targets]` to the test molecules.
+
+    `turned` are those to the same molecules turned, of a network that sees it, else None;
+    `curve [epochs, 3, targets]` as `training.run` gives it.
+    """
+
+    row: Row
+    test: Array
+    turned: Array | None
+    curve: Array
+
+    @property
+    def trial(self) -> Trial:
+        """What was trained."""
+        return Trial(**{name: self.row[name] for name in Trial.__dataclass_fields__})
 
 
 class Truth(NamedTuple):
@@ -59,26 +76,57 @@ def collect(packed: Path, results: Path) -> Tables:
     """Measure every training of a folder of results."""
     truth = truth_of(unpack(packed, torch.device("cpu")))
     trained = read_trials(results)
-    tables: Tables = {"limits": limits(truth), "results": [], "consistency": [], "curves": []}
-    for row, evidence, curve in trained:
-        trial = Trial(**{name: row[name] for name in Trial.__dataclass_fields__})
-        head: Row = {"network": trial.network, "target": trial.target, "loss": trial.loss}
-        head["seed"] = trial.seed
-        for place, name in enumerate(trial.properties):
-            found = scores(evidence[:, :, place], truth.scaled(name), truth.unit(name), trial.seed)
-            kept = {k: row[k] for k in ("epochs", "steps", "parameters", "backbone", "seconds")}
-            seen = row["seen_mae"][place] * truth.unit(name)
-            gain = last_gain(curve[:, 1, place])
-            tables["results"].append(
-                head | {"property": name, **found, "seen_mae": seen, "gain": gain, **kept}
-            )
-        if trial.target == ALL:
-            tables["consistency"].append(head | consistency(truth, evidence))
-            tables["curves"] += curve_rows(head, curve, truth)
-    main = [entry for entry in trained if entry[0]["name"].split("/")[1:3] == [ALL, LIKELIHOOD]]
-    tables["molecules"] = shown_molecules(truth, main)
-    tables["histogram"] = histograms(truth, main)
-    return tables
+    main = [
+        entry for entry in trained if (entry.trial.target, entry.trial.loss) == (ALL, LIKELIHOOD)
+    ]
+    return {
+        "limits": limits(truth),
+        "results": [row for entry in trained for row in result_rows(truth, entry)],
+        "consistency": [
+            head_of(entry.trial) | consistency(truth, entry.test)
+            for entry in trained
+            if entry.trial.target == ALL
+        ],
+        "curves": [
+            row
+            for entry in trained
+            if entry.trial.target == ALL
+            for row in curve_rows(entry, truth)
+        ],
+        "molecules": shown_molecules(truth, main),
+        "histogram": histograms(truth, main),
+    }
+
+
+def head_of(trial: Trial) -> Row:
+    """Say which training a row is of."""
+    return {
+        "network": trial.network,
+        "target": trial.target,
+        "loss": trial.loss,
+        "seed": trial.seed,
+    }
+
+
+def result_rows(truth: Truth, entry: Training) -> list[Row]:
+    """Measure a training: one row a property, and one more on turned molecules where it differs."""
+    kept = {k: entry.row[k] for k in ("epochs", "steps", "parameters", "backbone", "seconds")}
+    rows = []
+    for place, name in enumerate(entry.trial.properties):
+        unit = truth.unit(name)
+        trained = {
+            "seen_mae": entry.row["seen_mae"][place] * unit,
+            "gain": last_gain(entry.curve[:, 1, place]),
+            **kept,
+        }
+        if "defect" in entry.row:
+            trained["defect"] = entry.row["defect"][place] * unit
+        for frame, answers in (("given", entry.test), ("turned", entry.turned)):
+            if answers is not None:
+                found = scores(answers[:, :, place], truth.scaled(name), unit, entry.trial.seed)
+                head = head_of(entry.trial) | {"property": name, "frame": frame}
+                rows.append(head | found | trained)
+    return rows
 
 
 def truth_of(pack: Pack) -> Truth:
@@ -88,16 +136,17 @@ def truth_of(pack: Pack) -> Truth:
     return Truth(pack, scale_of(learnt), plain, pack.targets[pack.rows("test")].numpy())
 
 
-def read_trials(results: Path) -> list[tuple[Row, Array, Array]]:
-    """Read rows, evidence `[4, n, targets]` and curves `[epochs, 3, targets]` of all trainings."""
+def read_trials(results: Path) -> list[Training]:
+    """Read all trainings of a folder, by name."""
     lines = results / "trials.jsonl"
     if not lines.is_file():
         raise InputError(f"results: there is no file {str(lines)!r}; run the step 'train' first")
     found = []
     for row in map(json.loads, lines.read_text().splitlines()):
         with np.load(results / f"{row['name'].replace('/', '-').replace(' ', '')}.npz") as file:
-            found.append((row, file["test"].astype(float), file["curve"].astype(float)))
-    return sorted(found, key=lambda entry: entry[0]["name"])
+            kept = {name: file[name].astype(float) for name in file.files}
+        found.append(Training(row, kept["test"], kept.get("turned"), kept["curve"]))
+    return sorted(found, key=lambda entry: str(entry.row["name"]))
 
 
 def limits(truth: Truth) -> list[Row]:
@@ -176,11 +225,12 @@ def consistency(truth: Truth, evidence: Array) -> Row:
     }
 
 
-def curve_rows(head: Row, curve: Array, truth: Truth, most: int = 60) -> list[Row]:
+def curve_rows(entry: Training, truth: Truth, most: int = 26) -> list[Row]:
     """Validation errors of each property along the training, at most so many epochs."""
+    curve = entry.curve
     epochs = np.unique(np.linspace(0, len(curve) - 1, most).round().astype(int))
     return [
-        head
+        head_of(entry.trial)
         | {"epoch": int(epoch) + 1}
         | {
             name: float(curve[epoch, 1, place]) * truth.unit(name)
@@ -190,28 +240,29 @@ def curve_rows(head: Row, curve: Array, truth: Truth, most: int = 60) -> list[Ro
     ]
 
 
-def shown_molecules(truth: Truth, main: list[tuple[Row, Array, Array]]) -> list[Row]:
+def shown_molecules(truth: Truth, main: list[Training]) -> list[Row]:
     """Truth and answers of the first seed for some test molecules, in units of the property."""
     place = PROPERTIES.index(SHOWN)
     centre, width = float(truth.scale.centre[place]), float(truth.scale.width[place])
     rows: list[Row] = [{"truth": float(value)} for value in truth.test[:MOLECULES, place]]
-    for row, evidence, _ in main:
-        if row["seed"] != min(entry[0]["seed"] for entry in main):
+    first = min((entry.trial.seed for entry in main), default=0)
+    for entry in main:
+        if entry.trial.seed != first:
             continue
-        gamma, nu, alpha, beta = evidence[:, :, place]
+        gamma, nu, alpha, beta = entry.test[:, :, place]
         aleatoric = width**2 * beta / (alpha - 1)
         for sample, kept in enumerate(rows):
-            kept[f"{row['network']}_mean"] = float(centre + width * gamma[sample])
-            kept[f"{row['network']}_aleatoric"] = float(aleatoric[sample])
-            kept[f"{row['network']}_epistemic"] = float(aleatoric[sample] / nu[sample])
+            kept[f"{entry.trial.network}_mean"] = float(centre + width * gamma[sample])
+            kept[f"{entry.trial.network}_aleatoric"] = float(aleatoric[sample])
+            kept[f"{entry.trial.network}_epistemic"] = float(aleatoric[sample] / nu[sample])
     return rows
 
 
-def histograms(truth: Truth, main: list[tuple[Row, Array, Array]]) -> list[Row]:
+def histograms(truth: Truth, main: list[Training]) -> list[Row]:
     """Share of test molecules in bins of log10 variance, over all seeds."""
     rows = []
     for network in NETWORKS:
-        chosen = [evidence for row, evidence, _ in main if row["network"] == network]
+        chosen = [entry.test for entry in main if entry.trial.network == network]
         if not chosen:
             continue
         for place, name in enumerate(PROPERTIES):

@@ -17,6 +17,7 @@ import torch
 
 from orbical.errors import InputError, OrbicalError
 
+from ..pages import write_csv
 from ..workers import run_jobs
 from . import packing, training
 from .settings import BATCH, EPOCHS, ORIENTED_NAME, SEEDS, Trial, trials
@@ -49,14 +50,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
     train.add_argument("--batch", type=int, default=BATCH, help="molecules a step")
     train.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS), help="which seeds")
     train.add_argument("--only", default="", help="only trainings whose name contains this")
+    report = steps.add_parser("report", help="measure the results, and write the page")
+    report.add_argument("--pack", type=Path, help="the packed file, to measure anew")
+    report.add_argument("--results", type=Path, help="folder of the results, to measure anew")
+    report.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
     given = parser.parse_args(arguments)
     try:
         if given.step == "pack":
             print(packing.pack(given.folder, given.cache, given.count))
-        else:
+        elif given.step == "train":
             train_all(given)
+        else:
+            report_all(given)
     except OrbicalError as error:
         parser.exit(2, f"error: {error}\n")
+
+
+def report_all(given: argparse.Namespace) -> None:
+    """Measure results where they are given, and write the page from its CSV files."""
+    if (given.pack is None) != (given.results is None):
+        raise InputError("pack, results: got one of them, expected both or neither")
+    if given.pack is not None:
+        from .collecting import collect
+
+        for name, rows in collect(given.pack, given.results).items():
+            write_csv(given.page.with_suffix("") / f"{name}.csv", rows)
+    from .page import report
+
+    for path in report(given.page):
+        print(f"wrote {path}")
 
 
 def train_all(given: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from orbical.training.heads import Evidence, softened
+from orbical.training import Evidence
 from orbical.zoo.molecules import (
     GIN,
     USUAL_ATOMS,
@@ -21,8 +21,8 @@ from orbical.zoo.molecules import (
 
 from .settings import GIN_NAME, INVARIANT_NAME, ORIENTED_NAME
 
-LEAST = 1e-12
-"""Floor of beta: total energies are known to a millionth of their own deviation."""
+FLOOR, LEAST = 1e-6, 1e-12
+"""Floors of nu and alpha - 1, and of beta: energies are known to a millionth of their spread."""
 
 CHUNK = 2048
 
@@ -94,8 +94,9 @@ class Decoders(nn.Module):
         """Answer for features `[n, features]`: four parameters `[n, targets]`."""
         hidden = functional.silu(self.inner(features)).unflatten(-1, (-1, self.width))
         raw = (hidden * self.weight).sum(-1) + self.bias
-        gamma, nu, alpha, beta = raw.chunk(4, -1)
-        return Evidence(gamma, softened(nu), 1 + softened(alpha), softened(beta, LEAST))
+        gamma, *others = raw.chunk(4, -1)
+        nu, alpha, beta = (functional.softplus(values) for values in others)
+        return Evidence(gamma, nu + FLOOR, 1 + FLOOR + alpha, beta + LEAST)
 
 
 class Model(nn.Module):

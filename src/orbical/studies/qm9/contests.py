@@ -1,0 +1,132 @@
+"""Two networks side by side over all properties: who is lower, how often, by how much."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..vector_field_page import mean
+from .measures import rank_correlation
+from .page import Data, limit, networks_of, values
+from .paper import SYMBOLS, TABLE, learnt
+from .settings import COMPARED, PROPERTIES, SHOWN
+
+ALIKE = 1.25
+"""Numbers that differ by less than this factor count as alike."""
+
+
+class Contest(NamedTuple):
+    """Two networks on one measure.
+
+    Attributes:
+        first: the number of properties on which every seed of the first is below the second's.
+        second: the other way round.
+        ratio: the geometric mean over properties of the first over the second.
+    """
+
+    first: int
+    second: int
+    ratio: float
+
+    @property
+    def text(self) -> str:
+        """Write how often each is lower.
+
+        >>> Contest(3, 1, 0.5).text
+        'lower on 3, higher on 1 of 11'
+        """
+        return f"lower on {self.first}, higher on {self.second} of {len(PROPERTIES)}"
+
+    @property
+    def alike(self) -> bool:
+        """Whether the two hardly differ on the whole.
+
+        >>> Contest(0, 0, 1.1).alike, Contest(0, 0, 2.0).alike
+        (True, False)
+        """
+        return 1 / ALIKE < self.ratio < ALIKE
+
+
+def contest(
+    data: Data, column: str, first: str, second: str, frames: tuple[str, str] = ("given", "given")
+) -> Contest:
+    """Compare two networks, or one network in two frames, property by property."""
+    lower = higher = 0
+    ratios = []
+    for name in PROPERTIES:
+        a, b = (
+            values(data, column, name, network, frame=frame)
+            for network, frame in zip((first, second), frames, strict=True)
+        )
+        lower += max(a) < min(b)
+        higher += max(b) < min(a)
+        ratios.append(math.log(mean(a) / mean(b)))
+    return Contest(lower, higher, math.exp(mean(ratios)))
+
+
+def times(ratio: float) -> str:
+    """Write a ratio in words.
+
+    >>> times(0.5), times(3.0), times(1.01)
+    ('2.0 times smaller', '3.0 times larger', 'the same')
+    """
+    if 1 / 1.05 < ratio < 1.05:
+        return "the same"
+    return f"{ratio:.1f} times larger" if ratio > 1 else f"{1 / ratio:.1f} times smaller"
+
+
+def untrained_rows(data: Data) -> dict[str, list[str]]:
+    """Sort the paper's rows by what their two networks learnt."""
+    found: dict[str, list[str]] = {"worse": [], "hardly": [], "one": [], "both": []}
+    for name in TABLE:
+        bound = limit(data, name)
+        words = [
+            learnt(bound[f"paper_{network.lower()}_mae"], bound["mean_mae"]) for network in COMPARED
+        ]
+        known = words.count("learnt")
+        unlearnt = "worse" if "no better than the mean" in words else "hardly"
+        found["both" if known == 2 else "one" if known == 1 else unlearnt].append(SYMBOLS[name])
+    return found
+
+
+def better_bleeds_less(data: Data) -> tuple[int, float]:
+    """Count properties where the more accurate network bleeds less; correlate error and bleed."""
+    agree = 0
+    errors, bleeds = [], []
+    for name in PROPERTIES:
+        mae = [mean(values(data, "mae", name, network)) for network in COMPARED]
+        bleed = [mean(values(data, "bleed_99", name, network)) for network in COMPARED]
+        agree += (mae[0] < mae[1]) == (bleed[0] < bleed[1])
+        errors += mae
+        bleeds += bleed
+    return agree, rank_correlation(np.array(errors), np.array(bleeds))
+
+
+def share_against_error(data: Data) -> float:
+    """Rank correlation of the aleatoric share and the error, over networks and properties."""
+    errors, found = (
+        [mean(values(data, column, name, n)) for name in PROPERTIES for n in networks_of(data)]
+        for column in ("mae", "share")
+    )
+    return rank_correlation(np.array(errors), np.array(found))
+
+
+def tail(data: Data, part: str, network: str) -> float:
+    """Give the 99 % quantile over the median of a part of the shown property's variance."""
+    high, middle = (mean(values(data, f"{part}_{q}", SHOWN, network)) for q in ("99", "50"))
+    return high / middle
+
+
+def agreement(data: Data, part: str) -> float:
+    """Rank correlation over molecules of one part of the variance, between the two networks."""
+    gin, other = (
+        np.array([row[f"{network}_{part}"] for row in data["molecules"]]) for network in COMPARED
+    )
+    return rank_correlation(gin, other)
+
+
+def shares(data: Data, network: str, **chosen: str) -> list[float]:
+    """Give the median aleatoric shares of all properties and seeds."""
+    return [v for name in PROPERTIES for v in values(data, "share", name, network, **chosen)]

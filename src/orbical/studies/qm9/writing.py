@@ -1,0 +1,42 @@
+"""How the page writes numbers: few figures, a power of ten where they are very large."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..vector_field_page import mean
+from ..vector_field_page import number as short
+
+
+def number(value: float) -> str:
+    """Write a number with three figures.
+
+    >>> number(1785790158.45), number(8.2), number(0.0)
+    ('1.8e+09', '8.20', '0')
+    """
+    return f"{value:.1e}" if abs(value) >= 1e4 else short(value)
+
+
+def about(found: Sequence[float]) -> str:
+    """Write the mean over seeds and the standard deviation.
+
+    >>> about([0.1, 0.3]), about([2e9]), about([])
+    ('0.200 ± 0.141', '2.0e+09', '')
+    """
+    if not found:
+        return ""
+    middle = mean(found)
+    if len(found) < 2:
+        return number(middle)
+    deviation = (sum((value - middle) ** 2 for value in found) / (len(found) - 1)) ** 0.5
+    return f"{number(middle)} ± {number(deviation)}"
+
+
+def ends(found: Sequence[float]) -> str:
+    """Write the least and the largest value.
+
+    >>> ends([3.0, 1.0, 2.0])
+    '1.00 to 3.00'
+    """
+    low, high = number(min(found)), number(max(found))
+    return low if low == high else f"{low} to {high}"
