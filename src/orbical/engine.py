@@ -74,7 +74,7 @@ def scan(
     predictors = _named_predictors(models)
     group = as_group(group)
     task = as_task(task)
-    samples = Samples(task.take(data))
+    samples = Samples(task.take(data), task.names(data))
     kept = _checked_keep(keep, task)
     target = None if samples.y is None else task.check_target(samples.y, len(samples))
     first = samples.inputs(0, PROBE_SAMPLES)

@@ -48,6 +48,7 @@ def describe_scan(
             "samples": len(samples),
             "labelled": target is not None,
             "fingerprint": samples.fingerprint(),
+            **({} if samples.names is None else {"names": samples.names}),
         },
         "models": [
             {

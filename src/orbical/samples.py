@@ -20,7 +20,8 @@ class Samples:
     """Inputs and truth, read a slice at a time, so that memory does not grow with the data.
 
     Takes `x`, `(x, y)` or a torch `Dataset` of such pairs. `x` is a tensor, an array (memory-mapped
-    arrays and Zarr arrays stay on disk) or a dictionary or tuple of them.
+    arrays and Zarr arrays stay on disk) or a dictionary or tuple of them. `names` are those of the
+    samples, for display.
 
     >>> import numpy as np
     >>> samples = Samples((np.zeros((3, 1, 8, 8)), [0, 1, 2]))
@@ -28,7 +29,8 @@ class Samples:
     (3, torch.Size([2, 1, 8, 8]))
     """
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, names: list[str] | None = None) -> None:
+        self.names = names
         self.x: Tree
         self.y: Any
         if isinstance(data, Samples):

@@ -26,10 +26,12 @@ def test_a_molecule_its_forces_and_one_that_failed(browser, serve, tmp_path):
             self.results["forces"][0] += [0.3, 0, 0]
 
     names = ("H2O", "SiH4", "CH3CH2OH", "CH4", "NH3")
+    molecules = [molecule(name) for name in names]
+    molecules[2].info["name"] = "ethanol"
     with pytest.warns(UserWarning, match="No EMT-potential for Si"):
         scan = ob.scan(
             {"emt": EMT(), "broken": Broken()},
-            [molecule(name) for name in names],
+            molecules,
             group="rotations3d:64",
             task="atoms",
             out=tmp_path / "audit.zarr",
@@ -48,6 +50,9 @@ def test_a_molecule_its_forces_and_one_that_failed(browser, serve, tmp_path):
     held = float(scan.data["forces_vs_consensus"].sel(model="broken")[2, 5])
     assert said == pytest.approx(held, rel=0.01)
     assert tab.locator(".section.input canvas").count() >= 1
+    assert tab.locator("h2", has_text="Molecule 2").count() == 1
+    assert tab.get_by_text("ethanol, C2H6O").count() >= 1
+    assert "9 atoms (2 C, 1 O, 6 H)" in tab.locator(".section.input .view-note").inner_text()
     if os.environ.get("ORBICAL_PICTURES"):
         tab.screenshot(path=f"{os.environ['ORBICAL_PICTURES']}/atoms.png")
     tab.goto(f"{serve(scan).url}#sample=1&element=5")  # the one without an answer

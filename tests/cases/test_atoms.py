@@ -80,7 +80,7 @@ def test_a_broken_potential_is_found_with_its_molecule_atom_and_rotation():
         by_hand[broken.sample][broken.element].max(), largest[worst], rtol=1e-5
     )
     assert int(by_hand[broken.sample][broken.element].argmax()) == int(broken.atom.split()[-1])
-    assert broken.formula == {0: "H2O", 1: "CH4", 2: "C2H6O"}[broken.sample]
+    assert broken.molecule == ["0: H2O", "1: CH4", "2: C2H6O"][broken.sample]
     stored = scan.data["atom_vs_consensus"].sel(model="broken").values
     np.testing.assert_allclose(stored[worst, element, atom], largest[worst], rtol=1e-5)
     assert np.isnan(stored[0, :, 3:]).all()  # padding is no atom

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 pytest.importorskip("ase", reason="ase is not installed")
 from ase.build import molecule
+from ase.calculators.emt import EMT
+from ase.calculators.singlepoint import SinglePointCalculator
 from ase.io import write
 
 POTENTIALS = """
@@ -26,7 +29,7 @@ class EnergyOnly(EMT):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "220")
     (tmp_path / "potentials.py").write_text(POTENTIALS)
     write(tmp_path / "molecules.xyz", [molecule(name) for name in ("H2O", "SiH4", "CH3CH2OH")])
     return tmp_path
@@ -55,6 +58,43 @@ def test_one_command_names_the_worst_molecule_atom_and_rotation(orbical, folder)
     told = orbical(folder, "info", "run.zarr")
     assert "gave no answer on 1 samples" in told
     assert "No EMT-potential for Si" in told
+
+
+@pytest.mark.parametrize("name", ["molecules.extxyz", "molecules.db", "molecules.sdf"])
+def test_molecules_are_called_by_the_names_of_their_file(orbical, folder, name):
+    ethanol = molecule("CH3CH2OH")
+    if name.endswith("db"):
+        from ase.db import connect
+
+        connect(folder / name).write(ethanol, name="ethanol")
+    elif name.endswith("sdf"):
+        chem = pytest.importorskip("rdkit.Chem.AllChem")
+        known = chem.AddHs(chem.MolFromSmiles("CCO"))
+        chem.EmbedMolecule(known, randomSeed=1)
+        known.SetProp("_Name", "ethanol")
+        with chem.SDWriter(str(folder / name)) as file:
+            file.write(known)
+    else:
+        ethanol.info["name"] = "ethanol"
+        write(folder / name, ethanol)
+    options = ["--data", name, "--group", "rotations3d:4", "--task", "atoms"]
+    said = orbical(folder, "scan", *options, "--model", "broken=potentials:Broken")
+    assert "0: ethanol, C2H6O" in line(said, "broken", "forces")
+    assert "mean absolute error" not in said
+
+
+def test_where_the_truth_is_known_the_error_stands_beside_the_violation(orbical, folder):
+    known = molecule("CH3CH2OH")
+    known.calc = SinglePointCalculator(known, energy=1.0, forces=np.full((len(known), 3), 0.5))
+    write(folder / "known.extxyz", known)
+    options = ["--data", "known.extxyz", "--group", "rotations3d:4", "--task", "atoms"]
+    said = orbical(folder, "scan", *options, "--model", "emt=potentials:calculator")
+    known.calc = EMT()
+    forces = np.abs(known.get_forces() - 0.5).mean()
+    energy = abs(known.get_potential_energy() - 1.0)
+    assert "mean absolute error" in said
+    assert f"{forces:.3g} eV/Å" in line(said, "emt", "forces")
+    assert f"{energy:.3g} eV" in line(said, "emt", "energy")
 
 
 def test_without_an_output_folder_the_tables_are_the_result(orbical, folder):

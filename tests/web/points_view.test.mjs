@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { counted, dragged, lookFrom, projected, radiusOf } from "../../src/orbical/interface/web/views/points.js";
+import { bondsOf, composition, elementOf } from "../../src/orbical/interface/web/draw/elements.js";
+import { atomsOf, counted, dragged, lookFrom, projected, radiusOf } from "../../src/orbical/interface/web/views/points.js";
 
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);
 
@@ -57,4 +58,23 @@ test("masked points do not count, and flat points have no height", () => {
 test("no point at all has a radius too", () => {
   assert.equal(radiusOf([]), 1);
   assert.equal(radiusOf([[0, 3, 4]]), 5);
+});
+
+test("a molecule has bonds between neighbours, and says what it is made of", () => {
+  const water = [[0, 0, 0.12], [0, 0.76, -0.48], [0, -0.76, -0.48]];
+  assert.deepEqual(bondsOf(water, [8, 1, 1]), [[0, 1], [0, 2]]);
+  assert.equal(composition([8, 1, 1]), "1 O, 2 H");
+  assert.equal(composition([92]), "1 of number 92");
+});
+
+test("every element has a colour, and padding has no atom", () => {
+  for (let number = 1; number <= 118; number += 1) assert.match(elementOf(number).colour, /^#[0-9a-f]{6}$/);
+  const [numbers, mask] = [{ data: [6, 1, 0] }, { data: [1, 1, 0] }];
+  assert.deepEqual(atomsOf(numbers, mask), [6, 1]);
+  assert.deepEqual(atomsOf(undefined, mask), []);
+});
+
+test("a projected point knows which one it is", () => {
+  const places = projected([[0, 0, 1], [0, 0, -1]], lookFrom({ yaw: 0, pitch: 0 }), 100, 1);
+  assert.deepEqual(places.map((place) => place[3]), [1, 0]);
 });

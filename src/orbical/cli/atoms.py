@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, ModelError
@@ -55,13 +56,22 @@ def prepare(
     return loaded, Atoms(offered, input=action, read=reader)
 
 
+def load(text: str) -> Any:
+    """Read a file of molecules with their names, or say by None that it is another kind of data."""
+    from ..datasets.molecule_files import SUFFIXES, read_structures
+
+    return read_structures(Path(text)) if text.lower().endswith(SUFFIXES) else None
+
+
 @dataclass(frozen=True)
 class Violation:
     """Where one model strays the most from equivariance in one quantity.
 
     `largest` is the distance from the consensus there, for forces of that atom alone; `usual` its
     root mean square over all molecules and rotations; `size` the root mean square of the components
-    of the quantity itself, for comparison (None for energies, whose zero means nothing).
+    of the quantity itself, for comparison (None for energies, whose zero means nothing); `error`
+    the mean absolute error against the truth, of each component, of the molecules as they were
+    given (None where no truth is known).
     """
 
     model: str
@@ -70,8 +80,9 @@ class Violation:
     largest: float
     usual: float
     size: float | None
+    error: float | None
     sample: int
-    formula: str
+    molecule: str
     atom: str
     element: int
     rotation: str
@@ -91,6 +102,7 @@ def _worst(scan: Scan, model: str, quantity: str) -> Violation | None:
     import numpy as np
 
     from ..tasks.quantities import UNITS
+    from ..tasks.structures import SYMBOLS
 
     data = scan.data.sel(model=model)
     usual = np.asarray(data[f"{quantity}_vs_consensus"], float)
@@ -105,7 +117,7 @@ def _worst(scan: Scan, model: str, quantity: str) -> Violation | None:
     if quantity == "forces":
         which = int(np.nanargmax(np.asarray(data["atom_vs_consensus"][sample, element])))
         still = _home(scan, element, which)
-        atom = f"{symbol(int(numbers[still]))}, atom {still}"
+        atom = f"{SYMBOLS[int(numbers[still])]}, atom {still}"
     size = None
     if quantity != "energy":
         values = np.asarray(data[f"consensus_{quantity}"], float)
@@ -117,12 +129,36 @@ def _worst(scan: Scan, model: str, quantity: str) -> Violation | None:
         float(places[sample, element]),
         float(np.sqrt(np.nanmean(usual**2))),
         size,
+        _mean_absolute_error(scan, data, quantity),
         sample,
-        formula(numbers[numbers > 0]),
+        molecule_name(scan, sample, numbers),
         atom,
         element,
         rotation_name(scan, element),
     )
+
+
+def _mean_absolute_error(scan: Scan, data: Any, quantity: str) -> float | None:
+    import numpy as np
+    import torch
+
+    from ..tasks.quantities import Quantities
+
+    if "target" not in data:
+        return None
+    rows = torch.from_numpy(np.array(data["target"], float))
+    truth = Quantities(scan.header["task"]["quantities"]).split(rows)[quantity].numpy()
+    answered = np.asarray(data[quantity].isel(element=scan.group.identity), float)
+    off = np.abs(answered - truth)
+    return None if np.isnan(off).all() else float(np.nanmean(off))
+
+
+def molecule_name(scan: Scan, sample: int, numbers: Any) -> str:
+    """Call a molecule of a scan by its number, its name where it has one, and its formula."""
+    from ..tasks.structures import called
+
+    names = scan.header["data"].get("names")
+    return f"{sample}: {called('' if names is None else names[sample], numbers)}"
 
 
 def _home(scan: Scan, element: int, atom: int) -> int:
@@ -153,29 +189,6 @@ def rotation_name(scan: Scan, element: int) -> str:
     return f"{name}: {np.rad2deg(angle):.1f}° about ({axis})"
 
 
-def symbol(number: int) -> str:
-    """Give the symbol of an element, or its number where ASE is absent."""
-    try:
-        from ase.data import chemical_symbols
-    except ImportError:
-        return f"Z{number}"
-    return str(chemical_symbols[number])
-
-
-def formula(numbers: Any) -> str:
-    """Write a molecule as its formula, after Hill: C and H first.
-
-    >>> formula([8, 1, 1])
-    'H2O'
-    """
-    from collections import Counter
-
-    counts = Counter(symbol(int(number)) for number in numbers)
-    first = [s for s in ("C", "H") if s in counts] if "C" in counts else []
-    order = first + sorted(s for s in counts if s not in first)
-    return "".join(s + (str(counts[s]) if counts[s] > 1 else "") for s in order)
-
-
 def print_audit(scan: Scan, console: Any = None) -> None:
     """Print where each model is worst in each quantity, and where it failed."""
     from rich.console import Console
@@ -184,29 +197,27 @@ def print_audit(scan: Scan, console: Any = None) -> None:
 
     out = console or Console()
     table = Table(title=f"Largest violations of equivariance under {scan.group.spec}")
-    for heading, justify in (
-        ("model", "left"),
-        ("quantity", "left"),
-        ("largest", "right"),
-        ("root mean square", "right"),
-        ("size of it", "right"),
-        ("molecule", "left"),
-        ("atom", "left"),
-        ("rotation", "left"),
-    ):
-        table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for one in violations(scan):
-        size = "" if one.size is None else f"{one.size:.3g} {one.unit}"
-        table.add_row(
-            escape(one.model),
-            one.quantity,
-            f"{one.largest:.2e} {one.unit}",
-            f"{one.usual:.2e} {one.unit}",
-            size,
-            f"{one.sample}: {one.formula}",
-            one.atom,
-            one.rotation,
-        )
+    found = violations(scan)
+    headings = {
+        "model": [escape(one.model) for one in found],
+        "quantity": [one.quantity for one in found],
+        "largest": [f"{one.largest:.2e} {one.unit}" for one in found],
+        "root mean square": [f"{one.usual:.2e} {one.unit}" for one in found],
+        "size of it": ["" if one.size is None else f"{one.size:.3g} {one.unit}" for one in found],
+        "mean absolute error": [
+            "" if one.error is None else f"{one.error:.3g} {one.unit}" for one in found
+        ],
+        "molecule": [escape(one.molecule) for one in found],
+        "atom": [one.atom for one in found],
+        "rotation": [one.rotation for one in found],
+    }
+    if not any(headings["mean absolute error"]):
+        del headings["mean absolute error"]
+    for heading in headings:
+        words = heading in ("model", "quantity", "molecule", "atom", "rotation")
+        table.add_column(heading, justify="left" if words else "right", overflow="fold")
+    for row in zip(*headings.values(), strict=True):
+        table.add_row(*row)
     out.print(table)
     for model, failed in scan.failures.items():
         if failed:
@@ -224,7 +235,7 @@ def _print_failures(scan: Scan, model: str, failed: list[dict[str, Any]], out: A
     for one in failed[:_MOST_FAILURES]:
         atoms = numbers[one["sample"]].values
         table.add_row(
-            f"{one['sample']}: {formula(atoms[atoms > 0])}",
+            escape(molecule_name(scan, one["sample"], atoms)),
             f"{one['places']} of {len(scan.group)}",
             escape(one["error"]),
         )

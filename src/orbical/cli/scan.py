@@ -149,7 +149,10 @@ def scan(
         chosen = _make_task(
             task, input, representation, per_point, uncertainty, answers, score, threshold, read
         )
-    content, classes = _load_with_classes(data)
+    content = atoms.load(data) if task == "atoms" else None
+    classes = None
+    if content is None:
+        content, classes = _load_with_classes(data)
     if task == "detection":
         chosen.classes = classes
     try:

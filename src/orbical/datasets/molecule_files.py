@@ -42,7 +42,7 @@ def molecules(
 
 
 def read_structures(path: Path) -> list[Any]:
-    """Read every molecule of a file as `ase.Atoms`."""
+    """Read every molecule of a file as `ase.Atoms`; its name there is in `info["name"]`."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"molecules: {str(path)!r} given, a file that ends in {', '.join(SUFFIXES)} expected"
@@ -74,7 +74,11 @@ def read_structures(path: Path) -> list[Any]:
 def _from_database(path: Path) -> list[Any]:
     from ase.db import connect
 
-    return [row.toatoms() for row in connect(path).select()]
+    found = []
+    for row in connect(path).select():
+        found.append(row.toatoms())
+        found[-1].info["name"] = row.get("name", "")
+    return found
 
 
 def _from_sdf(path: Path) -> list[Any]:
@@ -91,5 +95,6 @@ def _from_sdf(path: Path) -> list[Any]:
             raise InputError(f"molecules: {str(path)!r}: molecule {place} cannot be read")
         numbers = [atom.GetAtomicNum() for atom in molecule.GetAtoms()]
         positions = molecule.GetConformer().GetPositions() if numbers else []
-        found.append(Atoms(numbers, positions))
+        title = molecule.GetProp("_Name") if molecule.HasProp("_Name") else ""
+        found.append(Atoms(numbers, positions, info={"name": title}))
     return found

@@ -95,6 +95,7 @@ def _state(
     state, arrays = state_of(opened, [{"name": opened.name, "title": title_of(opened)}])
     state |= {
         "samples": len(chosen.samples),
+        "names": [state["names"][one] for one in chosen.samples] if state["names"] else [],
         "methods": list(methods),
         "models": [{**model, "live": False} for model in state["models"]],
         "live": False,

@@ -16,7 +16,7 @@ from ..groups import Elements
 from ..trees import Tree
 from .base import Reader, Task, Variable, as_truth, common_variables, described, is_real
 from .quantities import MEASURES, UNITS, Quantities, chosen, distance, shaped
-from .structures import batch_of, completed, is_structure
+from .structures import batch_of, completed, given_names, is_structure
 
 DEFAULT = ("energy", "forces")
 _AXES: dict[str, tuple[str, ...]] = {
@@ -104,11 +104,8 @@ class Atoms(Task):
 
     def take(self, data: Any) -> Any:
         """Take molecules, and what of their truth was asked for, as arrays."""
-        pair = isinstance(data, tuple | list) and len(data) == 2 and not is_structure(data[1])
-        inputs, truth = data if pair else (data, None)
-        if is_structure(inputs):
-            inputs = [inputs]
-        if isinstance(inputs, list | tuple) and inputs and is_structure(inputs[0]):
+        inputs, truth = _apart(data)
+        if _are_structures(inputs):
             inputs, known = batch_of(inputs)
             truth = known if truth is None else truth
         inputs = completed(inputs)
@@ -123,6 +120,11 @@ class Atoms(Task):
             )
             return inputs, None
         return inputs, self._row(wanted, *inputs["numbers"].shape) if wanted else None
+
+    def names(self, data: Any) -> list[str] | None:
+        """Give the names that molecules carry, `atoms.info["name"]`."""
+        inputs, _ = _apart(data)
+        return given_names(inputs) if _are_structures(inputs) else None
 
     def _row(self, truth: Mapping[str, Any], count: int, atoms: int) -> Tensor:
         """Write the truth as one row a molecule, NaN for what is not known."""
@@ -331,3 +333,14 @@ class Atoms(Task):
             name: value.transpose(0, 1) if "element" in declared[name].dims else value
             for name, value in summary.items()
         }
+
+
+def _apart(data: Any) -> tuple[Any, Any]:
+    """Part molecules and a truth that is given beside them."""
+    pair = isinstance(data, tuple | list) and len(data) == 2 and not is_structure(data[1])
+    inputs, truth = data if pair else (data, None)
+    return ([inputs] if is_structure(inputs) else inputs), truth
+
+
+def _are_structures(inputs: Any) -> bool:
+    return isinstance(inputs, list | tuple) and len(inputs) > 0 and is_structure(inputs[0])

@@ -100,6 +100,10 @@ class Task(ABC):
         """Turn data of the task's own kind into arrays, as `x` or `(x, y)`."""
         return data
 
+    def names(self, data: Any) -> list[str] | None:
+        """Give the names of samples, for display, where data of the task's own kind have some."""
+        return None
+
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Join to outputs `[K, B, ...]` what the moved inputs tell of them: what is padding."""
         return outputs

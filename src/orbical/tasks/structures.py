@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,17 @@ from ..errors import InputError
 from .quantities import UNITS, shaped
 
 FIELDS = ("pos", "numbers", "mask", "cell", "pbc")
-MOST_ELEMENTS = 118
+SYMBOLS = (
+    "X "  # of no element
+    "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga "
+    "Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd "
+    "Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra "
+    "Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv "
+    "Ts Og"
+).split()  # noqa: SIM905 - a list of 119 short texts is read less well
+"""The symbols of the elements, by atomic number."""
+
+MOST_ELEMENTS = len(SYMBOLS) - 1
 
 
 def is_structure(thing: Any) -> bool:
@@ -89,6 +100,41 @@ def completed(inputs: Any) -> dict[str, Any]:
     cell = torch.as_tensor(inputs.get("cell", torch.zeros(len(pos), 3, 3, dtype=pos.dtype)))
     pbc = torch.as_tensor(inputs.get("pbc", torch.zeros(len(pos), 3))).bool()
     return {"pos": pos, "numbers": numbers * mask, "mask": mask, "cell": cell, "pbc": pbc}
+
+
+def formula(numbers: Iterable[int]) -> str:
+    """Write a molecule as its formula, after Hill: C and H first; numbers of 0 are padding.
+
+    >>> formula([8, 1, 1, 0])
+    'H2O'
+    """
+    counts = Counter(SYMBOLS[int(number)] for number in numbers if number > 0)
+    first = [s for s in ("C", "H") if s in counts] if "C" in counts else []
+    order = first + sorted(s for s in counts if s not in first)
+    return "".join(s + (str(counts[s]) if counts[s] > 1 else "") for s in order)
+
+
+def given_names(structures: Sequence[Any]) -> list[str] | None:
+    """Give the names that structures carry in `info["name"]`; None where none has one.
+
+    >>> from ase.build import molecule
+    >>> ethanol = molecule("CH3CH2OH")
+    >>> ethanol.info["name"] = "ethanol"
+    >>> given_names([molecule("H2O"), ethanol])
+    ['', 'ethanol']
+    """
+    names = [str(getattr(one, "info", {}).get("name", "")).strip() for one in structures]
+    return names if any(names) else None
+
+
+def called(name: str, numbers: Iterable[int]) -> str:
+    """Call a molecule by its name and formula, or by its formula alone.
+
+    >>> called("ethanol", [6, 6, 8, 1, 1, 1, 1, 1, 1]), called("H2O", [8, 1, 1]), called("", [2])
+    ('ethanol, C2H6O', 'H2O', 'He')
+    """
+    written = formula(numbers)
+    return f"{name}, {written}" if name and name != written else written
 
 
 def _check(place: int, one: Any) -> None:

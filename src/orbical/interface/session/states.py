@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import __version__
 from ...groups import Group
+from ...tasks.structures import called
 from ..locating import Locator
 from .colours import available_colours
 from .embedding import available_methods
@@ -15,6 +16,8 @@ from .opened import Opened
 from .subsets import Answer
 
 PARTS = ("plane", "space", "time")
+MOST_NAMED = 20_000
+"""Samples whose names travel with the state; of more, numbers must do."""
 NOUNS = {"image": "images", "window": "images", "pair": "image pairs", "points": "point clouds"}
 """What samples are called on the page, by the view of their inputs."""
 
@@ -43,7 +46,8 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
         ],
         "classes": opened.classes,
         "samples": opened.samples,
-        "noun": NOUNS.get(opened.input_view, "samples"),
+        "noun": "molecules" if _molecular(opened) else NOUNS.get(opened.input_view, "samples"),
+        "names": sample_names(opened),
         "group": group_json(group),
         "metrics": [metric.to_json() for metric in opened.metrics.values()],
         "methods": available_methods(),
@@ -73,6 +77,21 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
         if name in group.parts:
             arrays[name] = np.asarray(group.parts[name], np.float32)
     return about, arrays
+
+
+def _molecular(opened: Opened) -> bool:
+    return bool(opened.scan.header["task"]["task"] == "atoms")
+
+
+def sample_names(opened: Opened) -> list[str]:
+    """Give what samples are called: their names, of molecules with their formulae; often none."""
+    names = opened.scan.header["data"].get("names") or []
+    if opened.samples > MOST_NAMED:
+        return []
+    if not _molecular(opened):
+        return list(names)
+    numbers = np.asarray(opened.scan.data["numbers"][0])
+    return list(map(called, names or [""] * len(numbers), numbers))
 
 
 def group_json(group: Group) -> dict[str, Any]:

@@ -81,6 +81,8 @@ export function createContext({ state, store, request, on, theme, history, root,
 
   /** The number of a sample in its scan; a report holds only some of them. */
   app.number = (sample) => state.arrays.original?.data[sample] ?? sample;
+  /** What a sample is called, where samples have names. */
+  app.called = (sample) => state.names?.[sample] ?? "";
 
   app.listed = (samples) => (listed = samples);
 

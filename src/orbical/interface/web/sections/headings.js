@@ -49,10 +49,11 @@ export function createSection(shell, app) {
     answered = answer;
     write(title, `${sentence(one)} ${whole(app.number(app.store.get().sample))}`);
     const known = answer?.label !== null && answer?.label !== undefined && app.state.classes.length;
+    const name = app.called(app.store.get().sample);
     const outside = mask && !mask[app.store.get().sample] ? "not in the subset" : "";
     write(
       label,
-      [known ? `labelled ${className(app.state, answer.label)}` : "", outside].filter(Boolean).join(" · "),
+      [name, known ? `labelled ${className(app.state, answer.label)}` : "", outside].filter(Boolean).join(" · "),
     );
   }
 

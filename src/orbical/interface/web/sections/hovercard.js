@@ -26,7 +26,13 @@ export function createHoverCard(holder, app) {
     const found = app.thumbnails.get(point.sample);
     write(
       words,
-      `#${app.number(point.sample)}${found && found.label !== null && app.state.classes.length ? ` · labelled ${className(app.state, found.label)}` : ""}`,
+      [
+        `#${app.number(point.sample)}`,
+        app.called(point.sample),
+        found && found.label !== null && app.state.classes.length ? `labelled ${className(app.state, found.label)}` : "",
+      ]
+        .filter(Boolean)
+        .join(" · "),
     );
     canvas.hidden = !found?.picture;
     glyph.element.classList.toggle("away", !found?.values);

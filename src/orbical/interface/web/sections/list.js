@@ -75,7 +75,7 @@ export function createSection(el, app) {
       if (found.picture) paint(one.canvas, found.picture);
       one.text.textContent =
         found.label === null || !app.state.classes.length
-          ? `#${app.number(sample)}`
+          ? app.called(sample) || `#${app.number(sample)}`
           : className(app.state, found.label);
       one.row.setAttribute(
         "aria-label",

@@ -1,7 +1,9 @@
 // A cloud of points [points, 3] that one can walk around: near points large and dark, far ones faint.
+// Points with atomic numbers are a molecule: atoms in the colours of their elements, with bonds.
 
 import { button, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
+import { bondsOf, composition, elementOf } from "../draw/elements.js";
 
 const HOME = { yaw: 30, pitch: 20 }; // from the front, a little from the right and from above
 const STEP = 10; // degrees for an arrow key
@@ -37,18 +39,24 @@ export function counted({ data, shape }, mask) {
   return points;
 }
 
+/** The atomic numbers of the points that count; none where there are no atoms. */
+export function atomsOf(numbers, mask) {
+  if (!numbers) return [];
+  return Array.from(numbers.data).filter((number, i) => (mask ? mask.data[i] : true));
+}
+
 /** How far the farthest point lies from the origin, about which the group turns. */
 export function radiusOf(points) {
   const farthest = points.reduce((far, point) => Math.max(far, Math.hypot(...point)), 0);
   return farthest > 0 ? farthest : 1;
 }
 
-/** Places on a square of a size: [x, y, depth], depth from -1 (far) to 1 (near), far ones first. */
+/** Places on a square of a size: [x, y, depth, point], depth from -1 (far) to 1 (near), far ones first. */
 export function projected(points, look, size, radius) {
   const scale = size / 2 / ROOM / radius;
-  const places = points.map((point) => {
+  const places = points.map((point, i) => {
     const [across, up, out] = look.map((row) => row[0] * point[0] + row[1] * point[1] + row[2] * point[2]);
-    return [size / 2 + across * scale, size / 2 - up * scale, out / radius];
+    return [size / 2 + across * scale, size / 2 - up * scale, out / radius, i];
   });
   return places.sort((a, b) => a[2] - b[2]);
 }
@@ -77,6 +85,53 @@ function axes(context, look, size, colour) {
   });
 }
 
+/** Dots of one colour. */
+function drawCloud(context, places, size, colour) {
+  const dot = Math.min(Math.max(size / Math.sqrt(places.length + 1) / 4, 1.2), 5);
+  context.fillStyle = colour;
+  for (const [x, y, depth] of places) {
+    const side = dot * (1 + 0.35 * depth);
+    context.globalAlpha = 0.62 + 0.38 * depth;
+    context.fillRect(x - side / 2, y - side / 2, side, side);
+  }
+  context.globalAlpha = 1;
+}
+
+/** Atoms as discs with their symbols, bonds as lines that end at them; what is near covers what is far. */
+function drawMolecule(context, places, numbers, bonds, unit, colours) {
+  const drawn = new Map();
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  for (const [x, y, , i] of places) {
+    const { symbol, colour, radius } = elementOf(numbers[i]);
+    const disc = Math.max(0.45 * radius * unit, 3);
+    context.lineWidth = Math.max(0.12 * unit, 1.5);
+    context.strokeStyle = colours.bond;
+    for (const [a, b] of bonds) {
+      const far = (a === i && drawn.get(b)) || (b === i && drawn.get(a));
+      if (!far) continue;
+      const [dx, dy] = [x - far.x, y - far.y];
+      const share = Math.min(far.disc / Math.max(Math.hypot(dx, dy), 1e-9), 1);
+      context.beginPath();
+      context.moveTo(far.x + share * dx, far.y + share * dy);
+      context.lineTo(x, y);
+      context.stroke();
+    }
+    drawn.set(i, { x, y, disc });
+    context.beginPath();
+    context.arc(x, y, disc, 0, 2 * Math.PI);
+    context.fillStyle = colour;
+    context.fill();
+    context.lineWidth = 1;
+    context.strokeStyle = colours.edge;
+    context.stroke();
+    if (disc < 5) continue;
+    context.font = `${Math.min(Math.max(disc, 8), 13)}px system-ui, sans-serif`;
+    context.fillStyle = numbers[i] === 1 || numbers[i] === 16 ? "#1c1c1c" : "#ffffff";
+    context.fillText(symbol, x, y);
+  }
+}
+
 /** The view: dragging or arrow keys walk around the cloud, which the group turns on its own. */
 export function createView(el) {
   const canvas = h("canvas", { class: "cloud", role: "img", tabindex: "0", "aria-label": "point cloud" });
@@ -91,6 +146,8 @@ export function createView(el) {
   const on = (name, listener) => canvas.addEventListener(name, listener, { signal: stop.signal });
   let camera = HOME;
   let points = [];
+  let numbers = [];
+  let bonds = [];
   let radius = 1;
   let held = null;
 
@@ -98,14 +155,11 @@ export function createView(el) {
     const size = Math.max(Math.min(holder.clientWidth, holder.clientHeight), 64);
     const context = fit(canvas, size, size);
     const look = lookFrom(camera);
-    const dot = Math.min(Math.max(size / Math.sqrt(points.length + 1) / 4, 1.2), 5);
-    context.fillStyle = resolve(canvas, "var(--accent)");
-    for (const [x, y, depth] of projected(points, look, size, radius)) {
-      const side = dot * (1 + 0.35 * depth);
-      context.globalAlpha = 0.62 + 0.38 * depth;
-      context.fillRect(x - side / 2, y - side / 2, side, side);
-    }
-    context.globalAlpha = 1;
+    const places = projected(points, look, size, radius);
+    if (numbers.length === points.length && points.length) {
+      const colours = { bond: resolve(canvas, "var(--soft)"), edge: resolve(canvas, "var(--ink)") };
+      drawMolecule(context, places, numbers, bonds, size / 2 / ROOM / radius, colours);
+    } else drawCloud(context, places, size, resolve(canvas, "var(--accent)"));
     axes(context, look, size, resolve(canvas, "var(--soft)"));
   }
 
@@ -150,11 +204,14 @@ export function createView(el) {
     const found = positions(fields);
     if (!found) return;
     points = counted(found, fields.mask);
+    numbers = atomsOf(fields.numbers, fields.mask);
+    bonds = bondsOf(numbers.length ? points : [], numbers);
     radius = radiusOf(points);
     draw();
-    const words = `${points.length} points at ${place.name}`;
+    const what = numbers.length ? `${points.length} atoms (${composition(numbers)})` : `${points.length} points`;
+    const words = `${what} at ${place.name}`;
     canvas.setAttribute("aria-label", `${words}. Drag, or use the arrow keys, to look from elsewhere.`);
-    write(note, `${points.length} points · drag to look around`);
+    write(note, `${what} · drag to look around`);
   }
 
   function destroy() {
