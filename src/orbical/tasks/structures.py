@@ -14,14 +14,14 @@ from ..errors import InputError
 from .quantities import UNITS, shaped
 
 FIELDS = ("pos", "numbers", "mask", "cell", "pbc")
-SYMBOLS = (
-    "X "  # of no element
+_SYMBOLS = (
     "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga "
     "Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd "
     "Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra "
     "Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv "
     "Ts Og"
-).split()  # noqa: SIM905 - a list of 119 short texts is read less well
+)
+SYMBOLS = ["", *_SYMBOLS.split()]
 """The symbols of the elements, by atomic number."""
 
 MOST_ELEMENTS = len(SYMBOLS) - 1
