@@ -9,12 +9,13 @@ import torch
 from orbical.datasets import furniture, padded
 from orbical.errors import InputError
 from orbical.groups import parse
-from orbical.studies import point_clouds, point_clouds_runs
 from orbical.studies.pages import read_csv
-from orbical.studies.point_clouds_figures import labelled
-from orbical.studies.point_clouds_numbers import Numbers
-from orbical.studies.point_clouds_runs import Settings, rows_of, split, unpack
-from orbical.studies.point_clouds_tables import Answers, calibrated_ece, collect, summary_rows
+from orbical.studies.point_clouds import main, training
+from orbical.studies.point_clouds.figures import labelled
+from orbical.studies.point_clouds.numbers import Numbers
+from orbical.studies.point_clouds.settings import Settings
+from orbical.studies.point_clouds.tables import Answers, calibrated_ece, collect, summary_rows
+from orbical.studies.point_clouds.training import rows_of, split, unpack
 
 SLICES, BALL = "slices3d:8:3", "rotations3d:40"
 
@@ -43,7 +44,7 @@ def trained(packed, tmp_path_factory):
         widths=(16, 32),
         groups=(("slices", SLICES), ("ball", BALL)),
     )
-    files = point_clouds_runs.run(out, packed, settings, networks=("plain", "augmented"))
+    files = training.run(out, packed, settings, networks=("plain", "augmented"))
     assert len(files) == 4
     return out
 
@@ -65,11 +66,11 @@ def test_padded_clouds_keep_their_mask(packed):
 
 def test_answers_are_those_of_the_network_at_each_rotation(packed):
     clouds = unpack(packed, "modelnet10")
-    net = point_clouds_runs.make("plain", 8, 0).eval()
+    net = training.make("plain", 8, 0).eval()
     rows = torch.arange(20)
     inputs, labels = rows_of(clouds.points, rows), clouds.labels[rows]
     group = parse(BALL)
-    found = point_clouds_runs.answers(net, inputs, labels, group, "cpu", batch=64)
+    found = training.answers(net, inputs, labels, group, "cpu", batch=64)
     turn = torch.tensor(group.parts["space"][7, :3, :3], dtype=torch.float32)
     with torch.inference_mode():
         moved = {"pos": inputs["pos"] @ turn.T, "mask": inputs["mask"]}
@@ -82,7 +83,7 @@ def test_answers_are_those_of_the_network_at_each_rotation(packed):
 
 def test_the_page_says_what_the_files_hold(trained, tmp_path, capsys):
     page = tmp_path / "point-clouds.md"
-    point_clouds.main(["collect", "--out", str(trained), "--page", str(page)])
+    main(["collect", "--out", str(trained), "--page", str(page)])
     text = page.read_text(encoding="utf-8")
     for table in ("settings", "findings", "accuracy", "calibration", "axes", "tilt", "classes"):
         assert f"<!-- table: {table} -->" in text
@@ -153,7 +154,7 @@ def test_figures_know_which_rotation_is_the_identity():
 def test_mistakes_are_named(words, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit):
-        point_clouds.main(words)
+        main(words)
     assert message in capsys.readouterr().err
 
 
@@ -163,7 +164,7 @@ def test_one_command_goes_from_clouds_to_the_page(packed, tmp_path, capsys):
     groups = ["--slices", "slices3d:4:3", "--ball", "rotations3d:12"]
     page = tmp_path / "point-clouds.md"
     places = ["--data", str(packed), "--out", str(tmp_path / "answers"), "--page", str(page)]
-    point_clouds.main([*few, *groups, *places])
+    main([*few, *groups, *places])
     said = capsys.readouterr().out
     assert said.count("trained") == 8
     assert f"wrote {page}" in said
@@ -174,5 +175,5 @@ def test_a_training_that_fails_is_named_in_the_end(packed, tmp_path, capsys):
     settings = Settings(seeds=1, steps=1, drawn=8, widths=(8, 8), groups=(("ball", "nothing:3"),))
     wrong = {"networks": ("plain",), "data_sets": ("sweethome3d",)}
     with pytest.raises(InputError, match="plain on sweethome3d, seed 0 did not end well"):
-        point_clouds_runs.run(tmp_path, packed, settings, **wrong)
+        training.run(tmp_path, packed, settings, **wrong)
     assert "unknown name 'nothing'" in capsys.readouterr().out

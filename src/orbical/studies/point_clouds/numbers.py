@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from orbical.groups import Group, parse
 from orbical.zoo.pointnet import NAMES as NETWORKS
 
-from .pages import read_csv
-from .point_clouds_tables import column
+from ..pages import read_csv
+from .tables import column
 
 AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
 

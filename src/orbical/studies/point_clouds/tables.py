@@ -16,8 +16,8 @@ from orbical.errors import InputError
 from orbical.groups import Group, parse
 from orbical.zoo.pointnet import NAMES as NETWORKS
 
-from .pages import Row, write_csv
-from .point_clouds_runs import DATA_SETS
+from ..pages import Row, write_csv
+from .settings import DATA_SETS
 
 BINS = 15
 DRAWS = 100

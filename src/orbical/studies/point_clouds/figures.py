@@ -10,7 +10,7 @@ import numpy as np
 from orbical.groups import Group
 from orbical.zoo.pointnet import NAMES as NETWORKS
 
-from .point_clouds_numbers import AXES, Numbers
+from .numbers import AXES, Numbers
 
 if TYPE_CHECKING:
     import xarray as xr

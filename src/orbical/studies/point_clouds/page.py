@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .pages import Row, markdown, spread, write_page
-from .point_clouds_figures import angle_figure, individual_figure, orbit_figure, tilt_figure
-from .point_clouds_numbers import AXES, Numbers
+from ..pages import Row, markdown, spread, write_page
+from .figures import angle_figure, individual_figure, orbit_figure, tilt_figure
+from .numbers import AXES, Numbers
 
 TILT_EDGES = (0, 15, 30, 45, 60, 90, 120, 150, 180)
 

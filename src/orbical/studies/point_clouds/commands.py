@@ -16,11 +16,11 @@ from pathlib import Path
 
 from orbical.zoo.pointnet import NAMES as NETWORKS
 
-from .command_line import one_line_errors, say_written, study_parser
-from .point_clouds_runs import DATA_SETS, Settings, pack, run
-
-PAGE = Path("docs/studies/point-clouds.md")
-RESULTS = Path("results/point-clouds")
+from ..command_line import one_line_errors, say_written, study_parser
+from .page import report
+from .settings import DATA_SETS, PAGE, RESULTS, Settings
+from .tables import collect
+from .training import pack, run
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -59,14 +59,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 )
             )
         if options.step in ("all", "collect"):
-            from .point_clouds_tables import collect
-
             say_written(collect(options.out, options.page.with_suffix("")))
         if options.step in ("all", "collect", "report"):
-            from .point_clouds_page import report
-
             say_written(report(options.page))
-
-
-if __name__ == "__main__":
-    main()
