@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from orbical.calibration import gence_floor
 
 from ..pages import markdown
@@ -109,6 +113,41 @@ def untrained(data: Data) -> str:
         "The paper does not say how A was scored."
     )
     return "\n".join(lines)
+
+
+def unbounded(data: Data) -> str:
+    """Say how few molecules decide the bleed of all."""
+    near, powers, most = [], [], []
+    for name in PROPERTIES:
+        for network in networks_of(data):
+            near += values(data, "unbounded", name, network)
+            bleeds = values(data, "bleed", name, network)
+            powers.append((math.log10(max(bleeds) / min(bleeds)), SYMBOLS[name], network))
+            most += [
+                whole / rest
+                for whole, rest in zip(bleeds, values(data, "bleed_99", name, network), strict=True)
+            ]
+    power, name, network = max(powers)
+    return (
+        f"Molecules with α < 1.01 are at most {max(near):.2%} of the test set, in half of all "
+        f"trainings and properties no more than {float(np.median(near)):.3%}. Yet the bleed of "
+        f"all molecules is at least {min(most):.1f} times, in the median "
+        f"{number(float(np.median(most)))} times, that without the worst 1 %, and between the "
+        f"seeds of one network it differs by up to {power:.0f} powers of ten ({name}, {network})."
+    )
+
+
+def hidden(data: Data) -> str:
+    """Say what a z-score of total energies hides."""
+    whole, atoms = (limit(data, name)["deviation"] for name in ("u0", "u0_atom"))
+    paper = TABLE["u0"].invariant_mae
+    return (
+        f"A z-score hides this. The deviation of U₀ is {number(whole)} eV, {whole / atoms:.0f} "
+        f"times that of U₀ atom, all of it composition: the paper's better error, {paper} "
+        f"deviations of U₀, is {paper * whole:.0f} eV, and the same network's error of U₀ atom, "
+        f"{TABLE['u0_atom'].invariant_mae} deviations, is "
+        f"{TABLE['u0_atom'].invariant_mae * atoms:.1f} eV."
+    )
 
 
 def converged(data: Data) -> str:

@@ -359,7 +359,7 @@ TABLES = {
 
 def tables_of(data: Data) -> dict[str, str]:
     """Make all tables and findings of the page."""
-    from .findings import answer, converged, sentences, untrained
+    from .findings import answer, converged, hidden, sentences, unbounded, untrained
 
     return {
         **{name: table(data) for name, table in TABLES.items()},
@@ -367,6 +367,8 @@ def tables_of(data: Data) -> dict[str, str]:
         "answer": answer(data),
         "untrained-rows": untrained(data),
         "converged": converged(data),
+        "unbounded": unbounded(data),
+        "hidden": hidden(data),
     }
 
 
