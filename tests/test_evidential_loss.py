@@ -72,6 +72,20 @@ def test_evidence_that_is_not_positive_is_named(place: int) -> None:
             losses.nig_nll(*given)
 
 
+@pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
+def test_weighted_likelihoods_agree_where_a_covariance_has_one_variance(beta: float) -> None:
+    torch.manual_seed(0)
+    mean, target = torch.randn(2, 6, 3, dtype=torch.float64)
+    variance = (0.1 + torch.rand(6, 1, dtype=torch.float64)).requires_grad_()
+    whole = losses.covariance_nll(mean, torch.diag_embed(variance.expand(6, 3)), target, beta=beta)
+    plain = losses.beta_nll(mean, variance, target, beta=beta)
+    torch.testing.assert_close(whole, plain)
+    slopes = [torch.autograd.grad(one, variance)[0] for one in (whole, plain)]
+    torch.testing.assert_close(*slopes)
+    with pytest.raises(InputError, match=r"^beta"):
+        losses.covariance_nll(mean, torch.eye(3).expand(6, 3, 3), target, beta=2.0)
+
+
 def test_covariance_nll_is_scipys_normal() -> None:
     generator = torch.Generator().manual_seed(0)
     root = torch.randn(4, 3, 3, generator=generator, dtype=torch.float64)

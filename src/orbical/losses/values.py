@@ -58,15 +58,21 @@ def gaussian_nll(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
     return _mean_over_samples((torch.log(2 * math.pi * variance) + squared / variance) / 2)
 
 
-def covariance_nll(mean: Tensor, covariance: Tensor, target: Tensor) -> Tensor:
+def covariance_nll(
+    mean: Tensor, covariance: Tensor, target: Tensor, *, beta: float = 0.0
+) -> Tensor:
     """Negative log-density of a Gaussian with a full covariance, averaged over samples.
 
-        (d log(2 pi) + log det S + (y - m)^T S^-1 (y - m)) / 2
+        stop_gradient((tr S / d)^beta) * (d log(2 pi) + log det S + (y - m)^T S^-1 (y - m)) / 2
+
+    The weight, which no rotation changes, does what it does in `beta_nll`: with beta above 0,
+    samples of small variance do not drown the others.
 
     Args:
         mean: `[n, d]`.
         covariance: `[n, d, d]`, symmetric and positive definite.
         target: `[n, d]`.
+        beta: in 0..1.
 
     Returns:
         The loss, a scalar.
@@ -81,6 +87,7 @@ def covariance_nll(mean: Tensor, covariance: Tensor, target: Tensor) -> Tensor:
             f"covariance: got shape {tuple(covariance.shape)}, expected "
             f"{(*target.shape, *target.shape[-1:])} for target {tuple(target.shape)}"
         )
+    _check_beta(beta)
     factor, failed = torch.linalg.cholesky_ex(covariance)
     if values_can_be_read(failed) and bool(failed.any()):
         first = int(failed.reshape(-1).nonzero()[0])
@@ -89,7 +96,13 @@ def covariance_nll(mean: Tensor, covariance: Tensor, target: Tensor) -> Tensor:
     white = torch.linalg.solve_triangular(factor, error, upper=False)[..., 0]
     log_det = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
     constant = target.shape[-1] * math.log(2 * math.pi)
-    return _mean_over_samples((white.square().sum(-1) + log_det + constant) / 2)
+    weight = covariance.detach().diagonal(dim1=-2, dim2=-1).mean(-1) ** beta
+    return _mean_over_samples(weight * (white.square().sum(-1) + log_det + constant) / 2)
+
+
+def _check_beta(beta: float) -> None:
+    if not 0 <= beta <= 1:
+        raise InputError(f"beta: got {beta}, expected a number in 0..1")
 
 
 def beta_nll(mean: Tensor, variance: Tensor, target: Tensor, *, beta: float = 0.5) -> Tensor:
@@ -117,8 +130,7 @@ def beta_nll(mean: Tensor, variance: Tensor, target: Tensor, *, beta: float = 0.
     coordinates where this sums.
     """
     _matched(target, mean=mean, variance=variance)
-    if not 0 <= beta <= 1:
-        raise InputError(f"beta: got {beta}, expected a number in 0..1")
+    _check_beta(beta)
     squared = (target - mean).square()
     terms = (torch.log(2 * math.pi * variance) + squared / variance) / 2
     return _mean_over_samples(variance.detach() ** beta * terms)

@@ -23,10 +23,10 @@ KINDS: dict[tuple[str, str], Callable[[], nn.Module]] = {
 
 
 def loss_of(mean: Tensor, spread: Tensor, target: Tensor) -> Tensor:
-    """Squared error plus likelihood, as the paper: beta-NLL at beta = 1 where there are variances.
+    """Squared error plus likelihood, as the paper: beta-NLL at beta = 1.
 
-    A full covariance is trained with its own likelihood. Both are least where the variance is the
-    mean squared error of samples alike; beta only weighs the samples.
+    A full covariance is trained with its own likelihood, weighted alike. Both are least where the
+    variance is the mean squared error of samples alike; beta only weighs the samples.
 
     Args:
         mean: `[n, d]`.
@@ -38,7 +38,7 @@ def loss_of(mean: Tensor, spread: Tensor, target: Tensor) -> Tensor:
     """
     squared = (mean - target).square().sum(-1).mean()
     if spread.ndim == 3:
-        return squared + covariance_nll(mean, spread, target)
+        return squared + covariance_nll(mean, spread, target, beta=1.0)
     return squared + beta_nll(mean, spread, target, beta=1.0)
 
 

@@ -36,12 +36,12 @@ def positive_definite(matrix: Tensor, floor: float = FLOOR) -> Tensor:
     """Return covariances made from symmetric matrices A `[..., d, d]`, which turn as A turns.
 
         A = a I + T,  tr T = 0,   C = softplus(a) exp(T c tanh(|T| / c) / |T|),  c = 12
-        C + (floor + 4 eps tr C) I
+        C + (floor + 4 eps tr C) I,  eps = 2^-23
 
     Trace and Frobenius norm stay when A turns, and the exponential turns with T. Its determinant is
     1, so a is the size of the covariance and T its shape: a multiple of the identity goes down to
-    the floor. The bound on T keeps the exponential finite, and the share of the trace, eps being
-    the rounding of numbers, lets the least eigenvalue outlive the rounding of the largest.
+    the floor. The bound on T keeps the exponential finite, and the share of the trace lets the
+    least eigenvalue outlive the rounding of the largest in single precision.
 
     >>> positive_definite(torch.zeros(2, 2), floor=0.0).diagonal()  # log 2
     tensor([0.6931, 0.6931])
@@ -54,7 +54,8 @@ def positive_definite(matrix: Tensor, floor: float = FLOOR) -> Tensor:
     length = (square + 1e-12).sqrt()  # a root that has a gradient at 0
     shape = torch.linalg.matrix_exp(traceless * (_LARGEST * torch.tanh(length / _LARGEST) / length))
     whole = functional.softplus(size) * (shape + shape.mT) / 2
-    rounding = 4 * torch.finfo(matrix.dtype).eps
+    # Of single precision whatever the matrix has, so that the answer does not depend on that.
+    rounding = 4 * torch.finfo(torch.float32).eps
     return whole + (floor + rounding * _trace(whole)) * eye
 
 
