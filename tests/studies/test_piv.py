@@ -9,8 +9,9 @@ import torch
 from orbical.datasets import particle_pairs
 from orbical.datasets.particle_seeding import Seeding
 from orbical.errors import InputError
-from orbical.studies import piv, piv_measures, piv_page
 from orbical.studies.pages import read_csv
+from orbical.studies.piv import commands, main, measures, tables
+from orbical.studies.piv.settings import MODELS, Settings
 
 
 def stretching(rate, size=33):
@@ -21,14 +22,14 @@ def stretching(rate, size=33):
 
 def test_self_advection_of_a_stretching_flow():
     """u . grad u = rate^2 x."""
-    found = piv_measures.self_advection(stretching(0.2))[0]
+    found = measures.self_advection(stretching(0.2))[0]
     np.testing.assert_allclose(found[16], 0.04 * np.abs(np.arange(33) - 16), atol=1e-5)
 
 
 @pytest.mark.parametrize("share", [-0.5, 0.5])
 def test_flow_carried_to_another_time_of_a_stretching_flow(share):
     """F = rate (x - share F), so F = rate x / (1 + share rate)."""
-    found = piv_measures.carried(stretching(0.2), share)[0, 0, 16, 8:-8]
+    found = measures.carried(stretching(0.2), share)[0, 0, 16, 8:-8]
     expected = 0.2 * (np.arange(33) - 16)[8:-8] / (1 + 0.2 * share)
     # Bicubic reading is not exact even for linear fields; carrying moves them by up to 0.16.
     np.testing.assert_allclose(found, expected, atol=0.02)
@@ -37,10 +38,10 @@ def test_flow_carried_to_another_time_of_a_stretching_flow(share):
 def test_frames_tell_the_time_of_their_truth():
     seeding = Seeding(noise=(0, 0), leaving=(0, 0), diameter=(2.5, 3))
     data = particle_pairs(4, size=128, kinds=["turbulence"], seed=2, seeding=seeding)
-    rows = piv_measures.truth_time_rows("generated", data)
+    rows = measures.truth_time_rows("generated", data)
     found = {
-        share: piv_page.mean(piv_page.chosen(rows, share=share), "likeness")
-        for share in piv_measures.SHARES
+        share: tables.mean(tables.chosen(rows, share=share), "likeness")
+        for share in measures.SHARES
     }
     assert max(found, key=found.__getitem__) == 0.5
     assert found[0.5] > max(found[0.0], found[1.0]) + 0.002
@@ -48,9 +49,9 @@ def test_frames_tell_the_time_of_their_truth():
 
 def test_wrong_settings_are_refused():
     with pytest.raises(InputError, match="pairs"):
-        piv.Settings(pairs=0)
+        Settings(pairs=0)
     with pytest.raises(InputError, match="size"):
-        piv.Settings(size=50)
+        Settings(size=50)
 
 
 class Knowing:
@@ -69,25 +70,25 @@ class Knowing:
 def small(tmp_path_factory):
     """The whole command with four cheap models: one answers nothing, the others move rightwards."""
     folder = tmp_path_factory.mktemp("study")
-    models = {name: Knowing(bias) for name, bias in zip(piv.MODELS, (0.0, 1, 2, 4), strict=True)}
+    models = {name: Knowing(bias) for name, bias in zip(MODELS, (0.0, 1, 2, 4), strict=True)}
     few = ["--pairs", "1", "--size", "32", "--angles", "4", "--turned", "1", "--no-real"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(piv, "estimators", lambda: models)
-        piv.main([*few, "--page", str(folder / "piv.md")])
+        patch.setattr(commands, "estimators", lambda: models)
+        main([*few, "--page", str(folder / "piv.md")])
     return folder
 
 
 def test_a_constant_answer_has_the_gap_that_it_must(small):
     """Over D4 x time reversal the un-moved answers point along all axes: their mean is 0."""
     rows = read_csv(small / "piv" / "samples.csv")
-    for model, bias in zip(piv.MODELS, (0.0, 1, 2, 4), strict=True):
-        for row in piv_page.chosen(rows, model=model):
+    for model, bias in zip(MODELS, (0.0, 1, 2, 4), strict=True):
+        for row in tables.chosen(rows, model=model):
             assert row["gap"] == pytest.approx(bias, abs=1e-5)
             assert row["gap_plane"] == pytest.approx(bias, abs=1e-5)
             assert row["time_difference"] == pytest.approx(2 * bias, abs=1e-5)
             assert row["consensus_error"] == pytest.approx(row["speed"], rel=1e-4)
-        still = piv_page.chosen(rows, model="farneback")
-        assert piv_page.mean(still, "error_spread") == pytest.approx(0, abs=1e-5)
+        still = tables.chosen(rows, model="farneback")
+        assert tables.mean(still, "error_spread") == pytest.approx(0, abs=1e-5)
 
 
 def test_the_command_writes_the_page_with_its_files_and_figures(small):

@@ -10,9 +10,9 @@ import numpy as np
 
 from orbical.groups import Group, parse
 
-from .pages import Row, read_csv
-from .piv import GROUP, MODELS, SEED
-from .piv_page import chosen, kinds_of, mean, sets_of
+from ..pages import Row, read_csv
+from .settings import GROUP, MODELS, SEED
+from .tables import chosen, kinds_of, mean, sets_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

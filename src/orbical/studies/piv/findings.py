@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .pages import Row
-from .piv import MODELS
-from .piv_page import chosen, kinds_of, mean, root_mean_square, sets_of
+from ..pages import Row
+from .settings import MODELS
+from .tables import chosen, kinds_of, mean, root_mean_square, sets_of
 
 Number = Callable[[Sequence[Row]], float]
 

@@ -1,15 +1,14 @@
-"""The particle-flow study's page: its tables, from the CSV files beside it."""
+"""The particle-flow study's tables, from the rows of its CSV files."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from .pages import Row, markdown, read_csv, write_page
-from .piv import MODELS
+from ..pages import Row, markdown
+from .settings import MODELS
 
 LEAST_LIKENESS = 1e-3
 
@@ -281,27 +280,3 @@ def rotation_table(rows: Sequence[Row]) -> str:
         "action defect between",
     ]
     return markdown(header, lines)
-
-
-def report(page: Path) -> list[Path]:
-    """Write the page's tables and figures from the files beside it; return what was written."""
-    from .piv_figures import figures_of
-    from .piv_findings import findings
-
-    folder = page.with_suffix("")
-    samples = read_csv(folder / "samples.csv")
-    rotations = read_csv(folder / "rotations.csv")
-    tables = {
-        "findings": findings(samples, rotations),
-        "accuracy": accuracy_table(samples),
-        "orbit": orbit_table(samples),
-        "equivariance": equivariance_table(samples),
-        "gap": gap_table(samples),
-        "time": time_table(samples),
-        "frame": frame_table(samples),
-        "truth-time": truth_time_table(read_csv(folder / "truth-time.csv")),
-        "consensus": consensus_table(samples),
-        "hard": hard_table(samples),
-        "rotations": rotation_table(rotations),
-    }
-    return [write_page(page, tables), *figures_of(folder, samples, rotations)]

@@ -1,64 +1,24 @@
-"""Flow in particle images along D4 x time reversal: classical methods against learned ones.
-
-    orbical study piv            # scan, measure, write CSV, tables and figures
-    orbical study piv report     # the page again, from the files beside it
-
-Section 3.2 of the NERO paper (Farneback against PIV-LiteFlowNet-en) with generated pairs, the
-networks that ship with the package, the 20 pairs of Cai et al. where they are at hand, arbitrary
-rotations in a view that stays inside, the consensus, and the caveat of time reversal.
-"""
+"""Every model on every pair along its orbit, and what is measured of it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from orbical.datasets import particle_pairs, piv
 from orbical.datasets.particle_images import ParticlePairs
 from orbical.errors import InputError
 
-from .command_line import one_line_errors, say_written, study_parser
-from .pages import Row, write_csv
-from .piv_measures import element_rows, sample_rows, truth_time_rows
+from ..pages import Row, write_csv
+from .measures import element_rows, sample_rows, truth_time_rows
+from .settings import GROUP, SEED, Settings
 
-PAGE = Path("docs/studies/piv.md")
-GROUP = "dihedral:4*time_reversal"
-MODELS = ("farneback", "dis", "directed", "symmetric")
-SEED = 3
 Models = Mapping[str, Any]
 Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is scanned.
-
-    Attributes:
-        pairs: generated pairs of each kind of flow (the paper tests on 120 of six kinds).
-        size: their side in pixels.
-        angles: rotations of the second part.
-        turned: generated pairs of each kind in the second part.
-        real: whether to scan the pairs of Cai et al., where they are found.
-    """
-
-    pairs: int = 10
-    size: int = 128
-    angles: int = 24
-    turned: int = 2
-    real: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("pairs", "angles", "turned"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}: got {getattr(self, name)}, expected at least 1")
-        if self.size < 32 or self.size % 16:
-            raise InputError(f"size: got {self.size}, expected a multiple of 16 from 32")
 
 
 def estimators() -> dict[str, Any]:
@@ -192,34 +152,3 @@ def save_example(path: Path, data: Any) -> Path:
         },
     )
     return path
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the options, run the study, and write its page."""
-    defaults = Settings()
-    parser = study_parser("piv", __doc__, PAGE)
-    parser.add_argument("--pairs", type=int, default=defaults.pairs, help="of each kind of flow")
-    parser.add_argument("--size", type=int, default=defaults.size)
-    parser.add_argument("--angles", type=int, default=defaults.angles)
-    parser.add_argument("--turned", type=int, default=defaults.turned)
-    parser.add_argument("--no-real", action="store_true", help="generated pairs only")
-    options = parser.parse_args(arguments)
-    with one_line_errors(parser):
-        if options.step == "run":
-            settings = Settings(
-                options.pairs, options.size, options.angles, options.turned, not options.no_real
-            )
-            with torch.inference_mode():
-                run(
-                    settings,
-                    options.page.with_suffix(""),
-                    estimators(),
-                    lambda text: print(text, flush=True),
-                )
-        from .piv_page import report
-
-        say_written(report(options.page))
-
-
-if __name__ == "__main__":
-    main()

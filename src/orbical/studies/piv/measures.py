@@ -13,7 +13,7 @@ from orbical.actions import VectorField
 from orbical.datasets.particle_images import ParticlePairs
 from orbical.groups import parse
 
-from .pages import Row
+from ..pages import Row
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 HARD = 0.1

@@ -1,0 +1,45 @@
+"""Flow in particle images along D4 x time reversal: classical methods against learned ones.
+
+    orbical study piv            # scan, measure, write CSV, tables and figures
+    orbical study piv report     # the page again, from the files beside it
+
+Section 3.2 of the NERO paper (Farneback against PIV-LiteFlowNet-en) with generated pairs, the
+networks that ship with the package, the 20 pairs of Cai et al. where they are at hand, arbitrary
+rotations in a view that stays inside, the consensus, and the caveat of time reversal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..command_line import one_line_errors, say_written, study_parser
+from .page import report
+from .scans import estimators, run
+from .settings import PAGE, Settings
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the options, run the study, and write its page."""
+    defaults = Settings()
+    parser = study_parser("piv", __doc__, PAGE)
+    parser.add_argument("--pairs", type=int, default=defaults.pairs, help="of each kind of flow")
+    parser.add_argument("--size", type=int, default=defaults.size)
+    parser.add_argument("--angles", type=int, default=defaults.angles)
+    parser.add_argument("--turned", type=int, default=defaults.turned)
+    parser.add_argument("--no-real", action="store_true", help="generated pairs only")
+    options = parser.parse_args(arguments)
+    with one_line_errors(parser):
+        if options.step == "run":
+            settings = Settings(
+                options.pairs, options.size, options.angles, options.turned, not options.no_real
+            )
+            with torch.inference_mode():
+                run(
+                    settings,
+                    options.page.with_suffix(""),
+                    estimators(),
+                    lambda text: print(text, flush=True),
+                )
+        say_written(report(options.page))
