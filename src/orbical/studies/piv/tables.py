@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..pages import Row, markdown
 from .settings import MODELS
 
 LEAST_LIKENESS = 1e-3
+Cell = Callable[[Sequence[Row]], str]
 
 
 def chosen(rows: Sequence[Row], **wanted: object) -> list[Row]:
@@ -59,6 +60,22 @@ def _by_kind(rows: Sequence[Row], column: str, digits: int = 3) -> str:
     return markdown(["set", "flow", "pairs", *MODELS], lines)
 
 
+def _mean_of(column: str, digits: int = 3) -> Cell:
+    """Write the mean of a column."""
+    return lambda rows: f"{mean(rows, column):.{digits}f}"
+
+
+def _by_model(rows: Sequence[Row], columns: Mapping[str, Cell]) -> str:
+    """Write a line for each set and model; a column is its title and how its cell is written."""
+    lines = [
+        [name, model, *(cell(here) for cell in columns.values())]
+        for name in sets_of(rows)
+        for model in MODELS
+        for here in [chosen(rows, set=name, model=model)]
+    ]
+    return markdown(["set", "model", *columns], lines)
+
+
 def accuracy_table(rows: Sequence[Row]) -> str:
     """End-point error of the pairs as they are."""
     return _by_kind(rows, "error")
@@ -66,74 +83,36 @@ def accuracy_table(rows: Sequence[Row]) -> str:
 
 def orbit_table(rows: Sequence[Row]) -> str:
     """All errors, averaged over the 16 elements."""
-    lines = []
-    for name in sets_of(rows):
-        for model in MODELS:
-            here = chosen(rows, set=name, model=model)
-            lines.append(
-                [
-                    name,
-                    model,
-                    *(
-                        f"{mean(here, column):.{digits}f}"
-                        for column, digits in (
-                            ("error", 3),
-                            ("error_over_orbit", 3),
-                            ("error_worst", 3),
-                            ("rmse", 3),
-                            ("angular_error", 2),
-                        )
-                    ),
-                ]
-            )
-    header = [
-        "set",
-        "model",
-        "as it is (px)",
-        "mean over 16 (px)",
-        "worst of 16 (px)",
-        "RMSE (px)",
-        "angular error (°)",
-    ]
-    return markdown(header, lines)
+    columns = {
+        "as it is (px)": _mean_of("error"),
+        "mean over 16 (px)": _mean_of("error_over_orbit"),
+        "worst of 16 (px)": _mean_of("error_worst"),
+        "RMSE (px)": _mean_of("rmse"),
+        "angular error (°)": _mean_of("angular_error", digits=2),
+    }
+    return _by_model(rows, columns)
 
 
 def equivariance_table(rows: Sequence[Row]) -> str:
     """How far answers change along the orbit, beside how far they are from the truth."""
-    lines = []
-    for name in sets_of(rows):
-        for model in MODELS:
-            here = chosen(rows, set=name, model=model)
-            spread = mean(
-                [{"share": row["error_spread"] / row["error_over_orbit"]} for row in here], "share"
-            )
-            ratio = mean(
-                [{"ratio": row["error_worst"] / row["error_best"]} for row in here], "ratio"
-            )
-            gap, plane = (root_mean_square(here, column) for column in ("gap", "gap_plane"))
-            lines.append(
-                [
-                    name,
-                    model,
-                    f"{gap:.3f}",
-                    f"{plane:.3f}",
-                    f"{mean(here, 'time_difference'):.3f}",
-                    f"{100 * spread:.1f} %",
-                    f"{ratio:.2f}",
-                    f"{gap / root_mean_square(here, 'rmse'):.2f}",
-                ]
-            )
-    header = [
-        "set",
-        "model",
-        "gap, D4 × time (px)",
-        "gap, D4 alone (px)",
-        "time difference (px)",
-        "spread of the error",
-        "worst / best element",
-        "gap / RMSE",
-    ]
-    return markdown(header, lines)
+
+    def ratio(here: Sequence[Row], above: str, below: str) -> float:
+        return mean([{"ratio": row[above] / row[below]} for row in here], "ratio")
+
+    def gap(here: Sequence[Row]) -> float:
+        return root_mean_square(here, "gap")
+
+    columns: dict[str, Cell] = {
+        "gap, D4 × time (px)": lambda here: f"{gap(here):.3f}",
+        "gap, D4 alone (px)": lambda here: f"{root_mean_square(here, 'gap_plane'):.3f}",
+        "time difference (px)": _mean_of("time_difference"),
+        "spread of the error": lambda here: (
+            f"{100 * ratio(here, 'error_spread', 'error_over_orbit'):.1f} %"
+        ),
+        "worst / best element": lambda here: f"{ratio(here, 'error_worst', 'error_best'):.2f}",
+        "gap / RMSE": lambda here: f"{gap(here) / root_mean_square(here, 'rmse'):.2f}",
+    }
+    return _by_model(rows, columns)
 
 
 def gap_table(rows: Sequence[Row]) -> str:
@@ -201,35 +180,21 @@ def truth_time_table(rows: Sequence[Row]) -> str:
 
 def consensus_table(rows: Sequence[Row]) -> str:
     """Error of the consensus, and how alike the plots against truth and consensus are."""
-    lines = []
-    for name in sets_of(rows):
-        for model in MODELS:
-            here = chosen(rows, set=name, model=model)
-            better = [row["consensus_error"] < row["error_over_orbit"] for row in here]
-            best = [row["consensus_error"] < row["error"] for row in here]
-            lines.append(
-                [
-                    name,
-                    model,
-                    f"{mean(here, 'error'):.3f}",
-                    f"{mean(here, 'error_over_orbit'):.3f}",
-                    f"{mean(here, 'consensus_error'):.3f}",
-                    f"{sum(better)} of {len(here)}",
-                    f"{sum(best)} of {len(here)}",
-                    f"{mean(here, 'consensus_likeness'):.2f}",
-                ]
-            )
-    header = [
-        "set",
-        "model",
-        "as it is (px)",
-        "mean element (px)",
-        "consensus (px)",
-        "consensus better than the mean element",
-        "better than the pair as it is",
-        "correlation of the two plots",
-    ]
-    return markdown(header, lines)
+
+    def better_than(column: str) -> Cell:
+        return lambda here: (
+            f"{sum(row['consensus_error'] < row[column] for row in here)} of {len(here)}"
+        )
+
+    columns = {
+        "as it is (px)": _mean_of("error"),
+        "mean element (px)": _mean_of("error_over_orbit"),
+        "consensus (px)": _mean_of("consensus_error"),
+        "consensus better than the mean element": better_than("error_over_orbit"),
+        "better than the pair as it is": better_than("error"),
+        "correlation of the two plots": _mean_of("consensus_likeness", digits=2),
+    }
+    return _by_model(rows, columns)
 
 
 def hard_table(rows: Sequence[Row]) -> str:
