@@ -11,7 +11,15 @@ import torch
 
 from orbical.calibration import top_label
 from orbical.datasets import galaxies
-from orbical.studies.galaxies import collecting, commands, contrasts, findings, matching, training
+from orbical.studies.galaxies import (
+    collecting,
+    commands,
+    contrasts,
+    findings,
+    matching,
+    packing,
+    training,
+)
 from orbical.studies.galaxies.numbers import read
 from orbical.studies.galaxies.page import TABLES, tables_of
 from orbical.studies.galaxies.settings import SEEDS, Trial, trials
@@ -77,6 +85,21 @@ def test_a_refitted_regression_solves_its_penalised_problem():
 def test_the_gap_is_the_root_mean_square_distance_from_the_orbits_mean():
     probabilities = torch.tensor([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]])
     assert training._gap(probabilities) == pytest.approx(0.5)
+
+
+def test_without_the_catalogues_generated_galaxies_are_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ORBICAL_DATA", str(tmp_path))
+    with pytest.raises(SystemExit) as end:
+        commands.main(["pack", "--pack", str(tmp_path / "galaxies.npz")])
+    assert end.value.code == 2
+    assert "`--data generated` needs no files" in capsys.readouterr().err
+
+
+def test_a_mirrored_test_galaxy_stands_beside_each_generated_one(monkeypatch):
+    monkeypatch.setattr(packing, "GENERATED", (3, 6))
+    images, labels = packing.SPLITS["generated"]()["test"]
+    assert torch.equal(images[6:], images[:6].flip(-1))
+    assert labels.tolist() == [0, 1, 2, 0, 1, 2, 0, 2, 1, 0, 2, 1]
 
 
 def test_a_trial_prints_as_its_name():

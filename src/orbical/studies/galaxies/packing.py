@@ -28,7 +28,11 @@ def pack(path: Path, data: Sequence[str] = DATA) -> Path:
     """Write the images of some data sets as bytes, split into train and test."""
     arrays = {}
     for name in data:
-        for part, (pixels, classes) in SPLITS[name]().items():
+        try:
+            splits = SPLITS[name]()
+        except InputError as error:
+            raise InputError(f"{error}; `--data generated` needs no files") from error
+        for part, (pixels, classes) in splits.items():
             arrays[f"{name}-{part}-pixels"] = pixels.mul(255).round().byte().numpy()
             arrays[f"{name}-{part}-labels"] = classes.numpy()
     path.parent.mkdir(parents=True, exist_ok=True)

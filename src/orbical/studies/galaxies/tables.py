@@ -20,6 +20,13 @@ def settings_table(numbers: Numbers) -> str:
         ["networks trained", str(len(rows))],
         ["epochs", str(rows[0]["epochs"])],
         *([f"test galaxies, {TITLES[data]}", f"{count:,}"] for data, count in tested.items()),
+        *(
+            [
+                f"NLL on training and on test galaxies, {TITLES[data].split(',')[0]}",
+                f"{numbers.mean('train_nll', data=data):.3f}, {numbers.mean('nll', data=data):.3f}",
+            ]
+            for data in numbers.data
+        ),
         ["hours, all trainings and measurements", f"{sum(r['seconds'] for r in rows) / 3600:.1f}"],
     ]
     return markdown(["setting", "value"], lines)
