@@ -15,12 +15,11 @@ from orbical.calibration import gence_floor
 from orbical.datasets.planar_fields import DOMAINS, vector_fields, whole_field
 from orbical.errors import InputError
 from orbical.studies import STUDIES
-from orbical.studies import vector_field as study
-from orbical.studies import vector_field_limits as theory
-from orbical.studies import vector_field_page as page
 from orbical.studies.pages import fill
-from orbical.studies.vector_field import WORLDS, Settings
-from orbical.studies.vector_field_training import (
+from orbical.studies.vector_field import limits as theory
+from orbical.studies.vector_field import main, measures, page, tables
+from orbical.studies.vector_field.settings import WORLDS, Settings
+from orbical.studies.vector_field.training import (
     EQUIVARIANT,
     KINDS,
     PLAIN,
@@ -35,8 +34,8 @@ TINY = Settings(seeds=1, train=100, epochs=(1, 2), side=6, angles=4, arrows=4)
 
 
 @pytest.fixture(scope="module")
-def tables() -> study.Tables:
-    return study.run(TINY, say=lambda line: None)
+def measured() -> measures.Tables:
+    return measures.run(TINY, say=lambda line: None)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -134,7 +133,7 @@ def test_an_equivariant_network_settles_at_the_predicted_bleed() -> None:
         [network], x[None], y[None], epochs=[40], batch=50, rate=0.01, seed=0
     )
     points, value = whole_field("spiral", "disc", side=20)
-    found = theory.scores(points.numpy(), value.numpy(), *study.answers(trained[0], points))
+    found = theory.scores(points.numpy(), value.numpy(), *measures.answers(trained[0], points))
     limits = theory.limits(points.numpy(), value.numpy())
     assert found["error"] == pytest.approx(limits["error"], rel=1e-3)
     assert found["bleed"] == pytest.approx(limits["scalar_bleed"], rel=0.05)
@@ -151,15 +150,15 @@ def test_every_form_of_variance_is_a_covariance_to_the_measures() -> None:
         assert torch.equal(covariance, covariance.mT) or torch.allclose(covariance, covariance.mT)
 
 
-def test_every_network_is_measured_in_every_world(tables: study.Tables) -> None:
+def test_every_network_is_measured_in_every_world(measured: measures.Tables) -> None:
     names = ("field", "domain", "network", "variance", "epoch")
-    found = {tuple(row[name] for name in names) for row in tables["results"]}
+    found = {tuple(row[name] for name in names) for row in measured["results"]}
     assert found == {(*w, *k, epoch) for w in WORLDS for k in KINDS for epoch in TINY.epochs}
-    assert len(tables["angles"]) == len(WORLDS) * len(KINDS) * TINY.angles
+    assert len(measured["angles"]) == len(WORLDS) * len(KINDS) * TINY.angles
 
 
-def test_no_equivariant_network_is_better_than_its_limits(tables: study.Tables) -> None:
-    for row in tables["results"]:
+def test_no_equivariant_network_is_better_than_its_limits(measured: measures.Tables) -> None:
+    for row in measured["results"]:
         if row["network"] == EQUIVARIANT:
             assert row["error"] >= row["error_floor"] - 1e-9
             assert row["defect"] < 1e-9
@@ -169,11 +168,11 @@ def test_no_equivariant_network_is_better_than_its_limits(tables: study.Tables) 
             assert row["defect"] > 1e-3
 
 
-def test_errors_of_equivariant_networks_are_flat_along_the_angle(tables: study.Tables) -> None:
+def test_errors_of_equivariant_networks_are_flat_along_the_angle(measured: measures.Tables) -> None:
     curves: dict[str, list[float]] = {EQUIVARIANT: [], PLAIN: []}
     for network, variance in KINDS:
         for world in WORLDS:
-            rows = page.chosen(tables["angles"], world, (network, variance))
+            rows = tables.chosen(measured["angles"], world, (network, variance))
             found = [row["xy_mse"] for row in rows]
             curves[network].append((max(found) - min(found)) / max(found))
     assert max(curves[EQUIVARIANT]) < 1e-4
@@ -197,14 +196,14 @@ def test_settings_that_do_not_fit_are_refused(changes: dict, message: str) -> No
 def test_the_command_writes_csv_page_and_figures_and_report_repeats_them(tmp_path: Path) -> None:
     target = tmp_path / "fields.md"
     options = ["--page", str(target), "--seeds", "1", "--train", "64", "--side", "4"]
-    study.main([*options, "--angles", "4", "--epochs", "2", "1"])
+    main([*options, "--angles", "4", "--epochs", "2", "1"])
     made = {path.name for path in (tmp_path / "fields").iterdir()}
     figures = {"fields.png", "angles.png", "profile.png"}
-    assert made == figures | {f"{name}.csv" for name in page.FILES}
+    assert made == figures | {f"{name}.csv" for name in tables.FILES}
     text = target.read_text(encoding="utf-8")
-    assert all(f"<!-- table: {name} -->" in text for name in (*page.TABLES, "sentences"))
+    assert all(f"<!-- table: {name} -->" in text for name in (*tables.TABLES, "sentences"))
     target.write_text("<!-- table: bleed -->\n<!-- end -->\n")
-    study.main(["report", "--page", str(target)])
+    main(["report", "--page", str(target)])
     assert "structural bound" in target.read_text(encoding="utf-8")
 
 
@@ -212,7 +211,7 @@ def test_a_report_without_results_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
-        study.main(["report", "--page", str(tmp_path / "none.md")])
+        main(["report", "--page", str(tmp_path / "none.md")])
     assert stopped.value.code == 2
     assert "run the study first" in capsys.readouterr().err
 
@@ -222,14 +221,14 @@ def test_the_study_has_its_command() -> None:
 
 
 def test_the_committed_page_says_what_its_csv_says() -> None:
-    data = page.read(DOCS.with_suffix(""))
+    data = tables.read(DOCS.with_suffix(""))
     text = DOCS.read_text(encoding="utf-8")
     assert fill(text, page.tables_of(data)) == text
     assert len({row["seed"] for row in data["results"]}) >= 3
     last = max(row["epoch"] for row in data["results"])
     for world in WORLDS:
-        bound = page.limit(data, world)
-        for row in page.chosen(data["results"], world, (EQUIVARIANT, "scalar")):
+        bound = tables.limit(data, world)
+        for row in tables.chosen(data["results"], world, (EQUIVARIANT, "scalar")):
             assert row["error"] >= bound["error"] - 1e-4
             assert row["gence_lower"] - 1e-4 <= row["gence"] <= row["gence_upper"] + 1e-4
             if world[0] == "spiral" and row["epoch"] == last:

@@ -1,33 +1,20 @@
-"""Vector fields with right and with wrong symmetry: errors, calibration, and where variance goes.
-
-    orbical study vector-field            # train, measure, write CSV, tables and figures
-    orbical study vector-field report     # the page again, from the CSV files alone
-
-Section 6.1.1, appendix B and Figs 6 and 7 of Berman et al., "On Uncertainty Calibration for
-Equivariant Functions", without noise, with a network that is more than linear, with several seeds,
-one test set and the same coordinates for all networks, and with the limits beside the measurements.
-"""
+"""Every network in every world, trained and measured, beside what its symmetry allows."""
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import product
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import nn
 
 from orbical.bounds import regression
-from orbical.datasets.planar_fields import DOMAINS, FIELDS, vector_fields, whole_field
-from orbical.errors import InputError, OrbicalError
+from orbical.datasets.planar_fields import vector_fields, whole_field
 from orbical.zoo.swiss_roll import parameters_of
 
-from .pages import Row, write_csv
-from .vector_field_limits import (
+from ..pages import Row
+from .limits import (
     WAYS,
     beta_nll_terms,
     frames,
@@ -36,49 +23,10 @@ from .vector_field_limits import (
     symmetry_defects,
     value_table,
 )
-from .vector_field_training import EQUIVARIANT, KINDS, AsGaussian, train_together
+from .settings import WORLDS, Settings
+from .training import EQUIVARIANT, KINDS, AsGaussian, train_together
 
-PAGE = Path("docs/studies/vector-field.md")
 Tables = dict[str, list[Row]]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is trained and measured.
-
-    Attributes:
-        seeds: trainings of each network on each field, with data of their own.
-        train: training points (2,000).
-        epochs: when to measure; training ends at the last.
-        batch: points a step (64).
-        rate: Adam's, at first; it falls to 0.
-        side: points on a side of the test set.
-        angles: rotations in the plane along which errors are measured.
-        arrows: points on a side of the drawn fields.
-    """
-
-    seeds: int = 3
-    train: int = 2000
-    epochs: tuple[int, ...] = (50, 100, 300)
-    batch: int = 64
-    rate: float = 5e-3
-    side: int = 40
-    angles: int = 32
-    arrows: int = 12
-
-    def __post_init__(self) -> None:
-        for name in ("seeds", "train", "batch", "side", "angles", "arrows"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}: got {getattr(self, name)}, expected at least 1")
-        if self.side % 2:
-            raise InputError(f"side: got {self.side}, expected an even number: none at the origin")
-        if not self.epochs or min(self.epochs) < 1:
-            raise InputError(f"epochs: got {self.epochs}, expected whole numbers from 1")
-        if not self.rate > 0:
-            raise InputError(f"rate: got {self.rate}, expected a positive number")
-
-
-WORLDS = tuple(product(FIELDS, DOMAINS))
 
 
 def run(settings: Settings, say: Callable[[str], None] = print) -> Tables:
@@ -257,52 +205,9 @@ def arrows(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
     ]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the options, run the study, and write its page."""
-    defaults = Settings()
-    parser = argparse.ArgumentParser(
-        prog="orbical study vector-field",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "step", nargs="?", choices=["run", "report"], default="run", help="report: the page alone"
-    )
-    parser.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
-    parser.add_argument("--seeds", type=int, default=defaults.seeds, help="networks a field")
-    parser.add_argument("--train", type=int, default=defaults.train, help="training points")
-    parser.add_argument("--side", type=int, default=defaults.side, help="of the test set")
-    parser.add_argument("--angles", type=int, default=defaults.angles, help="in the plane")
-    parser.add_argument(
-        "--epochs", type=int, nargs="+", default=list(defaults.epochs), help="when to measure"
-    )
-    options = parser.parse_args(arguments)
-    try:
-        if options.step == "run":
-            settings = Settings(
-                seeds=options.seeds,
-                train=options.train,
-                side=options.side,
-                angles=options.angles,
-                epochs=tuple(sorted(options.epochs)),
-            )
-            for name, rows in run(settings, lambda line: print(line, flush=True)).items():
-                write_csv(options.page.with_suffix("") / f"{name}.csv", rows)
-        from .vector_field_page import report
-
-        for path in report(options.page):
-            print(f"wrote {path}")
-    except OrbicalError as error:
-        parser.exit(2, f"error: {error}\n")
-
-
 def _say(row: Row, say: Callable[[str], None]) -> None:
     say(
         f"{row['field']:8} {row['domain']:6} {row['network']:11} {row['variance']:8} "
         f"seed {row['seed']}: MSE {row['xy_mse']:.4g}, bleed {row['bleed']:.4g}, "
         f"GENCE {row.get('gence', float('nan')):.3f}"
     )
-
-
-if __name__ == "__main__":
-    main()

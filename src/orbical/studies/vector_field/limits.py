@@ -17,7 +17,7 @@ from orbical.bounds import ValueTable, best_equivariant, nll_optimal_variance, r
 from orbical.datasets.planar_fields import FIELDS, REACH
 from orbical.training import positive_definite
 
-from .pages import Row
+from ..pages import Row
 
 Array = np.ndarray
 KEEPING = 4

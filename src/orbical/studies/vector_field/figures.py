@@ -9,9 +9,9 @@ import torch
 
 from orbical.datasets.planar_fields import FIELDS, REACH
 
-from .pages import Row
-from .vector_field_page import Data, Kind, World, chosen
-from .vector_field_training import EQUIVARIANT, PLAIN
+from ..pages import Row
+from .tables import Data, Kind, World, chosen
+from .training import EQUIVARIANT, PLAIN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from orbical.calibration import gence_floor
 
-from .pages import markdown
-from .vector_field_page import (
+from ..pages import markdown
+from .tables import (
     Data,
     Kind,
     World,
@@ -16,7 +16,7 @@ from .vector_field_page import (
     over_angles,
     values,
 )
-from .vector_field_training import EQUIVARIANT, PLAIN
+from .training import EQUIVARIANT, PLAIN
 
 SCALAR: Kind = (EQUIVARIANT, "scalar")
 FULL: Kind = (EQUIVARIANT, "full")

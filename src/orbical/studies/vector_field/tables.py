@@ -1,4 +1,4 @@
-"""The vector-field study's page: tables and figures, from its CSV files alone."""
+"""The vector-field study's tables, from the rows of its CSV files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from orbical.calibration import gence_floor
 
-from .pages import Row, markdown, read_csv, write_page
-from .vector_field_limits import WAYS
-from .vector_field_training import EQUIVARIANT, KINDS, PLAIN
+from ..pages import Row, markdown, read_csv
+from .limits import WAYS
+from .training import EQUIVARIANT, KINDS, PLAIN
 
 FILES = ("results", "limits", "angles", "profile", "arrows")
 Data = dict[str, list[Row]]
@@ -295,29 +295,6 @@ TABLES = {
 }
 
 
-def tables_of(data: Data) -> dict[str, str]:
-    """Make all tables and findings of the page."""
-    from .vector_field_findings import sentences
-
-    return {**{name: table(data) for name, table in TABLES.items()}, "sentences": sentences(data)}
-
-
 def read(folder: Path) -> Data:
     """Read the study's CSV files."""
     return {name: read_csv(folder / f"{name}.csv") for name in FILES}
-
-
-def report(page: Path) -> list[Path]:
-    """Write the page's tables and figures from its CSV files; return what was written."""
-    from orbical.figures import save
-
-    from .vector_field_figures import angles_figure, fields_figure, profile_figure
-
-    folder = page.with_suffix("")
-    data = read(folder)
-    return [
-        write_page(page, tables_of(data)),
-        save(fields_figure(data), folder / "fields.png"),
-        save(angles_figure(data), folder / "angles.png"),
-        save(profile_figure(data), folder / "profile.png"),
-    ]

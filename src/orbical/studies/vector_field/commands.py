@@ -1,0 +1,45 @@
+"""Vector fields with right and with wrong symmetry: errors, calibration, and where variance goes.
+
+    orbical study vector-field            # train, measure, write CSV, tables and figures
+    orbical study vector-field report     # the page again, from the CSV files alone
+
+Section 6.1.1, appendix B and Figs 6 and 7 of Berman et al., "On Uncertainty Calibration for
+Equivariant Functions", without noise, with a network that is more than linear, with several seeds,
+one test set and the same coordinates for all networks, and with the limits beside the measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..command_line import one_line_errors, say_written, study_parser
+from ..pages import write_csv
+from .measures import run
+from .page import report
+from .settings import PAGE, Settings
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the options, run the study, and write its page."""
+    defaults = Settings()
+    parser = study_parser("vector-field", __doc__, PAGE)
+    parser.add_argument("--seeds", type=int, default=defaults.seeds, help="networks a field")
+    parser.add_argument("--train", type=int, default=defaults.train, help="training points")
+    parser.add_argument("--side", type=int, default=defaults.side, help="of the test set")
+    parser.add_argument("--angles", type=int, default=defaults.angles, help="in the plane")
+    parser.add_argument(
+        "--epochs", type=int, nargs="+", default=list(defaults.epochs), help="when to measure"
+    )
+    options = parser.parse_args(arguments)
+    with one_line_errors(parser):
+        if options.step == "run":
+            settings = Settings(
+                seeds=options.seeds,
+                train=options.train,
+                side=options.side,
+                angles=options.angles,
+                epochs=tuple(sorted(options.epochs)),
+            )
+            for name, rows in run(settings, lambda line: print(line, flush=True)).items():
+                write_csv(options.page.with_suffix("") / f"{name}.csv", rows)
+        say_written(report(options.page))
