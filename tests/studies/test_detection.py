@@ -11,8 +11,8 @@ import torch
 from orbical.datasets import scenes
 from orbical.errors import InputError
 from orbical.groups import translations
-from orbical.studies import detection, detection_material, detection_results
-from orbical.studies.detection_results import (
+from orbical.studies.detection import main, material, numbers, training
+from orbical.studies.detection.numbers import (
     Results,
     correlation,
     neighbourhood_mean,
@@ -56,17 +56,17 @@ def small_results() -> tuple[Results, dict[str, np.ndarray]]:
     made = scenes(3, seed=5)
     group = translations(32, 16)
     net = detector.load("jittered")
-    found = detection.scanned(net, made, group, "cpu")
+    found = training.scanned(net, made, group, "cpu")
     kept = {name: value.astype(np.float32) for name, value in found.items()}
-    every = dict.fromkeys(detection.JITTERS, kept)
+    every = dict.fromkeys(training.JITTERS, kept)
     return Results(every, made, group, Path()), kept
 
 
 def test_average_precision_and_calibration_of_all_views_at_a_shift() -> None:
     results, scan = small_results()
     assert results.in_view.shape == (3, 25)
-    ap = detection_results.ap_along(results, 0)
-    error = detection_results.ece_along(results, 0)
+    ap = numbers.ap_along(results, 0)
+    error = numbers.ece_along(results, 0)
     assert ap.shape == error.shape == (25,)
     assert ap.min() > 0.5  # the detector of scenes is good
     # One shift by hand: rank all detections of all samples by confidence.
@@ -90,7 +90,7 @@ def test_average_precision_and_calibration_of_all_views_at_a_shift() -> None:
 
 def test_a_consensus_of_the_key_object_overlaps_it() -> None:
     results, _ = small_results()
-    rows = detection_results.consensus_rows(results)
+    rows = numbers.consensus_rows(results)
     assert len(rows) == 15
     assert min(row["consensus_iou"] for row in rows) > 0.7
     assert min(row["consensus_vs_truth"] for row in rows) > 0.5
@@ -100,13 +100,13 @@ def test_results_of_other_objects_and_absent_ones_are_refused(tmp_path: Path) ->
     with pytest.raises(InputError, match=r"no file 'jitter-000\.tar'"):
         Results.read(tmp_path)
     with pytest.raises(InputError, match=r"no file 'detection\.npz'"):
-        detection_material.unpack(tmp_path)
+        material.unpack(tmp_path)
 
 
 def test_packed_images_are_the_same_images(shared_data: Path, tmp_path: Path) -> None:
-    detection_material.pack(tmp_path, shared_data / "coco", count=3)
-    packed = detection_material.unpack(tmp_path)
-    whole = detection_material.split(shared_data / "coco")
+    material.pack(tmp_path, shared_data / "coco", count=3)
+    packed = material.unpack(tmp_path)
+    whole = material.split(shared_data / "coco")
     assert {part: len(images) for part, images in packed.items()} == {"train": 3, "test": 3}
     for one, other in zip(packed["test"], whole["test"], strict=False):
         assert one.name == other.name
@@ -119,18 +119,18 @@ def test_packed_images_are_the_same_images(shared_data: Path, tmp_path: Path) ->
 
 
 def test_nothing_is_tested_that_was_trained_on(shared_data: Path) -> None:
-    parts = detection_material.split(shared_data / "coco")
+    parts = material.split(shared_data / "coco")
     names = {part: {image.name for image in images} for part, images in parts.items()}
     assert not names["train"] & names["test"]
     assert len(names["test"]) == 133
-    views = detection_material.test_views(parts["test"][:20])
+    views = material.test_views(parts["test"][:20])
     first = views["objects"][:, 0, :4]
     assert torch.allclose((first[:, :2] + first[:, 2:]) / 2, torch.tensor(64.0), atol=0.51)
 
 
 def test_training_crops_hold_their_key_object_in_the_middle(shared_data: Path) -> None:
-    parts = detection_material.split(shared_data / "coco")
-    crops = detection_material.training_crops(parts["train"][:6])
+    parts = material.split(shared_data / "coco")
+    crops = material.training_crops(parts["train"][:6])
     assert crops.pixels.shape[1:] == (192, 192, 3)
     first = crops.objects[:, 0, :4]
     assert torch.allclose((first[:, :2] + first[:, 2:]) / 2, torch.tensor(64.0), atol=0.51)
@@ -140,11 +140,11 @@ def test_training_crops_hold_their_key_object_in_the_middle(shared_data: Path) -
 def test_one_command_goes_from_images_to_the_page(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    detection_material.pack(tmp_path / "packed", shared_data / "coco", count=8)
+    material.pack(tmp_path / "packed", shared_data / "coco", count=8)
     page = tmp_path / "detection.md"
     few = "--steps 2 --scenes 4 --scene-steps 1 --batch 2 --step-px 16 --objects 3 --workers 0"
     words = [*few.split(), "--device", "cpu", "--data", str(tmp_path / "packed")]
-    detection.main([*words, "--out", str(tmp_path / "results"), "--page", str(page)])
+    main([*words, "--out", str(tmp_path / "results"), "--page", str(page)])
     said = capsys.readouterr().out
     assert "jitter-100: score" in said
     assert f"wrote {page}" in said
@@ -159,7 +159,7 @@ def test_a_training_that_fails_is_named_in_the_end(
 ) -> None:
     words = ["train", "--data", str(tmp_path), "--out", str(tmp_path), "--workers", "0"]
     with pytest.raises(SystemExit):
-        detection.main([*words, "--scenes", "2", "--scene-steps", "1", "--batch", "2"])
+        main([*words, "--scenes", "2", "--scene-steps", "1", "--batch", "2"])
     said = capsys.readouterr()
     assert "no file 'detection.npz'" in said.out
     assert "jitter-0, jitter-25, jitter-50, jitter-75, jitter-100 did not end well" in said.err

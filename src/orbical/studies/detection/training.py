@@ -1,17 +1,4 @@
-"""Detectors under shifts: how far the key object strayed in training decides where it is found.
-
-    orbical study detection             # train, scan, write tables and figures
-    orbical study detection report      # the page again, from stored results
-
-On a machine with an accelerator that has neither the data nor more than torch and numpy: `pack`
-the images into `--data` here, `train` there, `report` here.
-
-Five detectors of one architecture, material, seed and budget differ in one thing: by how much of
-32 pixels the key object was moved away from the centre of the view in training (0 to 100 %). Each
-is scanned over 33 x 33 shifts of the view on objects that none has seen.
-
-Paper: Zhao et al., Evaluating Machine Learning Models with NERO, sections 3.1 and 3.4.
-"""
+"""The detectors of all levels, and those of generated scenes: trained, scanned and put away."""
 
 from __future__ import annotations
 
@@ -28,55 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from orbical.actions import Window
 from orbical.datasets.coco_folder import KeyObjects
 from orbical.datasets.generated_scenes import scenes
 from orbical.errors import InputError
 from orbical.groups import Group, translations
 from orbical.predictors import as_predictor
 from orbical.sweep import Sweep
-from orbical.tasks import Detection
 from orbical.zoo import detector
 from orbical.zoo.detector_training import Crops, train
 
-from .command_line import one_line_errors, say_written, study_parser
-from .detection_material import (
-    RADIUS,
-    WINDOW,
-    first_objects,
-    pack,
-    split,
-    test_views,
-    training_crops,
-    unpack,
-)
-from .workers import run_jobs
-
-PAGE = Path("docs/studies/detection.md")
-RESULTS = Path("results/detection")
-SCENES_JOB = "scenes"
-JITTERS = (0, 25, 50, 75, 100)
-STEPS = 8_000
-SCENES = 4_000
-SCENE_STEPS = 8_000
-STEP = 2
-STORED = (
-    "iou",
-    "match_confidence",
-    "precision",
-    "recall",
-    "f1",
-    "ap",
-    "box_label",
-    "box_score",
-    "box_correct",
-    "count",
-    "score_vs_consensus",
-    "consensus",
-    "consensus_vs_truth",
-    "invariance_gap",
-)
-TASK = Detection(Window(WINDOW), score="iou_confidence")
+from ..workers import run_jobs
+from .material import first_objects, split, test_views, training_crops, unpack
+from .settings import JITTERS, RADIUS, SCENES_JOB, STORED, TASK
 
 
 def scanned(net: torch.nn.Module, data: KeyObjects, group: Group, device: str) -> dict[str, Any]:
@@ -219,35 +169,3 @@ def train_all(given: argparse.Namespace) -> None:
     lacking = [job for job in jobs if job not in done]
     if lacking:
         raise InputError(f"train: {', '.join(lacking)} did not end well; see above")
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study, or one of its steps; see the module."""
-    parser = study_parser("detection", __doc__, PAGE, ("all", "pack", "train", "report"))
-    parser.add_argument("--data", type=Path, help="packed images; default: the data set")
-    parser.add_argument("--out", type=Path, default=RESULTS, help=f"results; default {RESULTS}")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
-    parser.add_argument("--workers", type=int, default=6, help="processes; 0 trains in this one")
-    parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--scenes", type=int, default=SCENES)
-    parser.add_argument("--scene-steps", type=int, default=SCENE_STEPS)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="of each training")
-    parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--step-px", type=int, default=STEP, help="pixels between shifts")
-    parser.add_argument("--images", type=int, help="only the first images of each part")
-    parser.add_argument("--objects", type=int, help="only the first objects to test on")
-    given = parser.parse_args(arguments)
-    with one_line_errors(parser):
-        if given.step == "pack":
-            say_written([pack(given.data or Path("carry"))])
-        if given.step in ("all", "train"):
-            train_all(given)
-        if given.step in ("all", "report"):
-            from .detection_page import report
-
-            packed = None if given.data is None else test_views(unpack(given.data)["test"])
-            say_written(report(given.out, given.page, packed))
-
-
-if __name__ == "__main__":
-    main()

@@ -13,8 +13,8 @@ from orbical.actions import Window
 from orbical.tasks.detection_matching import Detections
 from orbical.zoo import detector
 
-from .detection import JITTERS, TASK, WINDOW
-from .detection_results import Results, ap_along, correlation, ece_along, member, neighbours_median
+from .numbers import Results, ap_along, correlation, ece_along, member, neighbours_median
+from .settings import JITTERS, TASK, WINDOW
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,26 +1,14 @@
-"""The detection study's page: tables and figures from stored results."""
+"""What the detection study found: tables, and the paper's sentences held against the numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-from orbical.datasets.coco_folder import KeyObjects
-
-from .detection import JITTERS
-from .detection_results import (
-    Results,
-    class_rows,
-    consensus_rows,
-    dark_rows,
-    level_rows,
-    map_rows,
-    period_rows,
-)
-from .pages import Row, markdown, write_csv, write_page
+from ..pages import Row, markdown
+from .settings import JITTERS
 
 HIT = 0.5
 
@@ -213,46 +201,3 @@ def _grid_sentence(lags: Mapping[tuple[int, int], float]) -> str:
         f"itself is {eight:.2f} at a lag of 8 pixels and {sixteen:.2f} at 16, against {six:.2f} at "
         f"6 and {ten:.2f} at 10."
     )
-
-
-def report(results: Path, page: Path, data: KeyObjects | None = None) -> list[Path]:
-    """Write the page's tables, CSV files and figures; return what was written.
-
-    Args:
-        results: where `train` wrote.
-        page: the page.
-        data: the key objects; those of the data set where they are not given.
-    """
-    from orbical.figures import save
-
-    from . import detection_figures as figures
-
-    found = Results.read(results, data)
-    folder = page.with_suffix("")
-    folder.mkdir(parents=True, exist_ok=True)
-    levels, classes, dark = level_rows(found), class_rows(found), dark_rows(found)
-    consensus, period = consensus_rows(found), period_rows(found)
-    tables = {
-        "findings": findings(levels, consensus, dark, period),
-        "levels": level_table(levels),
-        "classes": class_table(classes),
-        "dark": dark_table(dark),
-        "period": period_table(period),
-        "consensus": consensus_table(consensus),
-    }
-    rows = {
-        "levels": levels,
-        "classes": classes,
-        "shifts": map_rows(found),
-        "dark-spots": dark,
-        "period": period,
-        "consensus": consensus,
-    }
-    return [
-        write_page(page, tables),
-        *(write_csv(folder / f"{name}.csv", some) for name, some in rows.items()),
-        save(figures.aggregate_figure(found), folder / "aggregate.png"),
-        save(figures.section_figure(found), folder / "section.png"),
-        save(figures.individual_figure(found), folder / "individual.png"),
-        save(figures.consensus_figure(found), folder / "consensus.png"),
-    ]

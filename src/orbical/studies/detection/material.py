@@ -32,7 +32,8 @@ from orbical.datasets.coco_folder import (
 from orbical.errors import InputError
 from orbical.zoo.detector_training import Crops
 
-WINDOW, RADIUS = 128, 32
+from .settings import RADIUS, WINDOW
+
 SCALES = (1.0, 1.41, 2.0, 2.83)
 QUALITY = 55
 FILE = "detection.npz"

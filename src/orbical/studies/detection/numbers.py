@@ -20,9 +20,9 @@ from orbical.errors import InputError
 from orbical.groups import Group, translations
 from orbical.tasks.detection_matching import Detections, average_precision, pair
 
-from .detection import JITTERS, RADIUS, TASK
-from .detection_material import first_objects, split, test_views
-from .pages import Row
+from ..pages import Row
+from .material import first_objects, split, test_views
+from .settings import JITTERS, RADIUS, TASK
 
 if TYPE_CHECKING:
     import xarray as xr
