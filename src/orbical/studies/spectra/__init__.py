@@ -5,16 +5,6 @@ python -m orbical.studies.spectra train --pack ... --out ...  # one line of resu
 python -m orbical.studies.spectra report --pack ... --out ... # tables, figures and page
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one step of the study with command-line options; see `--help`."""
-    from .commands import main as run_command
-
-    run_command(arguments)
-
+from .commands import main
 
 __all__ = ["main"]

@@ -104,13 +104,19 @@ def _only_tells(data: Data) -> list[str]:
 
 def _zero(data: Data) -> list[str]:
     limits = data["limits"][0]
+    blind = (
+        f"A network on bonds cannot tell {limits['twins']:,} of {limits['molecules']:,} molecules "
+        "from a stereoisomer."
+        if limits["twins"]
+        else f"None of the {limits['molecules']:,} molecules shares its bonds with another, so "
+        "that bonds are enough to know it by."
+    )
     return [
         "“The ground truth mapping from molecule to label should be deterministic and accordingly "
         "the aleatoric uncertainties should be zero.”",
-        "confirmed for networks that see the geometry",
+        "confirmed for networks that see the geometry" if limits["twins"] else "confirmed",
         "Labels calculated again for turned molecules change by a mean square of "
-        f"{number(limits['label_mse'])} in the targets' variance. A network on bonds cannot tell "
-        f"{limits['twins']:,} of {limits['molecules']:,} molecules from a stereoisomer.",
+        f"{number(limits['label_mse'])} of the targets' variance. {blind}",
         f"bleed of the labels {number(limits['label_bleed'])}; of the twins, for bonds, "
         f"{number(limits['bonds_bleed'])}",
     ]

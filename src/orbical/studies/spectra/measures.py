@@ -206,12 +206,14 @@ def structural(data: Pack) -> Row:
     mean = np.zeros((len(counts), values.shape[1]))
     np.add.at(mean, orbit, values.numpy())
     best = torch.from_numpy((mean / counts[:, None])[orbit])
+    twins = int(counts[counts > 1].sum())
+    bleed = nll_optimal_bleed(values, torch.from_numpy(orbit)).total if twins else 0.0
     return {
         "molecules": len(values),
         "failed": data.failed,
         **{name: _count(data, name) for name in ("train", "validation", "test")},
-        "twins": int(counts[counts > 1].sum()),
-        "bonds_bleed": float(nll_optimal_bleed(values, torch.from_numpy(orbit)).total),
+        "twins": twins,
+        "bonds_bleed": float(bleed),
         "bonds_mse": float((values - best).square().mean()),
         "label_mse": float((data.noise / width.square()).mean()),
         "label_bleed": float((data.noise / width.square()).square().sum()),

@@ -16,7 +16,7 @@ from .network import SpectrumNet
 from .packing import Pack
 from .settings import BATCH, Trial
 
-RATE = 2e-3
+RATE = 1e-3
 DECAY = 1e-2
 WARM_UP = 200
 LARGEST_SLOPE = 1.0
