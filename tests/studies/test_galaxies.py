@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from orbical.calibration import top_label
+from orbical.calibration import esd, top_label
 from orbical.datasets import galaxies
 from orbical.studies.galaxies import (
     collecting,
@@ -272,3 +272,37 @@ def test_a_mirror_invariant_classifier_lies_within_its_bounds():
     assert row["accuracy"] == pytest.approx(float(correct.double().mean()))
     assert row["lower"] - 1e-9 <= row["ece"] <= row["upper"] + 1e-9
     assert row["mirror_gap"] == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overconfidence", [0.0, 0.05])
+def test_intervals_of_accuracy_and_esd_cover_the_difference_of_two_networks(overconfidence):
+    random = np.random.default_rng(0)
+
+    def confident(skill, more):
+        return torch.from_numpy(np.clip(skill + more, 0.34, 0.999))
+
+    def network(more, skill, luck):
+        seeds = []
+        for _ in SEEDS:
+            p = np.clip(skill + random.normal(0, 0.01), 0.34, 0.999)
+            own = np.where(random.random(len(p)) < 0.15, random.random(len(p)), luck)
+            seeds.append((confident(p, more), torch.from_numpy(own < p)))
+        return seeds
+
+    many = np.clip(random.beta(4, 1.2, size=200_000), 0.34, 0.999)
+    right = torch.from_numpy(random.random(len(many)) < many)
+    truth = {"accuracy": 0.0, "esd": -float(esd(confident(many, overconfidence), right))}
+    if not overconfidence:
+        truth["esd"] = 0.0
+    covered = dict.fromkeys(truth, 0)
+    worlds = 60
+    for _ in range(worlds):
+        skill, luck = random.beta(4, 1.2, size=600), random.random(600)
+        plain, tied = (network(more, skill, luck) for more in (overconfidence, 0.0))
+        answers = {("cyclic:1", 0.0): plain, ("cyclic:4", 0.0): tied}
+        for row in contrasts.contrast_rows("some", answers, "none"):
+            name = row["measure"]
+            if (row["family"], row["contrast"]) == ("cyclic", "gain") and name in truth:
+                covered[name] += row["low"] <= truth[name] <= row["high"]
+    assert min(covered.values()) >= 0.88 * worlds

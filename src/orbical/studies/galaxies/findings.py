@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..pages import Row, markdown
-from .numbers import FAMILIES, TITLES, Numbers, mean, points, signs, with_interval
+from .numbers import FAMILIES, TITLES, Numbers, mean, points, signs, thousandths, with_interval
 from .tables import rank_correlation
 
 LITTLE = 0.01
@@ -81,7 +81,7 @@ def summary(numbers: Numbers) -> str:
     if not numbers.photographs:
         return "*The photographs were not trained on.*"
     gain, wide = (_means(numbers, name, "accuracy") for name in ("gain", "over wide"))
-    ece = _means(numbers, "gain", "ece")
+    gained = [*_means(numbers, "gain", "ece"), *_means(numbers, "gain", "esd")]
     more = {
         "confirmed": "A larger group makes a network more accurate",
         "contradicted": "A larger group makes a network less accurate",
@@ -92,19 +92,19 @@ def summary(numbers: Numbers) -> str:
         else "but not more accurate, as far as these test sets tell, than a plain network of as "
         "many parameters"
     )
-    above, below, _ = signs(ece)
+    above, below, _ = signs(gained)
     calibration = (
-        "its calibration stays as it was"
+        "no change of its calibration is seen"
         if not (above or below)
-        else f"its calibration is better on {below} and worse on {above} of {len(ece)} catalogues"
+        else f"ECE and ESD are better in {below} and worse in {above} of {len(gained)} comparisons"
     )
     excess = max(each for _, _, each in shares_inside(numbers).values())
     already = (
         "close to that of a perfectly calibrated network" if excess < LITTLE else "not yet good"
     )
     return (
-        f"**{more}, {than}; {calibration}, {already}** (mean excess of ECE {excess:.3f}). At such "
-        "sizes of test set a calibration error is mostly the error of measuring it: the dotted "
+        f"**{more}, {than}; {calibration}: it is {already}** (mean excess of ECE {excess:.3f}). At "
+        "such sizes of test set a calibration error is mostly the error of measuring it: the dotted "
         "lines below are what a perfectly calibrated network would show, and they are not 0."
     )
 
@@ -175,7 +175,11 @@ def _range(rows: Sequence[Row]) -> str:
 
 def _named(rows: Sequence[Row]) -> str:
     """Write the mean over families and blurs of each catalogue."""
-    return ", ".join(f"{TITLES[r['data']].split(',')[0]} {with_interval(r, points)}" for r in rows)
+    return ", ".join(
+        f"{TITLES[r['data']].split(',')[0]} "
+        + with_interval(r, thousandths if r["measure"] == "esd" else points)
+        for r in rows
+    )
 
 
 def _accuracy(numbers: Numbers) -> list[list[str]]:
@@ -267,20 +271,21 @@ def _size(numbers: Numbers) -> float:
 def _calibration(numbers: Numbers) -> list[list[str]]:
     each = {name: _settings(numbers, name, "ece") for name in CONTRASTS}
     means = {name: _means(numbers, name, "ece") for name in CONTRASTS}
-    esd = _settings(numbers, "gain", "esd")
+    esd = {name: _means(numbers, name, "esd") for name in CONTRASTS}
     ranges, widths = ece_ranges(numbers)
     smaller = sum(a < b for a, b in zip(ranges, widths, strict=True))
     inside = shares_inside(numbers)
     better = verdict(_means(numbers, "gain", "accuracy")) == "confirmed"
-    unmoved = no_effect(means["gain"]) == "confirmed"
+    unmoved = no_effect([*means["gain"], *esd["gain"]]) == "confirmed"
     little = max(excess for _, _, excess in inside.values()) < LITTLE
     return [
         [
             "“ECE does not follow a roughly monotonic improvement as we increase the cyclic group "
             "order” (4.7.2).",
-            no_effect(means["slope"]),
-            f"A doubling of n, in points: {_named(means['slope'])}; each of "
-            f"{len(each['slope'])} settings alone: {counted(each['slope'])}.",
+            no_effect([*means["slope"], *esd["slope"]]),
+            f"A doubling of n: ECE {_named(means['slope'])} points; ESD {_named(esd['slope'])} "
+            f"thousandths; ECE in each of {len(each['slope'])} settings alone: "
+            f"{counted(each['slope'])}.",
         ],
         [
             "“The ECE varies tremendously” (Fig. 4).",
@@ -293,9 +298,10 @@ def _calibration(numbers: Numbers) -> list[list[str]]:
         [
             "Correct equivariance gives no “direct benefit to model calibration in the same way it "
             "does accuracy” (4.7.2).",
-            no_effect([*means["gain"], *_means(numbers, "gain", "esd")]),
-            f"ECE of the largest n less the plain network's: {_named(means['gain'])} points; each "
-            f"of {len(esd)} settings alone: ECE {counted(each['gain'])}; ESD {counted(esd)}.",
+            no_effect([*means["gain"], *esd["gain"]]),
+            f"The largest n less the plain network: ECE {_named(means['gain'])} points; ESD "
+            f"{_named(esd['gain'])} thousandths; ECE in each of {len(each['gain'])} settings "
+            f"alone: {counted(each['gain'])}.",
         ],
         [
             "“Correct equivariance can help a model perform better without necessarily making it "
@@ -307,9 +313,9 @@ def _calibration(numbers: Numbers) -> list[list[str]]:
         [
             "“A model with correct equivariance is not necessarily better calibrated than a "
             "similarly sized non-equivariant baseline” (9).",
-            no_effect(means["over wide"]),
-            "ECE of the largest n less that of the wide plain network: "
-            f"{_named(means['over wide'])} points; each setting alone: "
+            no_effect([*means["over wide"], *esd["over wide"]]),
+            f"The largest n less the wide plain network: ECE {_named(means['over wide'])} points; "
+            f"ESD {_named(esd['over wide'])} thousandths; ECE in each setting alone: "
             f"{counted(each['over wide'])}.",
         ],
         [

@@ -126,6 +126,15 @@ def points(value: float) -> str:
     return "0.0" if text in ("+0.0", "-0.0") else text
 
 
+def thousandths(value: float) -> str:
+    """Write a difference of ESD in thousandths, signed.
+
+    >>> thousandths(-0.00012)
+    '-0.12'
+    """
+    return f"{1e3 * value:+.2f}"
+
+
 def read(folder: Path) -> Numbers:
     """Read the study's CSV files; those of data that were not used are empty."""
 

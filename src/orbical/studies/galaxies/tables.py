@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..pages import Row, markdown, spread
-from .numbers import FAMILIES, TITLES, Numbers, mean, points, short, with_interval
+from .numbers import FAMILIES, TITLES, Numbers, mean, points, short, thousandths, with_interval
 
 
 def settings_table(numbers: Numbers) -> str:
@@ -86,15 +86,18 @@ def contrasts_table(numbers: Numbers) -> str:
                     for c in ("slope", "gain", "over wide")
                 ]
                 cells += [
-                    with_interval(row, lambda value: f"{1e3 * value:+.2f}")
-                    for row in numbers.contrast("gain", "esd", **where)
+                    "".join(
+                        with_interval(r, thousandths) for r in numbers.contrast(c, "esd", **where)
+                    )
+                    for c in ("slope", "gain", "over wide")
                 ]
                 named = [letter, "all"] if family == "both" else [f"{letter}_n", f"{blur:g}"]
                 lines.append([TITLES[data].split(",")[0], *named, *cells])
     header = [
         *("data", "family", "blur (px)", "accuracy, a doubling of n", "largest n over plain"),
         *("largest n over wide plain", "ECE, a doubling of n", "largest n over plain"),
-        *("largest n over wide plain", "ESD (1e-3), largest n over plain"),
+        *("largest n over wide plain", "ESD (1e-3), a doubling of n", "largest n over plain"),
+        "largest n over wide plain",
     ]
     return markdown(header, lines)
 
