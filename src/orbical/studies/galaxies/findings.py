@@ -104,8 +104,8 @@ def summary(numbers: Numbers) -> str:
     )
     return (
         f"**{more}, {than}; {calibration}: it is {already}** (mean excess of ECE {excess:.3f}). At "
-        "such sizes of test set a calibration error is mostly the error of measuring it: the dotted "
-        "lines below are what a perfectly calibrated network would show, and they are not 0."
+        "such sizes of test set a calibration error is mostly the error of measuring it: the "
+        "dotted lines below are what a perfectly calibrated network would show, and they are not 0."
     )
 
 
