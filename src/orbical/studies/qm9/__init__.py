@@ -5,16 +5,6 @@ python -m orbical.studies.qm9 train --pack ... --out ...    # one line of result
 orbical study qm9 report --pack ... --results ...           # the page, from the results
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one step of the study with command-line options; see `--help`."""
-    from .commands import main as run_command
-
-    run_command(arguments)
-
+from .commands import main
 
 __all__ = ["main"]

@@ -1,6 +1,6 @@
 """`python -m orbical.studies.qm9`."""
 
-from . import main
+from .commands import main
 
 if __name__ == "__main__":
     main()

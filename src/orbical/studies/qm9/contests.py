@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..vector_field_page import mean
+from ..pages import mean
 from .measures import rank_correlation
 from .page import Data, limit, networks_of, values
 from .paper import SYMBOLS, TABLE, learnt

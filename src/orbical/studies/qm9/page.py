@@ -7,8 +7,7 @@ from pathlib import Path
 
 from orbical.calibration import gence_floor
 
-from ..pages import Row, markdown, read_csv, write_page
-from ..vector_field_page import mean
+from ..pages import Row, markdown, mean, read_csv, write_page
 from .paper import SYMBOLS, learnt
 from .settings import (
     ALL,
@@ -224,6 +223,8 @@ def calibration_table(data: Data) -> str:
 
 def turned_table(data: Data) -> str:
     """The network without symmetry on molecules as they are stored and turned."""
+    if ORIENTED_NAME not in networks_of(data):
+        return "*The oriented network is not among these results.*"
     texts = {"mae": "MAE", "nll": "NLL", "coverage": "coverage error", "bleed_99": "bleed"}
     lines = []
     for name in PROPERTIES:

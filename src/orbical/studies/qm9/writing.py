@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..vector_field_page import mean
-from ..vector_field_page import number as short
+from ..pages import mean
+from ..pages import number as short
 
 
 def number(value: float) -> str:
