@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..store import Scan
 
 _MOST_FAILURES = 10
+SINGLE = 1e-4
+"""The largest relative violation that is put down to rounding: that of single precision."""
 
 
 def prepare(
@@ -161,6 +163,25 @@ def molecule_name(scan: Scan, sample: int, numbers: Any) -> str:
     return f"{sample}: {called('' if names is None else names[sample], numbers)}"
 
 
+def verdict(found: Violation) -> str:
+    """Say in a sentence whether a quantity that turns is equivariant, and if not where it fails.
+
+    >>> one = ("eV/Å", 0.02, 0.01, 0.5, None, 3, "3: CO2", "O, atom 1", 7, "element 7: 90.0°")
+    >>> verdict(Violation("net", "forces", *one))
+    'net, forces: not equivariant, off by up to 0.02 eV/Å (0.04 of the size), at O, atom 1, 3: CO2'
+    >>> verdict(Violation("net", "forces", "eV/Å", 1e-12, *one[2:]))
+    'net, forces: equivariant, off by at most 1e-12 eV/Å (2e-12 of the size)'
+    """
+    share = found.largest / (found.size or 1.0)
+    subject, numbers = f"{found.model}, {found.quantity}", f"{found.largest:.2g} {found.unit}"
+    if share <= SINGLE:
+        return f"{subject}: equivariant, off by at most {numbers} ({share:.2g} of the size)"
+    where = ", ".join(filter(None, (found.atom, found.molecule)))
+    return (
+        f"{subject}: not equivariant, off by up to {numbers} ({share:.2g} of the size), at {where}"
+    )
+
+
 def _home(scan: Scan, element: int, atom: int) -> int:
     """Tell which atom of the un-moved molecule stands in a place, where elements reorder atoms."""
     rows = scan.group.parts.get("rows")
@@ -200,13 +221,11 @@ def print_audit(scan: Scan, console: Any = None) -> None:
     found = violations(scan)
     headings = {
         "model": [escape(one.model) for one in found],
-        "quantity": [one.quantity for one in found],
-        "largest": [f"{one.largest:.2e} {one.unit}" for one in found],
-        "root mean square": [f"{one.usual:.2e} {one.unit}" for one in found],
-        "size of it": ["" if one.size is None else f"{one.size:.3g} {one.unit}" for one in found],
-        "mean absolute error": [
-            "" if one.error is None else f"{one.error:.3g} {one.unit}" for one in found
-        ],
+        "quantity": [f"{one.quantity}, {one.unit}" for one in found],
+        "largest": [f"{one.largest:.2e}" for one in found],
+        "root mean square": [f"{one.usual:.2e}" for one in found],
+        "size of it": ["" if one.size is None else f"{one.size:.3g}" for one in found],
+        "mean absolute error": ["" if one.error is None else f"{one.error:.3g}" for one in found],
         "molecule": [escape(one.molecule) for one in found],
         "atom": [one.atom for one in found],
         "rotation": [one.rotation for one in found],
@@ -219,6 +238,9 @@ def print_audit(scan: Scan, console: Any = None) -> None:
     for row in zip(*headings.values(), strict=True):
         table.add_row(*row)
     out.print(table)
+    for one in found:
+        if one.size:
+            out.print(escape(verdict(one)))
     for model, failed in scan.failures.items():
         if failed:
             _print_failures(scan, model, failed, out)
