@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,30 @@ def _value(text: str) -> Any:
     return text
 
 
+def mean(values: Iterable[float]) -> float:
+    """Average, over seeds mostly.
+
+    >>> mean([1.0, 2.0])
+    1.5
+    """
+    found = list(values)
+    return sum(found) / len(found)
+
+
+def number(value: float) -> str:
+    """Write a number with three figures, more where it is large; rounding errors are 0.
+
+    >>> number(129.3982), number(8.2), number(0.01234), number(7.2e-08), number(1e-29)
+    ('129.40', '8.20', '0.0123', '7.2e-08', '0')
+    """
+    size = abs(value)
+    if size < 1e-15:
+        return "0"
+    if size < 1e-3:
+        return f"{value:.1e}"
+    return f"{value:.2f}" if size >= 10 else f"{value:#.3g}"
+
+
 def spread(values: Sequence[float], digits: int = 3) -> str:
     """Write the mean over seeds and the standard deviation beside it.
 
@@ -106,8 +130,8 @@ def spread(values: Sequence[float], digits: int = 3) -> str:
     >>> spread([0.1])
     '0.100'
     """
-    mean = sum(values) / len(values)
+    middle = mean(values)
     if len(values) < 2:
-        return f"{mean:.{digits}f}"
-    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return f"{mean:.{digits}f} ± {variance**0.5:.{digits}f}"
+        return f"{middle:.{digits}f}"
+    variance = sum((value - middle) ** 2 for value in values) / (len(values) - 1)
+    return f"{middle:.{digits}f} ± {variance**0.5:.{digits}f}"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from ..pages import Row, markdown, read_csv
+from ..pages import Row, markdown, mean, read_csv
 from .settings import ANGLES, NETWORKS, SMALL_DEG
 
 
@@ -138,7 +137,7 @@ def findings(numbers: Numbers) -> str:
     six, nine = (numbers.six_nine["plain", digit, 180.0] for digit in (6, 9))
     six_a, nine_a = (numbers.six_nine["augmented", digit, 180.0] for digit in (6, 9))
     small = {
-        network: _mean(numbers.digits[network, d]["accuracy_small"] for d in plain)
+        network: mean(numbers.digits[network, d]["accuracy_small"] for d in plain)
         for network in NETWORKS
     }
     upright = {network: numbers.networks[network]["accuracy_upright"] for network in NETWORKS}
@@ -172,8 +171,8 @@ def findings(numbers: Numbers) -> str:
         f"{gaps['plain']['always_right']:.1%} of them, the augmented network for "
         f"{gaps['augmented']['always_right']:.1%}.",
         '**"The original has higher confidence at small angles": confirmed.** Upright the mean '
-        f"probability of the true class is {_mean(plain[d]['upright'] for d in plain):.3f} against "
-        f"{_mean(augmented[d]['upright'] for d in plain):.3f}, and the accuracy "
+        f"probability of the true class is {mean(plain[d]['upright'] for d in plain):.3f} against "
+        f"{mean(augmented[d]['upright'] for d in plain):.3f}, and the accuracy "
         f"{upright['plain']:.3f} against {upright['augmented']:.3f}; within {SMALL_DEG}° the "
         f"accuracy is {small['plain']:.3f} against {small['augmented']:.3f}.",
         f"**4:** over the orbit {augmented[4]['accuracy']:.3f} with augmentation, "
@@ -204,11 +203,6 @@ def findings(numbers: Numbers) -> str:
         f"{gaps['augmented']['ece_worst']:.3f}.",
     ]
     return "\n".join(f"* {sentence}" for sentence in sentences)
-
-
-def _mean(values: Any) -> float:
-    found = list(values)
-    return sum(found) / len(found)
 
 
 def _flat_words(flattest: list[int]) -> str:

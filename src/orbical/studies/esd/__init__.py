@@ -8,16 +8,6 @@ Every finished configuration is one line of JSON in a results file, written at o
 what its results file already has.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one step of the study with command-line options; see `--help`."""
-    from .commands import main as run_command
-
-    run_command(arguments)
-
+from .commands import main
 
 __all__ = ["main"]

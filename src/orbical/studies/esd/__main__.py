@@ -1,6 +1,6 @@
 """`python -m orbical.studies.esd`."""
 
-from . import main
+from .commands import main
 
 if __name__ == "__main__":
     main()

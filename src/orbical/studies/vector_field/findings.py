@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from orbical.calibration import gence_floor
 
-from ..pages import markdown
-from .tables import (
-    Data,
-    Kind,
-    World,
-    between,
-    limit,
-    mean,
-    number,
-    over_angles,
-    values,
-)
+from ..pages import markdown, mean, number
+from .tables import Data, Kind, World, between, limit, over_angles, values
 from .training import EQUIVARIANT, PLAIN
 
 SCALAR: Kind = (EQUIVARIANT, "scalar")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orbical.calibration import gence_floor
 
-from ..pages import Row, markdown, read_csv
+from ..pages import Row, markdown, mean, number, read_csv
 from .limits import WAYS
 from .training import EQUIVARIANT, KINDS, PLAIN
 
@@ -47,29 +47,6 @@ def values(
     at = max(row["epoch"] for row in data["results"]) if epoch is None else epoch
     rows = chosen(data["results"], world, kind)
     return [row[column] for row in rows if row["epoch"] == at and column in row]
-
-
-def mean(found: Sequence[float]) -> float:
-    """Average over seeds.
-
-    >>> mean([1.0, 2.0])
-    1.5
-    """
-    return sum(found) / len(found)
-
-
-def number(value: float) -> str:
-    """Write a number with three figures, more where it is large; rounding errors are 0.
-
-    >>> number(129.3982), number(8.2), number(0.01234), number(7.2e-08), number(1e-29)
-    ('129.40', '8.20', '0.0123', '7.2e-08', '0')
-    """
-    size = abs(value)
-    if size < 1e-15:
-        return "0"
-    if size < 1e-3:
-        return f"{value:.1e}"
-    return f"{value:.2f}" if size >= 10 else f"{value:#.3g}"
 
 
 def about(found: Sequence[float]) -> str:
