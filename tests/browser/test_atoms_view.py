@@ -45,7 +45,7 @@ def test_a_molecule_its_forces_and_one_that_failed(browser, serve, tmp_path):
     for name in PLANE:
         tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
     rows = tab.locator(".section.detail table.values tr").all_inner_texts()
-    listed = next(row for row in rows if row.startswith("forces_vs_consensus"))
+    listed = rows[rows.index("forces vs consensus") + 1]
     said = float(listed.split()[-1].replace("−", "-"))
     held = float(scan.data["forces_vs_consensus"].sel(model="broken")[2, 5])
     assert said == pytest.approx(held, rel=0.01)

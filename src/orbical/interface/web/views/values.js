@@ -1,15 +1,17 @@
-// Any answer as a table of numbers: a row per field, a column per model.
+// Any answer as a table of numbers: a row per field under its name, a column per model.
 
 import { fill, h } from "../core/dom.js";
 import { short } from "../draw/format.js";
 
 const MOST = 12;
 
-/** The numbers of one model as short text. */
+/** The numbers of one model as short text: all of them where they are few, else their range. */
 export function summary(data) {
-  const shown = Array.from(data.slice(0, MOST), (number) => short(Number(number)));
-  const rest = data.length - shown.length;
-  return shown.join("  ") + (rest > 0 ? `  … ${rest} more` : "");
+  if (data.length <= MOST) return Array.from(data, (number) => short(Number(number))).join("  ");
+  const known = Array.from(data, Number).filter(Number.isFinite);
+  if (!known.length) return "–";
+  const [low, high] = known.reduce(([a, b], one) => [Math.min(a, one), Math.max(b, one)], [known[0], known[0]]);
+  return `${known.length} numbers, ${short(low)} to ${short(high)}`;
 }
 
 /** The view: fields shaped [models, ...] are split by model, others stand in one column. */
@@ -18,23 +20,17 @@ export function createView(el) {
   el.append(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "values" }, table));
 
   function set({ fields, models }) {
-    const rows = Object.entries(fields).map(([name, { data, shape }]) => {
+    const width = Math.max(1, models.length);
+    const rows = Object.entries(fields).flatMap(([name, { data, shape }]) => {
       const split = models.length > 0 && shape[0] === models.length;
       const step = split ? data.length / models.length : data.length;
       const cells = split ? models.map((_, m) => data.slice(m * step, (m + 1) * step)) : [data];
-      return h(
-        "tr",
-        {},
-        h("th", { scope: "row" }, name),
-        cells.map((part) => h("td", { colspan: split ? null : Math.max(1, models.length) }, summary(part))),
-      );
+      return [
+        h("tr", {}, h("th", { scope: "rowgroup", colspan: width }, name.replaceAll("_", " "))),
+        h("tr", {}, cells.map((part) => h("td", { colspan: split ? null : width }, summary(part)))),
+      ];
     });
-    const head = h(
-      "tr",
-      {},
-      h("td", {}),
-      models.map((name) => h("th", { scope: "col" }, name)),
-    );
+    const head = h("tr", {}, models.map((name) => h("th", { scope: "col" }, name)));
     fill(table, h("thead", {}, head), h("tbody", {}, rows));
   }
 
