@@ -83,6 +83,7 @@ def test_without_models_the_place_snaps_to_the_scan(folder: Path, digits: ob.Sca
     assert header["position"] == [pytest.approx(30)]
     here = digits.data.isel(sample=60, element=2)
     np.testing.assert_array_equal(arrays["detail/probabilities"], here["probabilities"])
+    np.testing.assert_array_equal(arrays["consensus/answer"], here["consensus"])
     assert header["consensus"] == here["consensus"].values.argmax(-1).tolist()
     image = torch.from_numpy(digits.data["input"].values[60:61])
     expected = ob.actions.Images().apply(digits.group, image)[2, 0]

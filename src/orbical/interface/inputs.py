@@ -21,6 +21,9 @@ MOST_MOVED_BYTES = 64 << 20
 """The same for truth and consensus as they move along."""
 
 
+_STILL = {"consensus": "answer", "truth": "still"}
+
+
 @dataclass(frozen=True)
 class Block:
     """The arrays of some samples: `input/NAME [n, ...]`, `detail/NAME [M, n, K, ...]`, ..."""
@@ -78,8 +81,8 @@ class Blocks:
             still = _rows(self.opened, name, samples)
             if kind in self.moved:
                 arrays[f"{kind}/moved"] = self._drawn(name, _moved(self.opened, still))
-            elif kind == "truth":
-                arrays["truth/still"] = self._drawn(name, _thinned(still, 2)[0])
+            else:
+                arrays[f"{kind}/{_STILL[kind]}"] = self._drawn(name, _thinned(still, 2)[0])
         return Block(arrays, steps)
 
     def _drawn(self, name: str, values: Array) -> Array | Steps:

@@ -243,15 +243,15 @@ def _details(
 def _references(
     opened: Opened, number: int, models: list[int], elements: Elements, arrays: dict[str, Any]
 ) -> None:
-    """Add consensus and truth, moved along to the place; where they cannot be, the truth as it is.
-
-    A consensus of classes is in the header: nothing more of it is drawn.
-    """
+    """Add consensus and truth, moved along to the place, or as they are where nothing moves."""
     reader, task = opened.reader, opened.live.task if opened.live else None
-    if task is not None and "consensus" in reader and "label" not in reader:
+    if "consensus" in reader:
         still = np.stack([reader.row("consensus", number, model) for model in models])
-        moved = task.output.apply(elements, torch.from_numpy(still))[0]
-        arrays["consensus/moved"], _ = thinned(moved.numpy())
+        if task is None or "label" in reader:
+            arrays["consensus/answer"], _ = thinned(still)
+        else:
+            moved = task.output.apply(elements, torch.from_numpy(still))[0]
+            arrays["consensus/moved"], _ = thinned(moved.numpy())
     if opened.truth is not None:
         truth = np.array(reader.row(opened.truth, number, None))[None]
         if task is None:

@@ -67,7 +67,7 @@ export async function place(context) {
     const [kind, field] = name.split("/");
     if (kind === "input") inputs[field] = rowOf(array, row);
     else if (kind === "detail") arrays[name] = answersOf(array, models, row, element);
-    else if (kind === "consensus") arrays[name] = answersOf(array, models, row, element);
+    else if (kind === "consensus") arrays[name] = answersOf(array, models, row, field === "moved" ? element : null);
     else if (kind === "truth") arrays[name] = answersOf(array, [0], row, field === "moved" ? element : null);
   }
   const movable = Object.keys(inputs).length && canMove(state.move);
