@@ -179,6 +179,8 @@ def test_hovering_reads_the_values_of_every_model(tab, make):
         ("translations:4:2", ["ArrowUp", "ArrowRight"], 8),
         ("translations:4:2", ["ArrowUp", "ArrowUp", "ArrowUp", "Home"], 12),
         ("dihedral:4", ["ArrowRight", "ArrowDown"], 5),
+        ("slices3d:8:5", ["ArrowRight"], 1),
+        ("slices3d:8:5", ["ArrowUp", "ArrowUp", "ArrowUp", "ArrowDown"], 2),
     ],
 )
 def test_arrow_keys_move_along_the_orbit(tab, make, text, keys, element):

@@ -28,7 +28,7 @@ test("rows and columns are named by what they share, tiles by the rest", () => {
 
 test("several coordinates of a row are written with their names", () => {
   const names = tableNames(tableOf([0, 1], [2, 1]), { flip: ["plain", "mirrored"], time: [1, -1] });
-  assert.deepEqual(names.rows.words, ["plain, time 1", "mirrored, time −1"]);
+  assert.deepEqual(names.rows.words, ["plain, forward", "mirrored, reversed"]);
 });
 
 test("panels fill a box: beside each other where it is wide, below where it is high", () => {

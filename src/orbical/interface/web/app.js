@@ -62,6 +62,7 @@ function render({ model, el }) {
       request: requests.request,
       on: requests.on,
     });
+    Object.assign(shell.detail.dataset, { layout: state.group.kind, view: state.views.detail });
     app.thumbnails = createThumbnails(app);
     app.sections = createSections(shell, app);
     app.help = help;

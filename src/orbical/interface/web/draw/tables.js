@@ -37,8 +37,8 @@ export function tableNames({ rows, columns, cells }, coords) {
 function along(named, count) {
   const names = Object.keys(named);
   if (names.length === 1) {
-    const [name] = names; // degrees say by themselves that they are angles
-    return { name: name === "angle" ? "" : name, words: named[name].map((each) => word(each, name)) };
+    const [name] = names; // degrees say by themselves that they are angles, and directions times
+    return { name: name === "angle" || name === "time" ? "" : name, words: named[name].map((each) => word(each, name)) };
   }
   const words = Array.from({ length: count }, (_, place) =>
     names.map((name) => spelled(named[name][place], name)).join(", "),
@@ -48,11 +48,12 @@ function along(named, count) {
 
 /** A word by itself, a number with its name. */
 function spelled(value, name) {
-  return typeof value === "string" ? value : `${name} ${word(value, name)}`;
+  return typeof value === "string" || name === "time" ? word(value, name) : `${name} ${word(value, name)}`;
 }
 
 function word(value, name) {
   if (typeof value !== "number") return String(value);
+  if (name === "time") return value > 0 ? "forward" : "reversed";
   const short = String(Number(value.toPrecision(4))).replace("-", "−");
   return name === "angle" ? `${short}°` : short;
 }

@@ -91,7 +91,7 @@ export function slices(orbit) {
     };
     if (key === "Home") return orbit.identity;
     if (!(key in steps)) return null;
-    const [p, a, r] = steps[key];
+    const [p, a, r] = now[2] === 0 && steps[key][1] ? [0, 0, 1] : steps[key]; // from the centre every way is out
     now = [(now[0] + p + planes.length) % planes.length, (now[1] + a + A) % A, clamp(now[2] + r, 0, R - 1)];
     return orbit.index[(now[0] * A + now[1]) * R + now[2]];
   }

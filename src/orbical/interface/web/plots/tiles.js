@@ -8,7 +8,7 @@ import { orientation } from "./orientation.js";
 import { cellRim, cross } from "./outline.js";
 import { surface } from "./surface.js";
 
-const [GAP, ROOMY] = [1, 30];
+const [GAP, ROOMY] = [1, 22];
 
 /** The drawing of tiles for `createOrbitPlot`. */
 export function tiles(orbit) {
@@ -81,7 +81,7 @@ export function tiles(orbit) {
     const name = names.inside[element] && !orbit.plane && wide > 40 ? fitted(names.inside[element], wide - 6) : "";
     const lines = [name, high >= 46 && wide >= 34 ? value : ""].filter(Boolean);
     const room = high - 13 * lines.length - 6;
-    const picture = orientation(orbit, element, Math.min(room, wide - 10) * 0.82);
+    const picture = orientation(orbit, element, Math.min(room, wide - 8) * 0.82);
     const top = y + (picture ? high - 4 - 13 * (lines.length - 0.5) : (high - 13 * (lines.length - 1)) / 2);
     if (picture) {
       picture.setAttribute("transform", `translate(${round(x + wide / 2)} ${round(y + 2 + room / 2)})`);

@@ -48,7 +48,7 @@ export function createSection(el, app) {
     // A variance has the square of the unit: its numbers are written bare, as fine as they are.
     const spread = app.store.get().order === "variable" && metric.unit !== "share";
     const most = Math.max(...values.map(Math.abs).filter(Number.isFinite), 0);
-    const format = spread ? formatter("number", [0, most]) : formatter(metric.unit, [metric.low ?? 0, metric.high ?? 1]);
+    const format = spread ? formatter("number", [0, most]) : formatter(metric.unit, [metric.low ?? 0, metric.high ?? (most || 1)]);
     rows = new Map(samples.map((sample, i) => [sample, makeRow(sample, values[i], format)]));
     fill(
       box,

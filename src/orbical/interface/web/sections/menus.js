@@ -6,7 +6,8 @@ import { picked, toggled } from "../core/rules.js";
 import { sentence } from "../core/text.js";
 import { createSelect, createSwitch } from "./frame.js";
 
-const FEW = 12;
+const FEW = 12; // classes that are buttons beside each other, if their names are short
+const LETTERS = 32;
 
 /** What is shown: the controls that all sections share. */
 export function createSection(el, app) {
@@ -53,7 +54,7 @@ export function createSection(el, app) {
 
   function drawClasses() {
     const chosen = app.store.get().labels;
-    if (state.classes.length > FEW) return drawMany(chosen);
+    if (state.classes.length > FEW || state.classes.join("").length > LETTERS) return drawMany(chosen);
     const all = state.classes.map((_, c) => c);
     const allButton = button("all", () => (app.select({ labels: [] }), refocus(classes, "all")), {
       class: "toggle",

@@ -51,7 +51,7 @@ export function createView(el, state) {
   );
   const meaning = h("p", { class: "bars-key" }, h("i", { class: "tick" }), "consensus over the orbit");
   const note = h("p", { class: "view-note" });
-  el.append(chart, axis, meaning, note);
+  el.append(chart, meaning, note);
   let key = "";
   let rows = [];
 
@@ -94,7 +94,9 @@ export function createView(el, state) {
       fill(
         chart,
         rows.map((one) => one.row),
+        axis,
       );
+      chart.style.gridTemplateRows = `repeat(${rows.length}, minmax(13px, 1fr)) auto`;
     }
     for (const { c, bars, row, mark } of rows) {
       row.classList.toggle("is-true", c === truth);
