@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import threading
@@ -15,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from reader import Page  # beside this file
 
 _FLAGS = [
     "--no-sandbox",
@@ -118,6 +122,27 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert not troubles
+
+
+@pytest.fixture
+def view(browser: Any, live_server: Any) -> Iterator[Callable[..., Any]]:
+    """Open pages of the view; at the end none may have complained or asked another host."""
+    opened: list[tuple[Any, Any]] = []
+
+    def start(fragment: str = "", server: Any = live_server, **settings: Any) -> Any:
+        page = Page(browser, server.url, fragment, **settings)
+        opened.append((page, server))
+        return page
+
+    yield start
+    for page, server in opened:
+        page.context.close()
+        home = server.url.partition("?")[0]
+        foreign = [
+            url for url in page.asked if not url.startswith((home, "data:", "blob:", "about:"))
+        ]
+        assert page.troubles == []
+        assert foreign == []
 
 
 @pytest.fixture

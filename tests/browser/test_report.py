@@ -5,84 +5,16 @@ The same interactions as on the server; what the page shows is compared with the
 
 from __future__ import annotations
 
-import math
 import re
 
 import numpy as np
 import pytest
+from reader import Page, values
 
 import orbical as ob
 from orbical.interface.reporting import report
 
 pytestmark = pytest.mark.browser
-
-WIDE = {"width": 1440, "height": 900}
-SECTIONS = ("aggregate", "embedding", "calibration", "individual", "input", "detail")
-
-
-class Report:
-    """A tab with a report, with short words for what a reader does and sees."""
-
-    def __init__(self, browser, path, fragment="", scheme="light", viewport=WIDE):
-        self.context = browser.new_context(
-            viewport=viewport, color_scheme=scheme, offline=True, accept_downloads=True
-        )
-        self.tab = self.context.new_page()
-        self.address = path.as_uri()
-        self.troubles, self.asked = [], []
-        tab = self.tab
-        tab.on("console", lambda m: m.type == "error" and self.troubles.append(m.text))
-        tab.on("pageerror", lambda error: self.troubles.append(str(error)))
-        tab.on("request", lambda request: self.asked.append(request.url))
-        self.open(fragment)
-
-    def open(self, fragment=""):
-        self.tab.goto("about:blank")
-        self.tab.goto(self.address + (f"#{fragment}" if fragment else ""))
-        for name in SECTIONS:
-            self.tab.wait_for_selector(f".section.{name}[data-state=ready]")
-
-    def until(self, script, argument=None):
-        return self.tab.wait_for_function(script, arg=argument, timeout=8000)
-
-    def shows(self, selector, text):
-        """Wait until an element says something."""
-        self.until(
-            "([selector, text]) => document.querySelector(selector)?.textContent.trim() === text",
-            [selector, text],
-        )
-
-    def fragment(self):
-        return self.tab.evaluate("location.hash.slice(1)")
-
-    def bars(self):
-        titles = self.tab.locator(".bar-row").evaluate_all("rows => rows.map(row => row.title)")
-        found = {}
-        for title in titles:
-            for name, value in re.findall(r"(\w+) ([0-9.]+)", title.partition(": ")[2]):
-                found.setdefault(name, []).append(float(value))
-        return {name: np.array(values) for name, values in found.items()}
-
-    def pixels(self):
-        rows = self.tab.evaluate(
-            """() => { const c = document.querySelector(".pixels");
-            const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-            return [c.height, c.width, Array.from(d.filter((_, i) => i % 4 === 0))]; }"""
-        )
-        return np.array(rows[2]).reshape(rows[0], rows[1]) / 255
-
-    def drag_to(self, degrees, section="individual"):
-        rings = self.tab.locator(f".{section} .orbit-plot svg circle[fill=none]")
-        boxes = [ring.bounding_box() for ring in rings.all()]
-        box = max((one for one in boxes if one), key=lambda one: one["width"])
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        radius = 0.4 * box["width"]
-        self.tab.mouse.move(x, y - radius)
-        self.tab.mouse.down()
-        for step in np.linspace(0, degrees, 12):
-            turn = math.radians(step)
-            self.tab.mouse.move(x - radius * math.sin(turn), y - radius * math.cos(turn))
-        self.tab.mouse.up()
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +29,7 @@ def opened(browser, written):
     pages = []
 
     def start(fragment="", path=written, **settings):
-        page = Report(browser, path, fragment, **settings)
+        page = Page(browser, path.as_uri(), fragment, offline=True, **settings)
         pages.append((page, path))
         return page
 
@@ -108,10 +40,6 @@ def opened(browser, written):
         known = (home, "data:", "blob:", "about:")
         assert page.troubles == []
         assert [url for url in page.asked if not url.startswith(known)] == []
-
-
-def values(scan, name, sample):
-    return {m: scan.data[name].sel(model=m).values[sample] for m in ("plain", "augmented")}
 
 
 def test_a_report_asks_for_nothing_but_itself(opened, written):
@@ -273,7 +201,7 @@ def test_axe_finds_no_violations(opened, axe, scheme):
 
 
 def test_a_report_of_some_samples_says_so_and_keeps_their_numbers(opened, digit_scan, tmp_path):
-    path = report(digit_scan, tmp_path / "some.html", samples=30)
+    path = report(digit_scan, tmp_path / "some.html", samples=30, methods=("pca",))
     page = opened("sample=4&element=9", path=path)
     mean = digit_scan.data["score"].mean("sample").values[:, 9]
     page.shows(".aggregate .legend b", f"{mean[0]:.3f}")  # of all samples of the scan
@@ -282,7 +210,7 @@ def test_a_report_of_some_samples_says_so_and_keeps_their_numbers(opened, digit_
 
 def test_a_folder_opens_without_a_server(opened, digit_scan, tmp_path, monkeypatch):
     monkeypatch.setattr("orbical.interface.reporting.MOST_BYTES", 1000)
-    path = report(digit_scan, tmp_path / "large.html")
+    path = report(digit_scan, tmp_path / "large.html", methods=("pca",))
     assert path.name == "index.html"
     page = opened("sample=2&element=18", path=path)
     page.shows(".answers td", f"{values(digit_scan, 'score', 2)['plain'][18]:.3f}")

@@ -1,0 +1,122 @@
+"""The page as tests use it: what a reader does with it and sees on it."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+WIDE = {"width": 1440, "height": 900}
+SECTIONS = ("aggregate", "embedding", "calibration", "individual", "input", "detail")
+
+
+class Page:
+    """A tab with the view or a report, with short words for what a reader does and sees."""
+
+    def __init__(self, browser, address, fragment="", viewport=WIDE, scheme="light", **settings):
+        self.context = browser.new_context(viewport=viewport, color_scheme=scheme, **settings)
+        self.tab = self.context.new_page()
+        self.address = address
+        self.troubles, self.asked = [], []
+        tab = self.tab
+        tab.on("console", lambda m: m.type == "error" and self.troubles.append(m.text))
+        tab.on("pageerror", lambda error: self.troubles.append(str(error)))
+        tab.on("requestfailed", lambda request: self.troubles.append(request.url))
+        tab.on("response", lambda r: r.status >= 400 and self.troubles.append(r.url))
+        tab.on("request", lambda request: self.asked.append(request.url))
+        self.open(fragment)
+
+    def open(self, fragment=""):
+        self.tab.goto("about:blank")
+        self.tab.goto(self.address + (f"#{fragment}" if fragment else ""))
+        self.ready()
+
+    def ready(self):
+        for name in SECTIONS:
+            self.tab.wait_for_selector(f".section.{name}[data-state=ready]")
+
+    def text(self, selector):
+        return self.tab.locator(selector).first.inner_text()
+
+    def readout(self):
+        """What the strip says: place, and for each model metric, answer and confidence."""
+        rows = self.tab.locator(".answers tbody tr").all_inner_texts()
+        cells = [re.split(r"\s*\t\s*", row.strip()) for row in rows]
+        return self.text(".where"), {name.strip(): rest for name, *rest in cells}
+
+    def until(self, script, argument=None):
+        return self.tab.wait_for_function(script, arg=argument, timeout=8000)
+
+    def shows(self, selector, text):
+        """Wait until an element says something."""
+        self.until(
+            "([selector, text]) => document.querySelector(selector)?.textContent.trim() === text",
+            [selector, text],
+        )
+
+    def bars(self):
+        """The class probabilities of each model, as the rows name them."""
+        titles = self.tab.locator(".bar-row").evaluate_all("rows => rows.map(row => row.title)")
+        found = {}
+        for title in titles:
+            for name, value in re.findall(r"(\w+) ([0-9.]+)", title.partition(": ")[2]):
+                found.setdefault(name, []).append(float(value))
+        return {name: np.array(values) for name, values in found.items()}
+
+    def pixels(self):
+        """The input image, grey, from the canvas."""
+        rows = self.tab.evaluate(
+            """() => { const c = document.querySelector(".pixels");
+            const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+            return [c.height, c.width, Array.from(d.filter((_, i) => i % 4 === 0))]; }"""
+        )
+        return np.array(rows[2]).reshape(rows[0], rows[1]) / 255
+
+    def ring(self):
+        """Where the selected sample lies in the embedding."""
+        shown = self.tab.locator(".scatter svg circle:not([visibility=hidden])").last
+        box = shown.bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def clipped(self):
+        """The boxes whose content does not fit in them."""
+        return self.tab.evaluate(
+            """() => [...document.querySelectorAll(
+            ".section, .section > header, .half, .readout, .menus, .switch, .toggle, .legend")]
+        .filter(el => el.offsetParent && (el.scrollWidth > el.clientWidth + 1
+            || (el.scrollHeight > el.clientHeight + 1 && !el.matches(".toggle, .switch"))))
+        .map(el => [el.className, el.scrollWidth, el.clientWidth, el.scrollHeight])"""
+        )
+
+    def fragment(self):
+        return self.tab.evaluate("location.hash.slice(1)")
+
+    def drag_to(self, degrees, section="individual", release=True):
+        """Press at the top of a dial and drag counter-clockwise to an angle."""
+        rings = self.tab.locator(f".{section} .orbit-plot svg circle[fill=none]")
+        boxes = [ring.bounding_box() for ring in rings.all()]
+        box = max((one for one in boxes if one), key=lambda one: one["width"])
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        radius = 0.4 * box["width"]
+        mouse = self.tab.mouse
+        mouse.move(x, y - radius)
+        mouse.down()
+        for step in np.linspace(0, degrees, 12):
+            turn = math.radians(step)
+            mouse.move(x - radius * math.sin(turn), y - radius * math.cos(turn))
+        if release:
+            mouse.up()
+
+
+def values(scan, name, sample):
+    """What a scan of the digits holds of one sample, by model."""
+    return {m: scan.data[name].sel(model=m).values[sample] for m in ("plain", "augmented")}
+
+
+def loneliest(server):
+    """The sample whose point stands farthest from any other."""
+    _, arrays = server.session.handle({"kind": "embedding", "sequence": 1})
+    apart = np.linalg.norm(arrays["xy"][:, None] - arrays["xy"][None], axis=-1)
+    np.fill_diagonal(apart, np.inf)
+    return int(apart.min(1).argmax())

@@ -1,0 +1,128 @@
+"""The view under other conditions: small windows, no models, failing ones, lost connections."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from reader import Page, values
+
+pytestmark = pytest.mark.browser
+
+
+def test_dark_follows_the_system_and_a_choice_is_remembered(view):
+    page = view("sample=2", scheme="dark")
+    paper = "() => getComputedStyle(document.querySelector('.orbical')).backgroundColor"
+    assert page.tab.evaluate(paper) == "rgb(16, 19, 23)"
+    page.tab.get_by_role("button", name="Use the light theme").click()
+    assert page.tab.evaluate(paper) == "rgb(243, 244, 246)"
+    page.tab.reload()
+    page.ready()
+    assert page.tab.evaluate(paper) == "rgb(243, 244, 246)"
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (720, 450)])
+def test_bounds_leave_room_for_calibration_at_every_size(view, serve, digit_scan, size):
+    ids = np.arange(120) // 4
+    viewport = dict(zip(("width", "height"), size, strict=True))
+    page = view("sample=2", server=serve({"digits": digit_scan}, orbits=ids), viewport=viewport)
+    page.tab.wait_for_selector(".section.bounds[data-state=ready]")
+    for section in (".bounds", ".calibration .plot-holder"):
+        assert page.tab.locator(section).first.bounding_box()["width"] > 240
+    assert page.clipped() == []
+
+
+def test_another_data_set_begins_anew(view, serve, digit_scan):
+    page = view(
+        "scan=first&sample=5&labels=6", server=serve({"first": digit_scan, "second": digit_scan})
+    )
+    page.tab.get_by_label("Data set").select_option("second")
+    page.until("() => /^#scan=second&sample=\\d+&order=variable$/.test(location.hash)")
+    page.ready()
+    assert page.text(".overview h2") == "All 120 images"
+    page.tab.go_back()
+    page.until("() => location.hash === '#scan=first&sample=5&labels=6'")
+    page.until("() => document.querySelector('.one h2')?.textContent === 'Image 5'")
+
+
+def test_bounds_are_shown_where_orbits_are_known(view, serve, digit_scan):
+    ids = digit_scan.data["label"].values // 2  # as if pairs of classes were one orbit
+    page = view("sample=2", server=serve({"digits": digit_scan}, orbits=ids))
+    page.tab.wait_for_selector(".section.bounds[data-state=ready]")
+    words = page.tab.locator(".bounds svg").first.text_content()
+    assert "accuracy" in words
+    assert page.tab.evaluate("document.documentElement.scrollHeight") == 900
+
+
+def test_without_models_the_page_snaps_to_the_scan(view, serve, digit_scan):
+    page = view("sample=2", server=serve({"digits": digit_scan}))
+    assert page.text(".badge") == "snapping to scanned elements"
+    assert page.clipped() == []
+    page.drag_to(103.3)
+    page.until("() => location.hash.includes('element=')")
+    assert page.fragment() == "sample=2&element=21"
+    score = values(digit_scan, "score", 2)
+    page.until(
+        "wanted => document.querySelector('.answers td').textContent === wanted",
+        f"{score['plain'][21]:.3f}",
+    )
+    for name, found in page.bars().items():
+        known = values(digit_scan, "probabilities", 2)[name][21]
+        np.testing.assert_allclose(found, known, atol=6e-4)
+
+
+def test_a_model_that_raises_is_shown_and_the_rest_goes_on(view, serve, digit_scan, networks):
+    class Broken(torch.nn.Module):
+        def forward(self, x):
+            raise ValueError("no weights for this digit")
+
+    server = serve({"digits": digit_scan}, models={**networks, "plain": Broken()})
+    page = view("sample=2&element=30", server=server)
+    page.tab.wait_for_selector(".errors:not([hidden])")
+    assert "plain" in page.text(".errors")
+    assert "no weights for this digit" in page.text(".errors")
+    known = values(digit_scan, "probabilities", 2)["augmented"][30]
+    np.testing.assert_allclose(page.bars()["augmented"], known, atol=6e-4)
+    page.tab.keyboard.press("]")
+    page.until("() => !location.hash.includes('sample=2&')")
+    page.until("() => document.querySelector('.answers td + td').textContent !== '–'")
+
+
+def test_a_lost_connection_is_said_and_mended(browser, live_server):
+    page = Page(browser, live_server.url)
+    sockets = []
+
+    def between(socket):
+        sockets.append(socket)
+        socket.connect_to_server()
+
+    page.tab.route_web_socket(re.compile("/ws$"), between)
+    page.open("sample=2")
+    assert not page.tab.locator(".banner").is_visible()
+    sockets[-1].close(code=1001)
+    page.tab.wait_for_selector(".banner:not([hidden])")
+    assert "connection" in page.text(".banner")
+    page.tab.keyboard.press("]")
+    page.tab.wait_for_selector(".banner", state="hidden", timeout=8000)
+    assert len(sockets) == 2
+    page.until("() => document.querySelector('.one .half p').textContent.startsWith('labelled')")
+    page.context.close()
+
+
+@pytest.mark.parametrize("size", [(1024, 768), (720, 450)])
+def test_small_windows_and_large_type_scroll_down_and_clip_nothing(view, size):
+    page = view("sample=2", viewport={"width": size[0], "height": size[1]})
+    assert page.tab.evaluate("document.documentElement.scrollWidth") == size[0]
+    assert page.clipped() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violations(view, axe, scheme):
+    page = view("sample=2&element=30&labels=6,9", scheme=scheme)
+    page.tab.evaluate(axe)
+    run = "async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])"
+    assert page.tab.evaluate(run) == []
+    page.tab.keyboard.press("?")
+    assert page.tab.evaluate(run) == []
