@@ -46,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     train.add_argument("--out", type=Path, required=True, help="folder of the results")
     train.add_argument("--workers", type=int, default=0, help="processes; 0 trains in this one")
     train.add_argument("--minutes", type=float, help="measure the speed, and choose the epochs")
-    train.add_argument("--epochs", type=int, default=EPOCHS, help="without --minutes")
+    train.add_argument(
+        "--epochs", type=int, help=f"default {EPOCHS}; with --minutes at most so many"
+    )
     train.add_argument("--batch", type=int, default=BATCH, help="molecules a step")
     train.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS), help="which seeds")
     train.add_argument("--only", default="", help="only trainings whose name contains this")
@@ -85,8 +87,8 @@ def train_all(given: argparse.Namespace) -> None:
     """Train what the results do not have yet."""
     started = time.time()
     for name in ("epochs", "batch"):
-        if getattr(given, name) < 1:
-            raise InputError(f"{name}: got {getattr(given, name)}, expected at least 1")
+        if (value := getattr(given, name)) is not None and value < 1:
+            raise InputError(f"{name}: got {value}, expected at least 1")
     given.out.mkdir(parents=True, exist_ok=True)
     lines = given.out / "trials.jsonl"
     done = (
@@ -96,7 +98,7 @@ def train_all(given: argparse.Namespace) -> None:
     )
     jobs = [
         trial
-        for trial in trials(tuple(given.seeds), given.epochs, given.batch)
+        for trial in trials(tuple(given.seeds), given.epochs or EPOCHS, given.batch)
         if str(trial) not in done and given.only in str(trial)
     ]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -104,6 +106,7 @@ def train_all(given: argparse.Namespace) -> None:
     setup = partial(packing.unpack, given.pack, device)
     if given.minutes is not None and jobs:
         epochs = chosen_epochs(jobs, setup, given.workers, started + 60 * given.minutes)
+        epochs = min(epochs, given.epochs or epochs)
         print(f"{epochs} epochs each, {time.time() - started:.0f} s after the start", flush=True)
         jobs = [replace(trial, epochs=epochs) for trial in jobs]
 
