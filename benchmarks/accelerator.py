@@ -5,11 +5,10 @@ Run where CUDA is: python benchmarks/accelerator.py (needs neither xarray nor za
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import torch
-from timing import at_most, line
+from timing import accelerator_seconds, at_most, line
 
 import orbical as ob
 
@@ -18,14 +17,7 @@ def seconds(work: Callable[[], object], runs: int = 20) -> float:
     """Return the least wall time of a call, the device's work included."""
     for _ in range(3):
         work()
-    torch.cuda.synchronize()
-    best = float("inf")
-    for _ in range(runs):
-        start = time.perf_counter()
-        work()
-        torch.cuda.synchronize()
-        best = min(best, time.perf_counter() - start)
-    return best
+    return min(accelerator_seconds(work) for _ in range(runs))
 
 
 def main() -> None:

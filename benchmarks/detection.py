@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import timing
@@ -65,8 +65,7 @@ def _scan_row(work: str, net: torch.nn.Module, scenes: int) -> Row:
                 for views in crops:
                     net(views)
 
-    turns = [(_processor_seconds(bare), _processor_seconds(scan)) for _ in range(TURNS)]
-    theirs, ours = (min(times) for times in zip(*turns, strict=True))
+    theirs, ours = timing.in_turns(bare, scan, TURNS)
     return timing.at_most(work, ours, "bare forward", theirs, 1.10)
 
 
@@ -164,24 +163,9 @@ def accelerator() -> Iterator[Row]:
                 for start in range(0, len(images) * len(GROUP), batch):
                     net(crops[: len(images) * len(GROUP) - start])
 
-        turns = [(_wall_seconds(bare), _wall_seconds(whole)) for _ in range(5)]
-    theirs, ours = (min(times) for times in zip(*turns[1:], strict=True))
+        theirs, ours = timing.in_turns(bare, whole, 5, timing.accelerator_seconds)
     print(torch.cuda.get_device_name(), torch.__version__)
     yield timing.at_most("detection sweep on the accelerator", ours, "bare forward", theirs, 1.05)
-
-
-def _processor_seconds(work: Callable[[], None]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-def _wall_seconds(work: Callable[[], None]) -> float:
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    work()
-    torch.cuda.synchronize()
-    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

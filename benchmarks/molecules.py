@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,16 +102,9 @@ def _row(net: nn.Module, kind: str, mode: Any) -> Row:
 
     net.eval()
     with folder:
-        turns = [(_processor_seconds(bare), _processor_seconds(scan)) for _ in range(TURNS)]
-    theirs, ours = (min(times) for times in zip(*turns, strict=True))
+        theirs, ours = timing.in_turns(bare, scan, TURNS)
     work = f"audit of {MOLECULES} molecules x {ROTATIONS} rotations, {kind}"
     return timing.at_most(work, ours, "bare forward", theirs, 1.10)
-
-
-def _processor_seconds(work: Callable[[], Any]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 if __name__ == "__main__":

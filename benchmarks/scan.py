@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -62,17 +62,10 @@ def _scan_row(work: str, names: Sequence[str]) -> Row:
                 for net in nets.values():
                     net(inputs)
 
-    turns = [(_processor_seconds(bare), _processor_seconds(scan)) for _ in range(4)]
+    theirs, ours = timing.in_turns(bare, scan, 4)
     passes = ELEMENTS * len(nets)
-    per_pass = min(first for first, _ in turns) / (batch * passes)
-    per_scan = min(second for _, second in turns) / (len(images) * passes)
+    per_pass, per_scan = theirs / (batch * passes), ours / (len(images) * passes)
     return timing.at_most(work, per_scan, "bare forward", per_pass, 1.10)
-
-
-def _processor_seconds(work: Callable[[], None]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def rotation() -> Iterator[Row]:
@@ -203,18 +196,9 @@ def accelerator() -> Iterator[Row]:
             for start in range(0, count * ELEMENTS, batch):
                 net(moved[: count * ELEMENTS - start])
 
-    turns = [(_wall_seconds(bare), _wall_seconds(whole)) for _ in range(6)]
-    theirs, ours = (min(times) for times in zip(*turns[1:], strict=True))
+    theirs, ours = timing.in_turns(bare, whole, 6, timing.accelerator_seconds)
     print(torch.cuda.get_device_name(), torch.__version__)
     yield timing.at_most("sweep on the accelerator", ours, "bare forward", theirs, 1.05)
-
-
-def _wall_seconds(work: Callable[[], None]) -> float:
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    work()
-    torch.cuda.synchronize()
-    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

@@ -38,12 +38,36 @@ class Row:
 def seconds(function: Callable[[], Any], runs: int = 5) -> float:
     """Return the least processor time of a call, after one call to warm up."""
     function()
-    best = float("inf")
-    for _ in range(runs):
-        start = time.process_time()
-        function()
-        best = min(best, time.process_time() - start)
-    return best
+    return min(processor_seconds(function) for _ in range(runs))
+
+
+def processor_seconds(work: Callable[[], Any]) -> float:
+    """Return the processor time of one call."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def accelerator_seconds(work: Callable[[], Any]) -> float:
+    """Return the wall time of one call, the accelerator's work included."""
+    import torch
+
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def in_turns(
+    first: Callable[[], Any],
+    second: Callable[[], Any],
+    rounds: int,
+    clock: Callable[[Callable[[], Any]], float] = processor_seconds,
+) -> tuple[float, float]:
+    """Return the least time of each of two calls that take turns, and so meet the same machine."""
+    turns = [(clock(first), clock(second)) for _ in range(rounds)]
+    return min(one for one, _ in turns), min(other for _, other in turns)
 
 
 def at_most(work: str, ours: float, against: str, theirs: float, limit: float) -> Row:
