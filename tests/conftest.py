@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -16,3 +19,28 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("real data absent: set ORBICAL_DATA to the folder that holds it")
     return folder
+
+
+@pytest.fixture(scope="session")
+def own_task() -> ModuleType:
+    """The example of a task of one's own, as a module."""
+    path = Path(__file__).resolve().parents[1] / "examples" / "own_task.py"
+    spec = importlib.util.spec_from_file_location("own_task", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def own_models(own_task: ModuleType) -> dict[str, Any]:
+    """The two models of that example, fitted."""
+    import torch
+
+    torch.manual_seed(0)
+    training = own_task.scenes(40, seed=0)
+    return {
+        "places": own_task.fitted(own_task.OfPlaces(), *training),
+        "contrast": own_task.fitted(own_task.OfContrast(), *training),
+    }

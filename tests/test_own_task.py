@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -16,40 +15,22 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
-def example():
-    spec = importlib.util.spec_from_file_location("own_task", ROOT / "examples" / "own_task.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def models(example):
-    torch.manual_seed(0)
-    training = example.scenes(40, seed=0)
-    return {
-        "places": example.fitted(example.OfPlaces(), *training),
-        "contrast": example.fitted(example.OfContrast(), *training),
-    }
-
-
-@pytest.fixture(scope="module")
-def scan(example, models):
+def scan(own_task, own_models):
     return ob.scan(
-        models,
-        example.scenes(12, seed=1),
+        own_models,
+        own_task.scenes(12, seed=1),
         group="flips",
-        task=example.Segmentation(2),
+        task=own_task.Segmentation(2),
         keep="inputs",
         progress=False,
     )
 
 
-def test_the_score_is_the_mean_overlap_counted_by_hand(example, models, scan):
-    images, maps = example.scenes(12, seed=1)
+def test_the_score_is_the_mean_overlap_counted_by_hand(own_task, own_models, scan):
+    images, maps = own_task.scenes(12, seed=1)
     for element, flip in enumerate(([], [-1], [-2], [-2, -1])):
         with torch.inference_mode():
-            answer = models["places"](torch.flip(images, flip)).argmax(1)
+            answer = own_models["places"](torch.flip(images, flip)).argmax(1)
         truth = torch.flip(maps, flip)
         for sample in range(len(images)):
             overlaps = []
@@ -77,22 +58,22 @@ def test_an_equivariant_model_agrees_with_its_consensus(scan):
     np.testing.assert_allclose(agreed, 1.0)
 
 
-def test_a_model_that_copies_the_truth_scores_one_everywhere(example):
-    maps = example.scenes(6, seed=2)[1]
+def test_a_model_that_copies_the_truth_scores_one_everywhere(own_task):
+    maps = own_task.scenes(6, seed=2)[1]
 
     def copy(moved):
         return torch.cat([-moved, moved], 1) * 20 - 10
 
     truth = maps[:, None].float()
-    scan = ob.scan(copy, (truth, maps), group="dihedral:4", task=example.Segmentation(2),
+    scan = ob.scan(copy, (truth, maps), group="dihedral:4", task=own_task.Segmentation(2),
                    progress=False)  # fmt: skip
     np.testing.assert_allclose(scan.data["score"].values, 1.0)
     np.testing.assert_allclose(scan.data["consensus_vs_truth"].values, 1.0)
 
 
-def test_places_from_outside_the_image_do_not_count(example):
+def test_places_from_outside_the_image_do_not_count(own_task):
     """Under a turn by 45 degrees the corners are invented; a model wrong there alone scores 1."""
-    task = example.Segmentation(2)
+    task = own_task.Segmentation(2)
     truth = torch.zeros(1, 16, 16, dtype=torch.int64)
     target = task.check_target(truth, 1)
     group = ob.groups.rotations(8)
@@ -112,10 +93,10 @@ def test_figures_draw_it(scan):
     ob.figures.individual(ob.nero.individual(scan, 3), image=images[3, 0])
 
 
-def test_the_interface_shows_it_with_live_answers(example, models, scan):
+def test_the_interface_shows_it_with_live_answers(own_task, own_models, scan):
     from orbical.interface.session import Session
 
-    session = Session({"own": scan}, models=models, task=example.Segmentation(2))
+    session = Session({"own": scan}, models=own_models, task=own_task.Segmentation(2))
     state, _ = session.handle({"kind": "state"})
     assert state["views"] == {"input": "image", "detail": "png"}
     chosen = {"sample": 3, "element": 1}
@@ -125,13 +106,13 @@ def test_the_interface_shows_it_with_live_answers(example, models, scan):
     assert arrays["detail/png"].startswith(b"\x89PNG")
     stored = scan.data["overlap"].sel(sample=3, element=1).values
     np.testing.assert_allclose(arrays["detail/overlap"], stored, atol=1e-6)
-    images, _ = example.scenes(12, seed=1)
+    images, _ = own_task.scenes(12, seed=1)
     np.testing.assert_allclose(arrays["input/image"], torch.flip(images[3], [-1]), atol=1e-6)
 
 
-def test_wrong_outputs_and_truths_are_named(example):
-    images, maps = example.scenes(3, seed=0)
-    task = example.Segmentation(2)
+def test_wrong_outputs_and_truths_are_named(own_task):
+    images, maps = own_task.scenes(3, seed=0)
+    task = own_task.Segmentation(2)
     scan = {"group": "flips", "task": task, "progress": False}
     with pytest.raises(ModelError, match=r"logits \[sample, 2, row, column\]"):
         ob.scan(lambda moved: moved, (images, maps), **scan)
@@ -142,14 +123,14 @@ def test_wrong_outputs_and_truths_are_named(example):
             ob.scan(lambda moved: moved.repeat(1, 2, 1, 1), (images, labels), **scan)
 
 
-def test_the_guide_shows_the_example_as_it_is(tmp_path, monkeypatch, capsys, example):
+def test_the_guide_shows_the_example_as_it_is(tmp_path, monkeypatch, capsys, own_task):
     page = (ROOT / "docs" / "guide" / "own-task.md").read_text(encoding="utf-8")
     source = (ROOT / "examples" / "own_task.py").read_text(encoding="utf-8")
     shown = page.split("```python\n")[1].split("```")[0].rstrip()
     assert shown.startswith("class Segmentation(Task):")
     assert shown in source
     monkeypatch.chdir(tmp_path)
-    example.main()
+    own_task.main()
     said = [line.partition(":")[0].strip() for line in capsys.readouterr().out.splitlines()]
     printed = page.split("```text\n")[1].split("```")[0].splitlines()
     assert [line.partition(":")[0].strip() for line in printed] == said

@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
-import torch
 
 import orbical as ob
 from orbical.interface.reporting import report
 
 pytestmark = pytest.mark.browser
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "own_task.py"
-
 
 @pytest.fixture(scope="module")
-def example():
-    spec = importlib.util.spec_from_file_location("own_task", EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def own_models(example):
-    torch.manual_seed(0)
-    training = example.scenes(40, seed=0)
-    return {
-        "places": example.fitted(example.OfPlaces(), *training),
-        "contrast": example.fitted(example.OfContrast(), *training),
-    }
-
-
-@pytest.fixture(scope="module")
-def own_scan(example, own_models, tmp_path_factory):
+def own_scan(own_task, own_models, tmp_path_factory):
     return ob.scan(
         own_models,
-        example.scenes(8, seed=1),
+        own_task.scenes(8, seed=1),
         group="flips",
-        task=example.Segmentation(2),
+        task=own_task.Segmentation(2),
         out=tmp_path_factory.mktemp("own") / "own.zarr",
         keep="inputs",
         progress=False,
@@ -63,8 +39,8 @@ def wait(tab):
         tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
 
 
-def test_the_picture_made_in_python_follows_the_orbit(tab, serve, example, own_models, own_scan):
-    task = example.Segmentation(2)
+def test_the_picture_made_in_python_follows_the_orbit(tab, serve, own_task, own_models, own_scan):
+    task = own_task.Segmentation(2)
     tab.goto(f"{serve({'own': own_scan}, models=own_models, task=task).url}#sample=3")
     wait(tab)
     picture = tab.locator(".section.detail img.picture")
@@ -80,9 +56,9 @@ def test_the_picture_made_in_python_follows_the_orbit(tab, serve, example, own_m
     )
 
 
-def test_a_report_shows_the_numbers_instead(tab, own_scan, example, tmp_path):
+def test_a_report_shows_the_numbers_instead(tab, own_scan, own_task, tmp_path):
     path = tmp_path / "own.html"
-    report(own_scan, path, task=example.Segmentation(2))
+    report(own_scan, path, task=own_task.Segmentation(2))
     tab.goto(f"{path.as_uri()}#sample=3")
     wait(tab)
     table = tab.locator(".section.detail table.values")
