@@ -79,7 +79,8 @@ def pictured(scan: Any) -> None:
         seen = page.screenshot()
         browser.close()
     server.stop()
-    Image.open(io.BytesIO(seen)).convert("RGB").quantize(128).save(PICTURE, optimize=True)
+    picture = Image.open(io.BytesIO(seen)).convert("RGB")
+    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE).save(PICTURE, optimize=True)
     print(f"{PICTURE.relative_to(ROOT)}  {PICTURE.stat().st_size // 1024} kB")
 
 
