@@ -108,6 +108,15 @@ def mean(values: Iterable[float]) -> float:
     return sum(found) / len(found)
 
 
+def verdict(holds: bool) -> str:
+    """Say whether a sentence of a paper is borne out by the numbers.
+
+    >>> verdict(0.9 > 0.5), verdict(float("nan") > 0.5)
+    ('confirmed', 'not confirmed here')
+    """
+    return "confirmed" if holds else "not confirmed here"
+
+
 def number(value: float) -> str:
     """Write a number with three figures, more where it is large; rounding errors are 0.
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..pages import Row, markdown
+from ..pages import Row, markdown, verdict
 from .settings import JITTERS
 
 HIT = 0.5
@@ -179,11 +179,6 @@ def findings(
         ),
     ]
     return "\n".join(f"* {sentence}" for sentence in sentences)
-
-
-def verdict(holds: bool) -> str:
-    """Say whether a sentence of the paper is borne out by the numbers."""
-    return "confirmed" if holds else "not confirmed here"
 
 
 def _grid_sentence(lags: Mapping[tuple[int, int], float]) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pages import Row, markdown, spread, write_page
-from .figures import angle_figure, individual_figure, orbit_figure, tilt_figure
+from ..pages import Row, markdown, spread, verdict, write_page
+from .figures import TITLES, angle_figure, individual_figure, orbit_figure, tilt_figure
 from .numbers import AXES, Numbers
 
 TILT_EDGES = (0, 15, 30, 45, 60, 90, 120, 150, 180)
@@ -160,29 +160,42 @@ def findings(numbers: Numbers) -> str:
     sideways, upright, forwards = AXES
     angles = explained_by(numbers, first, "plain", numbers.angle())
     tilts = explained_by(numbers, first, "plain", numbers.tilt())
+    small = turned("plain", sideways, 15) > 0.8 * value("plain", "accuracy_upright")
+    lost = value("plain", "accuracy_ball") < 0.6 * value("plain", "accuracy_upright")
+    falls = {
+        network: value(network, "accuracy_upright") - value(network, "accuracy_ball")
+        for network in ("plain", "augmented")
+    }
+    price = value("plain", "accuracy_upright") - value("augmented", "accuracy_upright")
+    planes = value("plain", "accuracy_slices") > value("plain", "accuracy_ball")
+    level = min(turned("plain", sideways, 90), turned("plain", forwards, 90))
     sentences = [
-        "**The original is good only for small rotations: confirmed.** On Sweet Home 3D "
+        f"**The original is good only for small rotations: {verdict(small and lost)}.** On "
+        f"{TITLES[first].split(',')[0]} "
         f"{value('plain', 'accuracy_upright'):.3f} upright, "
         f"{turned('plain', sideways, 15):.3f} turned 15° about x, "
         f"{turned('plain', sideways, 45):.3f} at 45°, "
         f"{value('plain', 'accuracy_ball'):.3f} over all rotations, where naming the commonest "
         f"class would give {_commonest(numbers, first):.3f}.",
-        "**The augmented network is flatter: confirmed, at a price.** "
+        f"**The augmented network is flatter: {verdict(falls['augmented'] < falls['plain'])}"
+        f"{', at a price' if price > 0 else ''}.** "
         f"{value('augmented', 'accuracy_ball'):.3f} over all rotations, "
         f"{value('augmented', 'worst_ball'):.3f} at the worst of them; upright it has "
         f"{value('augmented', 'accuracy_upright'):.3f}, "
-        f"{value('plain', 'accuracy_upright') - value('augmented', 'accuracy_upright'):.3f} less "
-        "than the original with the same number of steps.",
+        f"{abs(price):.3f} {'less' if price > 0 else 'more'} than the original with the same "
+        "number of steps.",
         '**"Consistently recognizes the object across all rotations": for some clouds.** The '
         f"augmented network is right at every rotation for {value('augmented', 'always_ball'):.0%} "
         f"of the clouds and at none for {value('augmented', 'never_ball'):.0%}; the rest depend on "
         "the rotation. One example, as the paper shows, cannot tell.",
-        "**Three planes flatter the original.** They hold "
+        f"**Three planes {'flatter' if planes else 'do not flatter'} the original.** They hold "
         f"{_share_small(numbers, 'slices'):.0%} rotations below 45°; among all rotations, each "
-        f"as likely as any other, there are {_share_small(numbers, 'ball'):.1%}. So its mean over "
-        f"the paper's drawing is {value('plain', 'accuracy_slices'):.3f}, and "
+        f"as likely as any other, there are {_share_small(numbers, 'ball'):.1%}. Its mean over the "
+        f"paper's drawing is {value('plain', 'accuracy_slices'):.3f}, and "
         f"{value('plain', 'accuracy_ball'):.3f} over all rotations.",
-        "**The worst axes are the horizontal ones.** At 90° the original keeps "
+        "**The worst axes are "
+        f"{'the horizontal ones' if level < turned('plain', upright, 90) else 'not the horizontal'}"
+        ".** At 90° the original keeps "
         f"{turned('plain', upright, 90):.3f} about the upright axis, "
         f"{turned('plain', sideways, 90):.3f} about x and {turned('plain', forwards, 90):.3f} "
         f"about z; at 180° {turned('plain', upright, 180):.3f}, "
@@ -202,7 +215,8 @@ def findings(numbers: Numbers) -> str:
             f"{max(ranges):.4f} between rotations, and no cloud's confidence by more than "
             f"{max(changes):.4f} (stored in half precision); the augmented one's by up to "
             f"{max(numbers.over_seeds(first, 'augmented', 'change_ball')):.2f}. It has "
-            f"{value('invariant', 'accuracy_ball'):.3f} everywhere, more than the augmented one.",
+            f"{value('invariant', 'accuracy_ball'):.3f} everywhere, the augmented one "
+            f"{value('augmented', 'accuracy_ball'):.3f} over all.",
             "**Flat is not calibrated.** The invariant network's ECE is "
             f"{value('invariant', 'ece_ball'):.3f} at every rotation (a calibrated one would show "
             f"{value('invariant', 'ece_upright_calibrated'):.3f} on so few clouds), the augmented "
@@ -218,7 +232,7 @@ def findings(numbers: Numbers) -> str:
             for network in numbers.networks("modelnet10")
         )
         sentences.append(
-            "**ModelNet10's chairs and monitors say the same** (upright → all rotations): "
+            "**ModelNet10's chairs and monitors** (upright → all rotations): "
             f"{words}. Guessing one class gives {_commonest(numbers, 'modelnet10'):.3f}."
         )
     return "\n".join(f"* {sentence}" for sentence in sentences)
