@@ -23,8 +23,9 @@ from orbical.studies.esd import (
     tables,
     trial,
 )
-from orbical.studies.esd.results import Results, read
+from orbical.studies.esd.results import Results
 from orbical.studies.esd.settings import BATCH, EPOCHS, GRID, Configuration
+from orbical.studies.trials import Trials, read_lines
 from orbical.zoo.classifiers import CompactResNet
 
 
@@ -123,7 +124,7 @@ def test_the_whole_study_runs_resumes_and_reports(
     results = tmp_path / "results.jsonl"
     parts = ["mnist", "cifar10", "ablation"]
     commands.run(parts, packed, results, device="cpu", seeds=1, epochs=2)
-    rows = read(results)
+    rows = read_lines(results)
     assert len({row["key"] for row in rows}) == 3 + 3 + 2
     assert sum(row["batch"] == 64 for row in rows) == 2
     first = next(row for row in rows if row["data"] == "mnist")
@@ -170,10 +171,18 @@ def test_two_workers_give_the_result_of_one_process(packed: Path, tmp_path: Path
 def test_a_cut_off_last_line_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text('{"key": "a"}\n{"key": "b", "te')
-    assert [row["key"] for row in read(path)] == ["a"]
+    assert [row["key"] for row in read_lines(path)] == ["a"]
     path.write_text('{"key": "a"\n{"key": "b"}\n')
     with pytest.raises(InputError, match=r"^results: line 1"):
-        read(path)
+        read_lines(path)
+
+
+def test_a_training_after_a_cut_off_line_begins_a_line_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "trials.jsonl").write_text('{"name": "a"}\n{"name": "b", "te')
+    trials = Trials(tmp_path)
+    assert trials.waiting(["a", "b"]) == ["b"]
+    trials.add({"name": "b"})
+    assert [row["name"] for row in read_lines(tmp_path / "trials.jsonl")] == ["a", "b"]
 
 
 def row_of(configuration: Configuration, accuracy: float, ece: float) -> dict[str, Any]:

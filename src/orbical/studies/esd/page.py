@@ -7,10 +7,9 @@ from pathlib import Path
 
 from orbical.errors import InputError
 
-from ..pages import fill, markdown
+from ..pages import Row, fill, markdown
+from ..trials import read_lines
 from . import figures, files
-from .results import Row
-from .results import read as read_lines
 from .settings import (
     BASELINE,
     BATCH,

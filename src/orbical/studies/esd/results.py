@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from orbical.errors import InputError
-
-Row = dict[str, Any]
+from ..pages import Row
+from ..trials import read_lines
 
 
 class Results:
@@ -30,7 +29,7 @@ class Results:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rows: list[Row] = read(path) if path.is_file() else []
+        self.rows: list[Row] = read_lines(path) if path.is_file() else []
         self.outputs = path.with_name("outputs.npz")
 
     @property
@@ -54,28 +53,3 @@ class Results:
         kept[f"{key}/logits"] = logits.half().numpy()
         kept[f"{key.split('/')[0]}/labels"] = labels.numpy().astype(np.uint8)
         np.savez(self.outputs, **kept)
-
-
-def read(path: Path) -> list[Row]:
-    """Read a results file; a last line cut off by a kill is left out.
-
-    Args:
-        path: the file.
-
-    Returns:
-        Its rows.
-    """
-    if not path.is_file():
-        raise InputError(f"results: there is no file {str(path)!r}")
-    rows: list[Row] = []
-    lines = path.read_text().splitlines()
-    for number, line in enumerate(lines, start=1):
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError as broken:
-            if number == len(lines):
-                break
-            raise InputError(
-                f"results: line {number} of {str(path)!r} is no JSON ({broken})"
-            ) from broken
-    return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from orbical import calibration
 from orbical.errors import InputError
 
 from ..pages import Row, write_csv
+from ..trials import FILE, read_lines
 from . import packing
 from .contrasts import Pair, contrast_rows
 from .matching import bound_rows, neighbour_rows
@@ -68,10 +68,7 @@ def collect(out: Path, pack: Path, folder: Path) -> Iterator[Path]:
 
 def read_trials(out: Path) -> list[tuple[Trial, Row]]:
     """Read which networks were trained, and their scores, in the study's order."""
-    lines = out / "trials.jsonl"
-    if not lines.is_file():
-        raise InputError(f"out: there is no file {str(lines)!r}; `train` writes it")
-    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    rows = read_lines(out / FILE, option="out")
     names = Trial.__dataclass_fields__
     found = [(Trial(**{name: row[name] for name in names}), row) for row in rows]
     return sorted(found, key=_place)

@@ -15,7 +15,6 @@ for Equivariant Functions".
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -28,6 +27,7 @@ import torch
 from orbical.errors import InputError
 
 from ..command_line import one_line_errors, say_written, study_parser
+from ..trials import Trials
 from ..workers import run_jobs
 from . import packing, training
 from .settings import DATA, EPOCHS, ORDERS, SEEDS, Trial, trials
@@ -85,26 +85,16 @@ def _checked(given: argparse.Namespace) -> None:
 def train_all(given: argparse.Namespace) -> None:
     """Train what is packed and what the results do not have yet."""
     data = [name for name in packing.packed(given.pack) if name in given.data]
-    given.out.mkdir(parents=True, exist_ok=True)
-    lines = given.out / "trials.jsonl"
-    done = (
-        {json.loads(line)["name"] for line in lines.read_text().splitlines()}
-        if lines.exists()
-        else set()
-    )
-    jobs = [
-        trial
-        for trial in trials(given.seeds, given.epochs, data, given.orders)
-        if str(trial) not in done and given.only in str(trial)
-    ]
+    kept = Trials(given.out)
+    every = trials(given.seeds, given.epochs, data, given.orders)
+    jobs = kept.waiting(every, given.only)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    print(f"{len(jobs)} networks to train on {device}, {len(done)} already there", flush=True)
+    print(f"{len(jobs)} networks to train on {device}, {len(kept.done)} already there", flush=True)
 
     def finished(trial: Trial, result: dict[str, Any]) -> None:
         row = {"name": str(trial), **vars(trial), **result["scores"]}
         np.savez(given.out / trial.file, logits=result["logits"], curves=result["curves"])
-        with lines.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        kept.add(row)
         print(f"{trial}: accuracy {row['accuracy']:.4f}, ECE {row['ece']:.4f}", flush=True)
 
     run_jobs(

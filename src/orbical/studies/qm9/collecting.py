@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,9 +10,9 @@ import torch
 
 from orbical.calibration import nll_optimal_bleed
 from orbical.datasets.qm9_molecules import PROPERTIES as KNOWN
-from orbical.errors import InputError
 
 from ..pages import Row
+from ..trials import FILE, read_lines
 from .measures import Array, scores
 from .packing import Pack, Scale, scale_of, unpack
 from .paper import TABLE
@@ -138,11 +137,8 @@ def truth_of(pack: Pack) -> Truth:
 
 def read_trials(results: Path) -> list[Training]:
     """Read all trainings of a folder, by name."""
-    lines = results / "trials.jsonl"
-    if not lines.is_file():
-        raise InputError(f"results: there is no file {str(lines)!r}; run the step 'train' first")
     found = []
-    for row in map(json.loads, lines.read_text().splitlines()):
+    for row in read_lines(results / FILE):
         with np.load(results / f"{row['name'].replace('/', '-').replace(' ', '')}.npz") as file:
             kept = {name: file[name].astype(float) for name in file.files}
         found.append(Training(row, kept["test"], kept.get("turned"), kept["curve"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from collections.abc import Sequence
@@ -15,9 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from orbical.errors import InputError, OrbicalError
+from orbical.errors import InputError
 
+from ..command_line import one_line_errors, say_written
 from ..pages import write_csv
+from ..trials import Trials
 from ..workers import run_jobs
 from . import packing, training
 from .settings import BATCH, EPOCHS, ORIENTED_NAME, SEEDS, Trial, trials
@@ -57,15 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     report.add_argument("--results", type=Path, help="folder of the results, to measure anew")
     report.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
     given = parser.parse_args(arguments)
-    try:
+    with one_line_errors(parser):
         if given.step == "pack":
-            print(packing.pack(given.folder, given.cache, given.count))
+            say_written([packing.pack(given.folder, given.cache, given.count)])
         elif given.step == "train":
             train_all(given)
         else:
             report_all(given)
-    except OrbicalError as error:
-        parser.exit(2, f"error: {error}\n")
 
 
 def report_all(given: argparse.Namespace) -> None:
@@ -79,8 +78,7 @@ def report_all(given: argparse.Namespace) -> None:
             write_csv(given.page.with_suffix("") / f"{name}.csv", rows)
     from .page import report
 
-    for path in report(given.page):
-        print(f"wrote {path}")
+    say_written(report(given.page))
 
 
 def train_all(given: argparse.Namespace) -> None:
@@ -89,20 +87,11 @@ def train_all(given: argparse.Namespace) -> None:
     for name in ("epochs", "batch"):
         if (value := getattr(given, name)) is not None and value < 1:
             raise InputError(f"{name}: got {value}, expected at least 1")
-    given.out.mkdir(parents=True, exist_ok=True)
-    lines = given.out / "trials.jsonl"
-    done = (
-        {json.loads(line)["name"] for line in lines.read_text().splitlines()}
-        if lines.exists()
-        else set()
-    )
-    jobs = [
-        trial
-        for trial in trials(tuple(given.seeds), given.epochs or EPOCHS, given.batch)
-        if str(trial) not in done and given.only in str(trial)
-    ]
+    kept = Trials(given.out)
+    every = trials(tuple(given.seeds), given.epochs or EPOCHS, given.batch)
+    jobs = kept.waiting(every, given.only)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    print(f"{len(jobs)} networks to train on {device}, {len(done)} already there", flush=True)
+    print(f"{len(jobs)} networks to train on {device}, {len(kept.done)} already there", flush=True)
     setup = partial(packing.unpack, given.pack, device)
     if given.minutes is not None and jobs:
         epochs = chosen_epochs(jobs, setup, given.workers, started + 60 * given.minutes)
@@ -117,8 +106,7 @@ def train_all(given: argparse.Namespace) -> None:
         if trial.network != ORIENTED_NAME:
             del arrays["turned"]  # the same, up to rounding, which the row holds
         np.savez_compressed(given.out / f"{stem}.npz", **arrays)
-        with lines.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        kept.add(row)
         errors = " ".join(f"{value:.4f}" for value in result["curve"][-1, 1])
         print(f"{trial}: {row['seconds']:.0f} s, validation MAE {errors}", flush=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -16,6 +15,7 @@ import torch
 from orbical.errors import InputError
 
 from ..command_line import one_line_errors, say_written
+from ..trials import Trials
 from ..workers import run_jobs
 from . import packing, training
 from .settings import EPOCHS, PAGE, SEEDS, Trial, trials
@@ -61,28 +61,18 @@ def train_all(given: argparse.Namespace) -> None:
     """Train what the results do not have yet."""
     if given.epochs < 1:
         raise InputError(f"epochs: got {given.epochs}, expected at least 1")
-    given.out.mkdir(parents=True, exist_ok=True)
-    lines = given.out / "trials.jsonl"
-    done = (
-        {json.loads(line)["name"] for line in lines.read_text().splitlines()}
-        if lines.exists()
-        else set()
-    )
-    jobs = [
-        trial
-        for trial in trials(tuple(given.seeds), given.epochs, _seconds_each(given))
-        if str(trial) not in done and given.only in str(trial)
-    ]
+    kept = Trials(given.out)
+    every = trials(tuple(given.seeds), given.epochs, _seconds_each(given))
+    jobs = kept.waiting(every, given.only)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    print(f"{len(jobs)} networks to train on {device}, {len(done)} already there", flush=True)
+    print(f"{len(jobs)} networks to train on {device}, {len(kept.done)} already there", flush=True)
 
     def finished(trial: Trial, result: dict[str, Any]) -> None:
         row = {"name": str(trial), **vars(trial), **result["scores"]}
         np.savez_compressed(
             given.out / f"{trial.stem}.npz", test=result["test"], curve=result["curve"]
         )
-        with lines.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        kept.add(row)
         print(
             f"{trial}: {row['steps']} steps in {row['seconds']:.0f} s, validation NLL "
             f"{row['validation_nll']:.4f} at epoch {row['best_epoch']}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,11 +10,11 @@ import torch
 from torch import Tensor
 
 from orbical.calibration import aleatoric_bleed, ence, gence, gence_fibre, nll_optimal_bleed
-from orbical.errors import InputError
 from orbical.losses import nig_nll
 from orbical.training.heads import Evidence
 
 from ..pages import Row
+from ..trials import FILE, read_lines
 from .packing import Pack
 from .settings import PENALTY, STEERABLE, Trial
 from .signals import correlations, detail, partial_correlation, slope, squares_explained
@@ -65,11 +64,8 @@ def truth_of(data: Pack) -> Truth:
 
 def read_answers(folder: Path) -> list[Answers]:
     """Read every finished training of a folder."""
-    lines = folder / "trials.jsonl"
-    if not lines.is_file():
-        raise InputError(f"out: there is no file {str(lines)!r}; run the step 'train' first")
     found = []
-    for row in map(json.loads, lines.read_text().splitlines()):
+    for row in read_lines(folder / FILE, option="out"):
         trial = Trial(row["network"], row["penalty"], row["seed"])
         with np.load(folder / f"{trial.stem}.npz") as file:
             four = torch.from_numpy(file["test"]).double()

@@ -1,0 +1,82 @@
+"""Finished trainings of a study, a line of JSON each, written at once: a run goes on from there.
+
+A line that a kill cut off is as if it had never been written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from orbical.errors import InputError
+
+from .pages import Row
+
+FILE = "trials.jsonl"
+Trial = TypeVar("Trial")
+
+
+class Trials:
+    """The trainings of a folder that are finished.
+
+    Args:
+        folder: of the results; made where absent.
+
+    Attributes:
+        done: names of the trainings.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Trials(Path(folder)).add({"name": "plain", "accuracy": 0.9})
+    ...     Trials(Path(folder)).waiting(["plain", "turned", "other"], only="t")
+    ['turned', 'other']
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / FILE
+        written = self.path.read_text() if self.path.is_file() else ""
+        if not written.endswith("\n") and written:
+            self.path.write_text(written[: written.rfind("\n") + 1])
+        self.done = {str(row["name"]) for row in read_lines(self.path)} if written else set()
+
+    def waiting(self, trials: Iterable[Trial], only: str = "") -> list[Trial]:
+        """Choose the trials that are not finished, of those whose name contains `only`."""
+        return [one for one in trials if str(one) not in self.done and only in str(one)]
+
+    def add(self, row: Row) -> None:
+        """Write the results of one training."""
+        with self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def read_lines(path: Path, option: str = "results") -> list[Row]:
+    """Read a file of lines of JSON; a last one that a kill cut off is left out.
+
+    Args:
+        path: the file.
+        option: what is wrong where there is none.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "results.jsonl"
+    ...     _ = path.write_text('{"name": "plain"}\\n{"name": "tur')
+    ...     read_lines(path)
+    [{'name': 'plain'}]
+    """
+    if not path.is_file():
+        raise InputError(f"{option}: there is no file {str(path)!r}; run the step 'train' first")
+    rows: list[dict[str, Any]] = []
+    lines = path.read_text().splitlines()
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError as broken:
+            if number == len(lines):
+                break
+            raise InputError(
+                f"results: line {number} of {str(path)!r} is no JSON ({broken})"
+            ) from broken
+    return rows
