@@ -76,12 +76,15 @@ def settings_table(data: Data) -> str:
     trained = {(row["network"], row["target"], row["loss"], row["seed"]): row for row in rows}
     seeds = sorted({row["seed"] for row in main})
     sizes = {row["network"]: (row["backbone"], row["parameters"]) for row in main}
+    lengths = {row["network"]: (row["epochs"], row["steps"]) for row in main}
     turned = [row for row in main if row["network"] == ORIENTED_NAME and "defect" in row]
     lines = [
         ["trainings", str(len(trained))],
         ["seeds of the main ones", ", ".join(map(str, seeds))],
-        ["epochs of each", ", ".join(str(n) for n in sorted({row["epochs"] for row in rows}))],
-        ["steps of each", ", ".join(f"{n:,}" for n in sorted({row["steps"] for row in rows}))],
+        *(
+            [f"epochs and steps, {name}", f"{epochs}, {steps:,}"]
+            for name, (epochs, steps) in lengths.items()
+        ),
         *(
             [f"parameters, {name}: backbone, with heads", f"{backbone:,}, {whole:,}"]
             for name, (backbone, whole) in sizes.items()
@@ -94,7 +97,7 @@ def settings_table(data: Data) -> str:
             for _ in turned[:1]
         ),
         [
-            "minutes of training, all side by side on one H200",
+            "minutes of the longest training, several side by side on one H200",
             f"{max(row['seconds'] for row in rows) / 60:.1f}",
         ],
     ]
