@@ -88,7 +88,7 @@ class Detector(nn.Module):
         answer = self.answer(self.head(fine + wide)).float()
         logits, sides = answer.flatten(2).transpose(1, 2).split([self.classes, 4], -1)
         reach = nn.functional.softplus(sides) * 2 * STRIDE
-        centre = cell_centres(images.shape[-2], images.shape[-1]).to(answer.device)
+        centre = cell_centres(*images.shape[-2:], device=answer.device)
         boxes = torch.cat([centre - reach[..., :2], centre + reach[..., 2:]], -1)
         return logits, boxes
 
@@ -114,8 +114,10 @@ def _halve(before: int, after: int) -> tuple[nn.Module, ...]:
     )
 
 
-def cell_centres(height: int, width: int) -> Tensor:
+def cell_centres(height: int, width: int, device: torch.device | None = None) -> Tensor:
     """Give the centres `[cells, 2]` of all cells, in pixels (x, y), row by row.
+
+    Made on the device: to bring them there would wait for all that it has still to do.
 
     Example:
         >>> cell_centres(8, 16)
@@ -123,7 +125,7 @@ def cell_centres(height: int, width: int) -> Tensor:
                 [12.,  4.]])
     """
     rows, columns = torch.meshgrid(
-        torch.arange(STRIDE / 2, height, STRIDE), torch.arange(STRIDE / 2, width, STRIDE),
+        *(torch.arange(STRIDE / 2, side, STRIDE, device=device) for side in (height, width)),
         indexing="ij",
     )  # fmt: skip
     return torch.stack([columns.flatten(), rows.flatten()], -1)
