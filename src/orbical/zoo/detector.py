@@ -88,7 +88,8 @@ class Detector(nn.Module):
         answer = self.answer(self.head(fine + wide)).float()
         logits, sides = answer.flatten(2).transpose(1, 2).split([self.classes, 4], -1)
         reach = nn.functional.softplus(sides) * 2 * STRIDE
-        centre = cell_centres(*images.shape[-2:], device=answer.device)
+        height, width = images.shape[-2:]
+        centre = cell_centres(height, width, answer.device)
         boxes = torch.cat([centre - reach[..., :2], centre + reach[..., 2:]], -1)
         return logits, boxes
 

@@ -177,7 +177,7 @@ def loss_of(logits: Tensor, boxes: Tensor, objects: Tensor, known: Tensor, windo
         known: `[n, classes]`; other classes have no loss where they were not looked for.
         window: pixels of the view.
     """
-    centre = cell_centres(window, window).to(boxes.device)
+    centre = cell_centres(window, window, boxes.device)
     inside = _inside(centre, objects[..., :4].nan_to_num(-1e6))  # [n, T, cells]
     key = objects[:, :1, :4]
     middle = (key[..., :2] + key[..., 2:]) / 2
