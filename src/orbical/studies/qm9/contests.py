@@ -11,7 +11,7 @@ from ..pages import mean
 from .measures import rank_correlation
 from .page import Data, limit, networks_of, values
 from .paper import SYMBOLS, TABLE, learnt
-from .settings import COMPARED, PROPERTIES, SHOWN
+from .settings import ALL, COMPARED, PROPERTIES, SHOWN
 
 ALIKE = 1.25
 """Numbers that differ by less than this factor count as alike."""
@@ -102,6 +102,12 @@ def better_bleeds_less(data: Data) -> tuple[int, float]:
         errors += mae
         bleeds += bleed
     return agree, rank_correlation(np.array(errors), np.array(bleeds))
+
+
+def epochs_of(data: Data, network: str) -> int:
+    """Give how many epochs a network was trained for all properties."""
+    rows = (r for r in data["results"] if (r["network"], r["target"]) == (network, ALL))
+    return max(int(row["epochs"]) for row in rows)
 
 
 def share_against_error(data: Data) -> float:

@@ -270,9 +270,6 @@ def curves_figure(data: Data) -> Figure:
                         continue
                     label = f"{network}, printed loss" if loss == PRINTED else network
                     ax.plot(epochs, seeds.mean(1), color=colour, ls=line, lw=1.1, label=label)
-                    ax.fill_between(
-                        epochs, seeds.min(1), seeds.max(1), color=colour, alpha=0.2, lw=0
-                    )
             ax.set_yscale("log")
             low, high = ax.get_ylim()
             ticks = [v for v in (0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5) if low < v < high]
