@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from importlib.resources import files
 
 import pytest
 
 from orbical.errors import InputError
-from orbical.interface.link import link, web_sources
+from orbical.interface.link import link, web_sources, web_style
 
 MODULES = {
     "app.js": """import { area, SIDE as side } from "./draw/shapes.js";
@@ -132,3 +133,10 @@ def test_every_module_of_the_front_end_can_be_joined(tmp_path):
     sources = web_sources()
     for path in sources:
         link(path, sources)
+
+
+def test_the_joined_style_holds_every_file_of_styles_once():
+    joined = web_style()
+    kept = [*(files("orbical.interface") / "web" / "styles").iterdir()]
+    assert len(kept) > 1
+    assert all(joined.count(part.read_text("utf-8")) == 1 for part in kept)

@@ -90,7 +90,7 @@ def test_the_token_opens_the_page_and_leaves_a_cookie(running: SimpleNamespace) 
 def test_every_file_has_its_type_and_the_strict_headers(running: SimpleNamespace) -> None:
     types = {
         "app.js": "text/javascript",
-        "style.css": "text/css",
+        "styles/theme.css": "text/css",
         "core/wire.js": "text/javascript",
     }
     for path, kind in types.items():

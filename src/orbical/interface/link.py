@@ -1,4 +1,4 @@
-"""Join the front end's modules into one, for the hosts that can take only one.
+"""Join the front end's modules into one, for the hosts that can take only one; its style likewise.
 
 A server serves the modules as they are; a notebook and a report need a single text. Each file
 becomes a function of its own, so that names cannot clash, in the order of their imports. Only the
@@ -30,6 +30,7 @@ _EXPORT_DEFAULT = re.compile(r"export\s+default\s+")
 _NAME = re.compile(r"([\w$]+)(?:\s+as\s+([\w$]+))?$")
 _STATEMENT = re.compile(r"\s*(?:import|export)\b(?!\s*[:=(.,])")
 _UNKNOWN = re.compile(r"\bimport\s*(?:\(|\.\s*meta\b)")
+_STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)"')
 
 
 @dataclass
@@ -81,9 +82,15 @@ def web_sources() -> dict[str, str]:
     return dict(_read(files(__package__).joinpath("web"), ""))
 
 
-def web_text(name: str) -> str:
-    """Read one file of the front end, such as `style.css`."""
-    return files(__package__).joinpath("web", name).read_text("utf-8")
+def web_style() -> str:
+    """Read the style of the page as one text: the files that `index.html` names, in its order.
+
+    >>> ".orbical .section {" in web_style()
+    True
+    """
+    web = files(__package__).joinpath("web")
+    names = _STYLE.findall(web.joinpath("index.html").read_text("utf-8"))
+    return "\n".join(web.joinpath(*name.split("/")).read_text("utf-8") for name in names)
 
 
 def _read(folder: Traversable, prefix: str) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from .link import link, web_sources, web_text
+from .link import link, web_sources, web_style
 from .pack import as_text
 
 MOST_BYTES = 20_000_000
@@ -59,7 +59,7 @@ def page_text(heading: Heading, data: str, from_files: bool) -> str:
     """Write the page around its data."""
     title, footer = heading
     program = "\n" + link(ENTRY, web_sources()).replace("</script", "<\\/script")
-    style = web_text("style.css") + _STYLE
+    style = web_style() + _STYLE
     sources = f"{_hash(program)} 'self' file:" if from_files else _hash(program)
     policy = (
         f"default-src 'none'; script-src {sources}; style-src {_hash(style)}; "

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import MissingExtra
 from .fallback import Fallback
-from .link import link, web_sources, web_text
+from .link import link, web_sources, web_style
 from .selection import Selection
 from .session import KINDS, Session
 
@@ -97,7 +97,7 @@ def _class() -> Any:
         """A scan, shown in a notebook."""
 
         _esm = link("app.js", web_sources())
-        _css = web_text("style.css")
+        _css = web_style()
         fragment = traitlets.Unicode("").tag(sync=True)
 
         def __init__(self, session: Session, height: int) -> None:
