@@ -189,6 +189,17 @@ def test_a_part_of_the_samples_keeps_the_means_of_all(report_answers, session):
     )
 
 
+@pytest.mark.parametrize("scope", ["element", "orbit"])
+def test_a_part_of_the_samples_draws_the_calibration_of_all(report_answers, session, scope):
+    cases = [{"element": 5}, {"element": 7, "reference": "consensus", "models": ["net1"]}]
+    requests = [{"kind": "calibration", "selection": {**one, "scope": scope}} for one in cases]
+    ours, theirs = both(report_answers, session, packed(session, 30)[1], requests)
+    for found, expected in zip(ours, theirs, strict=True):
+        compare(found, expected, 1e-4, skip=("measures",))  # the count of answers among it
+        values = [one["value"] for one in expected[0]["measures"]]
+        assert [one["value"] for one in found["measures"]] == pytest.approx(values, abs=1e-5)
+
+
 def test_tables_are_made_in_the_page(report_answers, session, whole):
     requests = [
         {"kind": "export", "what": "csv", "selection": {"sample": 7}},

@@ -24,7 +24,7 @@ from .session.columns import columns
 from .session.embedding import embedding
 from .session.opened import Opened
 from .session.orbits import over_orbits
-from .session.reliability import BINS, RESAMPLES
+from .session.reliability import BINS, RESAMPLES, diagrams_of_all
 from .session.states import state as state_of
 from .session.states import title_of
 from .session.tallies import tally
@@ -65,6 +65,7 @@ def parts_of(
     pictures = thumbnails_of(opened, chosen.samples, made)
     facts = {
         **about,
+        "complete": chosen.complete,
         "block": made.size,
         "picture": made.picture,
         "thumbnails": pictures is not None,
@@ -85,6 +86,8 @@ def parts_of(
     yield "tallies", _tallies(opened)
     if {"confidence", "correct"} <= opened.metrics.keys():
         yield "measures", _measures(opened, chosen.complete, advance)
+        if not chosen.complete:  # else the page draws all samples itself
+            yield "diagrams", _diagrams(opened)
     if state["bounds"]:
         yield "bounds", part(bounds(opened, Selection(), {})[0], {})
 
@@ -230,6 +233,19 @@ def _measures(opened: Opened, complete: bool, advance: Advance) -> bytes:
                 arrays[f"{INTERVAL}/{reference}/orbit"][place, model, :, 0] = ends_of
     members = [opened.samples, *_members(opened)] if len(groups) > 1 else [opened.samples]
     return part({"members": members}, arrays)
+
+
+def _diagrams(opened: Opened) -> bytes:
+    """Give reliability and cumulative curves of all samples, `[M, K + 1, ...]`, orbits last."""
+    arrays: dict[str, Any] = {}
+    for reference in references(opened):
+        each = [diagrams_of_all(opened, reference, model) for model in range(len(opened.models))]
+        for name in each[0][0]:
+            values = np.array([[place[name] for place in places] for places in each])
+            whole = name in ("count", "bins")
+            kept = values.astype(np.int32) if whole else in_steps(values, 16, 0.0, 1.0)
+            arrays[f"{reference}/{name}"] = kept
+    return part({}, arrays)
 
 
 def _columns_of(opened: Opened, reference: str, model: int) -> tuple[Array, Array]:

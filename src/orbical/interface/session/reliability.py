@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ...calibration import cumulative_curve, esd, interval, ks, reliability
+from ...calibration.binned import Reliability
 from ..selection import Selection
 from .aggregates import LEAST
 from .columns import Columns, columns
@@ -89,20 +90,39 @@ def _of(
     if whole:
         every = (_at(pairs, model, element, mask) for element in range(len(opened.group)))
         found = over_orbits(every, opened.group.weights, BINS)
-        diagram, measures = found.diagram, [{"name": "ece", **found.measure}]
-        curves = _curves(*_along(opened, pairs, model, mask))
+        measures = [{"name": "ece", **found.measure}]
+        drawn = _drawn(found.diagram, _curves(*_along(opened, pairs, model, mask)))
     else:
-        pair = torch.from_numpy(sure), torch.from_numpy(right)
-        diagram, measures = reliability(*pair, bins=BINS), _measured(*pair)
-        curves = _curves(*pair, None)
+        measures = _measured(torch.from_numpy(sure), torch.from_numpy(right))
+        drawn = diagram_at(sure, right)
+    count = len(sure) * (len(opened.group) if whole else 1)
+    return {"count": count, **drawn, "measures": measures}
+
+
+def diagram_at(sure: Array, right: Array) -> dict[str, Array]:
+    """Give what is drawn of answers at one place: the reliability diagram, cumulative curves."""
+    pair = torch.from_numpy(sure), torch.from_numpy(right)
+    return _drawn(reliability(*pair, bins=BINS), _curves(*pair, None))
+
+
+def diagrams_of_all(opened: Opened, reference: str, model: int) -> list[dict[str, Any]]:
+    """Give what is drawn of all samples: at each element, and last over whole orbits."""
+    pairs = columns(opened, reference)
+    found: list[dict[str, Any]] = []
+    for element in range(len(opened.group)):
+        sure, right = _at(pairs, model, element, None)
+        found.append({"count": len(sure), **diagram_at(sure, right)})
+    whole = _of(opened, pairs, model, "orbit", None)
+    return [*found, {name: value for name, value in whole.items() if name != "measures"}]
+
+
+def _drawn(diagram: Reliability, curves: tuple[Array, Array]) -> dict[str, Array]:
     return {
-        "count": len(sure) * (len(opened.group) if whole else 1),
         "bins": diagram.count.numpy().astype(np.int32),
         "confidence": diagram.confidence.numpy(),
         "accuracy": diagram.accuracy.numpy(),
         "curve_confidence": curves[0],
         "curve_accuracy": curves[1],
-        "measures": measures,
     }
 
 

@@ -18,7 +18,7 @@ export function className(state, label) {
 
 /** "123 of 1,000 digits", or "1,000 digits" where the subset is everything. */
 export function counted(count, total, noun) {
-  return count === total ? `${whole(total)} ${noun}` : `${whole(count)} of ${whole(total)} ${noun}`;
+  return count >= total ? `${whole(count)} ${noun}` : `${whole(count)} of ${whole(total)} ${noun}`;
 }
 
 /** One of a plural noun: digits -> digit. */

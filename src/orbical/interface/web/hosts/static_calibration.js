@@ -39,6 +39,7 @@ async function knownFor(context, whole) {
   const group = selection.labels.length ? 1 + selection.labels[0] : 0;
   return (model) => (name) => {
     const ends = arrays[`${name}/${reference}/${whole ? "orbit" : "ends"}`]; // [groups, models, 4, K or 1]
+    if (!ends && !whole) return alone(arrays[`${name}/${reference}`], name, [group, model, element]);
     if (!ends || group >= ends.shape[0]) return undefined;
     const at = (i) => {
       const found = ends.data[((group * ends.shape[1] + model) * 4 + i) * ends.shape[3] + (whole ? 0 : element)];
@@ -47,6 +48,31 @@ async function knownFor(context, whole) {
     const [value, low, high, expected] = [0, 1, 2, 3].map(at);
     return value === null ? undefined : { name, value, low, high, expected };
   };
+}
+
+// A measure without an interval out of [groups, models, elements].
+function alone(values, name, [group, model, element]) {
+  if (!values || group >= values.shape[0]) return undefined;
+  const value = values.data[(group * values.shape[1] + model) * values.shape[2] + element];
+  return Number.isFinite(value) ? without(name, value) : undefined;
+}
+
+// What is drawn of all samples of the scan, where the page holds only some of them.
+async function storedDiagrams(context, whole) {
+  const { selection, reference, element, elements, state } = context;
+  if (state.report.complete || selection.lasso.length || selection.labels.length) return null;
+  const { arrays } = await context.pack.take("diagrams");
+  return (model) => (name) => {
+    const { data, shape } = arrays[`${reference}/${name}`]; // [models, elements and orbit, ...]
+    const size = shape[2] ?? 1;
+    const start = (model * shape[1] + (whole ? elements : element)) * size;
+    return data.subarray(start, start + size);
+  };
+}
+
+function noteOf(known, drawn) {
+  if (!known) return "computed in the page, which gives no interval for a lasso or several classes";
+  return drawn ? "" : "errors of all samples of the class, curves of those that the page holds";
 }
 
 export async function calibration(context) {
@@ -58,6 +84,7 @@ export async function calibration(context) {
   const [confidence, correct] = [await context.values("confidence"), await context.values("correct")];
   const rows = await context.rows();
   const known = await knownFor(context, whole);
+  const stored = await storedDiagrams(context, whole);
   const shares = Float64Array.from({ length: POINTS }, (_, i) => i / (POINTS - 1));
   const arrays = {
     edges: { data: Float32Array.from({ length: BINS + 1 }, (_, i) => i / BINS), shape: [BINS + 1] },
@@ -76,20 +103,21 @@ export async function calibration(context) {
       : pairsAt(confidence, correct, rows, model, element);
     const diagram = reliability(sure, right, BINS, weight);
     const curve = cumulative(sure, right, shares, weight);
-    count = Math.max(count, sure.length);
-    arrays.count.data.set(diagram.count, row * BINS);
+    const all = stored?.(model);
+    count = Math.max(count, all ? all("count")[0] : sure.length);
+    arrays.count.data.set(all ? all("bins") : diagram.count, row * BINS);
     for (const name of ["confidence", "accuracy"]) {
-      arrays[name].data.set(diagram[name], row * BINS);
-      arrays[`cumulative_${name}`].data.set(curve[name], row * POINTS);
+      arrays[name].data.set(all ? all(name) : diagram[name], row * BINS);
+      arrays[`cumulative_${name}`].data.set(all ? all(`curve_${name}`) : curve[name], row * POINTS);
     }
     if (sure.length < 2) return;
     for (const entry of measured([sure, right], diagram, whole, known?.(model))) {
       measures.push({ model: names[model], ...entry });
     }
   });
-  const note = known ? {} : { note: "computed in the page, which gives no interval for a lasso or several classes" };
+  const note = noteOf(known, stored || context.state.report.complete);
   return {
-    available: true, scope: selection.scope, element, count, measures, ...note,
+    available: true, scope: selection.scope, element, count, measures, ...(note && { note }),
     models: models.map((model) => names[model]),
     arrays,
   };
