@@ -12,6 +12,8 @@ import pytest
 
 from orbical.cli import main
 
+sys.path.insert(0, str(Path(__file__).parent))  # for what these tests share
+
 Command = Callable[..., str]
 
 

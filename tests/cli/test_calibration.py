@@ -1,4 +1,4 @@
-"""`orbical calibration`, run as a user runs it, on saved outputs and on a scan."""
+"""`orbical calibration`, run as a user runs it, on saved outputs."""
 
 from __future__ import annotations
 
@@ -11,40 +11,11 @@ import numpy as np
 import pytest
 import torch
 import typer
+from calibration_command import FEW, outputs, refused, run
 from typer.testing import CliRunner
 
-import orbical as ob
 from orbical.calibration import brier, ece, nll, top_label
 from orbical.cli import calibration as command
-from orbical.errors import InputError
-
-FEW = ["--resamples", "40"]
-
-
-def outputs(folder: Path, name: str, sharpness: float = 1.0, seed: int = 0) -> Path:
-    """Save logits of a model that is calibrated at sharpness 1; all have the same labels."""
-    truth = np.random.default_rng(7).normal(0, 1.5, (400, 4))
-    labels = (truth + np.random.default_rng(8).gumbel(size=truth.shape)).argmax(1)
-    noise = np.random.default_rng(seed).normal(0, 0.05, truth.shape)
-    path = folder / f"{name}.npz"
-    np.savez(path, logits=(truth * sharpness + noise).astype(np.float32), labels=labels)
-    return path
-
-
-def run(*words: object) -> str:
-    app = typer.Typer()
-    command.register(app)
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
-def refused(*words: object) -> str:
-    app = typer.Typer()
-    command.register(app)
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    assert isinstance(done.exception, InputError)
-    return str(done.exception)
 
 
 def test_json_holds_every_measure_as_the_functions_give_it(tmp_path: Path) -> None:
@@ -154,59 +125,6 @@ def test_a_reliability_figure_is_written(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_regression_outputs_are_taken(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    variance = rng.uniform(0.5, 2, 200)
-    path = tmp_path / "reg.npz"
-    np.savez(path, mean=np.zeros(200), variance=variance, target=rng.normal(0, variance**0.5))
-    answer = json.loads(run(path, "--json", *FEW))["outputs"]["reg"]
-    assert {"ence", "gence", "gaussian_nll", "gaussian_crps"} <= set(answer)
-    assert answer["gence"]["calibrated"] == pytest.approx(np.pi / 2 - 1, abs=0.1)
-    vectors = tmp_path / "vectors.npz"
-    wide = rng.uniform(0.5, 2, (100, 2))
-    np.savez(vectors, mean=np.zeros((100, 2)), variance=wide, target=rng.normal(0, wide**0.5))
-    answer = json.loads(run(vectors, "--json", *FEW))["outputs"]["vectors"]
-    assert "mahalanobis_calibration" in answer
-    assert "ence" not in answer
-
-
-def regressor(folder: Path, name: str, scale: float = 1.0, width: int | None = None) -> Path:
-    """Save Gaussian predictions of one noise; the variance is right at scale 1."""
-    rng = np.random.default_rng(3)
-    shape = (300,) if width is None else (300, width)
-    variance = rng.uniform(0.5, 2, shape)
-    target = rng.normal(0, variance**0.5)
-    path = folder / f"{name}.npz"
-    np.savez(path, mean=np.zeros(shape), variance=variance * scale, target=target)
-    return path
-
-
-def test_regressors_are_compared_in_pairs(tmp_path: Path) -> None:
-    good, timid = regressor(tmp_path, "good"), regressor(tmp_path, "timid", scale=3.0)
-    rows = json.loads(run(good, timid, "--json", "--resamples", "200"))["comparisons"]
-    by_measure = {row["measure"]: row for row in rows}
-    assert by_measure["squared_error"]["difference"] == 0  # their means are the same
-    for name in ("gaussian_nll", "gaussian_crps", "ence", "uce", "mahalanobis_calibration"):
-        assert by_measure[name]["high"] < 0, name
-        assert by_measure[name]["p_value"] < 0.05
-    vectors = regressor(tmp_path, "a", width=2), regressor(tmp_path, "b", scale=2.0, width=2)
-    rows = json.loads(run(*vectors, "--json", *FEW))["comparisons"]
-    assert "gaussian_crps" not in {row["measure"] for row in rows}
-    assert "Differences on the same samples" in run(good, timid, *FEW)
-
-
-def test_a_classifier_and_a_regressor_are_not_compared(tmp_path: Path) -> None:
-    app = typer.Typer()
-    command.register(app)
-    paths = [str(outputs(tmp_path, "net")), str(regressor(tmp_path, "reg"))]
-    done = CliRunner().invoke(app, [*paths, "--json", *FEW])
-    assert "one is a classifier and one a regressor" in done.stderr
-    other = tmp_path / "other.npz"
-    np.savez(other, mean=np.zeros(9), variance=np.ones(9), target=np.zeros(9))
-    done = CliRunner().invoke(app, [paths[1], str(other), "--json", *FEW])
-    assert "their targets differ" in done.stderr
-
-
 def test_csv_and_latex_of_several_files_hold_their_differences(tmp_path: Path) -> None:
     good, bad = outputs(tmp_path, "good"), outputs(tmp_path, "bad", sharpness=4.0)
     rows = list(csv.DictReader(io.StringIO(run(good, bad, "--csv", *FEW))))
@@ -221,125 +139,6 @@ def test_csv_and_latex_of_several_files_hold_their_differences(tmp_path: Path) -
     latex = run(good, bad, "--latex", *FEW)
     assert latex.count(r"\begin{tabular}") == 2
     assert "good & bad & NLL" in latex
-
-
-def test_evidential_outputs_and_parts_of_a_variance_are_taken(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    target, one = rng.normal(size=200), np.ones(200)
-    evidential = tmp_path / "evidential.npz"
-    np.savez(evidential, gamma=0 * one, nu=4 * one, alpha=3 * one, beta=1.6 * one, target=target)
-    parts = tmp_path / "parts.npz"
-    np.savez(parts, mean=0 * one, aleatoric=0.8 * one, epistemic=0.2 * one, target=target)
-    answers = [json.loads(run(path, "--json", *FEW))["outputs"] for path in (evidential, parts)]
-    first, second = answers[0]["evidential"], answers[1]["parts"]
-    assert first["gaussian_nll"]["value"] == pytest.approx(second["gaussian_nll"]["value"])
-    for table in (first, second):
-        assert table["aleatoric_bleed"]["value"] == pytest.approx(0.64)
-    full = tmp_path / "full.npz"
-    np.savez(
-        full,
-        mean=np.zeros((50, 2)),
-        covariance=np.tile(np.eye(2), (50, 1, 1)),
-        target=rng.normal(size=(50, 2)),
-    )
-    assert "mahalanobis_calibration" in json.loads(run(full, "--json", *FEW))["outputs"]["full"]
-    np.savez(evidential, gamma=one, nu=one, alpha=one, beta=one, target=target)
-    assert "alpha <= 1 given" in refused(evidential)
-
-
-def scan_of_digits(store: Path) -> ob.Scan:
-    images, labels = ob.datasets.digits()
-    torch.manual_seed(0)
-    nets = {name: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)) for name in "ab"}
-    return ob.scan(
-        nets,
-        (images[:60], labels[:60]),
-        group="rotations:8",
-        task="classification",
-        out=store,
-        progress=False,
-    )
-
-
-def test_a_scan_is_summarised_along_its_orbit(tmp_path: Path) -> None:
-    store = tmp_path / "run.zarr"
-    scan = scan_of_digits(store)
-    picture = tmp_path / "orbit.png"
-    answer = json.loads(run(store, "--json", "--figure", picture, *FEW))
-    assert picture.is_file()
-    row = answer["orbit"][0]
-    data = scan.data.sel(model="a")
-    each = [
-        float(ece(data["confidence"][:, g].values, data["correct"][:, g].values)) for g in range(8)
-    ]
-    assert row["identity"] == pytest.approx(each[0])
-    assert row["orbit"] == pytest.approx(np.mean(each))
-    assert row["worst"] == pytest.approx(max(each))
-    assert row["worst_element"] == scan.group.name(int(np.argmax(each)))
-    assert "ks" in answer["identity"]["b"]
-    assert row["identity_low"] <= row["identity"] <= row["identity_high"]
-    assert row["worst_low"] <= row["worst"] <= row["worst_high"]
-    assert row["orbit_low"] <= row["orbit"] <= row["orbit_high"]
-    text = run(store, *FEW)
-    assert "a, along the orbit" in text
-    assert max(map(len, text.splitlines())) <= 80
-
-
-def test_csv_and_latex_of_a_scan_hold_what_the_screen_shows(tmp_path: Path) -> None:
-    store = tmp_path / "run.zarr"
-    scan_of_digits(store)
-    answer = json.loads(run(store, "--json", *FEW))
-    rows = list(csv.DictReader(io.StringIO(run(store, "--csv", *FEW))))
-    identity = sum(len(table) for table in answer["identity"].values())
-    assert len(rows) == identity + 2 * len(answer["orbit"])  # the identity is said once
-    for row in answer["orbit"]:
-        said = answer["identity"][row["model"]][row["measure"]]
-        assert [row["identity"], row["identity_low"]] == [said["value"], said["low"]]
-    (worst,) = [
-        row for row in rows if (row["model"], row["place"], row["measure"]) == ("b", "worst", "ks")
-    ]
-    (expected,) = [r for r in answer["orbit"] if (r["model"], r["measure"]) == ("b", "ks")]
-    assert float(worst["value"]) == expected["worst"]
-    assert float(worst["high"]) == expected["worst_high"]
-    assert worst["element"] == expected["worst_element"]
-    latex = run(store, "--latex", *FEW)
-    assert latex.count(r"\begin{tabular}") == 2
-    assert "b & smooth ECE & $" in latex
-    assert "b & KS & $" in latex.split(r"\end{tabular}")[1]
-
-
-def test_a_scan_of_a_regressor_has_the_measures_of_regression(tmp_path: Path) -> None:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(50, 2, generator=generator)
-    store, wide = tmp_path / "run.zarr", tmp_path / "wide.zarr"
-
-    def evidence(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        one = torch.ones(len(x), 1)
-        return x[:, :1] + x[:, 1:], one, 2 * one, 1 + x[:, :1].square()
-
-    settings = dict(group="cyclic:4", progress=False)
-    task = ob.tasks.Regression(ob.actions.Vectors(), uncertainty="evidential")
-    models = {"unsure": evidence, "bare": lambda x: x.sum(-1)}
-    ob.scan(models, (x, x.square().sum(-1)), task=task, out=store, **settings)
-    picture = tmp_path / "orbit.png"
-    answer = json.loads(run(store, "--json", "--figure", picture, *FEW))
-    assert picture.is_file()
-    assert set(answer["identity"]) == {"unsure"}  # a model without a variance is not judged
-    measured = {row["measure"] for row in answer["orbit"] if row["model"] == "unsure"}
-    assert {"gence", "ence", "quantile_calibration", "aleatoric_bleed", "gaussian_nll"} <= measured
-    assert "unsure, along the orbit" in run(store, *FEW)
-    task = ob.tasks.Regression(ob.actions.Vectors(), uncertainty="variance")
-    ob.scan(lambda x: (0 * x, x.abs() + 1), (x, x), task=task, out=wide, **settings)
-    rows = json.loads(run(wide, "--json", *FEW))["orbit"]
-    apart = {row["measure"]: row["orbit"] for row in rows if "bleed" in row["measure"]}
-    total = apart.pop("aleatoric_bleed")
-    assert list(apart) == ["aleatoric_bleed, component 0", "aleatoric_bleed, component 1"]
-    assert sum(apart.values()) == pytest.approx(total)
-    assert "component 1" in run(wide, *FEW)
-    task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
-    alike = tmp_path / "alike.zarr"
-    ob.scan(lambda x: (0 * x, x.norm(dim=-1) + 1), (x, x), task=task, out=alike, **settings)
-    assert "component" not in run(alike, *FEW)  # one variance for all
 
 
 def test_bad_input_is_named(tmp_path: Path) -> None:
@@ -409,27 +208,6 @@ def test_latex_writes_powers_of_ten_as_such(tmp_path: Path) -> None:
     assert r"\times 10^{-" in text
     assert "e-0" not in text
     assert r"a\textasciicircum{}b" in text
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("nu", 0.0, "nu is 0 at the least; expected nu > 0"),
-        ("beta", -2.0, "beta is -2 at the least; expected beta > 0"),
-        ("alpha", 1.0, "alpha <= 1 given"),
-        ("alpha", np.nan, "alpha <= 1 given"),
-        ("target", np.nan, "target: contains NaN or infinity"),
-    ],
-)
-def test_evidence_that_is_none_is_named_with_its_file(
-    tmp_path: Path, name: str, value: float, words: str
-) -> None:
-    arrays = {key: np.full(9, 2.0) for key in ("gamma", "nu", "alpha", "beta", "target")}
-    arrays[name][4] = value
-    np.savez(tmp_path / "net.npz", **arrays)
-    message = refused(tmp_path / "net.npz", *FEW)
-    assert "net" in message.split(":")[0]
-    assert words in message
 
 
 def test_words_among_the_numbers_are_named(tmp_path: Path) -> None:

@@ -1,0 +1,111 @@
+"""`orbical calibration` on a scan: along its orbit, on the screen and in files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from calibration_command import FEW, run
+
+import orbical as ob
+from orbical.calibration import ece
+
+
+def scan_of_digits(store: Path) -> ob.Scan:
+    images, labels = ob.datasets.digits()
+    torch.manual_seed(0)
+    nets = {name: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)) for name in "ab"}
+    return ob.scan(
+        nets,
+        (images[:60], labels[:60]),
+        group="rotations:8",
+        task="classification",
+        out=store,
+        progress=False,
+    )
+
+
+def test_a_scan_is_summarised_along_its_orbit(tmp_path: Path) -> None:
+    store = tmp_path / "run.zarr"
+    scan = scan_of_digits(store)
+    picture = tmp_path / "orbit.png"
+    answer = json.loads(run(store, "--json", "--figure", picture, *FEW))
+    assert picture.is_file()
+    row = answer["orbit"][0]
+    data = scan.data.sel(model="a")
+    each = [
+        float(ece(data["confidence"][:, g].values, data["correct"][:, g].values)) for g in range(8)
+    ]
+    assert row["identity"] == pytest.approx(each[0])
+    assert row["orbit"] == pytest.approx(np.mean(each))
+    assert row["worst"] == pytest.approx(max(each))
+    assert row["worst_element"] == scan.group.name(int(np.argmax(each)))
+    assert "ks" in answer["identity"]["b"]
+    assert row["identity_low"] <= row["identity"] <= row["identity_high"]
+    assert row["worst_low"] <= row["worst"] <= row["worst_high"]
+    assert row["orbit_low"] <= row["orbit"] <= row["orbit_high"]
+    text = run(store, *FEW)
+    assert "a, along the orbit" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_csv_and_latex_of_a_scan_hold_what_the_screen_shows(tmp_path: Path) -> None:
+    store = tmp_path / "run.zarr"
+    scan_of_digits(store)
+    answer = json.loads(run(store, "--json", *FEW))
+    rows = list(csv.DictReader(io.StringIO(run(store, "--csv", *FEW))))
+    identity = sum(len(table) for table in answer["identity"].values())
+    assert len(rows) == identity + 2 * len(answer["orbit"])  # the identity is said once
+    for row in answer["orbit"]:
+        said = answer["identity"][row["model"]][row["measure"]]
+        assert [row["identity"], row["identity_low"]] == [said["value"], said["low"]]
+    (worst,) = [
+        row for row in rows if (row["model"], row["place"], row["measure"]) == ("b", "worst", "ks")
+    ]
+    (expected,) = [r for r in answer["orbit"] if (r["model"], r["measure"]) == ("b", "ks")]
+    assert float(worst["value"]) == expected["worst"]
+    assert float(worst["high"]) == expected["worst_high"]
+    assert worst["element"] == expected["worst_element"]
+    latex = run(store, "--latex", *FEW)
+    assert latex.count(r"\begin{tabular}") == 2
+    assert "b & smooth ECE & $" in latex
+    assert "b & KS & $" in latex.split(r"\end{tabular}")[1]
+
+
+def test_a_scan_of_a_regressor_has_the_measures_of_regression(tmp_path: Path) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(50, 2, generator=generator)
+    store, wide = tmp_path / "run.zarr", tmp_path / "wide.zarr"
+
+    def evidence(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        one = torch.ones(len(x), 1)
+        return x[:, :1] + x[:, 1:], one, 2 * one, 1 + x[:, :1].square()
+
+    settings = dict(group="cyclic:4", progress=False)
+    task = ob.tasks.Regression(ob.actions.Vectors(), uncertainty="evidential")
+    models = {"unsure": evidence, "bare": lambda x: x.sum(-1)}
+    ob.scan(models, (x, x.square().sum(-1)), task=task, out=store, **settings)
+    picture = tmp_path / "orbit.png"
+    answer = json.loads(run(store, "--json", "--figure", picture, *FEW))
+    assert picture.is_file()
+    assert set(answer["identity"]) == {"unsure"}  # a model without a variance is not judged
+    measured = {row["measure"] for row in answer["orbit"] if row["model"] == "unsure"}
+    assert {"gence", "ence", "quantile_calibration", "aleatoric_bleed", "gaussian_nll"} <= measured
+    assert "unsure, along the orbit" in run(store, *FEW)
+    task = ob.tasks.Regression(ob.actions.Vectors(), uncertainty="variance")
+    ob.scan(lambda x: (0 * x, x.abs() + 1), (x, x), task=task, out=wide, **settings)
+    rows = json.loads(run(wide, "--json", *FEW))["orbit"]
+    apart = {row["measure"]: row["orbit"] for row in rows if "bleed" in row["measure"]}
+    total = apart.pop("aleatoric_bleed")
+    assert list(apart) == ["aleatoric_bleed, component 0", "aleatoric_bleed, component 1"]
+    assert sum(apart.values()) == pytest.approx(total)
+    assert "component 1" in run(wide, *FEW)
+    task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
+    alike = tmp_path / "alike.zarr"
+    ob.scan(lambda x: (0 * x, x.norm(dim=-1) + 1), (x, x), task=task, out=alike, **settings)
+    assert "component" not in run(alike, *FEW)  # one variance for all
