@@ -15,9 +15,9 @@ from orbical.studies.qm9 import (
     collecting,
     commands,
     contests,
-    findings,
     measures,
     packing,
+    sentences,
     training,
 )
 from orbical.studies.qm9.network import Model, answers
@@ -312,7 +312,7 @@ def test_verdicts_follow_the_numbers(packed, data, tmp_path):
         folder.mkdir()
         results_of(folder, data, better)
         read = collecting.collect(packed, folder)
-        texts[better] = findings.sentences(read)
+        texts[better] = sentences.sentences(read)
         free = contests.contest(read, "mae", "invariant", "oriented")
         assert (free.first == len(PROPERTIES)) is (better == "invariant")
         assert contests.contest(

@@ -1,4 +1,4 @@
-"""The paper's sentences on molecules, each beside what was measured and what must be."""
+"""What the page says in words, chosen from the numbers."""
 
 from __future__ import annotations
 
@@ -6,40 +6,29 @@ import math
 
 import numpy as np
 
-from orbical.calibration import gence_floor
-
-from ..pages import markdown, mean
+from ..pages import mean
 from .contests import (
-    ALIKE,
     Contest,
-    agreement,
     better_bleeds_less,
     contest,
-    epochs_of,
     share_against_error,
     shares,
-    tail,
     times,
     untrained_rows,
 )
 from .page import Data, limit, networks_of, values
 from .paper import SYMBOLS, TABLE
+from .sentences import ALONG, at, sentences, shorter
 from .settings import (
+    ALL,
     COMPARED,
     GIN_NAME,
     INVARIANT_NAME,
     ORIENTED_NAME,
-    PRINTED,
     PROPERTIES,
-    SHOWN,
+    SINGLE,
 )
 from .writing import ends, number
-
-ALONG = 0.6
-"""A rank correlation beyond this is called one."""
-
-MOST = 8
-"""On so many of the eleven properties a network must win for a statement about most of them."""
 
 
 def answer(data: Data) -> str:
@@ -86,17 +75,6 @@ def answer(data: Data) -> str:
         else f"* **Bleed does not follow the error**: rank correlation {correlation:.2f}.",
     ]
     return "\n".join(lines)
-
-
-def shorter(data: Data) -> str:
-    """Say where the network without symmetry had fewer epochs than the others."""
-    least, most = (epochs_of(data, name) for name in (ORIENTED_NAME, INVARIANT_NAME))
-    if least == most:
-        return ""
-    return (
-        f" The oriented network had {least} epochs and the others {most}, for want of time on the "
-        "device: its larger error, and the bleed that goes with it, may come from that alone."
-    )
 
 
 def _when_turned(error: Contest, coverage: Contest, bleed: Contest) -> str:
@@ -169,6 +147,30 @@ def hidden(data: Data) -> str:
     )
 
 
+def alone(data: Data) -> str:
+    """Say whether a backbone of its own changes who is better, and what it does."""
+    columns = ("mae", "nll", "coverage", "ence", "bleed_99")
+    same = total = 0
+    changes: dict[str, list[float]] = {"mae": [], "coverage": []}
+    for name in SINGLE:
+        for column in columns:
+            shared, own = (
+                [at(data, column, name, network, target=target) for network in COMPARED]
+                for target in (ALL, name)
+            )
+            same += (shared[0] < shared[1]) == (own[0] < own[1])
+            total += 1
+            if column in changes:
+                changes[column] += [math.log(b / a) for a, b in zip(shared, own, strict=True)]
+    error, coverage = (math.exp(mean(found)) for found in changes.values())
+    return (
+        f"GIN and the invariant network keep their order in {same} of {total} comparisons. On a "
+        f"backbone of its own the error of a property is {times(error)} and the coverage error "
+        f"{times(coverage)}"
+        + (": freer networks are surer of themselves." if error < 1 < coverage else ".")
+    )
+
+
 def converged(data: Data) -> str:
     """Say what the last tenth of the training still gained."""
     gains = {
@@ -184,205 +186,12 @@ def converged(data: Data) -> str:
     )
 
 
-def sentences(data: Data) -> str:
-    """Write the table of the paper's sentences."""
-    lines = [*_premises(data), *_figure(data), *_table(data), *_conclusions(data)]
-    return markdown(["the paper", "verdict", "measured", "limit"], lines)
-
-
-def _at(data: Data, column: str, name: str, network: str, **chosen: str) -> float:
-    return mean(values(data, column, name, network, **chosen))
-
-
-def _premises(data: Data) -> list[list[str]]:
-    """What the experiment is said to be."""
-    moved = [v for name in PROPERTIES for v in values(data, "defect", name, ORIENTED_NAME)]
-    third = (
-        " The third network here has no symmetry: turned, its answers change by up to "
-        f"{number(max(moved))} deviations."
-        if moved
-        else ""
-    )
-    largest, where = max((limit(data, n)["bond_bleed"], SYMBOLS[n]) for n in PROPERTIES)
-    ours = shares(data, INVARIANT_NAME)
-    theirs = shares(data, INVARIANT_NAME, loss=PRINTED)
-    stuck = {
-        n: (_at(data, "mae", "u0", n), _at(data, "mae", "u0", n, loss=PRINTED)) for n in COMPARED
-    }
-    return [
-        [
-            "“One non-equivariant baseline and one with E(3)-equivariance” (6.1.2).",
-            "corrected",
-            "GIN sees no positions at all, so turning a molecule changes none of its answers. Both "
-            "networks are E(3)-invariant, and differ in what they see." + third,
-            "no change by a rotation, for both",
-        ],
-        [
-            "“The ground truth aleatoric uncertainty should always be zero” (6.1.2).",
-            "confirmed, but for GIN",
-            f"{limit(data, SHOWN)['shared']:.1%} of the molecules share their bond graph with "
-            "another one; GIN must answer both alike, and likelihood calls the difference noise.",
-            f"NLL-optimal bleed of GIN at most {number(largest)} ({where}); 0 for the others",
-        ],
-        [
-            "Four outputs give “enough degrees of freedom to reconcile epistemic and aleatoric "
-            "uncertainties” (6.1.2).",
-            "corrected",
-            "Likelihood depends on γ, α and β (1 + ν)/ν alone. Aleatoric share of the invariant "
-            f"network {ends(ours)} by likelihood, {ends(theirs)} with the printed penalty: the "
-            "loss and the start decide, on the same data.",
-            "share 0: nothing here is noise",
-        ],
-        [
-            "Trained by likelihood “with an added regression loss regularizer” (E).",
-            "right, but it does not always train"
-            if max(b / a for a, b in stuck.values()) > 2
-            else "confirmed",
-            "MAE of U₀ with the printed loss against likelihood after a start by squared error: "
-            + "; ".join(f"{n} {number(b)} against {number(a)}" for n, (a, b) in stuck.items())
-            + f" (the paper's are {number(TABLE['u0'].gin_mae)} and "
-            f"{number(TABLE['u0'].invariant_mae)}). A Student t gives up on molecules that lie "
-            "far off.",
-            "an error of U₀ is one of U₀ atom",
-        ],
-    ]
-
-
-def _figure(data: Data) -> list[list[str]]:
-    """What is said of the dipole, Fig. 8."""
-    mae, bleed, by_error = (
-        [_at(data, column, SHOWN, network) for network in COMPARED]
-        for column in ("mae", "bleed_99", "bleed_error")
-    )
-    ranks = [agreement(data, part) for part in ("aleatoric", "epistemic")]
-    tails = {
-        part: [tail(data, part, network) for network in COMPARED]
-        for part in ("epistemic", "aleatoric")
-    }
-    fatter = sum(e > a for e, a in zip(*tails.values(), strict=True))
-    return [
-        [
-            "“The two models perform similarly in terms of regression” on the dipole (Fig. 8).",
-            "confirmed" if 1 / ALIKE < mae[0] / mae[1] < ALIKE else "not confirmed",
-            f"MAE {number(mae[0])} and {number(mae[1])} deviations: GIN's is "
-            f"{times(mae[0] / mae[1])}. The dipole depends on the shape.",
-            f"predicting the mean {number(limit(data, SHOWN)['mean_mae'])}",
-        ],
-        [
-            "“The aleatoric bleed is nearly identical between the GIN and E(3)-invariant models” "
-            "on the dipole (6.1.2).",
-            "confirmed" if 1 / ALIKE < bleed[0] / bleed[1] < ALIKE else "not confirmed",
-            f"Bleed without the worst 1 % {number(bleed[0])} and {number(bleed[1])}: GIN's is "
-            f"{times(bleed[0] / bleed[1])}; by their errors {number(by_error[0])} and "
-            f"{number(by_error[1])}.",
-            f"{number(limit(data, SHOWN)['bond_bleed'])} and 0",
-        ],
-        [
-            "“The model’s uncertainty estimates tend to be consistent with one another” (Fig. 8).",
-            "confirmed"
-            if min(ranks) > ALONG
-            else "in part"
-            if max(ranks) > 0.4
-            else "not confirmed",
-            "Rank correlation over molecules between the two networks: aleatoric "
-            f"{ranks[0]:.2f}, epistemic {ranks[1]:.2f}.",
-            "1 if both knew the same",
-        ],
-        [
-            "“The distribution for epistemic uncertainty has a fatter tail than the aleatoric” "
-            "(Fig. 8).",
-            ("not confirmed", "for one of two", "confirmed")[fatter],
-            "99 % quantile over the median, GIN and invariant: "
-            + "; ".join(f"{p} {' and '.join(map(number, v))}" for p, v in tails.items())
-            + ". The two differ by the factor 1/ν.",
-            "none: likelihood does not fix ν",
-        ],
-    ]
-
-
-def _table(data: Data) -> list[list[str]]:
-    """What is said of Table 1."""
-    rows = untrained_rows(data)
-    weak = rows["worse"] + rows["hardly"]
-    agree, correlation = better_bleeds_less(data)
-    total = len(PROPERTIES)
-    verdict = "corrected" if agree >= MOST and correlation > ALONG else "in part"
-    return [
-        [
-            "Table 1 compares the networks “when their accuracy is comparable” (6.1.2).",
-            f"{len(weak)} of {len(TABLE)} rows compare untrained networks" if weak else "confirmed",
-            f"{', '.join(weak) or 'None'}: neither network is much better than predicting the "
-            f"mean. {', '.join(rows['one']) or 'None'}: one of the two is not.",
-            "errors of the mean: see below",
-        ],
-        [
-            "“The model with the lower aleatoric bleed seems to depend neither on the performance "
-            "of the model nor the inclusion of equivariance” (6.1.2).",
-            verdict if agree > total / 2 else "confirmed",
-            f"Trained, the more accurate network bleeds less on {agree} of {total} properties; "
-            f"over networks and properties error and bleed have rank correlation "
-            f"{correlation:.2f}.",
-            "calibrated: bleed = (aleatoric share × squared error)²",
-        ],
-        [
-            "“The lower bound is not tight enough to be meaningful … likely because the invariance "
-            "constraint here is correct, so the lower bound on aleatoric bleed is zero” (6.1.2).",
-            "true, for another reason",
-            "The bound is 0 under any symmetry, right or wrong, because the truth is 0 and every "
-            "network may answer 0. What likelihood leads to is the squared error.",
-            "structural bound 0; NLL-optimal bleed below",
-        ],
-    ]
-
-
-def _conclusions(data: Data) -> list[list[str]]:
-    """What the paper concludes on symmetry."""
-    columns = ("mae", "bleed_99", "coverage", "ence", "gence")
-    seen = {c: contest(data, c, INVARIANT_NAME, GIN_NAME) for c in columns}
-    if ORIENTED_NAME not in networks_of(data):
-        return [
-            [
-                "“Correct equivariance has little impact on aleatoric bleeding” (6.1.2), and does "
-                "not make a network “better calibrated” than a baseline without it (9).",
-                "not answered by these two",
-                "Both are invariant. The one that sees distances, against GIN: bleed "
-                f"{times(seen['bleed_99'].ratio)} ({seen['bleed_99'].text}), coverage error "
-                f"{times(seen['coverage'].ratio)} ({seen['coverage'].text}).",
-                "0; floors in the table of calibration",
-            ]
-        ]
-    free = {c: contest(data, c, INVARIANT_NAME, ORIENTED_NAME) for c in columns}
-    bleed, coverage = free["bleed_99"], free["coverage"]
-    return [
-        [
-            "“Correct equivariance has little impact on aleatoric bleeding” (6.1.2); it is not "
-            "“strong enough to prevent aleatoric bleeding” (9).",
-            _of_bleed(bleed, bool(shorter(data))),
-            f"With the symmetry, against without: bleed {times(bleed.ratio)} ({bleed.text}), error "
-            f"{times(free['mae'].ratio)} ({free['mae'].text}). The invariant network against GIN: "
-            f"bleed {times(seen['bleed_99'].ratio)} ({seen['bleed_99'].text})." + shorter(data),
-            "0 for all three",
-        ],
-        [
-            "“A model with correct equivariance is not necessarily better calibrated than a "
-            "similarly sized non-equivariant baseline” (9).",
-            "not confirmed" if coverage.first >= MOST else "confirmed",
-            f"With the symmetry, on molecules as stored: coverage error {times(coverage.ratio)} "
-            f"({coverage.text}), ENCE {times(free['ence'].ratio)} ({free['ence'].text}), GENCE "
-            f"{times(free['gence'].ratio)} ({free['gence'].text}). Against GIN: coverage error "
-            f"{times(seen['coverage'].ratio)} ({seen['coverage'].text}).",
-            f"calibrated: coverage error and ENCE at their floors, GENCE {number(gence_floor)} "
-            "for a Gaussian, a little more for a Student t",
-        ],
-    ]
-
-
-def _of_bleed(bleed: Contest, unequal: bool) -> str:
-    """Judge what the symmetry does to bleed."""
-    if bleed.alike:
-        return "confirmed"
-    if bleed.ratio > 1:
-        return "confirmed: it does not lower bleed"
-    if unequal:
-        return "confirmed that it does not prevent bleed; open whether it lowers it"
-    return "it lowers bleed, and does not prevent it"
+FINDINGS = {
+    "answer": answer,
+    "sentences": sentences,
+    "untrained-rows": untrained,
+    "unbounded": unbounded,
+    "hidden": hidden,
+    "alone": alone,
+    "converged": converged,
+}

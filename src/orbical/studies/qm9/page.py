@@ -363,17 +363,9 @@ TABLES = {
 
 def tables_of(data: Data) -> dict[str, str]:
     """Make all tables and findings of the page."""
-    from .findings import answer, converged, hidden, sentences, unbounded, untrained
+    from .findings import FINDINGS
 
-    return {
-        **{name: table(data) for name, table in TABLES.items()},
-        "sentences": sentences(data),
-        "answer": answer(data),
-        "untrained-rows": untrained(data),
-        "converged": converged(data),
-        "unbounded": unbounded(data),
-        "hidden": hidden(data),
-    }
+    return {name: write(data) for name, write in (TABLES | FINDINGS).items()}
 
 
 def read(folder: Path) -> Data:
