@@ -136,6 +136,28 @@ def test_a_network_is_exported_with_its_filters():
         assert torch.allclose(program.module()(images), model(images), atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(2, 6, 5, 4), (1, 3, 1, 1), (2, 3, 1, 4)])
+@pytest.mark.parametrize("training", [True, False])
+def test_a_field_has_one_mean_and_variance_however_its_maps_are_stored(shape, training):
+    fields = shape[1] // 3
+    torch.manual_seed(0)
+    maps = torch.randn(shape)
+    norm = FieldNorm(fields, order=3).train(training)
+    norm.running_mean.normal_()
+    by_field = maps.unflatten(1, (3, fields)).transpose(1, 2).flatten(2)  # [n, fields, K h w]
+    mean, variance = norm.running_mean.clone(), norm.running_var.clone()
+    if training:
+        mean, variance = by_field.mean((0, 2)), by_field.var((0, 2), correction=0)
+    expected = (maps.unflatten(1, (3, fields)) - mean[:, None, None]) / (
+        variance[:, None, None] + norm.eps
+    ).sqrt()
+    for stored in (maps, maps.contiguous(memory_format=torch.channels_last)):
+        for recorded in (True, False):
+            with torch.set_grad_enabled(recorded):
+                found = norm(stored)
+            assert torch.allclose(found, expected.flatten(1, 2), atol=1e-5)
+
+
 def test_gradients_reach_the_base_kernel():
     model = network("cyclic:4").train()
     model(torch.rand(4, 3, 16, 16)).logsumexp(1).sum().backward()
