@@ -1,0 +1,99 @@
+"""Molecules as small pictures in the colours of their elements, to stand beside their orbits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .clouds import PITCH_DEG, YAW_DEG, look_from
+
+_USUAL = {
+    1: ("e8e8e8", 0.31),
+    5: ("e8a28e", 0.84),
+    6: ("5a5f66", 0.76),
+    7: ("4a6fe3", 0.71),
+    8: ("e0443e", 0.66),
+    9: ("6bbf4b", 0.57),
+    14: ("c9a26d", 1.11),
+    15: ("e8862b", 1.07),
+    16: ("e3c229", 1.05),
+    17: ("3fae3f", 1.02),
+    35: ("9a3b26", 1.20),
+    53: ("7a2a8c", 1.39),
+}
+_OTHER = ("c05c9b", 1.30)
+_BOND, _EDGE = 0.55, 0.15
+_FINER = 3
+"""Pixels of the drawing for a pixel of the picture, so that edges are smooth."""
+
+
+def molecule_picture(
+    positions: Any,
+    numbers: Any,
+    *,
+    size: int = 160,
+    yaw_deg: float = YAW_DEG,
+    pitch_deg: float = PITCH_DEG,
+) -> NDArray:
+    """Draw a molecule as discs and bonds, as seen from the front right and a little above.
+
+    Colours are the usual ones of the elements, as in the view. Atoms are joined where they are
+    closer than 1.2 times the sum of their radii.
+
+    Args:
+        positions: `[atoms, 3]` in Å, y up, shown from the origin to the farthest atom.
+        numbers: `[atoms]`, atomic numbers; 0 is padding.
+        size: height and width in pixels.
+        yaw_deg: how far to the right the viewer stands.
+        pitch_deg: how far above.
+
+    Returns:
+        colours `[size, size, 3]`, 1 for paper, such as `orbical.figures.individual` takes.
+
+    >>> picture = molecule_picture([[0.0, 0.0, 0.0], [0.0, 0.0, 1.16]], [6, 8], size=48)
+    >>> picture.shape, float(picture[0, 0].min())
+    ((48, 48, 3), 1.0)
+    """
+    kinds = np.asarray(numbers, int)
+    atoms = np.asarray(positions, float)
+    if kinds.ndim != 1 or atoms.shape != (len(kinds), 3):
+        raise InputError(
+            f"positions: shape {atoms.shape} given for numbers of shape {kinds.shape}, [atoms, 3] "
+            "and [atoms] expected"
+        )
+    if size < 8:
+        raise InputError(f"size: {size} given, at least 8 expected")
+    atoms, kinds = atoms[kinds > 0], kinds[kinds > 0]
+    fine = np.ones((size * _FINER, size * _FINER, 3))
+    if not len(kinds):
+        return fine[:size, :size]
+    half = size * _FINER / 2
+    unit = half * 0.85 / max(float(np.linalg.norm(atoms, axis=1).max()), 0.8)
+    across, up, near = look_from(yaw_deg, pitch_deg) @ atoms.T
+    places = np.stack([half + across * unit, half - up * unit], -1)
+    colour, radius = zip(*(_USUAL.get(int(kind), _OTHER) for kind in kinds), strict=True)
+    reach = np.linalg.norm(atoms[:, None] - atoms[None], axis=-1)
+    bonded = reach < 1.2 * np.add.outer(radius, radius)
+    grid = np.stack(np.meshgrid(*[np.arange(len(fine)) + 0.5] * 2), -1)
+    order = np.argsort(near)
+    for rank, atom in enumerate(order):
+        for other in order[:rank]:
+            if bonded[atom, other]:
+                _line(fine, grid, places[other], places[atom], 0.06 * unit)
+        distance = np.linalg.norm(grid - places[atom], axis=-1)
+        disc = 0.45 * radius[atom] * unit
+        fine[distance <= disc] = _EDGE
+        fine[distance <= disc - _FINER] = [
+            int(colour[atom][i : i + 2], 16) / 255 for i in (0, 2, 4)
+        ]
+    return fine.reshape(size, _FINER, size, _FINER, 3).mean((1, 3))
+
+
+def _line(fine: NDArray, grid: NDArray, start: NDArray, end: NDArray, width: float) -> None:
+    """Draw a line of a width; what is drawn later covers it."""
+    along = end - start
+    share = ((grid - start) @ along / max(float(along @ along), 1e-9)).clip(0, 1)
+    fine[np.linalg.norm(grid - start - share[..., None] * along, axis=-1) <= width] = _BOND

@@ -1,0 +1,69 @@
+"""Pictures of molecules."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orbical import interface
+from orbical.errors import InputError
+from orbical.figures import individual, molecules
+from orbical.figures.molecules import molecule_picture
+
+CO = np.array([[-0.6, 0, 0], [0.6, 0, 0]])
+
+
+def test_atoms_have_the_colours_of_their_elements_and_stand_where_they_are():
+    picture = molecule_picture(CO, [6, 8], size=80, yaw_deg=0, pitch_deg=0)
+    red = (picture[..., 0] > 0.7) & (picture[..., 1] < 0.4)
+    assert red.any()
+    assert np.flatnonzero(red.any(0)).min() > 40  # oxygen lies to the right
+    np.testing.assert_allclose(picture[40, 40], 0.55, atol=0.02)  # the bond
+    assert (picture[:8] == 1).all()
+
+
+def test_what_is_near_covers_what_is_far():
+    line = [[0, 0, -1.0], [0, 0, 1.0]]
+    front = molecule_picture(line, [6, 8], size=60, yaw_deg=0, pitch_deg=0)[30, 30]
+    back = molecule_picture(line, [8, 6], size=60, yaw_deg=0, pitch_deg=0)[30, 30]
+    assert front[0] > front[1] + 0.3  # oxygen, red
+    assert np.ptp(back) < 0.1  # carbon, grey
+
+
+def test_padding_is_not_drawn():
+    padded = molecule_picture(np.vstack([CO, np.zeros((2, 3))]), [6, 8, 0, 0])
+    np.testing.assert_array_equal(padded, molecule_picture(CO, [6, 8]))
+    assert (molecule_picture(np.zeros((2, 3)), [0, 0], size=16) == 1).all()
+
+
+def test_colours_are_those_of_the_view():
+    page = Path(interface.__file__).parent / "web" / "draw" / "elements.js"
+    found = re.findall(r'(\d+): \["\w+", "#(\w{6})", ([\d.]+)\]', page.read_text())
+    there = {int(number): (colour, float(radius)) for number, colour, radius in found}
+    assert {number: there[number] for number in molecules._USUAL} == molecules._USUAL
+
+
+def test_a_picture_stands_beside_the_orbit_of_a_molecule():
+    import torch
+
+    import orbical as ob
+
+    pos = torch.tensor([[[0.0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]]])
+    numbers = torch.tensor([[8, 1, 1]])
+
+    def net(batch):
+        return {"energy": batch["pos"].square().sum((1, 2)), "forces": batch["pos"].abs()}
+
+    data = {"pos": pos, "numbers": numbers}
+    scan = ob.scan(net, data, group="rotations3d:16", task="atoms", progress=False)
+    response = ob.nero.individual(scan, 0, metric="score_vs_consensus")
+    figure = individual(response, molecule_picture(pos[0], numbers[0]))
+    assert len(figure.axes) >= 2
+
+
+def test_what_is_no_molecule_is_refused():
+    with pytest.raises(InputError, match="positions: shape"):
+        molecule_picture(CO, [6])
+    with pytest.raises(InputError, match="size: 2 given"):
+        molecule_picture(CO, [6, 8], size=2)
