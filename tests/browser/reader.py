@@ -92,6 +92,21 @@ class Page:
     def fragment(self):
         return self.tab.evaluate("location.hash.slice(1)")
 
+    def lasso(self):
+        """Draw around the upper left of the embedding; the polygon, in the map's coordinates."""
+        box = self.tab.locator(".embedding .scatter").bounding_box()
+        self.tab.get_by_role("button", name="lasso").click()
+        corners = [(0.02, 0.02), (0.55, 0.02), (0.5, 0.6), (0.02, 0.7)]
+        places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+        self.tab.mouse.move(*places[0])
+        self.tab.mouse.down()
+        for place in [*places[1:], places[0]]:
+            self.tab.mouse.move(*place, steps=6)
+        self.tab.mouse.up()
+        self.tab.wait_for_selector(".chip:not([hidden])")
+        pairs = re.search(r"lasso=([^&]+)", self.fragment())[1].split(";")
+        return np.array([pair.split(",") for pair in pairs], float)
+
     def drag_to(self, degrees, section="individual", release=True):
         """Press at the top of a dial and drag counter-clockwise to an angle."""
         rings = self.tab.locator(f".{section} .orbit-plot svg circle[fill=none]")

@@ -95,20 +95,8 @@ def test_a_lasso_is_computed_in_the_page(opened, digit_scan):
     from orbical.interface.session import Session
 
     page = opened("sample=2&element=20")
-    box = page.tab.locator(".embedding .scatter").bounding_box()
-    page.tab.get_by_role("button", name="lasso").click()
-    corners = [(0.02, 0.02), (0.55, 0.02), (0.5, 0.6), (0.02, 0.7)]
-    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
-    page.tab.mouse.move(*places[0])
-    page.tab.mouse.down()
-    for place in [*places[1:], places[0]]:
-        page.tab.mouse.move(*place, steps=6)
-    page.tab.mouse.up()
-    page.tab.wait_for_selector(".chip:not([hidden])")
-    pairs = re.search(r"lasso=([^&]+)", page.fragment())[1].split(";")
-    polygon = np.array([pair.split(",") for pair in pairs], float)
     _, arrays = Session({"digits": digit_scan}).handle({"kind": "embedding", "selection": {}})
-    inside = Outline(polygon).contains_points(arrays["xy"])
+    inside = Outline(page.lasso()).contains_points(arrays["xy"])
     assert 0 < inside.sum() < 120
     mean = digit_scan.data["score"].values[:, inside, 20].mean(1)
     page.shows(".aggregate .legend b", f"{mean[0]:.3f}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 import torch
@@ -20,22 +18,8 @@ def test_a_lasso_makes_a_subset_that_aggregate_list_and_calibration_follow(
     from matplotlib.path import Path as Outline
 
     page = view("sample=2")
-    box = page.tab.locator(".embedding .scatter").bounding_box()
-    page.tab.get_by_role("button", name="lasso").click()
-    corners = [(0.02, 0.02), (0.55, 0.02), (0.5, 0.6), (0.02, 0.7)]
-    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
-    page.tab.mouse.move(*places[0])
-    page.tab.mouse.down()
-    for place in [*places[1:], places[0]]:
-        page.tab.mouse.move(*place, steps=6)
-    page.tab.mouse.up()
-    page.tab.wait_for_selector(".chip:not([hidden])")
-    polygon = np.array(
-        [pair.split(",") for pair in re.search(r"lasso=([^&]+)", page.fragment())[1].split(";")],
-        float,
-    )
     _, arrays = live_server.session.handle({"kind": "embedding", "sequence": 1})
-    inside = Outline(polygon).contains_points(arrays["xy"])
+    inside = Outline(page.lasso()).contains_points(arrays["xy"])
     count = int(inside.sum())
     assert 0 < count < 120
     page.until(
