@@ -78,15 +78,16 @@ def molecule_picture(
     reach = np.linalg.norm(atoms[:, None] - atoms[None], axis=-1)
     bonded = reach < 1.2 * np.add.outer(radius, radius)
     grid = np.stack(np.meshgrid(*[np.arange(len(fine)) + 0.5] * 2), -1)
-    order = np.argsort(near)
+    order, disc = np.argsort(near), 0.45 * np.array(radius) * unit
     for rank, atom in enumerate(order):
         for other in order[:rank]:
-            if bonded[atom, other]:
-                _line(fine, grid, places[other], places[atom], 0.06 * unit)
+            if bonded[atom, other]:  # from the edge of the atom that lies behind
+                way = places[atom] - places[other]
+                start = places[other] + way * min(disc[other] / max(np.hypot(*way), 1e-9), 1.0)
+                _line(fine, grid, start, places[atom], 0.06 * unit)
         distance = np.linalg.norm(grid - places[atom], axis=-1)
-        disc = 0.45 * radius[atom] * unit
-        fine[distance <= disc] = _EDGE
-        fine[distance <= disc - _FINER] = [
+        fine[distance <= disc[atom]] = _EDGE
+        fine[distance <= disc[atom] - _FINER] = [
             int(colour[atom][i : i + 2], 16) / 255 for i in (0, 2, 4)
         ]
     return fine.reshape(size, _FINER, size, _FINER, 3).mean((1, 3))
