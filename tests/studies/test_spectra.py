@@ -149,7 +149,10 @@ def test_a_network_without_error_explains_all_and_bleeds_what_it_reports(data, t
     found = perfect(truth, 0.02)
     scores = measures.scores(truth, measures.Answers(row, found, found))
     assert scores["r2_median"] == scores["r2_above"] == scores["r2_absorption"] == pytest.approx(1)
-    assert scores["bleed"] == pytest.approx(POINTS * 0.01**2)
+    for name in ("bleed", "typical"):
+        assert scores[name] == pytest.approx(POINTS * 0.01**2)
+    assert scores["noise_share"] == pytest.approx(0.5)
+    assert scores["height_top"] == pytest.approx(1)
     assert scores["optimal"] == scores["mse"] == 0
     assert scores["inside_50"] == 1
 
@@ -221,11 +224,12 @@ def test_answers_are_measured_into_files_and_the_page_is_written_from_them(
 def results(**columns) -> dict:
     """Rows of all networks and penalties with these numbers."""
     base = {
-        **dict.fromkeys(("detail_all", "height_all", "error_detail_all"), 0.6),
-        **dict.fromkeys(("epistemic_along", "epistemic_all"), 0.9),
-        **dict.fromkeys(("bleed", "bleed_median", "optimal", "mse", "bleed_top"), 1.0),
-        **dict.fromkeys(("spread_nu", "spread_aleatoric", "r2_median", "r2_above"), 0.5),
-        **{"detail_given_height": 0.4, "parameters": 7},
+        **dict.fromkeys(("detail_all", "height_all", "error_detail_all", "error_all"), 0.6),
+        **dict.fromkeys(("epistemic_along", "epistemic_all", "epistemic_error_all"), 0.9),
+        **dict.fromkeys(("noise_error_all", "noise_detail_all"), 0.0),
+        **dict.fromkeys(("bleed", "typical", "typical_error", "mse", "mse_median", "nll"), 1.0),
+        **dict.fromkeys(("r2_median", "r2_above", "height_top", "noise_share"), 0.5),
+        **dict.fromkeys(("bleed_top", "near_pole"), 0.5),
     }
     limits = {"train": 5, "molecules": 9, "twins": 2, "mean_r2": 0.1}
     limits |= dict.fromkeys(("label_mse", "label_bleed", "bonds_bleed"), 0.0)
@@ -244,9 +248,11 @@ def results(**columns) -> dict:
     ("columns", "verdict"),
     [
         ({"detail_all": 0.1}, "| not confirmed | Aleatoric variance goes"),
-        ({"detail_given_height": 0.1}, "| confirmed, but height explains it better"),
-        ({"detail_given_height": 0.5}, "| confirmed | Aleatoric variance goes"),
-        ({"epistemic_along": 0.5}, "| not confirmed, but it follows by construction |"),
+        ({"noise_detail_all": -0.5}, "| confirmed in size, not in share"),
+        ({"detail_all": 0.9}, "| confirmed | Aleatoric variance goes"),
+        ({}, "| confirmed: it reports noise at lines"),
+        ({"epistemic_along": 0.5}, "| not confirmed | Rank correlation"),
+        ({"bleed_top": 0.99}, "a mean of squares tells less than that"),
         ({"r2_median": 0.95}, "| confirmed | Median R²"),
         ({"r2_above": 0.0}, "| not reached | Median R²"),
     ],
@@ -256,18 +262,27 @@ def test_verdicts_follow_from_the_numbers(columns, verdict):
     assert verdict in findings.sentences(results(**functions))
 
 
-def test_the_verdict_on_symmetry_and_the_penalty_follow_from_the_numbers():
+def test_the_verdicts_on_symmetry_and_the_penalty_follow_from_the_numbers():
+    by_penalty = findings.sentences(results(noise_share=lambda _, p: 0.1 if p else 0.6))
+    assert "the penalty sets the share called noise, not what a network sees" in by_penalty
+    assert "it sets how much is called noise" in by_penalty
     sees = {"bonds": 3.0, "distances": 2.0, "steerable": 1.0}
-    text = findings.sentences(
-        results(mse=lambda n, _: sees[n], bleed_median=lambda n, p: sees[n] * (1 if p else 9))
-    )
-    assert "who errs less bleeds less" in text
-    assert "the penalty, not the data, sets the bleed" in text
-    text = findings.sentences(
-        results(mse=lambda n, _: sees[n], bleed_median=lambda n, _: 5 - sees[n])
-    )
-    assert "not in the order of the errors" in text
-    assert "| confirmed | Bleed of a molecule" in text
+    by_network = findings.sentences(results(nll=lambda n, _: sees[n], typical=lambda n, _: sees[n]))
+    assert "the likelier network bleeds less" in by_network
+    assert "| not confirmed | Share called noise" in by_network
+
+
+def test_the_order_of_networks_is_said_by_likelihood_and_by_error():
+    sees = {"bonds": 3.0, "distances": 2.0, "steerable": 1.0}
+    agreed = findings.orders(results(nll=lambda n, _: sees[n], mse=lambda n, _: sees[n]))
+    assert "by likelihood: steerable, distances, bonds;" in agreed
+    assert agreed.endswith("The likelier network errs less.")
+    apart = findings.orders(results(nll=lambda n, _: sees[n], mse=lambda n, _: -sees[n]))
+    assert "by the mean squared error: bonds, distances, steerable." in apart
+    assert "Likelihood and error do not agree. A loss" in apart
+    both = {"nll": lambda n, _: sees[n], "mse": lambda n, _: -sees[n]}
+    lines = findings.orders(results(**both, mse_median=both["nll"], height_top=both["nll"]))
+    assert "Likelihood and error do not agree: steerable, the likeliest" in lines
 
 
 def test_missing_files_are_named(tmp_path, capsys):

@@ -52,37 +52,43 @@ def samples_figure(data: Data) -> Figure:
             right.grid()
         for ax in panels[-1]:
             ax.set_xlabel("wavenumber (cm⁻¹)")
-        for ax in panels[0]:
-            ax.legend(loc="upper right", ncols=3, fontsize=6.5)
+        lines = [line for ax in panels[0] for line in ax.get_legend_handles_labels()[0]]
+        names = [str(line.get_label()) for line in lines]
+        fig.legend(lines, names, loc="outside upper center", ncols=6)
     return fig
 
 
 def regions_figure(data: Data) -> Figure:
-    """Draw bleed, error and calibration at each wavenumber, for each network."""
+    """Draw bleed, the share called noise and calibration at each wavenumber, for each network."""
     from orbical.figures.style import MODELS, PAGE, figure, styled
 
+    names = {
+        "typical": "typical bleed; dotted: if the whole error were called noise",
+        "bleed": "bleed as defined, a mean of squares: the pole at α = 1 decides",
+        "noise_share": "share of the variance that is called noise",
+        "ence": "calibration error of the whole variance",
+    }
     with styled():
-        fig = figure(PAGE, 6.4)
-        upper, middle, lower = fig.subplots(3, 1, sharex=True)
+        fig = figure(PAGE, 7.6)
+        panels = dict(zip(names, fig.subplots(4, 1, sharex=True), strict=True))
         for network in reversed(NETWORKS):
             rows = chosen(data["wavenumbers"], network, PENALTY)
             colour = MODELS[COLOURS[network]]
             x = np.array(sorted({row["wavenumber"] for row in rows}))
-            _band(upper, x, rows, "bleed", color=colour, label=network)
-            optimal = by_place(rows, x, "optimal").mean(1)
-            upper.plot(x, optimal, color=colour, lw=0.9, ls=":")
-            _band(middle, x, rows, "aleatoric", color=colour)
-            middle.plot(x, by_place(rows, x, "mse").mean(1), color=colour, lw=0.9, ls=":")
-            _band(lower, x, rows, "ence", color=colour)
-        upper.set(yscale="log", ylabel="bleed")
-        upper.set_title("bleed; dotted: if the whole error were called noise", loc="left")
-        middle.set(yscale="log", ylabel="variance")
-        middle.set_title("mean aleatoric variance; dotted: mean squared error", loc="left")
-        lower.set(ylabel="ENCE", xlabel="wavenumber (cm⁻¹)", ylim=(0, None))
-        lower.set_title("calibration error of the whole variance", loc="left")
-        for ax in (upper, middle, lower):
-            ax.grid()
-        fig.legend(*upper.get_legend_handles_labels(), loc="outside upper right", ncols=3)
+            for name, ax in panels.items():
+                _band(ax, x, rows, name, color=colour, label=network)
+            error = by_place(rows, x, "typical_error").mean(1)
+            panels["typical"].plot(x, error, color=colour, lw=0.9, ls=":")
+        for (name, title), label in zip(
+            names.items(), ("bleed", "bleed", "share", "ENCE"), strict=True
+        ):
+            panels[name].set_title(title, loc="left")
+            panels[name].set(ylabel=label, yscale="log" if label == "bleed" else "linear")
+            panels[name].grid()
+        panels["noise_share"].set_ylim(0, None)
+        panels["ence"].set(ylim=(0, None), xlabel="wavenumber (cm⁻¹)")
+        handles = panels["typical"].get_legend_handles_labels()
+        fig.legend(*handles, loc="outside upper right", ncols=3)
     return fig
 
 
@@ -105,7 +111,7 @@ def shares_figure(data: Data) -> Figure:
         base = data["limits"][0]["mean_r2"]
         ax.axvline(base, color=INK, lw=0.8, ls=":")
         ax.text(base - 0.01, 0.06, "the mean spectrum", color=INK, ha="right", fontsize=7)
-        ax.set(xlim=(-0.5, 1), ylim=(0, 1), xlabel="R² of a spectrum", ylabel="share above it")
+        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="R² of a spectrum", ylabel="share above it")
         ax.grid()
         ax.legend(loc="lower left")
     return fig
@@ -132,11 +138,10 @@ def signals_figure(data: Data) -> Figure:
                 values = np.array(
                     [[row[name] for row in rows if row["bin"] == place] for place in bins]
                 )
-                # The geometric mean over seeds: one seed may have met the pole at alpha = 1.
-                ax.plot(bins, np.exp(np.log(values).mean(1)), "o-", ms=3, color=colour, label=title)
+                ax.plot(bins, values.mean(1), "o-", ms=3, color=colour, label=title)
             ax.set(yscale="log", xlabel=f"tenths by {label}", xticks=range(1, 11, 3))
             ax.grid()
-        panels[0].set_ylabel("mean in the tenth")
+        panels[0].set_ylabel("median in the tenth")
         fig.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return fig
 

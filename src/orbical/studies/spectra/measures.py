@@ -21,6 +21,8 @@ from .signals import correlations, detail, partial_correlation, slope, squares_e
 from .training import scale_of
 
 BINS = 10
+POLE = 0.01
+"""A network with alpha - 1 below this is near the pole of beta / (alpha - 1)."""
 REGIONS = {
     "fingerprint": (0.0, 1800.0),
     "triple bonds": (1800.0, 2700.0),
@@ -79,9 +81,7 @@ def scores(truth: Truth, answers: Answers) -> Row:
     error = (found.gamma - truth.values).square()
     bleed = aleatoric_bleed(found.aleatoric)
     explained = squares_explained(truth.physical, _physical(truth, found.gamma))
-    optimal = optimal_bleed(truth, found)
-    nu = found.nu.log().flatten()
-    common = found.aleatoric.log().flatten()
+    tallest = _tallest(truth)
     row: Row = {
         **{name: answers.row[name] for name in _KEPT},
         "r2_median": float(explained.median()),
@@ -90,17 +90,19 @@ def scores(truth: Truth, answers: Answers) -> Row:
         "r2_absorption": float(_absorption_explained(truth, found).median()),
         "mse": float(error.mean()),
         "nll": _likelihood(truth, found),
+        "mse_median": float(error.median()),
+        "mse_top": float(error.flatten()[tallest].sum() / error.sum()),
+        "height_top": float(_over_truth(truth, found, tallest)),
         "bleed": float(bleed.total),
-        "bleed_median": float(aleatoric_bleed_of_medians(found.aleatoric)),
         "bleed_top": _top_share(found.aleatoric.square()),
-        "optimal": float(optimal.sum()),
-        "aleatoric": float(found.aleatoric.mean()),
-        "epistemic": float(found.epistemic.mean()),
+        "near_pole": float((found.alpha - 1 < POLE).double().mean()),
+        "optimal": float(optimal_bleed(truth, found).sum()),
+        "typical": float(typical(found.aleatoric).sum()),
+        "typical_error": float(typical(error).sum()),
+        "noise_share": float(noise_share(found).median()),
         "aleatoric_median": float(found.aleatoric.median()),
         "epistemic_median": float(found.epistemic.median()),
         "nu_median": float(found.nu.median()),
-        "spread_nu": float(nu.std()),
-        "spread_aleatoric": float(common.std()),
         "gence": float(gence(found.gamma, found.variance, truth.values)),
         "gence_fibre": float(gence_fibre(found.gamma, found.variance, truth.values, bins=BINS)),
         "gence_point": float(gence_by_point(truth, found).median()),
@@ -119,6 +121,8 @@ def scores(truth: Truth, answers: Answers) -> Row:
         "error_slope": (error, steep),
         "error_detail": (error, fine),
         "epistemic_error": (found.epistemic, error),
+        "noise_error": (found.nu, error),
+        "noise_detail": (found.nu, fine),
     }
     for name, (one, other) in pairs.items():
         row |= {f"{name}_{kind}": value for kind, value in correlations(one, other).items()}
@@ -136,9 +140,20 @@ _KEPT = (
 )
 
 
-def aleatoric_bleed_of_medians(aleatoric: Tensor) -> Tensor:
-    """The bleed of a molecule in the middle: the squared norm's median over molecules."""
-    return aleatoric.square().sum(-1).median()
+def typical(variance: Tensor) -> Tensor:
+    """The square of the median variance over molecules, `[points]`: bleed without its pole.
+
+    Bleed has the mean of squares in its place, which one entry with alpha near 1 can make any size.
+
+    >>> typical(torch.tensor([[1.0], [3.0], [1e9]]))
+    tensor([9.])
+    """
+    return variance.median(0).values.square()
+
+
+def noise_share(found: Evidence) -> Tensor:
+    """How much of a variance is reported as noise: aleatoric over both, `nu / (1 + nu)`."""
+    return found.nu / (1 + found.nu)
 
 
 def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[Row]:
@@ -149,9 +164,10 @@ def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[R
         "wavenumber": wavenumbers,
         "bleed": aleatoric_bleed(found.aleatoric).per_coordinate,
         "optimal": optimal_bleed(truth, found),
+        "typical": typical(found.aleatoric),
+        "typical_error": typical(error),
+        "noise_share": noise_share(found).median(0).values,
         "mse": error.mean(0),
-        "aleatoric": found.aleatoric.mean(0),
-        "epistemic": found.epistemic.mean(0),
         "ence": ence_by_point(truth, found),
         "gence": gence_by_point(truth, found),
         "variance": truth.values.var(0, correction=0),
@@ -228,7 +244,7 @@ def _mean_answer(data: Pack) -> float:
 
 
 def bins_of_signal(truth: Truth, answers: Answers) -> list[Row]:
-    """Mean squared error and variances in ten bins of a signal's height, slope and detail."""
+    """Median squared error and variances in ten bins of a signal's height, slope and detail."""
     found = answers.test
     error = (found.gamma - truth.values).square()
     signals = {
@@ -244,9 +260,9 @@ def bins_of_signal(truth: Truth, answers: Answers) -> list[Row]:
                 {key: answers.row[key] for key in ("network", "penalty", "seed")}
                 | {"signal": name, "bin": place + 1}
                 | {"level": float(signal.flatten()[entries].mean())}
-                | {"mse": float(error.flatten()[entries].mean())}
-                | {"aleatoric": float(found.aleatoric.flatten()[entries].mean())}
-                | {"epistemic": float(found.epistemic.flatten()[entries].mean())}
+                | {"mse": float(error.flatten()[entries].median())}
+                | {"aleatoric": float(found.aleatoric.flatten()[entries].median())}
+                | {"epistemic": float(found.epistemic.flatten()[entries].median())}
             )
     return rows
 
@@ -312,6 +328,18 @@ def _top_share(terms: Tensor) -> float:
     """How much of a sum the largest hundredth of its terms holds."""
     largest = terms.flatten().sort(descending=True).values
     return float(largest[: max(1, len(largest) // 100)].sum() / largest.sum())
+
+
+def _tallest(truth: Truth) -> Tensor:
+    """The places of the tallest tenth of all entries."""
+    order = truth.physical.flatten().argsort(descending=True)
+    return order[: len(order) // 10]
+
+
+def _over_truth(truth: Truth, found: Evidence, places: Tensor) -> Tensor:
+    """The answers' height over the truth's, in some of the entries."""
+    answer = _physical(truth, found.gamma).flatten()[places]
+    return answer.sum() / truth.physical.flatten()[places].sum()
 
 
 def _inside(truth: Truth, found: Evidence, share: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from ..pages import Row
+from .measures import REGIONS
 
 Data = dict[str, list[Row]]
 """The study's CSV files by name."""
@@ -45,3 +46,10 @@ def percent(share: float) -> str:
     '12%'
     """
     return f"{100 * share:.0f}%"
+
+
+def share_of_region(rows: list[Row], name: str, region: str) -> float:
+    """How much of a sum over wavenumbers lies in one of `REGIONS`."""
+    low, high = REGIONS[region]
+    inside = sum(row[name] for row in rows if low <= row["wavenumber"] < high)
+    return inside / sum(row[name] for row in rows)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from statistics import fmean, stdev
 
 from orbical.calibration import gence_floor
 
 from ..pages import Row, markdown
-from .findings import sentences
-from .measures import REGIONS
-from .numbers import Data, chosen, number, percent, values
+from .findings import orders, sentences
+from .measures import BINS, REGIONS
+from .numbers import Data, chosen, number, percent, share_of_region, values
 from .settings import MOST_HEAVY, NETWORKS, PAPER_BLEED, PENALTY
 
-HOW = {"all": "all entries", "along": "along a spectrum", "across": "across molecules"}
+HOW = {"_all": "all entries", "_along": "along a spectrum", "_across": "across molecules"}
 
 
 def spread(found: list[float], written: Callable[[float], str] = number) -> str:
@@ -66,9 +67,10 @@ def _splits(limits: Row) -> str:
 
 def accuracy_table(data: Data) -> str:
     """R^2, errors and likelihoods."""
+    empty = [""] * 7
     lines = [
-        ["*the paper*", "", "“above 0.9 and often close to 1.0”", "", "", "", "", ""],
-        ["*the mean spectrum*", "", number(data["limits"][0]["mean_r2"]), "", "", "", "", ""],
+        ["*the paper*", "", "“above 0.9 and often close to 1.0”", *empty],
+        ["*the mean spectrum*", "", number(data["limits"][0]["mean_r2"]), *empty],
     ]
     for network, penalty in kinds(data):
         lines.append(
@@ -78,12 +80,15 @@ def accuracy_table(data: Data) -> str:
                 spread(values(data, "r2_above", network, penalty), percent),
                 spread(values(data, "r2_absorption", network, penalty)),
                 spread(values(data, "mse", network, penalty)),
+                spread(values(data, "mse_top", network, penalty), percent),
+                spread(values(data, "height_top", network, penalty), percent),
+                spread(values(data, "mse_median", network, penalty)),
                 spread(values(data, "nll", network, penalty)),
-                spread(values(data, "train_nll", network, penalty)),
             ]
         )
     header = ["network", "penalty", "R², median", "R² above .9", "R² of absorption, median"]
-    return markdown([*header, "MSE", "NLL", "NLL, training"], lines)
+    more = ["squared error, mean", "of it in the tallest tenth", "answer over truth there"]
+    return markdown([*header, *more, "squared error, median", "NLL"], lines)
 
 
 def bleed_table(data: Data) -> str:
@@ -96,22 +101,22 @@ def bleed_table(data: Data) -> str:
             [
                 *(network, number(penalty)),
                 spread(values(data, "bleed", network, penalty)),
-                spread(values(data, "bleed_median", network, penalty)),
                 spread(values(data, "bleed_top", network, penalty), percent),
+                spread(values(data, "near_pole", network, penalty), percent),
                 spread(values(data, "optimal", network, penalty)),
+                spread(values(data, "typical", network, penalty)),
+                spread(values(data, "typical_error", network, penalty)),
+                spread(values(data, "noise_share", network, penalty), percent),
                 number(structural),
                 number(limits["label_bleed"]),
-                spread(values(data, "aleatoric_median", network, penalty)),
-                spread(values(data, "epistemic_median", network, penalty)),
-                spread(values(data, "nu_median", network, penalty)),
             ]
         )
     return markdown(
         [
-            *("network", "penalty", "bleed", "of a molecule in the middle"),
-            *("held by the largest 1% of entries", "NLL-optimal, if all error were noise"),
-            *("structural", "of the labels themselves"),
-            *("aleatoric variance, median", "epistemic variance, median", "ν, median"),
+            *("network", "penalty", "bleed", "of it in the largest 1% of entries"),
+            *("entries with α − 1 < 0.01", "NLL-optimal bleed, if all error were noise"),
+            *("typical bleed", "typical, if all error were noise"),
+            *("share called noise, median", "structural bound", "of the labels themselves"),
         ],
         lines,
     )
@@ -119,32 +124,25 @@ def bleed_table(data: Data) -> str:
 
 def regions_table(data: Data) -> str:
     """Which part of the spectrum holds bleed and error."""
+    names = {"typical": "typical bleed", "bleed": "bleed", "mse": "squared error"}
     lines = []
     for network, penalty in kinds(data):
         rows = chosen(data["wavenumbers"], network, penalty)
-        cells = []
-        for low, high in REGIONS.values():
-            inside = [row for row in rows if low <= row["wavenumber"] < high]
-            cells += [
-                percent(sum(row[name] for row in inside) / sum(row[name] for row in rows))
-                for name in ("bleed", "mse")
-            ]
-        peak = max(rows, key=lambda row: row["bleed"])
+        cells = [
+            percent(share_of_region(rows, name, region)) for region in REGIONS for name in names
+        ]
+        peak = max(rows, key=lambda row: row["typical"])
         lines.append([network, number(penalty), *cells, f"{peak['wavenumber']:.0f} cm⁻¹"])
-    first = chosen(data["wavenumbers"], *kinds(data)[0])
-    shares = []
-    for low, high in REGIONS.values():
-        inside = [row for row in first if low <= row["wavenumber"] < high]
-        shares += ["", percent(len(inside) / len(first))]
-    lines.append(["*share of the wavenumbers*", "", *shares, ""])
-    names = [f"{name}: {what}" for name in REGIONS for what in ("bleed", "squared error")]
-    return markdown(["network", "penalty", *names, "largest bleed at"], lines)
+    header = [f"{region}: {what}" for region in REGIONS for what in names.values()]
+    return markdown(["network", "penalty", *header, "most typical bleed at"], lines)
 
 
 def calibration_table(data: Data) -> str:
     """Calibration of the whole predictive distribution."""
     floor = number(gence_floor)
-    lines = [["*calibrated*", "", floor, floor, "0", "0", "50%", "90%"]]
+    # The relative deviation of a root mean square of n Gaussians is 1 / sqrt(2 n).
+    few = math.sqrt(BINS / (math.pi * data["limits"][0]["test"]))
+    lines = [["*calibrated*", "", floor, floor, "0", f"0; {number(few)} by chance", "50%", "90%"]]
     for network, penalty in kinds(data):
         lines.append(
             [
@@ -170,6 +168,8 @@ def correlations_table(data: Data) -> str:
         "epistemic": "aleatoric and epistemic variance",
         "error": "aleatoric variance and squared error",
         "epistemic_error": "epistemic variance and squared error",
+        "noise_error": "share called noise and squared error",
+        "noise_detail": "share called noise and detail",
         "height": "aleatoric variance and height",
         "slope": "aleatoric variance and slope",
         "detail": "aleatoric variance and detail",
@@ -183,22 +183,32 @@ def correlations_table(data: Data) -> str:
         "detail_given_error": "aleatoric variance and detail, squared error taken off",
         "error_given_detail": "aleatoric variance and squared error, detail taken off",
     }
-    networks = [network for network, penalty in kinds(data) if penalty == PENALTY]
+    first, *others = (network for network, penalty in kinds(data) if penalty == PENALTY)
+
+    def shown(name: str, network: str) -> str:
+        return spread(values(data, name, network, PENALTY))
+
     lines = [
-        [title, how, *(spread(values(data, f"{name}_{kind}", n, PENALTY)) for n in networks)]
+        [
+            title,
+            *(shown(name + end, first) for end in HOW),
+            *(shown(f"{name}_all", other) for other in others),
+        ]
         for name, title in pairs.items()
-        for kind, how in HOW.items()
-    ] + [
-        [title, "all entries", *(spread(values(data, name, n, PENALTY)) for n in networks)]
+    ]
+    lines += [
+        [title, shown(name, first), "", "", *(shown(name, other) for other in others)]
         for name, title in single.items()
     ]
-    return markdown(["rank correlation of", "over", *networks], lines)
+    header = [f"{first}, {how}" for how in HOW.values()]
+    return markdown(["rank correlation of", *header, *(f"{o}, all entries" for o in others)], lines)
 
 
 TABLES: dict[str, Callable[[Data], str]] = {
     "settings": settings_table,
     "sentences": sentences,
     "accuracy": accuracy_table,
+    "orders": orders,
     "bleed": bleed_table,
     "regions": regions_table,
     "calibration": calibration_table,
