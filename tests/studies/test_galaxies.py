@@ -41,7 +41,7 @@ def packed(tmp_path):
 
 def test_every_group_blur_data_and_seed_is_trained_once():
     named = [str(trial) for trial in trials()]
-    assert len(named) == len({*named}) == (2 * 7 + 1) * (3 + 3 + 1) * 3
+    assert len(named) == len({*named}) == ((2 * 7 + 1) * (3 + 3) + 4) * 3
 
 
 def test_a_training_is_measured_along_the_circle_and_not_repeated(packed, tmp_path, capsys):

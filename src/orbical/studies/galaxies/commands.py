@@ -4,7 +4,7 @@
     orbical study galaxies --data generated      # without the catalogues: generated galaxies alone
     orbical study galaxies report                # the page again, from its CSV files alone
 
-315 trainings take a quarter of an hour of a large GPU and days of a laptop; --orders, --seeds,
+282 trainings take a quarter of an hour of a large GPU and days of a laptop; --orders, --seeds,
 --epochs and --only choose fewer. What is trained already is not trained again. On another machine,
 with torch alone: `pack` here, `train` there, `collect` the answers here.
 

@@ -198,7 +198,7 @@ def mirror_figure(numbers: Numbers) -> Figure:
             ax.grid()
         ceiling = numbers.bounds[0]["ceiling"]
         panels[0].axhline(ceiling, color=SOFT, ls="--", lw=1.2)
-        panels[0].text(12, ceiling + 0.01, CEILING, ha="right", fontsize=7, color=SOFT)
+        panels[0].text(max(orders), ceiling + 0.01, CEILING, ha="right", fontsize=7, color=SOFT)
         panels[0].set_ylim(min(0.5, ceiling - 0.1), 1.02)
         at = [[r for r in numbers.bounds if r["network"] == f"dihedral:{n}"] for n in orders]
         lower = [mean([row["lower"] for row in rows]) for rows in at]

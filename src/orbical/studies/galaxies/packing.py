@@ -18,8 +18,10 @@ TEST_SHARE = 0.25
 GENERATED = (700, 300)
 """Generated galaxies to train on, and to test on: these once as they are and once mirrored."""
 
-TELESCOPE = {"psf": 1.5, "noise": 0.2}
-"""What blurs and drowns the generated galaxies' arms."""
+TELESCOPE = {"psf": 0.7, "noise": 0.05}
+"""Blur in pixels and noise of the sky of generated galaxies."""
+
+GENERATED_SIZE = 32
 
 Split = tuple[Tensor, Tensor]
 
@@ -76,10 +78,10 @@ def _galaxy_zoo() -> dict[str, Split]:
 def _generated() -> dict[str, Split]:
     """Give spirals of both senses; a mirrored test image stands beside each, of the other sense."""
     trained, tested = GENERATED
-    images, labels = galaxies(tested, size=SIZE, seed=1, **TELESCOPE)
+    images, labels = galaxies(tested, size=GENERATED_SIZE, seed=1, **TELESCOPE)
     mirrored = torch.tensor([0, 2, 1])[labels]
     return {
-        "train": galaxies(trained, size=SIZE, seed=0, **TELESCOPE),
+        "train": galaxies(trained, size=GENERATED_SIZE, seed=0, **TELESCOPE),
         "test": (torch.cat([images, images.flip(-1)]), torch.cat([labels, mirrored])),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ def settings_table(numbers: Numbers) -> str:
     lines = [
         ["seeds", ", ".join(str(seed) for seed in seeds)],
         ["networks trained", str(len(rows))],
+        ["of them with fewer seeds", _incomplete(numbers, len(seeds)) or "none"],
         ["epochs", str(rows[0]["epochs"])],
         *([f"test galaxies, {TITLES[data]}", f"{count:,}"] for data, count in tested.items()),
         *(
@@ -30,6 +32,16 @@ def settings_table(numbers: Numbers) -> str:
         ["hours, all trainings and measurements", f"{sum(r['seconds'] for r in rows) / 3600:.1f}"],
     ]
     return markdown(["setting", "value"], lines)
+
+
+def _incomplete(numbers: Numbers, seeds: int) -> str:
+    """Name the networks that were not trained with every seed."""
+    counts = Counter((row["data"], row["network"], row["blur"]) for row in numbers.results)
+    return "; ".join(
+        f"{TITLES[data].split(',')[0]}, {short(network)}, blur {blur:g}: {count}"
+        for (data, network, blur), count in counts.items()
+        if count < seeds
+    )
 
 
 def _ends(rows: Sequence[Row], measure: str, digits: int, scale: float = 1.0) -> str:
