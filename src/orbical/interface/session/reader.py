@@ -15,6 +15,8 @@ Array = np.ndarray
 BLOCK_ROWS = 4096
 BLOCK_BYTES = 1 << 23
 CACHE_BYTES = 64 << 20
+EVERY = slice(None)
+"""All models."""
 
 
 class Reader:
@@ -86,23 +88,30 @@ class Reader:
             yield number, slice(start, min(start + size, self.samples))
 
     def row(self, name: str, sample: int, model: int | None) -> Array:
-        """Read one sample, and no more of the disk than the chunk it lies in."""
+        """Read one sample, and no more of the disk than the chunks it lies in.
+
+        Those of all models are read at once: who looks at a sample compares models, and each
+        reading has its own wait.
+        """
         size = self.rows_of_block(name)
         held = self._memo.known(("block", name, sample // size, model))
         if held is not None:
             return held[sample % size]
         first = sample - sample % self.chunk
+        models = 1 if model is None else self.shape(name)[0]
+        if models * self._chunk_bytes(name) > self._size // 8:  # a few would fill the memory
 
-        def read() -> Array:
-            return self._read(name, first, first + self.chunk, model)
+            def read() -> Array:
+                return self._read(name, first, first + self.chunk, model)[sample - first].copy()
 
-        if self._chunk_bytes(name) > self._size // 8:  # a few of these would fill the memory
-            key = ("row", name, sample, model)
-            return self._memo.once(key, lambda: read()[sample - first].copy())
-        chunk = self._memo.once(("chunk", name, first, model), read)
-        return chunk[sample - first]
+            return self._memo.once(("row", name, sample, model), read)
+        chunks = self._memo.once(
+            ("chunks", name, first),
+            lambda: self._read(name, first, first + self.chunk, None if model is None else EVERY),
+        )
+        return chunks[sample - first] if model is None else chunks[model, sample - first]
 
-    def _read(self, name: str, start: int, stop: int, model: int | None) -> Array:
+    def _read(self, name: str, start: int, stop: int, model: int | slice | None) -> Array:
         rows = slice(start, min(stop, self.samples))
         return np.asarray(self._arrays[name][rows if model is None else (model, rows)])
 
