@@ -62,8 +62,8 @@ def fibres_from_errors(
 ) -> Fibres:
     """Make fibres from given error bounds on each: any constraint, not only a symmetry.
 
-    P1 section 8: "any constraint that can be used to bound fiber-wise errors can be used to then
-    bound calibration error". Pass the result to `orbical.bounds.classification`.
+    P1 section 8: what bounds the errors on fibres bounds the calibration error with them. Pass the
+    result to `orbical.bounds.classification`.
 
     Args:
         mass: `[F]`, r(p), summing to 1.

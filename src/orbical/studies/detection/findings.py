@@ -141,27 +141,28 @@ def findings(
     lowering = all(a["centre"] >= b["centre"] for a, b in pairwise(levels))
     flat = last["corner"] > 0.5 * last["centre"]
     sentences = [
-        '**"Jittering levels correlate with the width of the peak": '
+        "**The more jitter, the wider the peak: "
         f"{verdict(widening and last['width_px'] > first['width_px'])}.** The shifts whose score "
         f"is at least half of the best fill a square of {widths} pixels a side at 0, 25, 50, 75 "
         "and 100 % (66 is everything).",
-        '**"Models trained with 0 % jittering perform well only on unshifted images": '
+        "**Without jitter a detector is good near the centre alone: "
         f"{verdict(first['corner'] < 0.5 * first['centre'])}.** {first['centre']:.3f} at the "
         f"centre, {first['corner']:.3f} at the corners.",
-        f'**"100 % jittering: high equivariance": {verdict(flat)}'
+        f"**With 100 % jitter the plot is nearly flat: {verdict(flat)}"
         f"{' on average, at a price the paper does not show' if flat and lowering else ''}.** The "
         f"mean plot has {last['centre']:.3f} at the centre, {last['corner']:.3f} at the corners. "
         f"Of equal budget, the levels reach {peaks} at the centre"
         f"{': the height falls with the width' if lowering else ''}. Over the orbit "
         f"{'the order turns round' if last['orbit'] > first['orbit'] else 'the order stays'}: "
         f"{first['orbit']:.3f} at 0 %, {last['orbit']:.3f} at 100 %.",
-        f'**"Individual plots reveal dark regions": {verdict(dark[-1]["dark"] > 0)}.** The 100 % '
+        "**Single plots have dark spots even with 100 % jitter: "
+        f"{verdict(dark[-1]['dark'] > 0)}.** The 100 % "
         f"detector has {dark[-1]['dark']} dark spots on {dark[-1]['objects']} key objects. The "
         "paper found the same boxes in another order of confidence; here the order changes at "
         f"{dark[-1]['order_changed']:.0%} of them, confidence alone is lost at "
         f"{dark[-1]['confidence_lost']:.0%}, and the box itself at {dark[-1]['box_lost']:.0%}."
         f"{_grid_sentence(lags)}",
-        f'**"Consensus is comparably effective to ground truth": '
+        "**The consensus does as well as the truth: "
         f"{'corrected' if max(misses) < min(hits) else verdict(min(misses) > 0.9)}.** The paper "
         "shows one "
         "object. Over all, the two plots have a median correlation by level of "

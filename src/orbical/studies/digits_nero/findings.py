@@ -145,14 +145,14 @@ def findings(numbers: Numbers) -> str:
     at_half = numbers.mistake("plain", 4, 180.0)
     maps = numbers.maps["plain"]
     sentences = [
-        f'**"0 exhibits rotational invariance": {_flat_words(flattest)}.** '
+        f"**The response to 0 is flat: {_flat_words(flattest)}.** "
         f"Its mean score stays between {plain[0]['lowest']:.2f} and {plain[0]['highest']:.2f}, "
         f"with a deviation of {plain[0]['deviation']:.3f} along the orbit; the other digits have "
         f"{plain[flattest[1]]['deviation']:.3f} ({flattest[1]}) to "
         f"{plain[flattest[-1]]['deviation']:.3f} ({flattest[-1]}). "
         f"{1 - plain[0]['lowest'] / plain[0]['highest']:.0%} of the score is lost at the worst "
         "angle: handwritten zeros are ovals.",
-        f'**"1 shows symmetry at 0° and 180°": '
+        "**1 is two-fold, alike at 0° and 180°: "
         f"{verdict(min(plain[1]['upright'], plain[1]['half']) > 2 * plain[1]['quarter'])}.** "
         f"{plain[1]['upright']:.2f} and "
         f"{plain[1]['half']:.2f} there, {plain[1]['quarter']:.2f} at a quarter turn; the second "
@@ -162,7 +162,7 @@ def findings(numbers: Numbers) -> str:
         + ": the paper does not mention "
         + " and ".join(str(d) for d in two_fold[:4] if d != 1)
         + ".",
-        f'**"2 and 3 lack symmetry": {_symmetry_words(plain)}.** At 180° the mean score of 2 is '
+        f"**2 and 3 have no symmetry: {_symmetry_words(plain)}.** At 180° the mean score of 2 is "
         f"{plain[2]['half']:.2f} and of 3 {plain[3]['half']:.2f}, at a quarter turn "
         f"{plain[2]['quarter']:.2f} and {plain[3]['quarter']:.2f}; the second harmonic holds "
         f"{plain[2]['harmonic_2']:.0%} and {plain[3]['harmonic_2']:.0%} of the variance.",
@@ -173,7 +173,7 @@ def findings(numbers: Numbers) -> str:
         f"less flat than their mean: the original is right at every angle for "
         f"{gaps['plain']['always_right']:.1%} of them, the augmented network for "
         f"{gaps['augmented']['always_right']:.1%}.",
-        '**"The original has higher confidence at small angles": '
+        "**At small angles the original is the surer one: "
         f"{verdict(mean(plain[d]['upright'] - augmented[d]['upright'] for d in plain) > 0)}.** "
         "Upright the mean "
         f"probability of the true class is {mean(plain[d]['upright'] for d in plain):.3f} against "
@@ -193,8 +193,8 @@ def findings(numbers: Numbers) -> str:
         f"each other: {six_a['as_other']:.1%} and {nine_a['as_other']:.1%}); over the orbit "
         f"{augmented[6]['accuracy']:.3f} and {augmented[9]['accuracy']:.3f} against "
         f"{augmented[4]['accuracy']:.3f} of the 4s. Its mean probability of the true class is "
-        f'{augmented[6]["mean"]:.2f} and {augmented[9]["mean"]:.2f}: more than the "moderate '
-        "confidence\" of the paper's two examples.",
+        f"{augmented[6]['mean']:.2f} and {augmented[9]['mean']:.2f}: more than in the paper's two "
+        "examples.",
         "**Neighbours on the map respond alike: "
         f"{verdict(maps['distance_map'] < maps['distance_random'])}.** The root mean square "
         "difference of "

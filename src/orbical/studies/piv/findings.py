@@ -85,7 +85,7 @@ def findings(samples: Sequence[Row], rotations: Sequence[Row]) -> str:
         f"{numbers(average('consensus_likeness'), 2)}. A flat plot leaves nothing to correlate, "
         "and what all elements get wrong alike stays unseen.",
         f"**Any angle.** Worst over best angle of the mean error: {', '.join(swing)}.",
-        "**The hard part is not everywhere.** The worst tenth of the pixels holds "
+        "**Errors gather in some places.** The worst tenth of the pixels holds "
         f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of the squared error, by kind of "
         "flow and model.",
     ]

@@ -184,10 +184,10 @@ def findings(numbers: Numbers) -> str:
         f"{value('augmented', 'accuracy_upright'):.3f}, "
         f"{abs(price):.3f} {'less' if price > 0 else 'more'} than the original with the same "
         "number of steps.",
-        '**"Consistently recognizes the object across all rotations": for some clouds.** The '
-        f"augmented network is right at every rotation for {value('augmented', 'always_ball'):.0%} "
-        f"of the clouds and at none for {value('augmented', 'never_ball'):.0%}; the rest depend on "
-        "the rotation. One example, as the paper shows, cannot tell.",
+        "**The augmented network is right at every rotation: for some clouds.** So it is "
+        f"for {value('augmented', 'always_ball'):.0%} of the clouds, and right at none for "
+        f"{value('augmented', 'never_ball'):.0%}; the rest depend on the rotation. One "
+        "example, as the paper shows, cannot tell.",
         f"**Three planes {'flatter' if planes else 'do not flatter'} the original.** They hold "
         f"{_share_small(numbers, 'slices'):.0%} rotations below 45°; among all rotations, each "
         f"as likely as any other, there are {_share_small(numbers, 'ball'):.1%}. Its mean over the "

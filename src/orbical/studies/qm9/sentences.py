@@ -65,22 +65,21 @@ def _premises(data: Data) -> list[list[str]]:
     }
     return [
         [
-            "“One non-equivariant baseline and one with E(3)-equivariance” (6.1.2).",
+            "Of the two networks one has the symmetry E(3) and the other does not (6.1.2).",
             "corrected",
             "GIN sees no positions at all, so turning a molecule changes none of its answers. Both "
             "networks are E(3)-invariant, and differ in what they see." + third,
             "no change by a rotation, for both",
         ],
         [
-            "“The ground truth aleatoric uncertainty should always be zero” (6.1.2).",
+            "The true aleatoric variance is 0 for every molecule (6.1.2).",
             "confirmed, but for GIN",
             f"{limit(data, SHOWN)['shared']:.1%} of the molecules share their bond graph with "
             "another one; GIN must answer both alike, and likelihood calls the difference noise.",
             f"NLL-optimal bleed of GIN at most {number(largest)} ({where}); 0 for the others",
         ],
         [
-            "Four outputs give “enough degrees of freedom to reconcile epistemic and aleatoric "
-            "uncertainties” (6.1.2).",
+            "Four outputs are enough to tell the two kinds of uncertainty apart (6.1.2).",
             "corrected",
             "Likelihood depends on γ, α and β (1 + ν)/ν alone. Aleatoric share of the invariant "
             f"network {ends(ours)} by likelihood, {ends(theirs)} with the printed penalty: the "
@@ -88,7 +87,7 @@ def _premises(data: Data) -> list[list[str]]:
             "share 0: nothing here is noise",
         ],
         [
-            "Trained by likelihood “with an added regression loss regularizer” (E).",
+            "The loss is a likelihood with a penalty on errors (E).",
             "right, but it does not always train"
             if max(b / a for a, b in stuck.values()) > 2
             else "confirmed",
@@ -116,15 +115,14 @@ def _figure(data: Data) -> list[list[str]]:
     fatter = sum(e > a for e, a in zip(*tails.values(), strict=True))
     return [
         [
-            "“The two models perform similarly in terms of regression” on the dipole (Fig. 8).",
+            "On the dipole both networks have about the same error (Fig. 8).",
             "confirmed" if 1 / ALIKE < mae[0] / mae[1] < ALIKE else "not confirmed",
             f"MAE {number(mae[0])} and {number(mae[1])} deviations: GIN's is "
             f"{times(mae[0] / mae[1])}. The dipole depends on the shape.",
             f"predicting the mean {number(limit(data, SHOWN)['mean_mae'])}",
         ],
         [
-            "“The aleatoric bleed is nearly identical between the GIN and E(3)-invariant models” "
-            "on the dipole (6.1.2).",
+            "On the dipole both networks have about the same bleed (6.1.2).",
             "confirmed" if 1 / ALIKE < bleed[0] / bleed[1] < ALIKE else "not confirmed",
             f"Bleed without the worst 1 % {number(bleed[0])} and {number(bleed[1])}: GIN's is "
             f"{times(bleed[0] / bleed[1])}; by their errors {number(by_error[0])} and "
@@ -132,7 +130,7 @@ def _figure(data: Data) -> list[list[str]]:
             f"{number(limit(data, SHOWN)['bond_bleed'])} and 0",
         ],
         [
-            "“The model’s uncertainty estimates tend to be consistent with one another” (Fig. 8).",
+            "The uncertainties of the two networks agree with each other (Fig. 8).",
             "confirmed"
             if min(ranks) > ALONG
             else "in part"
@@ -143,8 +141,7 @@ def _figure(data: Data) -> list[list[str]]:
             "1 if both knew the same",
         ],
         [
-            "“The distribution for epistemic uncertainty has a fatter tail than the aleatoric” "
-            "(Fig. 8).",
+            "Epistemic variances have the heavier tail of the two kinds (Fig. 8).",
             ("not confirmed", "for one of two", "confirmed")[fatter],
             "99 % quantile over the median, GIN and invariant: "
             + "; ".join(f"{p} {' and '.join(map(number, v))}" for p, v in tails.items())
@@ -163,15 +160,15 @@ def _table(data: Data) -> list[list[str]]:
     verdict = "corrected" if agree >= MOST and correlation > ALONG else "in part"
     return [
         [
-            "Table 1 compares the networks “when their accuracy is comparable” (6.1.2).",
+            "Table 1 compares networks of like accuracy, errors within 0.25 (6.1.2).",
             f"{len(weak)} of {len(TABLE)} rows compare untrained networks" if weak else "confirmed",
             f"{', '.join(weak) or 'None'}: neither network is much better than predicting the "
             f"mean. {', '.join(rows['one']) or 'None'}: one of the two is not.",
             "errors of the mean: see below",
         ],
         [
-            "“The model with the lower aleatoric bleed seems to depend neither on the performance "
-            "of the model nor the inclusion of equivariance” (6.1.2).",
+            "Which network bleeds less follows neither from its error nor from its symmetry "
+            "(6.1.2).",
             verdict if agree > total / 2 else "confirmed",
             f"Trained, the more accurate network bleeds less on {agree} of {total} properties; "
             f"over networks and properties error and bleed have rank correlation "
@@ -179,8 +176,8 @@ def _table(data: Data) -> list[list[str]]:
             "calibrated: bleed = (aleatoric share × squared error)²",
         ],
         [
-            "“The lower bound is not tight enough to be meaningful … likely because the invariance "
-            "constraint here is correct, so the lower bound on aleatoric bleed is zero” (6.1.2).",
+            "The lower bound of the bleed says nothing here: it is 0, presumably because the "
+            "symmetry is correct (6.1.2).",
             "true, for another reason",
             "The bound is 0 under any symmetry, right or wrong, because the truth is 0 and every "
             "network may answer 0. What likelihood leads to is the squared error.",
@@ -196,8 +193,8 @@ def _conclusions(data: Data) -> list[list[str]]:
     if ORIENTED_NAME not in networks_of(data):
         return [
             [
-                "“Correct equivariance has little impact on aleatoric bleeding” (6.1.2), and does "
-                "not make a network “better calibrated” than a baseline without it (9).",
+                "A correct symmetry hardly changes bleed (6.1.2), and need not calibrate better "
+                "than a network of the same size without it (9).",
                 "not answered by these two",
                 "Both are invariant. The one that sees distances, against GIN: bleed "
                 f"{times(seen['bleed_99'].ratio)} ({seen['bleed_99'].text}), coverage error "
@@ -209,8 +206,7 @@ def _conclusions(data: Data) -> list[list[str]]:
     bleed, coverage = free["bleed_99"], free["coverage"]
     return [
         [
-            "“Correct equivariance has little impact on aleatoric bleeding” (6.1.2); it is not "
-            "“strong enough to prevent aleatoric bleeding” (9).",
+            "A correct symmetry hardly changes bleed (6.1.2), and does not prevent it (9).",
             _of_bleed(bleed, bool(shorter(data))),
             f"With the symmetry, against without: bleed {times(bleed.ratio)} ({bleed.text}), error "
             f"{times(free['mae'].ratio)} ({free['mae'].text}). The invariant network against GIN: "
@@ -218,8 +214,8 @@ def _conclusions(data: Data) -> list[list[str]]:
             "0 for all three",
         ],
         [
-            "“A model with correct equivariance is not necessarily better calibrated than a "
-            "similarly sized non-equivariant baseline” (9).",
+            "A correct symmetry need not calibrate better than a network of the same size without "
+            "it (9).",
             "not confirmed" if coverage.first >= MOST else "confirmed",
             f"With the symmetry, on molecules as stored: coverage error {times(coverage.ratio)} "
             f"({coverage.text}), ENCE {times(free['ence'].ratio)} ({free['ence'].text}), GENCE "

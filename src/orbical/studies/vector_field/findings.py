@@ -34,8 +34,8 @@ def sentences(data: Data) -> str:
     less = _less(data, SINUSOID)
     lines = [
         [
-            "The spiral is incorrect and extrinsic, “since in general rotations in R³ do not "
-            "commute” (6.1.1).",
+            "The spiral is incorrect and extrinsic, because rotations of space are not "
+            "commutative (6.1.1).",
             "corrected",
             f"Rotations in the plane commute with it: defect {number(spiral['turn'])}. What "
             f"breaks it are mirrors, {number(spiral['mirror'])}, and half turns about axes in the "
@@ -43,33 +43,31 @@ def sentences(data: Data) -> str:
             "0 for a network that is equivariant under rotations in the plane alone",
         ],
         [
-            "“Rotations, translations, and reflections in R³ preserve the norm”, so E(3) is "
-            "correct for the sinusoid (6.1.1).",
+            "E(3) is correct for the sinusoid: its elements, translations among them, leave norms "
+            "as they are (6.1.1).",
             "corrected",
             f"Not translations: a shift by 1 changes the sinusoid by {number(sinusoid['shift'])} in"
             " the mean square. The network is equivariant under O(3), not E(3).",
             "an answer to one point that translations leave as it is, is constant",
         ],
         [
-            "The E(3) model is “unable to fit the data appropriately with its mean predictions” "
-            "(6.1.1), its means have “very small magnitude” (Fig. 6).",
+            "On the spiral the means of the E(3) network miss the data (6.1.1) and are close to 0 "
+            "(Fig. 6).",
             "confirmed, exactly",
             f"MSE {shown('xy_mse', SPIRAL, SCALAR)} on the spiral, "
             f"{shown('xy_mse', SPIRAL, FREE)} for the perceptron.",
             f"least MSE {number(spiral['error'] / 2)}, of the mean 0",
         ],
         [
-            "“It predicts extremely high variance vectors, as our β-NLL loss function can reach a "
-            "local minimum when the variance prediction is significantly larger than the mean "
-            "squared error” (6.1.1).",
+            "Its variances are so large because β-NLL has a local minimum at variances far above "
+            "the squared error (6.1.1).",
             "corrected",
             f"The variance is the squared error: their ratio is {ratio:.3f}. At β = 1 the "
             "derivative by s is (1 − e²/s)/2 on average, which vanishes at s = E[e²] only.",
             "ratio 1 at the only stationary point",
         ],
         [
-            "“The β-NLL loss is still fairly close to the MLP for vectors at any given angle” "
-            "(6.1.1, Fig. 7).",
+            "At every angle its β-NLL stays near that of the perceptron (6.1.1, Fig. 7).",
             "not confirmed",
             f"β-NLL {flatness(SPIRAL, SCALAR, 'xy_beta_nll')} over the angle against "
             f"{flatness(SPIRAL, FREE, 'xy_beta_nll')} for the perceptron. As a score it is not "
@@ -78,8 +76,7 @@ def sentences(data: Data) -> str:
             "network",
         ],
         [
-            "On the sinusoid equivariance “helps the model both in terms of MSE and β-NLL, "
-            "accurately fitting the data and minimizing aleatoric bleed” (6.1.1).",
+            "On the sinusoid equivariance lowers MSE, β-NLL and bleed (6.1.1).",
             "MSE and bleed: confirmed; β-NLL: corrected",
             f"MSE {shown('xy_mse', SINUSOID, SCALAR)} against {shown('xy_mse', SINUSOID, FREE)} "
             f"({gain:.0f} times less), bleed {shown('bleed', SINUSOID, SCALAR)} against "
@@ -91,8 +88,8 @@ def sentences(data: Data) -> str:
             f"0; the paper's own network, `c x`, cannot go below {number(_half(sinusoid))}",
         ],
         [
-            "“In the sinusoidal case, the MSE and NLL losses are constant as a function of the "
-            "angle in a way that is helpful due to correct equivariance” (Fig. 7).",
+            "On the sinusoid MSE and NLL do not depend on the angle, a benefit of the correct "
+            "symmetry (Fig. 7).",
             "confirmed, but not special",
             f"MSE over the angle: sinusoid {flatness(SINUSOID, SCALAR)}, and as flat on the spiral,"
             f" {flatness(SPIRAL, SCALAR)}, because both fields turn with the plane. Perceptron on "
@@ -102,8 +99,8 @@ def sentences(data: Data) -> str:
             "constant for every equivariant network, right or wrong",
         ],
         [
-            "“The learning process pushes residual uncertainty into aleatoric mass” (6.1.1); "
-            "incorrect equivariance “contributed to aleatoric bleed” (9).",
+            "What the network cannot fit ends up as aleatoric variance (6.1.1); an incorrect "
+            "symmetry adds to bleed (9).",
             "confirmed, and predicted",
             f"Bleed {shown('bleed', SPIRAL, SCALAR)} with one variance, "
             f"{shown('bleed', SPIRAL, FULL)} with a covariance, {shown('bleed', SPIRAL, FREE)} for "
@@ -112,14 +109,13 @@ def sentences(data: Data) -> str:
             f"within the bound of the covariance's head {number(spiral['full_head_bleed'])}",
         ],
         [
-            "“By Theorem 3, the aleatoric bleed has a known lower bound” (6).",
+            "Theorem 3 bounds the bleed from below (6).",
             "true and empty",
             "The truth has no variance, and an equivariant network may answer 0.",
             f"structural bound {number(spiral['bleed_floor'])} on both fields",
         ],
         [
-            "Incorrect and extrinsic equivariance make the model “not only … less accurate, but "
-            "also poorly calibrated” (9).",
+            "Incorrect and extrinsic equivariance cost accuracy and calibration (9).",
             "corrected",
             f"GENCE {shown('gence', SPIRAL, SCALAR)} on the spiral against "
             f"{shown('gence', SPIRAL, FREE)} for the perceptron; in fibre means "
@@ -133,8 +129,8 @@ def sentences(data: Data) -> str:
             f"{number(spiral['scalar_gence_fibre'])}, {number(spiral['scalar_mahalanobis'])}",
         ],
         [
-            "“A model with correct equivariance is not necessarily better calibrated than a "
-            "similarly sized non-equivariant baseline” (9).",
+            "A correct symmetry need not calibrate better than a network of the same size without "
+            "it (9).",
             "confirmed",
             f"GENCE on the sinusoid {shown('gence', SINUSOID, SCALAR)} against "
             f"{shown('gence', SINUSOID, FREE)} (on the disc {shown('gence', DISC, SCALAR)} against "
@@ -144,8 +140,8 @@ def sentences(data: Data) -> str:
             f"calibrated: {number(gence_floor)} and 3",
         ],
         [
-            "“Correct equivariance does not result in reduced bleed compared to unconstrained "
-            "baselines” (6.1), but on the sinusoid it could “prevent aleatoric bleeding” (9).",
+            "A correct symmetry does not lower bleed below that of a free network (6.1), but on "
+            "the sinusoid it could keep bleed away (9).",
             "the second holds here" if min(less, _less(data, DISC)) > 1 else "the first holds here",
             f"Bleed {less:.0f} times less on the square, "
             f"{_less(data, DISC):.0f} times less on the disc, with one variance; with a covariance "
