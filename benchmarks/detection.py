@@ -24,18 +24,19 @@ from orbical.zoo import detector
 
 GROUP = ob.groups.translations(32, 2)
 SAMPLES = 1000
-TURNS = 2
+TURNS = 5
 
 
 def forward() -> Iterator[Row]:
     """Scan scenes over 1,089 shifts, with the demo's small detector and one of the study's size."""
+    timing.keep_freed_memory()
     yield _scan_row(
-        "scan, 9 scenes x 1,089 shifts, the demo's detector", detector.load("jittered"), 9
+        "scan, 3 scenes x 1,089 shifts, the demo's detector", detector.load("jittered"), 3
     )
     yield _scan_row(
-        "scan, 3 scenes x 1,089 shifts, the study's detector",
+        "scan, 1 scene x 1,089 shifts, the study's detector",
         detector.Detector(5, detector.LARGE).eval(),
-        3,
+        1,
     )
 
 
