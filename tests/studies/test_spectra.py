@@ -121,7 +121,7 @@ def test_packing_takes_what_time_allows_and_keeps_the_relaxed_geometry(tmp_path,
     found = ob.datasets.qm9_molecules.Molecules(inputs, {}, torch.arange(4), names)
     monkeypatch.setattr(packing, "qm9", lambda *_, **__: found)
     monkeypatch.setattr(packing, "FEWEST", 2)
-    path = packing.pack(tmp_path, tmp_path, minutes=0, count=3)
+    path = packing.pack(tmp_path / "spectra.npz", tmp_path, minutes=0, count=3)
     data = packing.unpack(path, torch.device("cpu"))
     assert data.smiles == ("O", "N", EXAMPLE)
     assert data.failed == 1
@@ -134,7 +134,7 @@ def test_packing_takes_what_time_allows_and_keeps_the_relaxed_geometry(tmp_path,
     assert float(data.noise.max()) < 1e-4
     monkeypatch.setattr(packing, "FEWEST", 100)
     with pytest.raises(InputError, match="2 molecules were labelled, at least 100 expected"):
-        packing.pack(tmp_path, tmp_path, minutes=0, count=3)
+        packing.pack(tmp_path / "spectra.npz", tmp_path, minutes=0, count=3)
 
 
 def perfect(truth: measures.Truth, variance: float) -> Evidence:
@@ -206,13 +206,17 @@ def test_twins_by_name_bound_what_bonds_can_know(data):
 
 
 def test_answers_are_measured_into_files_and_the_page_is_written_from_them(
-    packed, trained, tmp_path
+    packed, trained, tmp_path, capsys
 ):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     page = tmp_path / "spectra.md"
-    written = pages.measured(packed, trained, page.with_suffix(""))
-    assert [path.stem for path in written] == list(pages.FILES)
+    commands.main(["all", *words_to_train(packed)[1:], "--page", str(page)])
+    said = capsys.readouterr().out
+    assert "0 networks to train" in said  # nothing that is there is made again
+    assert all(f"{name}.csv" in said for name in pages.FILES)
+    first = page.read_text()
     commands.main(["report", "--page", str(page)])
+    assert page.read_text() == first
     text = page.read_text()
     assert "17.6" in text
     assert text.count("| steerable | 0.1 |") == 4

@@ -1,4 +1,16 @@
-"""The steps of the spectra study on the command line."""
+"""Infrared spectra of molecules: where along a spectrum uncertainty bleeds, and into which part.
+
+    orbical study spectra                 # all of it: pack, train, collect, report
+    orbical study spectra report          # the page again, from its CSV files alone
+
+Labelling the molecules takes an hour or two of one core (--label-minutes ends it sooner, and the
+same command goes on from there), the 12 trainings some minutes of a large GPU and days of a laptop;
+--epochs, --seeds and --only choose fewer. What is trained already is not trained again. On another
+machine, with torch and e3nn alone: `pack` here, `train` there, `collect` the answers here.
+
+Section 6.1.2, appendix E and Fig. 9 of Berman et al., "On Uncertainty Calibration for Equivariant
+Functions".
+"""
 
 from __future__ import annotations
 
@@ -14,47 +26,52 @@ import torch
 
 from orbical.errors import InputError
 
-from ..command_line import one_line_errors, say_written
+from ..command_line import one_line_errors, say_written, study_parser
 from ..trials import Trials
 from ..workers import run_jobs
 from . import packing, training
 from .settings import EPOCHS, PAGE, SEEDS, Trial, trials
 
+RESULTS = Path("results/spectra")
+STEPS = ("all", "pack", "train", "collect", "report")
 STARTING = 40.0
 """Seconds kept back from the time given, for the start of the processes and the last answers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one step: `pack`, `train` or `report`."""
-    parser = argparse.ArgumentParser(prog="orbical study spectra", description=__doc__)
-    steps = parser.add_subparsers(dest="step", required=True)
-    pack = steps.add_parser("pack", help="label molecules, and write them as one small file")
-    pack.add_argument("folder", type=Path, help="where spectra.npz goes")
-    pack.add_argument("--cache", type=Path, help="the folder of the data sets' own cache")
-    pack.add_argument("--minutes", type=float, default=1e9, help="label no longer than this")
-    pack.add_argument("--count", type=int, help="label at most so many molecules")
-    train = steps.add_parser("train", help="train every network, one result each, written at once")
-    train.add_argument("--pack", type=Path, required=True, help="the packed file")
-    train.add_argument("--out", type=Path, required=True, help="folder of the results")
-    train.add_argument("--workers", type=int, default=0, help="processes; 0 trains in this one")
-    train.add_argument("--minutes", type=float, default=1e9, help="end every training before this")
-    train.add_argument("--epochs", type=int, default=EPOCHS, help="of each training")
-    train.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS), help="which seeds")
-    train.add_argument("--only", default="", help="only trainings whose name contains this")
-    report = steps.add_parser("report", help="write tables, figures and the page")
-    report.add_argument("--pack", type=Path, help="the packed file; without it, from CSV files")
-    report.add_argument("--out", type=Path, help="folder of the results")
-    report.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
+    """Read the options, and run the study or a step of it."""
+    parser = study_parser("spectra", __doc__, PAGE, STEPS)
+    parser.add_argument("--out", type=Path, default=RESULTS, help=f"answers; default {RESULTS}")
+    parser.add_argument("--pack", type=Path, help="packed molecules; default OUT/spectra.npz")
+    parser.add_argument("--cache", type=Path, help="the folder of the data sets' own cache")
+    parser.add_argument("--label-minutes", type=float, default=1e9, help="label no longer")
+    parser.add_argument("--count", type=int, help="label at most so many molecules")
+    parser.add_argument("--workers", type=int, default=0, help="processes; 0 trains in this one")
+    parser.add_argument("--minutes", type=float, default=1e9, help="end every training before this")
+    parser.add_argument("--epochs", type=int, default=EPOCHS, help="of each training")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS), help="which seeds")
+    parser.add_argument("--only", default="", help="only trainings whose name contains this")
     given = parser.parse_args(arguments)
     with one_line_errors(parser):
-        if given.step == "pack":
-            say_written([packing.pack(given.folder, given.cache, given.minutes, given.count)])
-        elif given.step == "train":
-            train_all(given)
-        else:
-            from .page import write
+        given.pack = given.pack or given.out / "spectra.npz"
+        run(given)
 
-            say_written(write(given.pack, given.out, given.page))
+
+def run(given: argparse.Namespace) -> None:
+    """Run the steps that are asked for."""
+    wanted = STEPS[1:] if given.step == "all" else (given.step,)
+    if "pack" in wanted and not (given.step == "all" and given.pack.is_file()):
+        say_written([packing.pack(given.pack, given.cache, given.label_minutes, given.count)])
+    if "train" in wanted:
+        train_all(given)
+    if "collect" in wanted:
+        from .page import measured
+
+        say_written(measured(given.pack, given.out, given.page.with_suffix("")))
+    if "report" in wanted:
+        from .page import report
+
+        say_written(report(given.page))
 
 
 def train_all(given: argparse.Namespace) -> None:

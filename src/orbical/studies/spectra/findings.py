@@ -44,7 +44,7 @@ def _conflation(data: Data) -> list[str]:
     else:
         verdict = "confirmed"
     return [
-        "“The model tends to conflate high frequency signals with noise.”",
+        "Fine structure of a spectrum is taken for noise.",
         verdict,
         f"Aleatoric variance goes with the detail of the true spectrum, rank correlation "
         f"{number(detail)}, as with its height, {number(height)}; but so does the squared error, "
@@ -65,8 +65,7 @@ def _together(data: Data) -> list[str]:
     along, every = _at(data, "epistemic_along"), _at(data, "epistemic_all")
     own = [_at(data, f"{name}_all") for name in ("error", "epistemic_error", "noise_error")]
     return [
-        "“The model's aleatoric uncertainty follows the epistemic uncertainty quite closely, "
-        "indicating that the model can not tell them apart.”",
+        "Aleatoric and epistemic uncertainty run side by side, so the network cannot part them.",
         "confirmed" if along >= CLOSE else "not confirmed",
         f"Rank correlation {number(along)} along a spectrum, {number(every)} over all entries. "
         "Both are β/(α − 1), one of them divided by ν, and follow the squared error: aleatoric "
@@ -82,8 +81,7 @@ def _where(data: Data) -> list[str]:
     )
     totals = values(data, "bleed", STEERABLE, PENALTY)
     return [
-        f"“We compute an aleatoric bleed of ≈ {PAPER_BLEED}, however, this does not indicate "
-        "*where* or *which dimension* contributes to most of the bleed.”",
+        f"The bleed, about {PAPER_BLEED}, does not say which wavenumbers it comes from.",
         "corrected",
         "It is a sum over wavenumbers, and its terms say where. Typical bleed (medians over "
         f"molecules), {number(_at(data, 'typical'))} in all: {listed}. Bleed as defined is "
@@ -101,8 +99,7 @@ def _only_tells(data: Data) -> list[str]:
         else "corrected: its terms tell more"
     )
     return [
-        "“The aleatoric bleed is only able to tell a practitioner that the model is confusing "
-        "different sources of uncertainty.”",
+        "All that bleed can tell is that kinds of uncertainty are mixed up.",
         verdict,
         f"The largest 1% of entries hold {percent(top)} of it: β/(α − 1) has a pole at α = 1, and "
         f"{percent(near)} of the entries have α − 1 below {POLE:g}. What has no pole is the share "
@@ -121,8 +118,7 @@ def _zero(data: Data) -> list[str]:
         "that bonds are enough to know it by."
     )
     return [
-        "“The ground truth mapping from molecule to label should be deterministic and accordingly "
-        "the aleatoric uncertainties should be zero.”",
+        "Spectra follow from the molecule, so the true aleatoric uncertainty is zero.",
         "confirmed for networks that see the geometry" if limits["twins"] else "confirmed",
         "Labels calculated again for turned molecules change by a mean square of "
         f"{number(limits['label_mse'])} of the targets' variance. {blind}",
@@ -144,8 +140,7 @@ def _explained(data: Data) -> list[str]:
     listed = ", ".join(f"{n} {number(middle[n])} ({percent(above[n])})" for n in NETWORKS)
     tall = ", ".join(f"{n} {percent(_at(data, 'height_top', n))}" for n in NETWORKS)
     return [
-        "“Both models achieving R² scores above 0.9 and often close to 1.0 on QM9s test "
-        "molecules.”",
+        "R² on test molecules lies above 0.9, often near 1.",
         verdict,
         f"Median R² (share above .9): {listed}, after training on {data['limits'][0]['train']:,} "
         "molecules; the paper has about 130,000 and 37 million parameters. What is missed are the "
@@ -179,7 +174,7 @@ def _symmetry(data: Data) -> list[str]:
         for n in order
     )
     return [
-        "“Correct equivariance does little to help prevent aleatoric bleed.”",
+        "A correct symmetry hardly prevents bleed.",
         verdict,
         f"{listed}. All three are invariant; they differ in what they see: "
         f"{BONDS}, {DISTANCES}, or directions as well ({STEERABLE}).",
@@ -199,7 +194,7 @@ def _penalty(data: Data) -> list[str]:
     change = [abs(mean(data, "mse", n, 0.0) / _at(data, "mse", n) - 1) for n in pairs]
     moved = bool(pairs) and all(free > 2 * held for held, free in pairs.values())
     return [
-        "“Training stability is sensitive to a choice of λ” (E).",
+        "How stable training is depends on λ (E).",
         "confirmed, and more: it sets how much is called noise" if moved else "not confirmed",
         f"Share called noise, {listed}; the squared error changes by "
         f"{percent(max(change, default=0.0))} at most.",

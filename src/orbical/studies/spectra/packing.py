@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from orbical.datasets import qm9, spectra
+from orbical.datasets.bars import counted
 from orbical.datasets.infrared_spectra import Spectra
 from orbical.errors import InputError
 from orbical.groups import rotations3d
 
 from .settings import EXAMPLE, FEWEST, MOST_HEAVY, TEST, VALIDATION
 
-FILE = "spectra.npz"
 CHUNK = 50
 TURNED = 20
 """Molecules whose labels are calculated once more in another orientation."""
@@ -80,11 +80,11 @@ def amplitude(spectra: Tensor) -> Tensor:
     return spectra.sqrt()
 
 
-def pack(folder: Path, cache: Path | None, minutes: float, count: int | None = None) -> Path:
+def pack(path: Path, cache: Path | None, minutes: float, count: int | None = None) -> Path:
     """Label molecules of QM9 for some minutes, in the data set's seeded order, and write them.
 
     Args:
-        folder: where the file goes.
+        path: where the file goes.
         cache: of the data sets; labels that are there take no time.
         minutes: after which no further molecules are labelled.
         count: of molecules at most; None for all of the size that the study takes.
@@ -98,8 +98,8 @@ def pack(folder: Path, cache: Path | None, minutes: float, count: int | None = N
     labelled = sum(len(part.rows) for part in parts)
     if labelled < FEWEST:
         raise InputError(
-            f"minutes: {labelled} molecules were labelled, at least {FEWEST} expected; the same "
-            "command goes on from there"
+            f"label-minutes: {labelled} molecules were labelled, at least {FEWEST} expected; "
+            "the same command goes on from there"
         )
     place = molecules.smiles.index(EXAMPLE)
     one = {name: values[place : place + 1] for name, values in molecules.inputs.items()}
@@ -118,8 +118,7 @@ def pack(folder: Path, cache: Path | None, minutes: float, count: int | None = N
         "noise": _noise(inputs, parts[0], cache),
         "failed": np.array(sum(len(part.failed) for part in parts)),
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **arrays)  # type: ignore[arg-type] # its keywords are arrays
     return path
 
@@ -128,13 +127,15 @@ def _labelled(
     inputs: dict[str, Tensor], names: list[str], cache: Path | None, deadline: float
 ) -> Iterator[Spectra]:
     """Label molecules a chunk at a time, at least one chunk."""
-    for start in range(0, len(names), CHUNK):
-        if start and time.monotonic() > deadline:
-            return
-        chunk = {name: values[start : start + CHUNK] for name, values in inputs.items()}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those left out are counted on the page
-            yield spectra(chunk, names[start : start + CHUNK], cache=cache, progress=False)
+    with counted(f"spectra, {CHUNK} at a time", -(-len(names) // CHUNK), shown=True) as advance:
+        for start in range(0, len(names), CHUNK):
+            if start and time.monotonic() > deadline:
+                return
+            chunk = {name: values[start : start + CHUNK] for name, values in inputs.items()}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # those left out are counted on the page
+                yield spectra(chunk, names[start : start + CHUNK], cache=cache, progress=False)
+            advance()
 
 
 def _trimmed(inputs: dict[str, Tensor]) -> dict[str, Tensor]:

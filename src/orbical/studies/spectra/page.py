@@ -16,14 +16,6 @@ from .tables import TABLES
 FILES = ("results", "wavenumbers", "explained", "signals", "samples", "limits")
 
 
-def write(pack: Path | None, out: Path | None, page: Path) -> list[Path]:
-    """Measure answers where they are given, and write the page; return what was written."""
-    written = []
-    if pack is not None and out is not None:
-        written = measured(pack, out, page.with_suffix(""))
-    return [*written, *report(page)]
-
-
 def measured(pack: Path, out: Path, folder: Path) -> list[Path]:
     """Write the CSV files from the packed molecules and the results' folder."""
     data = unpack(pack, torch.device("cpu"))

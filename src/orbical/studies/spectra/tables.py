@@ -69,7 +69,7 @@ def accuracy_table(data: Data) -> str:
     """R^2, errors and likelihoods."""
     empty = [""] * 7
     lines = [
-        ["*the paper*", "", "“above 0.9 and often close to 1.0”", *empty],
+        ["*the paper*", "", "above 0.9, often near 1", *empty],
         ["*the mean spectrum*", "", number(data["limits"][0]["mean_r2"]), *empty],
     ]
     for network, penalty in kinds(data):
