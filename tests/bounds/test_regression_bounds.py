@@ -116,7 +116,7 @@ def check_bounds(bounds, *, at_minimiser: bool) -> None:
     assert bounds["thm2"].applies <= bounds["thm3"].applies
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=500, deadline=None, derandomize=True)
 @given(where=WORLDS)
 def test_bounds_hold_on_random_worlds(where: tuple[str, int]) -> None:
     check_world(*where)
@@ -165,7 +165,7 @@ def check_scalar_world(seed: int) -> None:
     assert bounds["vector_lower"].value == pytest.approx(vector, abs=ROUNDING)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=500, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_scalar_bounds_hold_and_equal_their_formulas(seed: int) -> None:
     check_scalar_world(seed)

@@ -58,7 +58,7 @@ class Action(ABC):
                 "give input= an action for each field"
             )
 
-    def check_values(self, x: Tree, first: int = 0) -> None:
+    def check_values(self, x: Tree, first: int = 0) -> None:  # noqa: B027 - most move any values
         """Refuse a batch of values that cannot be moved; its samples are counted from `first`.
 
         Asked of every batch, unlike `check`, which sees the first samples alone.
@@ -137,7 +137,7 @@ class Fields(Action):
             )
         tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
 
-    def check_values(self, x: Tree, first: int = 0) -> None:
+    def check_values(self, x: Tree, first: int = 0) -> None:  # noqa: B027 - most move any values
         """Check the values of each field."""
         tree_map(lambda action, leaf: action.check_values(leaf, first), self.actions, x)
 
