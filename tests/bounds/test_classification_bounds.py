@@ -87,7 +87,7 @@ CHECKS = (
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=500, deadline=None, derandomize=True)
 @given(table=tables(), bins=BINS)
 def test_bounds_hold_on_random_finite_worlds(table: OrbitTable, bins: int | None) -> None:
     for check in CHECKS:

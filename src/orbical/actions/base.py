@@ -137,7 +137,7 @@ class Fields(Action):
             )
         tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
 
-    def check_values(self, x: Tree, first: int = 0) -> None:  # noqa: B027 - most move any values
+    def check_values(self, x: Tree, first: int = 0) -> None:
         """Check the values of each field."""
         tree_map(lambda action, leaf: action.check_values(leaf, first), self.actions, x)
 
