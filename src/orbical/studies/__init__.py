@@ -1,6 +1,6 @@
 """The papers' experiments, each one command: `orbical study NAME`.
 
-A study is a module with a function `main(arguments)` that reads its own options, so that it can
+A study is a package with a function `main(arguments)` that reads its own options, so that it can
 also run as `python -m orbical.studies.NAME` where only torch and numpy are installed.
 """
 
