@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 
 from orbical.errors import InputError
 from orbical.losses import nig_nll
@@ -334,6 +335,41 @@ def test_one_answer_for_a_bond_graph_leaves_its_variance(packed, data):
         assert row["bond_bleed"] == pytest.approx(np.mean([spread[c] ** 2 for c in classes]))
         assert row["bond_rmse"] == pytest.approx(np.mean([spread[c] for c in classes]) ** 0.5)
     assert all(row["bond_bleed"] < 1e-30 for row in collecting.limits(collecting.truth_of(data)))
+
+
+def test_the_least_absolute_error_by_bonds_is_that_of_each_class_median(data):
+    tripled = data._replace(bond_class=torch.arange(len(data.linear)) // 3)
+    kept = ~tripled.linear
+    classes = tripled.bond_class[kept].numpy()
+    for row in collecting.limits(collecting.truth_of(tripled)):
+        place = PROPERTIES.index(row["property"])
+        z = ((tripled.targets[kept, place] - row["mean"]) / row["deviation"]).numpy()
+        least = sum(
+            min(np.abs(z[classes == c] - answer).sum() for answer in z[classes == c])
+            for c in np.unique(classes)
+        )
+        assert row["bond_mae"] == pytest.approx(least / len(z))
+
+
+def test_agreement_is_over_all_pairs_of_seeds(packed, data, tmp_path):
+    results_of(tmp_path, data)
+    read = collecting.collect(packed, tmp_path)
+    place = PROPERTIES.index("dipole")
+
+    def epistemic(network, seed):
+        _, nu, alpha, beta = np.load(tmp_path / f"{network}-all-likelihood-seed{seed}.npz")["test"]
+        return (beta / (nu * (alpha - 1)))[:, place]
+
+    expected = [
+        spearmanr(epistemic("GIN", a), epistemic("invariant", b)).statistic
+        for a in (0, 1)
+        for b in (0, 1)
+    ]
+    found = contests.agreements(read, "epistemic", "GIN", "invariant")
+    assert sorted(found) == pytest.approx(sorted(expected))
+    assert contests.agreement(read, "epistemic") == pytest.approx(np.mean(expected))
+    alone = contests.agreements(read, "epistemic", "GIN", "GIN")
+    assert alone == pytest.approx([spearmanr(epistemic("GIN", 0), epistemic("GIN", 1)).statistic])
 
 
 def test_half_a_report_is_refused(packed, capsys):

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from orbical.calibration import nll_optimal_bleed
 from orbical.datasets.qm9_molecules import PROPERTIES as KNOWN
 
 from ..pages import Row
 from ..trials import FILE, read_lines
-from .measures import Array, scores
+from .measures import Array, rank_correlation, scores
 from .packing import Pack, Scale, scale_of, unpack
 from .paper import TABLE
-from .settings import ALL, LIKELIHOOD, NETWORKS, PROPERTIES, SHOWN, Trial
+from .settings import ALL, COMPARED, LIKELIHOOD, NETWORKS, PROPERTIES, SHOWN, Trial
 
 MOLECULES = 800
 EDGES = np.linspace(-12, 2, 113)
@@ -92,6 +94,7 @@ def collect(packed: Path, results: Path) -> Tables:
             if entry.trial.target == ALL
             for row in curve_rows(entry, truth)
         ],
+        "agreement": agreements(main),
         "molecules": shown_molecules(truth, main),
         "histogram": histograms(truth, main),
     }
@@ -149,7 +152,8 @@ def limits(truth: Truth) -> list[Row]:
     """One row a property: the errors of constants, and what bonds alone leave open.
 
     A network on bonds gives one answer to all molecules of one bond graph, so over each such class
-    its least squared error is the variance, and likelihood makes it report that variance.
+    its least squared error is the variance, and likelihood makes it report that variance; its least
+    absolute error is that of the median.
     """
     pack = truth.pack
     kept = ~pack.linear
@@ -176,7 +180,7 @@ def limits(truth: Truth) -> list[Row]:
             "mean_mae_all": float(((every - every.mean()) / every.std(correction=0)).abs().mean()),
             "deviation_all": float(every.std(correction=0)),
             "shared": float((sizes[index] > 1).double().mean()),
-            "bond_mae": float(left.abs().mean()),
+            "bond_mae": float(np.abs(z.numpy() - medians(z.numpy(), index.numpy())).mean()),
             "bond_rmse": float(left.square().mean().sqrt()),
             "bond_bleed": float(nll_optimal_bleed(z, classes).total),
         }
@@ -184,6 +188,18 @@ def limits(truth: Truth) -> list[Row]:
             row |= {f"paper_{k}": v for k, v in TABLE[name]._asdict().items()}
         rows.append(row)
     return rows
+
+
+def medians(values: Array, index: NDArray[np.int64]) -> Array:
+    """Give each value the median of its class.
+
+    >>> medians(np.array([0.0, 1.0, 5.0, 7.0]), np.array([0, 0, 0, 1])).tolist()
+    [1.0, 1.0, 1.0, 7.0]
+    """
+    ordered = values[np.lexsort((values, index))]
+    sizes = np.bincount(index)
+    start = np.cumsum(sizes) - sizes
+    return ((ordered[start + (sizes - 1) // 2] + ordered[start + sizes // 2]) / 2)[index]
 
 
 def last_gain(curve: Array) -> float:
@@ -234,6 +250,30 @@ def curve_rows(entry: Training, truth: Truth, most: int = 26) -> list[Row]:
         }
         for epoch in epochs
     ]
+
+
+def agreements(main: list[Training]) -> list[Row]:
+    """Rank correlations over the test molecules of the shown property's variances.
+
+    Between every seed of one network and every seed of the other; and between two seeds of one
+    network, which is as much as two networks can be asked for.
+    """
+    rows: list[Row] = []
+    for one, other in product(main, main):
+        pair = (one.trial.network, other.trial.network)
+        again = pair[0] == pair[1] and one.trial.seed < other.trial.seed
+        if pair == COMPARED or (again and pair[0] in COMPARED):
+            head = {"first": pair[0], "second": pair[1]}
+            seeds = {"first_seed": one.trial.seed, "second_seed": other.trial.seed}
+            parts = zip(("aleatoric", "epistemic"), _parts(one), _parts(other), strict=True)
+            rows.append(head | seeds | {name: rank_correlation(a, b) for name, a, b in parts})
+    return rows
+
+
+def _parts(entry: Training) -> tuple[Array, Array]:
+    """Aleatoric and epistemic variance of the shown property, in the units of training."""
+    _, nu, alpha, beta = entry.test[:, :, PROPERTIES.index(SHOWN)]
+    return beta / (alpha - 1), beta / (nu * (alpha - 1))
 
 
 def shown_molecules(truth: Truth, main: list[Training]) -> list[Row]:

@@ -126,11 +126,19 @@ def tail(data: Data, part: str, network: str) -> float:
 
 
 def agreement(data: Data, part: str) -> float:
-    """Rank correlation over molecules of one part of the variance, between the two networks."""
-    gin, other = (
-        np.array([row[f"{network}_{part}"] for row in data["molecules"]]) for network in COMPARED
-    )
-    return rank_correlation(gin, other)
+    """Rank correlation of a part of the variance between the two networks, mean over seeds."""
+    return mean(agreements(data, part, *COMPARED))
+
+
+def agreements(data: Data, part: str, first: str, second: str) -> list[float]:
+    """Rank correlations over molecules of a part of the variance, one for each pair of seeds.
+
+    >>> row = {"first": "GIN", "second": "GIN", "aleatoric": 0.9}
+    >>> agreements({"agreement": [row]}, "aleatoric", "GIN", "GIN")
+    [0.9]
+    """
+    rows = (row for row in data["agreement"] if (row["first"], row["second"]) == (first, second))
+    return [float(row[part]) for row in rows]
 
 
 def shares(data: Data, network: str, **chosen: str) -> list[float]:

@@ -23,7 +23,7 @@ from .settings import (
 )
 from .writing import about, ends, number
 
-FILES = ("limits", "results", "consistency", "curves", "molecules", "histogram")
+FILES = ("limits", "results", "consistency", "curves", "agreement", "molecules", "histogram")
 Data = dict[str, list[Row]]
 
 
