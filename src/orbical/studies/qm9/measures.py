@@ -9,19 +9,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbical import calibration
 
 from ..pages import Row
+from ..student import Array, student_errors, student_gence, student_nll, student_scale
 
 BINS = 15
 LEVELS = 99
 DRAWS = 20
 NEAR = 0.01
 """An alpha this near to 1 makes a variance without bound."""
-
-Array = NDArray[np.float64]
 
 
 def scores(evidence: Array, target: Array, unit: float, seed: int = 0) -> Row:
@@ -71,7 +69,7 @@ def calibration_scores(error: Array, nu: Array, alpha: Array, beta: Array, seed:
     variance = beta / (alpha - 1) * (1 + 1 / nu)
     scale, freedom = student_scale(nu, alpha, beta), 2 * alpha
     draw = np.random.default_rng(seed)
-    drawn = scale * draw.standard_t(freedom, (DRAWS, len(error)))
+    drawn = student_errors(nu, alpha, beta, DRAWS, draw)
     uniform = draw.random((DRAWS, len(error)))
     zero, spread = np.zeros_like(error), np.tile(variance, (DRAWS, 1))
     return {
@@ -97,39 +95,6 @@ def coverage_error(probability: Array) -> float:
     levels = np.arange(1, LEVELS + 1) / (LEVELS + 1)
     observed = np.searchsorted(np.sort(probability), levels, side="right") / len(probability)
     return float(np.abs(observed - levels).mean())
-
-
-def student_scale(nu: Array, alpha: Array, beta: Array) -> Array:
-    """Scale of the predictive Student t, `sqrt(beta (1 + nu) / (alpha nu))`."""
-    return np.sqrt(beta * (1 + nu) / (alpha * nu))
-
-
-def student_nll(error: Array, nu: Array, alpha: Array, beta: Array) -> Array:
-    """Negative log-density of errors, by scipy's Student t: independent of the loss's own code."""
-    from scipy.stats import t
-
-    scale = student_scale(nu, alpha, beta)
-    return np.asarray(-t.logpdf(error / scale, 2 * alpha) + np.log(scale))
-
-
-def student_gence(alpha: Array) -> Array:
-    """GENCE of errors that are drawn from a Student t with `2 alpha` degrees of freedom.
-
-        1 + pi/2 - 2 E|e| / a,   a = sqrt(2 s / pi)
-
-    with E|e| of the Student t: pi/2 - 1 for a Gaussian, more for heavier tails, 1 + pi/2 where the
-    variance grows beyond all bounds (alpha -> 1).
-
-    >>> student_gence(np.array([1e6, 1.5])).round(3).tolist()
-    [0.571, 0.975]
-    """
-    from scipy.special import gammaln
-
-    freedom = 2 * alpha
-    logarithm = gammaln((freedom + 1) / 2) - gammaln(freedom / 2)
-    mean = 2 * np.sqrt(freedom / math.pi) * np.exp(logarithm) / (freedom - 1)
-    deviation = np.sqrt(freedom / (freedom - 2))
-    return np.asarray(1 + math.pi / 2 - 2 * mean / (math.sqrt(2 / math.pi) * deviation))
 
 
 def most_bleed(aleatoric: Array) -> float:
