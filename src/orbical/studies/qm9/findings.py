@@ -60,7 +60,7 @@ def answer(data: Data) -> str:
         f"({seen['mae'].text}), bleed {times(seen['bleed_99'].ratio)} ({seen['bleed_99'].text}), "
         f"coverage error {times(seen['coverage'].ratio)} ({seen['coverage'].text}), ENCE "
         f"{times(seen['ence'].ratio)} ({seen['ence'].text}).",
-        "* **Where the uncertainty goes** no symmetry decides, and no data: the aleatoric share of "
+        "* **Where the uncertainty goes** is not fixed by the likelihood: the aleatoric share of "
         f"the variance, which should be 0, is {ends(shares(data, GIN_NAME))} for GIN and "
         f"{ends(shares(data, INVARIANT_NAME))} for the invariant network. "
         + (
@@ -70,7 +70,8 @@ def answer(data: Data) -> str:
         )
         + f", rank correlation {along:.2f}.",
         f"* **Bleed follows the error**: the more accurate of the two networks bleeds less on "
-        f"{agree} of {len(PROPERTIES)} properties, rank correlation {correlation:.2f}."
+        f"{agree} of {len(PROPERTIES)} properties; over networks and properties, whose scales "
+        f"differ widely, the rank correlation is {correlation:.2f}."
         if correlation > ALONG
         else f"* **Bleed does not follow the error**: rank correlation {correlation:.2f}.",
     ]
@@ -83,8 +84,8 @@ def _when_turned(error: Contest, coverage: Contest, bleed: Contest) -> str:
         return "it learnt, from molecules that lie in many ways, not to mind."
     if error.alike:
         return (
-            "its answers shift a little, all together, which hardly shows in the error, and the "
-            "quantiles that it predicts do not know."
+            "its answers shift a little, each by itself and some properties all together, which "
+            "hardly shows in the error, and the quantiles that it predicts do not know."
         )
     return "it knows less, and does not say so." if bleed.alike else "it knows less, and says so."
 
@@ -101,7 +102,8 @@ def untrained(data: Data) -> str:
     lines = [f"* **{texts[kind]}:** {', '.join(names) or 'none'}." for kind, names in rows.items()]
     a = limit(data, "rotational_a")
     lines.append(
-        f"* A is a case of its own. With the two linear molecules in, its deviation is "
+        f"* A is a case of its own. With the linear molecules in, of which two are stored with an "
+        "A of hundreds of thousands, its deviation is "
         f"{a['deviation_all']:,.0f} GHz in place of {number(a['deviation'])}, and the mean is off "
         f"by {number(a['mean_mae_all'])} deviations: the printed errors "
         f"{number(a['paper_gin_mae'])} and {number(a['paper_invariant_mae'])} would then be "
