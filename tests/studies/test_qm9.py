@@ -10,8 +10,10 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
+from orbical.datasets.qm9_molecules import Molecules
 from orbical.errors import InputError
 from orbical.losses import nig_nll
+from orbical.studies.pages import fill
 from orbical.studies.qm9 import (
     collecting,
     commands,
@@ -21,6 +23,7 @@ from orbical.studies.qm9 import (
     sentences,
     training,
 )
+from orbical.studies.qm9 import page as page_of
 from orbical.studies.qm9.network import Model, answers
 from orbical.studies.qm9.settings import NETWORKS, PRINTED, PROPERTIES, Trial, trials
 
@@ -207,7 +210,7 @@ def test_the_command_trains_what_is_missing_and_no_more(packed, tmp_path, capsys
 def test_minutes_choose_one_number_of_epochs_for_all(packed, tmp_path, monkeypatch):
     monkeypatch.setattr(commands, "LASTING", 0.3)
     monkeypatch.setattr(commands, "ENDING", 0.0)
-    words = ["train", "--pack", str(packed), "--out", str(tmp_path), "--minutes", "0.08"]
+    words = ["train", "--pack", str(packed), "--out", str(tmp_path), "--minutes", "0.02"]
     commands.main([*words, "--batch", "16", "--seeds", "0", "--only", "/dipole/"])
     epochs = {json.loads(line)["epochs"] for line in (tmp_path / "trials.jsonl").open()}
     assert len(epochs) == 1
@@ -291,21 +294,6 @@ def results_of(folder, data, better: str = "invariant") -> None:
     (folder / "trials.jsonl").write_text("\n".join(lines) + "\n")
 
 
-def test_the_report_is_written_from_results_and_again_from_its_own_files(packed, data, tmp_path):
-    results_of(tmp_path, data)
-    page = tmp_path / "docs" / "qm9.md"
-    commands.main(
-        ["report", "--pack", str(packed), "--results", str(tmp_path), "--page", str(page)]
-    )
-    first = page.read_text()
-    assert "bleed follows the error" in first.lower()
-    assert " nan" not in first.lower()
-    figures = sorted(path.name for path in page.with_suffix("").glob("*.png"))
-    assert figures == ["bleed.png", "calibration.png", "curves.png", "dipole.png", "errors.png"]
-    commands.main(["report", "--page", str(page)])
-    assert page.read_text() == first
-
-
 def test_verdicts_follow_the_numbers(packed, data, tmp_path):
     texts = {}
     for better in ("invariant", "GIN"):
@@ -314,6 +302,9 @@ def test_verdicts_follow_the_numbers(packed, data, tmp_path):
         results_of(folder, data, better)
         read = collecting.collect(packed, folder)
         texts[better] = sentences.sentences(read)
+        tables = "".join(page_of.tables_of(read).values()).lower()
+        assert "bleed follows the error" in tables
+        assert " nan" not in tables
         free = contests.contest(read, "mae", "invariant", "oriented")
         assert (free.first == len(PROPERTIES)) is (better == "invariant")
         assert contests.contest(
@@ -372,10 +363,46 @@ def test_agreement_is_over_all_pairs_of_seeds(packed, data, tmp_path):
     assert alone == pytest.approx([spearmanr(epistemic("GIN", 0), epistemic("GIN", 1)).statistic])
 
 
-def test_half_a_report_is_refused(packed, capsys):
+def molecules(split: str, properties: tuple[str, ...], count: int, cache: object) -> Molecules:
+    """Made-up molecules in the form of the data set, so that no package need be there."""
+    pos, numbers = chains(count, packing.SPLITS.index(split))
+    mask = numbers > 0
+    reach = pos.norm(dim=-1).amax(1).double()
+    targets = {name: reach * (1 + place) for place, name in enumerate(properties)}
+    inputs = {"pos": pos, "numbers": numbers, "mask": mask}
+    return Molecules(inputs, targets, torch.arange(count), ("",) * count)
+
+
+def test_one_command_goes_from_molecules_to_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(packing, "qm9", molecules)
+    page, out = tmp_path / "docs" / "qm9.md", tmp_path / "results"
+    options = ["--out", str(out), "--page", str(page), "--seeds", "0"]
+    options += ["--count", "30", "--epochs", "1", "--batch", "16"]
+    commands.main(options)
+    assert (out / packing.FILE).is_file()
+    written = page.read_text()
+    assert "| trainings | 9 |" in written
+    figures = sorted(path.name for path in page.with_suffix("").glob("*.png"))
+    assert figures == ["bleed.png", "calibration.png", "curves.png", "dipole.png", "errors.png"]
+    assert fill(written, page_of.tables_of(page_of.read(page.with_suffix("")))) == written
+    capsys.readouterr()
+    commands.main(["train", *options])
+    assert "0 networks to train" in capsys.readouterr().out
+
+
+def test_the_page_is_refused_without_what_it_compares(packed, data, tmp_path, capsys):
+    page = tmp_path / "docs" / "qm9.md"
+    words = ["collect", "--pack", str(packed), "--out", str(tmp_path), "--page", str(page)]
+    results_of(tmp_path, data)
+    lines = (tmp_path / "trials.jsonl").read_text().splitlines()
+    kept = [line for line in lines if "printed" not in line]
+    (tmp_path / "trials.jsonl").write_text("\n".join(kept) + "\n")
     with pytest.raises(SystemExit):
-        commands.main(["report", "--pack", str(packed)])
-    assert "expected both or neither" in capsys.readouterr().err
+        commands.main(words)
+    assert "no training like 'invariant/all/printed/seed 0'" in capsys.readouterr().err
+    trained = collecting.read_trials(tmp_path)
+    with pytest.raises(InputError, match=f"answers {COUNT - 1} molecules, the pack tests 10"):
+        collecting.checked(trained, 10)
 
 
 def test_a_mean_of_squares_without_its_worst_hundredth():

@@ -1,8 +1,7 @@
 """Properties of molecules: does a correct symmetry change calibration, and where doubt goes?
 
-python -m orbical.studies.qm9 pack FOLDER                  # QM9 in one small file
-python -m orbical.studies.qm9 train --pack ... --out ...    # one line of results a network
-orbical study qm9 report --pack ... --results ...           # the page, from the results
+orbical study qm9                                           # all of it, step by step
+python -m orbical.studies.qm9 train --pack ... --out ...    # where torch is all there is
 """
 
 from .commands import main

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from orbical.calibration import nll_optimal_bleed
 from orbical.datasets.qm9_molecules import PROPERTIES as KNOWN
+from orbical.errors import InputError
 
 from ..pages import Row
 from ..trials import FILE, read_lines
 from .measures import Array, rank_correlation, scores
 from .packing import Pack, Scale, scale_of, unpack
 from .paper import TABLE
-from .settings import ALL, COMPARED, LIKELIHOOD, NETWORKS, PROPERTIES, SHOWN, Trial
+from .settings import ALL, COMPARED, LIKELIHOOD, NETWORKS, PROPERTIES, SHOWN, Trial, trials
 
 MOLECULES = 800
 EDGES = np.linspace(-12, 2, 113)
@@ -77,6 +78,7 @@ def collect(packed: Path, results: Path) -> Tables:
     """Measure every training of a folder of results."""
     truth = truth_of(unpack(packed, torch.device("cpu")))
     trained = read_trials(results)
+    checked(trained, len(truth.test))
     main = [
         entry for entry in trained if (entry.trial.target, entry.trial.loss) == (ALL, LIKELIHOOD)
     ]
@@ -98,6 +100,29 @@ def collect(packed: Path, results: Path) -> Tables:
         "molecules": shown_molecules(truth, main),
         "histogram": histograms(truth, main),
     }
+
+
+def checked(trained: list[Training], count: int) -> None:
+    """Refuse answers to other molecules, and results that lack what the page compares."""
+    for entry in trained:
+        if (answered := entry.test.shape[1]) != count:
+            raise InputError(
+                f"results: {entry.trial} answers {answered} molecules, the pack tests {count}; "
+                "they belong to another pack"
+            )
+    there = {_kind(entry.trial) for entry in trained}
+    missing = [
+        str(trial) for trial in trials() if trial.network in COMPARED and _kind(trial) not in there
+    ]
+    if missing:
+        raise InputError(
+            f"results: there is no training like {missing[0]!r}; run the step 'train' without "
+            "--only first"
+        )
+
+
+def _kind(trial: Trial) -> tuple[str, str, str]:
+    return trial.network, trial.target, trial.loss
 
 
 def head_of(trial: Trial) -> Row:

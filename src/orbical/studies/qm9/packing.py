@@ -55,7 +55,7 @@ class Scale(NamedTuple):
     width: Tensor
 
 
-def pack(folder: Path, cache: Path | None = None, count: int | None = None) -> Path:
+def pack(path: Path, cache: Path | None = None, count: int | None = None) -> Path:
     """Write geometry, targets and split of all molecules, or of the first so many of each split."""
     columns: dict[str, list[NDArray]] = {}
     for place, split in enumerate(SPLITS):
@@ -75,8 +75,7 @@ def pack(folder: Path, cache: Path | None = None, count: int | None = None) -> P
             columns.setdefault(name, []).append(values.numpy())
     arrays = {name: np.concatenate(parts) for name, parts in columns.items()}
     arrays["bond_class"] = np.unique(arrays["bond_class"], return_inverse=True)[1].astype(np.int32)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **arrays)  # type: ignore[arg-type] # its keywords are arrays
     return path
 

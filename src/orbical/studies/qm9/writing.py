@@ -35,8 +35,10 @@ def about(found: Sequence[float]) -> str:
 def ends(found: Sequence[float]) -> str:
     """Write the least and the largest value.
 
-    >>> ends([3.0, 1.0, 2.0])
-    '1.00 to 3.00'
+    >>> ends([3.0, 1.0, 2.0]), ends([])
+    ('1.00 to 3.00', 'not measured')
     """
+    if not found:
+        return "not measured"
     low, high = number(min(found)), number(max(found))
     return low if low == high else f"{low} to {high}"
