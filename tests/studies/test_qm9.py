@@ -224,6 +224,9 @@ def test_what_is_missing_or_wrong_is_said(tmp_path, capsys):
     with pytest.raises(SystemExit):
         commands.main([*words, "--epochs", "0"])
     assert "epochs: got 0, expected at least 1" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        commands.main([*words, "--workers", "2", "--minutes", "1"])
+    assert capsys.readouterr().err.startswith("error: pack: there is no file")
 
 
 def drawn(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

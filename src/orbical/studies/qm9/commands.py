@@ -4,8 +4,9 @@
     orbical study qm9 report         # the page again, from its CSV files alone
 
 15 trainings take nine minutes of a large GPU with --workers 15 --minutes 9, and days of a laptop;
---count, --epochs, --seeds and --only choose less. What is trained already is not trained again. On
-another machine, with torch alone: `pack` here, `train` there, `collect` the answers here.
+--count, --epochs and --seeds choose less, and --only a part of the step `train`. What is trained
+already is not trained again. On another machine, with torch alone: `pack` here, `train` there,
+`collect` the answers here.
 
 Section 6.1.2, appendix E, Table 1 and Fig. 8 of Berman et al., "On Uncertainty Calibration for
 Equivariant Functions".
@@ -105,7 +106,7 @@ def train_all(given: argparse.Namespace) -> None:
     jobs = kept.waiting(every, given.only)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     print(f"{len(jobs)} networks to train on {device}, {len(kept.done)} already there", flush=True)
-    setup = partial(packing.unpack, given.pack, device)
+    setup = partial(packing.unpack, packing.there(given.pack), device)
     if given.minutes is not None and jobs:
         epochs = chosen_epochs(jobs, setup, given.workers, started + 60 * given.minutes)
         epochs = min(epochs, given.epochs or epochs)

@@ -80,11 +80,16 @@ def pack(path: Path, cache: Path | None = None, count: int | None = None) -> Pat
     return path
 
 
-def unpack(path: Path, device: torch.device) -> Pack:
-    """Read the packed molecules onto a device."""
+def there(path: Path) -> Path:
+    """Give the path back where the packed file is there."""
     if not path.is_file():
         raise InputError(f"pack: there is no file {str(path)!r}; run the step 'pack' first")
-    with np.load(path) as file:
+    return path
+
+
+def unpack(path: Path, device: torch.device) -> Pack:
+    """Read the packed molecules onto a device."""
+    with np.load(there(path)) as file:
         arrays = {name: file[name] for name in file.files}
     sizes = arrays["sizes"].astype(np.int64)
     mask = np.arange(sizes.max()) < sizes[:, None]
