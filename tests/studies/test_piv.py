@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,9 +11,11 @@ import torch
 from orbical.datasets import particle_pairs
 from orbical.datasets.particle_seeding import Seeding
 from orbical.errors import InputError
-from orbical.studies.pages import read_csv
-from orbical.studies.piv import commands, main, measures, tables
+from orbical.studies.pages import fill, read_csv
+from orbical.studies.piv import commands, findings, main, measures, page, tables
 from orbical.studies.piv.settings import MODELS, Settings
+
+DOCS = Path(__file__).parents[2] / "docs" / "studies" / "piv.md"
 
 
 def stretching(rate, size=33):
@@ -106,3 +110,221 @@ def test_rotations_are_seen_through_a_view_that_stays_inside(small):
     assert {row["view"] for row in rows} == {32}
     assert {row["side"] for row in rows} == {46}
     assert {row["angle"] for row in rows} == {0, 90, 180, 270}
+
+
+def test_the_committed_page_says_what_its_csv_files_say():
+    text = DOCS.read_text(encoding="utf-8")
+    assert fill(text, page.tables_of(DOCS.with_suffix(""))) == text
+
+
+LIKE_MEASURED = {
+    "farneback": {"error": 0.2, "gap": 0.1, "gap_plane": 0.0, "error_worst": 0.2},
+    "dis": {"error": 0.3, "gap": 0.2, "gap_plane": 0.2, "error_worst": 0.4},
+    "directed": {"error": 0.1, "gap": 2.0, "gap_plane": 2.0, "error_worst": 3.0},
+    "symmetric": {"error": 0.15, "gap": 0.12, "gap_plane": 0.1, "error_worst": 0.2},
+}
+FIRST_FRAME = {"farneback": 0.2, "dis": 0.3, "directed": 0.12, "symmetric": 0.12}
+
+
+def made_up(model=None, kind=None, **changes):
+    """Rows like the measured ones, two kinds of flow in two sets; some changed."""
+    rows = []
+    for name in ("generated", "other"):
+        for flow in ("uniform", "turbulence"):
+            for each, numbers in LIKE_MEASURED.items():
+                directed = each == "directed"
+                row = {
+                    "set": name,
+                    "kind": flow,
+                    "model": each,
+                    **numbers,
+                    "error_forward_truth": FIRST_FRAME[each],
+                    "rmse": 1.0 if directed else 0.3,
+                    "time_difference": 0.1,
+                    "self_advection": 0.1,
+                    "consensus_error": 0.5 if directed else 0.1,
+                    "consensus_likeness": 0.9 if directed else 0.3,
+                    "hard_share": 0.5,
+                }
+                if directed and flow == "turbulence":
+                    row["gap"] = 0.1
+                if model in (None, each) and kind in (None, flow):
+                    row |= changes
+                rows.append(row)
+    return rows
+
+
+TURNED = [{"model": each, "angle": angle, "error": 1.0} for each in MODELS for angle in (0, 90)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "usual", "changed"),
+    [
+        (
+            {"model": "farneback", "gap_plane": 0.02},
+            "Farneback is equivariant under",
+            "Farneback is nearly equivariant under",
+        ),
+        (
+            {"model": "farneback", "gap_plane": 0.2},
+            "exact to rounding",
+            "Farneback is not equivariant under",
+        ),
+        (
+            {"model": "farneback", "time_difference": 0.2},
+            "a convention more than a fault",
+            "more than a convention",
+        ),
+        (
+            {"model": "farneback", "time_difference": 0.05},
+            "a convention more than a fault",
+            "less than that of an estimator of forward flow",
+        ),
+        (
+            {"model": "symmetric", "error_forward_truth": 0.2},
+            "is learnt, or not",
+            "Both networks have learnt",
+        ),
+        (
+            {"model": "directed", "error_forward_truth": 0.08},
+            "is learnt, or not",
+            "Neither network has learnt",
+        ),
+        (
+            {"model": "directed", "error_forward_truth": 0.101},
+            "is learnt, or not",
+            "is not settled here",
+        ),
+        (
+            {"model": "dis", "error": 0.05},
+            "is the most accurate on the pairs",
+            "is not the most accurate on the pairs",
+        ),
+        (
+            {"model": "dis", "error_worst": 4.0},
+            "and the worst once they are moved",
+            "and not the worst once they are moved",
+        ),
+        (
+            {"model": "symmetric", "gap": 0.5},
+            "It is the direction of the training flows",
+            "moved training pairs do not mend",
+        ),
+        (
+            {"model": "directed", "kind": "turbulence", "gap": 0.5},
+            "It is the direction of the training flows",
+            "flows without direction are not spared",
+        ),
+        (
+            {"model": "directed", "gap": 0.1},
+            "It is the direction of the training flows",
+            "hardly breaks the symmetry",
+        ),
+        ({"model": "symmetric", "error": 0.05}, "cost accuracy", "add accuracy"),
+        (
+            {"model": "directed", "consensus_error": 0.05},
+            "for all but directed no worse",
+            "for all no worse",
+        ),
+        (
+            {"model": "dis", "consensus_error": 0.5},
+            "for all but directed no worse",
+            "for all but dis and directed no worse",
+        ),
+        (
+            {"model": "directed", "consensus_likeness": 0.5},
+            "only where the gap is as large as the error: directed",
+            "for no model",
+        ),
+        (
+            {"model": "dis", "consensus_likeness": 0.9},
+            "only where the gap is as large as the error: directed",
+            "for dis and directed alone",
+        ),
+        (
+            {"kind": "uniform", "hard_share": 0.2},
+            "Errors gather in some places.",
+            "Errors gather in some places, for some",
+        ),
+        ({"hard_share": 0.2}, "Errors gather in some places.", "Errors do not gather"),
+    ],
+)
+def test_findings_are_chosen_by_the_numbers(changes, usual, changed):
+    before = findings.findings(made_up(), TURNED)
+    after = findings.findings(made_up(**changes), TURNED)
+    assert usual in before
+    assert changed not in before
+    assert changed in after
+    assert usual not in after
+
+
+@pytest.mark.parametrize(
+    ("changes", "usual", "changed"),
+    [
+        (
+            {"model": "farneback", "gap_plane": 0.2},
+            "confirmed, and sharper",
+            "| Farneback is nearly equivariant | not confirmed here",
+        ),
+        (
+            {"model": "farneback", "time_difference": 0.2},
+            "by about as much as",
+            "by more than an estimator",
+        ),
+        ({"model": "directed", "gap": 0.1}, "less | confirmed for", "less | not confirmed here"),
+        (
+            {"model": "symmetric", "gap": 0.5},
+            "gap): the same network",
+            "gap): the directed one on turbulence",
+        ),
+        (
+            {"model": "dis", "error": 0.05},
+            "hides it | confirmed",
+            "hides it | not confirmed here",
+        ),
+        (
+            {"kind": "turbulence", "hard_share": 0.2},
+            "little | confirmed",
+            "little | not confirmed here",
+        ),
+        ({"consensus_likeness": 0.9}, "error: directed |", "for every model |"),
+    ],
+)
+def test_the_papers_sentences_are_judged_by_the_numbers(changes, usual, changed):
+    before, after = findings.paper_table(made_up()), findings.paper_table(made_up(**changes))
+    assert usual in before
+    assert changed not in before
+    assert changed in after
+    assert usual not in after
+
+
+def test_sets_that_disagree_settle_nothing():
+    """A verdict holds in every set of pairs, or not at all."""
+    rows = made_up()
+    for row in rows:
+        if row["set"] == "other" and row["model"] == "directed":
+            row |= {"error": 0.4, "time_difference": 0.3}
+        if row["set"] == "other" and row["model"] == "farneback":
+            row["time_difference"] = 0.3
+    text = findings.findings(rows, TURNED)
+    assert "is not the most accurate" in text
+    assert "the sets of pairs do not agree" in text
+    assert "the sets disagree on what moved pairs do" in text
+
+
+def test_the_time_of_the_truth_is_said_as_the_frames_have_it():
+    def rows(*likeness):
+        shares = (0.0, 0.5, 1.0)
+        return [
+            {"set": "made", "kind": "shear", "share": share, "likeness": value}
+            for share, value in zip(shares, likeness, strict=True)
+        ]
+
+    assert "1 decide for the middle" in tables.truth_time_sentence(rows(0.9, 0.95, 0.9))
+    early = tables.truth_time_sentence(rows(0.95, 0.94, 0.9))
+    assert "0 decide for the middle" in early
+    assert "shear of made" in early
+    assert "In no kind" in tables.truth_time_sentence(rows(1.0, 1.0, 1.0))
+    carried = made_up("farneback", "uniform", error_forward_truth=0.1)
+    assert "no kind of flow" in tables.forward_truth_sentence(made_up())
+    assert "uniform (generated)" in tables.forward_truth_sentence(carried)

@@ -6,37 +6,46 @@ from pathlib import Path
 
 from ..pages import read_csv, write_page
 from .figures import figures_of
-from .findings import findings
+from .findings import findings, paper_table
 from .tables import (
     accuracy_table,
     consensus_table,
     equivariance_table,
+    forward_truth_sentence,
     frame_table,
     gap_table,
     hard_table,
     orbit_table,
     rotation_table,
     time_table,
+    truth_time_sentence,
     truth_time_table,
 )
 
 
-def report(page: Path) -> list[Path]:
-    """Write the page's tables and figures from the files beside it; return what was written."""
-    folder = page.with_suffix("")
+def tables_of(folder: Path) -> dict[str, str]:
+    """Write all tables of the page from the CSV files of a folder."""
     samples = read_csv(folder / "samples.csv")
     rotations = read_csv(folder / "rotations.csv")
-    tables = {
+    truth_time = read_csv(folder / "truth-time.csv")
+    return {
         "findings": findings(samples, rotations),
+        "paper": paper_table(samples),
         "accuracy": accuracy_table(samples),
         "orbit": orbit_table(samples),
         "equivariance": equivariance_table(samples),
         "gap": gap_table(samples),
         "time": time_table(samples),
-        "frame": frame_table(samples),
-        "truth-time": truth_time_table(read_csv(folder / "truth-time.csv")),
+        "frame": f"{frame_table(samples)}\n\n{forward_truth_sentence(samples)}",
+        "truth-time": f"{truth_time_table(truth_time)}\n\n{truth_time_sentence(truth_time)}",
         "consensus": consensus_table(samples),
         "hard": hard_table(samples),
         "rotations": rotation_table(rotations),
     }
-    return [write_page(page, tables), *figures_of(folder, samples, rotations)]
+
+
+def report(page: Path) -> list[Path]:
+    """Write the page's tables and figures from the files beside it; return what was written."""
+    folder = page.with_suffix("")
+    samples, rotations = read_csv(folder / "samples.csv"), read_csv(folder / "rotations.csv")
+    return [write_page(page, tables_of(folder)), *figures_of(folder, samples, rotations)]

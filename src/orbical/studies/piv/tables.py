@@ -11,6 +11,8 @@ from ..pages import Row, markdown
 from .settings import MODELS
 
 LEAST_LIKENESS = 1e-3
+MIDDLE = 0.1
+GOOD_PART = 0.1
 Cell = Callable[[Sequence[Row]], str]
 
 
@@ -176,6 +178,44 @@ def truth_time_table(rows: Sequence[Row]) -> str:
             lines.append([name, kind, *words, best_time(found, shares)])
     header = ["set", "flow", *(f"{share:g} of the step" for share in shares), "most alike at"]
     return markdown(header, lines)
+
+
+def truth_time_sentence(rows: Sequence[Row]) -> str:
+    """Say where the frames decide for the middle of the step, and where for another time."""
+    shares = sorted({row["share"] for row in rows})
+    middle, other = 0, []
+    for name in sets_of(rows):
+        for kind in kinds_of(rows, name):
+            here = chosen(rows, set=name, kind=kind)
+            found = best_time(
+                [mean(chosen(here, share=share), "likeness") for share in shares], shares
+            )
+            if found == "cannot tell":
+                continue
+            if abs(float(found) - 0.5) <= MIDDLE:
+                middle += 1
+            else:
+                other.append(f"{kind} of {name} ({found})")
+    if not middle + len(other):
+        return "In no kind of flow can the frames tell."
+    text = (
+        f"Of the {middle + len(other)} kinds of flow that can tell, {middle} decide for the middle "
+        "of the step, to a tenth of it"
+    )
+    return text + (f"; the others: {', '.join(other)}." if other else ".")
+
+
+def forward_truth_sentence(rows: Sequence[Row]) -> str:
+    """Say in which flows the time of the truth is a good part of Farneback's error."""
+    much = []
+    for name in sets_of(rows):
+        for kind in kinds_of(rows, name):
+            here = chosen(rows, set=name, kind=kind, model="farneback")
+            given, carried = mean(here, "error"), mean(here, "error_forward_truth")
+            if given - carried >= GOOD_PART * given:
+                much.append(f"{kind} ({name})")
+    flows = ", ".join(much) if much else "no kind of flow"
+    return f"A tenth or more of Farneback's error goes away by that in: {flows}."
 
 
 def consensus_table(rows: Sequence[Row]) -> str:
