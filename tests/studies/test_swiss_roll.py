@@ -172,3 +172,78 @@ def test_every_study_of_the_register_has_a_command() -> None:
     assert {"swiss-roll", "digits", "examples"} <= set(STUDIES)
     for name in STUDIES:
         assert callable(study_by_name(name).main)
+
+
+def made_up(**changes: object) -> list[dict]:
+    """Rows of two seeds on the line of the paper, as the theory has them; some columns changed.
+
+    A change is a function of a row.
+    """
+    made = []
+    for eighths in range(9):
+        share = eighths / 8
+        for seed in range(2):
+            common = {"correct": share, "incorrect": 1 - share, "epoch": 9, "seed": seed}
+            common |= {"small": 200, "train": 200, "small_ece": 0.2, "small_calibrated": 0.1}
+            ceiling = (1 + share) / 2
+            made += [
+                {
+                    **common,
+                    "network": INVARIANT,
+                    "accuracy": ceiling - 0.01,
+                    "ceiling": ceiling,
+                    "ece": 0.2 - 0.1 * share,
+                    "sharp_lower": 0.15 - 0.15 * share,
+                    "sharp_upper": 0.9,
+                },
+                {**common, "network": PLAIN, "accuracy": 1 - 0.1 * share, "ece": 0.01},
+            ]
+    for row in made:
+        row |= {key: change(row) for key, change in changes.items() if key in row}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changes", "usual", "changed"),
+    [
+        (
+            {"ceiling": lambda row: row["ceiling"] - 0.05},
+            "The ceiling holds",
+            "The ceiling is broken",
+        ),
+        (
+            {"ceiling": lambda row: row["ceiling"] + 0.05},
+            "and is nearly reached",
+            "and is not reached everywhere",
+        ),
+        (
+            {"sharp_upper": lambda row: 0.05},
+            "The interval holds",
+            "The interval is broken",
+        ),
+        (
+            {"accuracy": lambda row: 0.99 if row["network"] == PLAIN else row["accuracy"]},
+            "is not flat",
+            "is flat",
+        ),
+    ],
+)
+def test_findings_are_chosen_by_the_numbers(changes: dict, usual: str, changed: str) -> None:
+    before, after = findings.findings(made_up()), findings.findings(made_up(**changes))
+    assert usual in before
+    assert changed not in before
+    assert changed in after
+    assert usual not in after
+
+
+def test_the_trend_is_said_as_the_numbers_have_it() -> None:
+    usual = findings.trend(made_up())
+    assert "is reproduced: " in usual
+    assert "accuracy rises, the ECE falls, and" in usual
+    level = findings.trend(made_up(ece=lambda row: 0.1 + 0.1 * row["correct"]))
+    assert "not reproduced in full" in level
+    assert "the ECE does not fall, " in level
+    bump = findings.trend(made_up(ece=lambda row: row["ece"] + (row["correct"] == 0.5)))
+    assert "the ECE falls but not at every step, " in bump
+    noisy = made_up(ece=lambda row: row["ece"] + row["seed"] * 0.5 * (row["correct"] == 0.5))
+    assert "the ECE falls, and" in findings.trend(noisy)
