@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -171,3 +172,29 @@ def test_the_committed_page_says_what_its_csv_files_say() -> None:
     text = DOCS.read_text(encoding="utf-8")
     assert fill(text, {name: table(results) for name, table in findings.TABLES.items()}) == text
     assert results.groups[0]["count"] == 5000
+
+
+def changed_summaries(results: findings.Results, **wrong: int) -> findings.Results:
+    """The results with other counts of wrong images for some groups, both kinds of images."""
+    groups = [row | {"wrong": wrong.get(row["group"], row["wrong"])} for row in results.groups]
+    return replace(results, groups=groups)
+
+
+def test_findings_are_chosen_by_the_numbers() -> None:
+    results = findings.Results.read(DOCS.with_suffix(""))
+    text = findings.findings(results)
+    assert "6 and 9 collide under half turns" in text
+    assert "Mirrors cost beside turns" in text
+    assert "make one digit of another, cost" in text
+    apart = replace(
+        results,
+        confusions=[
+            row | {"times": 1 if {row["digit"], row["neighbour"]} == {6, 9} else row["times"]}
+            for row in results.confusions
+        ],
+    )
+    assert "6 and 9 do not collide under half turns" in findings.findings(apart)
+    assert "Mirrors cost nothing" in findings.findings(changed_summaries(results, D4=1))
+    saving = findings.findings(changed_summaries(results, **{"SO(2)": 1}))
+    assert "make one digit of another, save" in saving
+    assert "(smoothed: save" in saving

@@ -188,6 +188,7 @@ def findings(results: Results) -> str:
         return results.digit_error("C2", digit) - results.digit_error("trivial", digit)
 
     worst = max(DIGITS, key=harm)
+    both = sum(n for (a, _), n in results.confused("trivial").items() if a in (6, 9))
     turns = ("trivial", "within 30°", "SO(2)")
     plain, smooth = errors(PLAIN, *turns), errors(SMOOTH, *turns)
     price = {
@@ -203,17 +204,27 @@ def findings(results: Results) -> str:
         for row in results.quantised
         if (row["side"], row["threshold"]) == (side, threshold)
     }
+    collide = wilson(six_nine("trivial"), both)[1] < wilson(six_nine("C2"), both)[0]
+    mirrors = all(
+        rows["D4"]["wrong"] > rows["C4"]["wrong"]
+        for rows in (results.summaries(images) for images in SMOOTHING)
+    )
     sentences = [
-        f"**6 against 9.** They are taken for each other {six_nine('trivial')} times without a "
+        f"**6 and 9 {'collide' if collide else 'do not collide'} under half turns.** They are "
+        f"taken for each other {six_nine('trivial')} times without a "
         f"symmetry, {six_nine('C2')} times under C2, {six_nine('SO(2)')} times under SO(2). The "
         f"digit that C2 harms most is {worst}: {100 * results.digit_error('trivial', worst):.1f} % "
         f"wrong without it, {100 * results.digit_error('C2', worst):.1f} % with it.",
         f"**Slant and collision.** The error is {plain[0]} without turns, {plain[1]} with turns "
         f"within 30°, {plain[2]} with all turns (smoothed: {smooth[0]}, {smooth[1]}, {smooth[2]}). "
-        f"The turns that make one digit of another cost {price[PLAIN]:.2f} points "
-        f"(smoothed: {price[SMOOTH]:.2f}), the difference of the last two.",
-        "**Mirrors against turns.** D4 is wrong on {}, C4, which is its turns alone, on {} "
-        "(smoothed: {}, {}).".format(*errors(PLAIN, "D4", "C4"), *errors(SMOOTH, "D4", "C4")),
+        "Turns beyond slant, which can make one digit of another, "
+        f"{'cost' if price[PLAIN] > 0 else 'save'} {abs(price[PLAIN]):.2f} points "
+        f"(smoothed: {'cost' if price[SMOOTH] > 0 else 'save'} {abs(price[SMOOTH]):.2f}), the "
+        "difference of the last two.",
+        f"**{'Mirrors cost beside turns' if mirrors else 'Mirrors cost nothing beside turns'}.** "
+        + "D4 is wrong on {}, C4, which is its turns alone, on {} (smoothed: {}, {}).".format(
+            *errors(PLAIN, "D4", "C4"), *errors(SMOOTH, "D4", "C4")
+        ),
         f"**The exact answer on binary images** of {side} x {side} pixels, threshold {threshold}: "
         f"C2 lowers the ceiling by {cost['C2']} points, C4 by {cost['C4']}, D4 by {cost['D4']}.",
     ]
