@@ -193,8 +193,7 @@ def _accuracy(numbers: Numbers) -> list[list[str]]:
     ]
     return [
         [
-            "“The accuracy increases as a function of order” (Fig. 4); invariance improves "
-            "accuracy (4.7.2).",
+            "Accuracy rises with the order of the group (Fig. 4, 4.7.2).",
             verdict(means["slope"]),
             f"A doubling of n, in points, mean over families and blurs: {_named(means['slope'])}; "
             f"each of {len(each['slope'])} settings alone: {counted(each['slope'])}. Largest n "
@@ -210,13 +209,13 @@ def _accuracy(numbers: Numbers) -> list[list[str]]:
             "convolutions.",
         ],
         [
-            "“… especially with low PSF noise” (Fig. 4).",
+            "It rises most where the blur is least (Fig. 4).",
             verdict(means["gain lost"]),
             "The gain of the largest n without blur less that with the most: "
             f"{_named(means['gain lost'])} points.",
         ],
         [
-            "“Asymptotic accuracy increase as a function of group order” (4.7.2).",
+            "The rise levels off as the order grows (4.7.2).",
             "in line with it: no rise is established beyond order 4"
             if rises and not saturates
             else "not confirmed",
@@ -224,7 +223,7 @@ def _accuracy(numbers: Numbers) -> list[list[str]]:
             f"the largest: {_named(means['late'])}.",
         ],
         [
-            "PSF blur varies “both the model confidence and accuracy” (4.7.2).",
+            "Blur changes accuracy and confidence (4.7.2).",
             verdict(negated(means["blur"])) if max(confidences) < 0 else "not confirmed",
             f"Most blur less none: accuracy of the largest n {_named(means['blur'])}; mean "
             f"confidence of all networks {', '.join(points(c) for c in confidences)} points.",
@@ -280,15 +279,14 @@ def _calibration(numbers: Numbers) -> list[list[str]]:
     little = max(excess for _, _, excess in inside.values()) < LITTLE
     return [
         [
-            "“ECE does not follow a roughly monotonic improvement as we increase the cyclic group "
-            "order” (4.7.2).",
+            "ECE does not fall steadily with the order of C_n (4.7.2).",
             no_effect([*means["slope"], *esd["slope"]]),
             f"A doubling of n: ECE {_named(means['slope'])} points; ESD {_named(esd['slope'])} "
             f"thousandths; ECE in each of {len(each['slope'])} settings alone: "
             f"{counted(each['slope'])}.",
         ],
         [
-            "“The ECE varies tremendously” (Fig. 4).",
+            "ECE varies strongly with the order (Fig. 4).",
             "corrected: within the noise of one test set"
             if smaller == len(ranges)
             else f"corrected in {smaller} of {len(ranges)} settings",
@@ -296,30 +294,28 @@ def _calibration(numbers: Numbers) -> list[list[str]]:
             f"{max(ranges):.3f}; the 95 % interval of a single network is {mean(widths):.3f} wide.",
         ],
         [
-            "Correct equivariance gives no “direct benefit to model calibration in the same way it "
-            "does accuracy” (4.7.2).",
+            "A correct symmetry does not help calibration as it helps accuracy (4.7.2).",
             no_effect([*means["gain"], *esd["gain"]]),
             f"The largest n less the plain network: ECE {_named(means['gain'])} points; ESD "
             f"{_named(esd['gain'])} thousandths; ECE in each of {len(each['gain'])} settings "
             f"alone: {counted(each['gain'])}.",
         ],
         [
-            "“Correct equivariance can help a model perform better without necessarily making it "
-            "better calibrated” (9).",
+            "A correct symmetry can raise accuracy and leave calibration as it is (9).",
             "confirmed, at equal fields" if better and unmoved else "not confirmed",
             "Accuracy and ECE of the largest n less the plain network's, in points: "
             f"{_named(_means(numbers, 'gain', 'accuracy'))}; {_named(means['gain'])}.",
         ],
         [
-            "“A model with correct equivariance is not necessarily better calibrated than a "
-            "similarly sized non-equivariant baseline” (9).",
+            "A correct symmetry need not calibrate better than a network of the same size without "
+            "it (9).",
             no_effect([*means["over wide"], *esd["over wide"]]),
             f"The largest n less the wide plain network: ECE {_named(means['over wide'])} points; "
             f"ESD {_named(esd['over wide'])} thousandths; ECE in each setting alone: "
             f"{counted(each['over wide'])}.",
         ],
         [
-            "“Equivariance is not strong enough to help a model become well calibrated” (9).",
+            "A symmetry alone does not make a network well calibrated (9).",
             "corrected: hardly anything is left to help with" if little else "not contradicted",
             "At or below the ECE that 97.5 % of calibrated networks would show on these test sets: "
             f"{inside['plain'][0]} of {inside['plain'][1]} plain networks and "
@@ -348,15 +344,14 @@ def _symmetry(numbers: Numbers) -> list[list[str]]:
     falling = all(gap == sorted(gap, reverse=True) for gap in gaps.values())
     lines = [
         [
-            "“Similar trends for both cyclic and dihedral group order for both DESI and SDSS” "
-            "(4.7.2, F).",
+            "C_n and D_n, and both catalogues, behave alike (4.7.2, F).",
             "not contradicted" if not below else "mixed",
             f"Accuracy, a doubling of n: {trends}. Of {len(slopes)} settings {above} lie above 0, "
             f"{below} below, {both} hold it. D_1 has two elements already, so that D_n starts "
             "higher and rises less.",
         ],
         [
-            "“An increase in n certainly captures more of the underlying symmetry” (4.7.2).",
+            "The larger n, the more of the true symmetry a network has (4.7.2).",
             "confirmed by the gap, here" if falling else "not confirmed",
             "Invariance gap over the circle, plain, C_4 and the largest n: "
             + "; ".join(
@@ -375,14 +370,14 @@ def _symmetry(numbers: Numbers) -> list[list[str]]:
         harmed = gain["low"] > 0
         lines += [
             [
-                "“Any C_n or D_n has correct equivariance” (4.7.2).",
+                "Every C_n and D_n is a correct symmetry of galaxies (4.7.2).",
                 "true of these labels, not of galaxies",
                 "Where the sense of the arms is the label (generated galaxies) mirrors are an "
                 f"incorrect symmetry: D_n reaches {accuracy:.3f} of its ceiling {ceiling:.3f}, the "
                 f"largest C_n {turned:.3f}.",
             ],
             [
-                "“Incorrect equivariance can cause a model to become poorly calibrated” (4.7.2).",
+                "An incorrect symmetry can spoil calibration (4.7.2).",
                 "confirmed here" if harmed else "not confirmed: it becomes unsure instead",
                 "ECE of the largest D_n less that of the plain network on generated galaxies: "
                 f"{with_interval(gain, points)} points. The sharp interval would allow "
