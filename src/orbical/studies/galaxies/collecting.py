@@ -18,7 +18,7 @@ from . import packing
 from .contrasts import Pair, contrast_rows
 from .matching import bound_rows, neighbour_rows
 from .settings import ANGLES, DATA, WIDE, Trial
-from .training import BINS
+from .training import BATCH, BINS
 
 WIDE_NAME = f"cyclic:1 x {WIDE}"
 DRAWN = ("cyclic:1", "cyclic:2", "cyclic:4", "cyclic:8", "cyclic:12", "dihedral:12")
@@ -40,7 +40,8 @@ def collect(out: Path, pack: Path, folder: Path) -> Iterator[Path]:
         trial: calibration.top_label(logits=given, labels=labels[trial.data])
         for trial, given in logits.items()
     }
-    rows = [result_row(trial, scores, pairs[trial]) for trial, scores in found]
+    trained = {name: len(splits[f"{name}-train"][1]) for name in labels}
+    rows = [result_row(trial, scores, pairs[trial], trained[trial.data]) for trial, scores in found]
     yield write_csv(folder / "results.csv", rows)
     yield write_csv(folder / "angles.csv", angle_rows(out, [trial for trial, _ in found]))
     data = [name for name in DATA if name in labels]
@@ -88,8 +89,8 @@ def _logits(out: Path, trial: Trial, count: int) -> Tensor:
     return logits
 
 
-def result_row(trial: Trial, scores: Row, pair: Pair) -> Row:
-    """Measure one network on the test images, with intervals."""
+def result_row(trial: Trial, scores: Row, pair: Pair, trained: int) -> Row:
+    """Measure one network, trained on so many images, on the test images, with intervals."""
     confidence, correct = pair
     row: Row = {
         "data": trial.data,
@@ -100,6 +101,7 @@ def result_row(trial: Trial, scores: Row, pair: Pair) -> Row:
         "blur": trial.blur,
         "seed": trial.seed,
         "epochs": trial.epochs,
+        "steps": trial.epochs * (trained // BATCH),
         "galaxies": len(correct),
         "confidence": float(confidence.mean()),
     }
@@ -107,6 +109,11 @@ def result_row(trial: Trial, scores: Row, pair: Pair) -> Row:
         "accuracy": calibration.share_interval(correct, confidence),
         "ece": calibration.interval("ece", confidence, correct, bins=BINS),
         "esd": calibration.interval("esd", confidence, correct),
+        "overconfidence": calibration.mean_interval(
+            confidence.double() - correct.double(),
+            torch.zeros_like(confidence),
+            confidence * (1 - confidence),
+        ),
     }
     for name, interval in found.items():
         row[name] = float(interval.value)

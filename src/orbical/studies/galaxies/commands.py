@@ -1,7 +1,8 @@
 """Group order and blur on galaxies: what a correct symmetry does to accuracy and calibration.
 
-    orbical study galaxies                       # all of it: pack, train, collect, report
+    orbical study galaxies                       # all of it, in the order of the steps
     orbical study galaxies --data generated      # without the catalogues: generated galaxies alone
+    orbical study galaxies coverage              # how often its intervals hold the truth
     orbical study galaxies report                # the page again, from its CSV files alone
 
 282 trainings take a quarter of an hour of a large GPU and days of a laptop; --orders, --seeds,
@@ -27,6 +28,7 @@ import torch
 from orbical.errors import InputError
 
 from ..command_line import one_line_errors, say_written, study_parser
+from ..pages import write_csv
 from ..trials import Trials
 from ..workers import run_jobs
 from . import packing, training
@@ -34,7 +36,7 @@ from .settings import DATA, EPOCHS, ORDERS, SEEDS, Trial, trials
 
 PAGE = Path("docs/studies/galaxies.md")
 RESULTS = Path("results/galaxies")
-STEPS = ("all", "pack", "train", "collect", "report")
+STEPS = ("all", "pack", "train", "collect", "coverage", "report")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -67,6 +69,11 @@ def run(given: argparse.Namespace) -> None:
         from .collecting import collect
 
         say_written(collect(given.out, given.pack, given.page.with_suffix("")))
+    if "coverage" in wanted:
+        from .coverage import coverage_rows
+
+        path = given.page.with_suffix("") / "coverage.csv"
+        say_written([write_csv(path, coverage_rows())])
     if "report" in wanted:
         from .page import report
 

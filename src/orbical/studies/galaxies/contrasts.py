@@ -1,8 +1,9 @@
 """Differences between networks with intervals that know of both chances: test images and seeds.
 
 Test images are drawn again, the same for all networks of a data set, and so are the seeds of each
-network. An interval is the estimate plus the draws' deviations from their own mean, so that the
-bias of a resampled ECE, which all networks share, does not move it.
+network; their deviations are scaled up, since draws from few seeds vary too little. An interval is
+the estimate plus the draws' deviations from their own mean, so that the bias of a resampled ECE,
+which all networks share, does not move it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "accuracy": lambda confidence, correct: correct.double().mean(-1),
     "ece": lambda confidence, correct: calibration.ece(confidence, correct, bins=BINS),
     "esd": calibration.esd,
+    "overconfidence": lambda confidence, correct: (confidence.double() - correct.double()).mean(-1),
 }
+"""The last is signed, confidence less accuracy: a plain mean, and so without the bias of ECE."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,26 @@ def estimates(seeds: Sequence[Pair], images: Tensor, generator: np.random.Genera
     for name, measure in MEASURES.items():
         value = np.mean([float(measure(*pair)) for pair in seeds])
         each = np.stack([measure(*(part[images] for part in pair)).numpy() for pair in seeds])
-        drawn = np.take_along_axis(each.T, chosen, axis=1).mean(1)
-        found[name] = Estimate(float(value), drawn)
+        found[name] = Estimate(float(value), with_drawn_seeds(each.T, chosen))
     return found
+
+
+def with_drawn_seeds(each: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Average over drawn seeds, with the variance that the mean over so many seeds has.
+
+    The mean of `n` draws out of `n` values varies by `(n - 1) / n` of what the mean of `n` new
+    values does; deviations from the mean over all seeds are scaled by the root of `n / (n - 1)`.
+
+    Args:
+        each: a measure for each draw of images and each seed, `[draws, n]`.
+        chosen: the seeds drawn, `[draws, n]`.
+
+    >>> with_drawn_seeds(np.array([[0.0, 1.0]]), np.array([[1, 1]])).round(4)
+    array([1.2071])
+    """
+    middle, seeds = each.mean(1), each.shape[1]
+    scale = (seeds / max(seeds - 1, 1)) ** 0.5
+    return middle + scale * (np.take_along_axis(each, chosen, axis=1).mean(1) - middle)
 
 
 def drawn_images(count: int, draws: int = DRAWS, seed: int = 0) -> Tensor:

@@ -47,6 +47,7 @@ class Numbers:
     contrasts: list[Row]
     neighbours: list[Row]
     bounds: list[Row]
+    coverage: list[Row]
 
     @property
     def data(self) -> list[str]:
@@ -57,6 +58,11 @@ class Numbers:
     def photographs(self) -> list[str]:
         """The data sets of real galaxies."""
         return [name for name in self.data if name in PHOTOGRAPHS]
+
+    @staticmethod
+    def title(data: str) -> str:
+        """The short name of a data set."""
+        return TITLES[data].split(",")[0]
 
     def networks(self, data: str) -> list[str]:
         """The networks trained on a data set, in the order of the rows."""
@@ -122,8 +128,7 @@ def points(value: float) -> str:
     >>> points(0.0123), points(-0.0004)
     ('+1.2', '0.0')
     """
-    text = f"{100 * value:+.1f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text
+    return unsigned_zero(f"{100 * value:+.1f}")
 
 
 def thousandths(value: float) -> str:
@@ -132,7 +137,16 @@ def thousandths(value: float) -> str:
     >>> thousandths(-0.00012)
     '-0.12'
     """
-    return f"{1e3 * value:+.2f}"
+    return unsigned_zero(f"{1e3 * value:+.2f}")
+
+
+def unsigned_zero(text: str) -> str:
+    """Write a rounded 0 without its sign.
+
+    >>> unsigned_zero("-0.00"), unsigned_zero("-0.01")
+    ('0.00', '-0.01')
+    """
+    return text if float(text) else text.lstrip("+-")
 
 
 def read(folder: Path) -> Numbers:
@@ -148,4 +162,5 @@ def read(folder: Path) -> Numbers:
         contrasts=rows("contrasts"),
         neighbours=rows("neighbours"),
         bounds=rows("bounds"),
+        coverage=rows("coverage"),
     )
