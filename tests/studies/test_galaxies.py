@@ -9,18 +9,22 @@ import numpy as np
 import pytest
 import torch
 
-from orbical.calibration import esd, top_label
+from orbical.calibration import top_label
 from orbical.datasets import galaxies
 from orbical.studies.galaxies import (
     collecting,
     commands,
     contrasts,
+    coverage,
     findings,
     matching,
     packing,
+    texts,
     training,
+    verdicts,
 )
-from orbical.studies.galaxies.numbers import read
+from orbical.studies.galaxies.kinds import kinds
+from orbical.studies.galaxies.numbers import Numbers, read
 from orbical.studies.galaxies.page import TABLES, tables_of
 from orbical.studies.galaxies.settings import SEEDS, Trial, trials
 
@@ -107,8 +111,7 @@ def test_a_trial_prints_as_its_name():
     assert str(Trial("efigi", "cyclic:8", 1.25, 2)) == "efigi/cyclic:8/blur 1.25/seed 2"
 
 
-@pytest.fixture
-def answered(tmp_path):
+def write_answers(folder):
     """Made-up answers of all networks of orders 1 and 4, on sixty galaxies of each data set."""
     arrays = {}
     random = np.random.default_rng(0)
@@ -121,31 +124,43 @@ def answered(tmp_path):
     for part in ("train", "test"):
         arrays[f"generated-{part}-pixels"] = pixels
         arrays[f"generated-{part}-labels"] = np.concatenate([labels, np.array([0, 2, 1])[labels]])
-    np.savez(tmp_path / "galaxies.npz", **arrays)
+    np.savez(folder / "galaxies.npz", **arrays)
     scores = dict.fromkeys(collecting.KEPT, 0.1) | {"parameters": 10}
-    with (tmp_path / "trials.jsonl").open("w") as file:
+    with (folder / "trials.jsonl").open("w") as file:
         for trial in trials(orders=(1, 4)):
             truth = arrays[f"{trial.data}-test-labels"]
             logits = random.normal(size=(len(truth), truth.max() + 1)).astype(np.float32)
             logits[np.arange(len(truth)), truth] += 1 + trial.group.endswith("4")
             if trial.group.startswith("dihedral"):
                 logits[len(truth) // 2 :] = logits[: len(truth) // 2]
-            np.savez(tmp_path / trial.file, logits=logits, curves=random.random((3, 36)))
+            np.savez(folder / trial.file, logits=logits, curves=random.random((3, 36)))
             file.write(json.dumps({"name": str(trial), **vars(trial), **scores}) + "\n")
+
+
+@pytest.fixture
+def answered(tmp_path):
+    write_answers(tmp_path)
     return tmp_path
 
 
-def test_answers_become_tables_verdicts_and_figures(answered, capsys):
-    page = answered / "page.md"
-    options = ["--out", str(answered), "--page", str(page)]
-    commands.main(["collect", *options])
-    commands.main(["report", *options])
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory):
+    """The folder of the CSV files of made-up answers; each test reads them anew."""
+    folder = tmp_path_factory.mktemp("galaxies")
+    write_answers(folder)
+    commands.main(["collect", "--out", str(folder), "--page", str(folder / "page.md")])
+    return folder / "page"
+
+
+def test_answers_become_tables_verdicts_and_figures(collected):
+    page = collected.with_suffix(".md")
+    commands.main(["report", "--page", str(page)])
     written = page.read_text()
     assert all(f"<!-- table: {name} -->" in written for name in TABLES)
     assert "nan" not in written
-    pictures = {path.stem for path in (answered / "page").glob("*.png")}
+    pictures = {path.stem for path in collected.glob("*.png")}
     assert pictures == {"efigi", "galaxyzoo2", "nero", "invariance", "mirrors"}
-    numbers = read(answered / "page")
+    numbers = read(collected)
     assert all(row["lower"] <= row["ece"] <= row["upper"] for row in numbers.bounds)
     assert all(row["ceiling"] == pytest.approx(2 / 3, abs=1e-5) for row in numbers.bounds)
     for row in numbers.results:
@@ -162,14 +177,100 @@ def test_generated_galaxies_alone_make_a_page(answered):
     assert "The photographs were not trained on" in (answered / "page.md").read_text()
 
 
-def test_a_verdict_follows_the_intervals(answered):
-    commands.main(["collect", "--out", str(answered), "--page", str(answered / "page.md")])
-    numbers = read(answered / "page")
-    assert "more accurate" in findings.summary(numbers)
+def test_a_verdict_follows_the_intervals(collected):
+    numbers = read(collected)
+    assert "more accurate" in texts.summary(numbers)
     for row in numbers.contrasts:
         if row["contrast"] == "gain" and row["measure"] == "accuracy":
             row.update(value=-0.1, low=-0.2, high=-0.05)
-    assert "less accurate" in findings.summary(numbers)
+    assert "less accurate" in texts.summary(numbers)
+
+
+def test_the_summary_says_what_the_signed_contrast_shows(collected):
+    numbers = read(collected)
+    for row in numbers.results:
+        row["overconfidence"] = 0.05
+    for row in numbers.contrasts:
+        row.update(value=0.0, low=-0.01, high=0.03)
+    assert "less overconfident" not in texts.summary(numbers)
+    assert "3.0 points of confidence less accuracy" in texts.summary(numbers)
+    for row in numbers.contrasts:
+        if (row["contrast"], row["measure"]) == ("over wide", "overconfidence"):
+            row.update(value=-0.02, low=-0.03, high=-0.01)
+    assert "less overconfident on 2 of 2 catalogues" in texts.summary(numbers)
+    assert "not so here: confidence less accuracy is better on 2 of 2" in findings.sentences(
+        numbers
+    )
+    for row in numbers.results:
+        row["overconfidence"] = -0.01  # a network that is too unsure does not gain by being more so
+    assert "less overconfident" not in texts.summary(numbers)
+
+
+def test_a_presence_and_an_absence_are_judged_with_the_same_word():
+    null = [{"measure": "accuracy", "low": -0.012, "high": 0.004}]
+    assert verdicts.verdict(null) == verdicts.no_improvement(null)
+    assert verdicts.verdict(null) == "open: no change is seen, at most 1.2 points of accuracy"
+
+
+def some_numbers(results):
+    return Numbers(results, angles=[], contrasts=[], neighbours=[], bounds=[], coverage=[])
+
+
+def test_kinds_of_networks_are_counted_apart():
+    def row(network, width, ece, over):
+        return {
+            **{"data": "efigi", "network": network, "width": width, "ece": ece, "nll": 0.4},
+            **{"ece_calibrated": 0.02, "ece_calibrated_high": 0.03, "train_nll": 0.3},
+            **{"esd_low": 0.0, "overconfidence": over},
+        }
+
+    rows = [row("cyclic:1", 1, 0.02, 0.01), row("cyclic:4", 1, 0.025, 0.0)]
+    rows += [row("cyclic:1 x 5", 5, 0.05, 0.03), row("cyclic:1 x 5", 5, 0.02, 0.01)]
+    found = kinds(some_numbers(rows))
+    assert {name: (kind.above, kind.count) for name, kind in found.items()} == {
+        "plain": (0, 1),
+        "group": (0, 1),
+        "wide": (1, 2),
+    }
+    assert found["wide"].excess == pytest.approx(0.015)
+    assert found["wide"].overconfidence == pytest.approx(0.02)
+
+
+def test_exact_and_nearly_invariant_networks_are_told_apart():
+    where = {"data": "efigi", "width": 1}
+    rows = [
+        where | {"network": "cyclic:1", "defect_group": 0.0},
+        where | {"network": "cyclic:4", "defect_group": 5e-7},
+        where | {"network": "dihedral:12", "defect_group": 0.3},
+        where | {"network": "dihedral:12", "defect_group": 0.1},
+    ]
+    words = findings.exactly(some_numbers(rows))
+    assert words.startswith("to rounding for C_4, and for D_12 as far as turning pixels allows")
+    assert "0.30" in words
+
+
+def test_networks_with_fewer_seeds_are_named(collected):
+    numbers = read(collected)
+    lost = {"data": "efigi", "network": "dihedral:4", "blur": 2.5, "seed": 1}
+    numbers.results.remove(*numbers.of(**lost))
+    words = texts.exactness_text(numbers)
+    assert "3 seeds but for EFIGI, D_4, blur 2.5: 2 seeds." in words
+
+
+def test_an_interval_is_drawn_from_end_to_end_even_below_its_estimate(collected):
+    from orbical.studies.galaxies import figures
+
+    numbers = read(collected)
+    for row in numbers.results:
+        row.update(esd=-1e-3, esd_low=0.0, esd_high=2e-3)
+    panel = figures.orders_figure(numbers, "efigi").axes[4]
+    bars = [bar.get_segments()[0][:, 1] for bar in panel.collections]
+    assert len(bars) == 3 * (2 + 1)  # blurs; two orders and the wide plain network
+    assert np.allclose(bars, [0.0, 2.0])
+
+
+def test_the_page_quotes_no_sentence_of_the_paper():
+    assert not {"“", "”"} & {*DOCS.read_text(encoding="utf-8")}
 
 
 def test_the_page_shows_the_tables_of_its_csv_files():
@@ -240,6 +341,27 @@ def test_the_interval_of_a_difference_is_that_of_paired_samples():
     assert gain["high"] - gain["value"] == pytest.approx(reach, rel=0.15)
 
 
+def test_draws_of_few_seeds_vary_as_their_mean_does():
+    seeds = np.array([0.1, 0.4, 0.2])
+    chosen = np.random.default_rng(0).integers(3, size=(40_000, 3))
+    drawn = contrasts.with_drawn_seeds(np.tile(seeds, (len(chosen), 1)), chosen)
+    assert drawn.var() == pytest.approx(seeds.var(ddof=1) / 3, rel=0.03)
+    alone = contrasts.with_drawn_seeds(np.full((5, 1), 0.3), np.zeros((5, 1), int))
+    assert np.allclose(alone, 0.3)
+
+
+def test_the_signed_contrast_is_the_difference_of_confidence_less_accuracy():
+    sure = [(torch.full((400,), 0.9), correct) for _, correct in pairs_of(0.7, 1)]
+    answers = {("cyclic:1", 0.0): pairs_of(0.7, 1), ("cyclic:4", 0.0): sure}
+    rows = contrasts.contrast_rows("some", answers, "none")
+    (row,) = (
+        r for r in rows
+        if (r["family"], r["contrast"], r["measure"]) == ("cyclic", "gain", "overconfidence")
+    )  # fmt: skip
+    assert row["value"] == pytest.approx(0.2, abs=1e-6)
+    assert row["low"] > 0.1
+
+
 def test_slopes_are_those_of_least_squares():
     values = {1: 0.3, 2: 0.5, 4: 0.4, 12: 0.9}
     found = contrasts.slope({n: contrasts.Estimate(v, np.zeros(2)) for n, v in values.items()})
@@ -275,34 +397,17 @@ def test_a_mirror_invariant_classifier_lies_within_its_bounds():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("overconfidence", [0.0, 0.05])
-def test_intervals_of_accuracy_and_esd_cover_the_difference_of_two_networks(overconfidence):
-    random = np.random.default_rng(0)
+def test_intervals_cover_the_difference_of_two_simulated_networks():
+    rows = coverage.coverage_rows(worlds=60)
+    assert {row["measure"] for row in rows} == {"accuracy", "esd", "overconfidence"}
+    assert min(row["covered"] for row in rows) >= 0.88
 
-    def confident(skill, more):
-        return torch.from_numpy(np.clip(skill + more, 0.34, 0.999))
 
-    def network(more, skill, luck):
-        seeds = []
-        for _ in SEEDS:
-            p = np.clip(skill + random.normal(0, 0.01), 0.34, 0.999)
-            own = np.where(random.random(len(p)) < 0.15, random.random(len(p)), luck)
-            seeds.append((confident(p, more), torch.from_numpy(own < p)))
-        return seeds
+def test_coverage_falls_where_the_truth_lies_elsewhere(monkeypatch):
+    monkeypatch.setattr(coverage, "_truth", lambda *_: dict.fromkeys(coverage.JUDGED, 0.5))
+    assert {row["covered"] for row in coverage.coverage_rows(worlds=2, draws=50)} == {0.0}
 
-    many = np.clip(random.beta(4, 1.2, size=200_000), 0.34, 0.999)
-    right = torch.from_numpy(random.random(len(many)) < many)
-    truth = {"accuracy": 0.0, "esd": -float(esd(confident(many, overconfidence), right))}
-    if not overconfidence:
-        truth["esd"] = 0.0
-    covered = dict.fromkeys(truth, 0)
-    worlds = 60
-    for _ in range(worlds):
-        skill, luck = random.beta(4, 1.2, size=600), random.random(600)
-        plain, tied = (network(more, skill, luck) for more in (overconfidence, 0.0))
-        answers = {("cyclic:1", 0.0): plain, ("cyclic:4", 0.0): tied}
-        for row in contrasts.contrast_rows("some", answers, "none"):
-            name = row["measure"]
-            if (row["family"], row["contrast"]) == ("cyclic", "gain") and name in truth:
-                covered[name] += row["low"] <= truth[name] <= row["high"]
-    assert min(covered.values()) >= 0.88 * worlds
+
+def test_the_printed_coverage_is_near_the_nominal_one():
+    rows = read(DOCS.with_suffix("")).coverage
+    assert min(row["covered"] for row in rows) >= 0.9

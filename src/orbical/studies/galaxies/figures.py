@@ -6,28 +6,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..pages import Row
 from .numbers import FAMILIES, TITLES, Numbers, mean, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LABELS = {"accuracy": "accuracy", "ece": "ECE, 15 bins", "esd": "ESD (1e-3)"}
+LABELS = {
+    "accuracy": "accuracy",
+    "ece": "ECE, 15 bins",
+    "esd": "ESD (1e-3)",
+    "overconfidence": "confidence less\naccuracy (points)",
+}
 CEILING = "ceiling of mirror-invariance"
 WIDTH = 6.2
 SHOWN = ("cyclic:1", "cyclic:4", "cyclic:12", "dihedral:12")
 """Networks whose NERO plots are drawn."""
 
-SCALES = {"accuracy": 1.0, "ece": 1.0, "esd": 1e3}
+SCALES = {"accuracy": 1.0, "ece": 1.0, "esd": 1e3, "overconfidence": 1e2}
 
 
 def orders_figure(numbers: Numbers, data: str) -> Figure:
-    """Draw accuracy, ECE and ESD against the order, for both families and all blurs."""
+    """Draw all measures against the order, for both families and all blurs."""
     from orbical.figures.style import MODELS, SOFT, figure, styled
 
     blurs = numbers.blurs(data)
     floor = {"color": SOFT, "ls": ":", "lw": 1.2}
     with styled():
-        fig = figure(WIDTH, 5.2)
+        fig = figure(WIDTH, 6.6)
         panels = fig.subplots(len(LABELS), len(FAMILIES), sharey="row", sharex=True)
         for row, (measure, title) in zip(panels, LABELS.items(), strict=True):
             for ax, family in zip(row, FAMILIES, strict=True):
@@ -52,7 +58,7 @@ def orders_figure(numbers: Numbers, data: str) -> Figure:
 
 
 def _calibrated(numbers: Numbers, data: str, measure: str) -> float:
-    """What a calibrated network shows on so many test images: not 0, but for ESD."""
+    """What a calibrated network shows on so many test images: of ECE not 0."""
     rows = numbers.of(data=data)
     return mean([row["ece_calibrated"] for row in rows]) if measure == "ece" else 0.0
 
@@ -62,18 +68,26 @@ def _along(
     shift: float, style: dict[str, Any],
 ) -> None:  # fmt: skip
     """Draw one line: means over seeds with the interval of the test set, and each seed."""
-    scale = SCALES[measure]
-    middles, lows, highs, at = [], [], [], []
+    at, middles = [], []
     for order in numbers.orders(data, family):
         rows = numbers.of(data=data, family=family, order=order, blur=blur, width=1)
         at.append(order * shift)
-        middles.append(scale * mean([row[measure] for row in rows]))
-        lows.append(scale * mean([row[f"{measure}_low"] for row in rows]))
-        highs.append(scale * mean([row[f"{measure}_high"] for row in rows]))
-        each = [scale * row[measure] for row in rows]
-        ax.plot([at[-1]] * len(each), each, ".", ms=3, alpha=0.6, color=style["color"])
-    ends = np.array([np.subtract(middles, lows), np.subtract(highs, middles)]).clip(min=0)
-    ax.errorbar(at, middles, ends, fmt="-o", ms=3.5, lw=1.3, elinewidth=0.8, **style)
+        middles.append(_seeds(ax, at[-1], rows, measure, style["color"]))
+    ax.plot(at, middles, "-o", ms=3.5, lw=1.3, **style)
+
+
+def _seeds(ax: Any, at: float, rows: list[Row], measure: str, colour: str) -> float:
+    """Draw each seed, and the interval of the test set; return the mean over seeds.
+
+    The interval is drawn from end to end, whether or not it holds the mean: an unbiased ESD may be
+    negative, its interval never is.
+    """
+    scale = SCALES[measure]
+    low, high = (scale * mean([row[f"{measure}_{end}"] for row in rows]) for end in ("low", "high"))
+    each = [scale * row[measure] for row in rows]
+    ax.vlines(at, low, high, color=colour, lw=0.8)
+    ax.plot([at] * len(each), each, ".", ms=3, alpha=0.6, color=colour)
+    return mean(each)
 
 
 def _wide(
@@ -81,8 +95,9 @@ def _wide(
 ) -> None:
     rows = [row for row in numbers.of(data=data, blur=blur) if row["width"] > 1]
     if rows:
-        value = SCALES[measure] * mean([row[measure] for row in rows])
-        ax.plot([17 * shift], [value], "D", ms=4, mfc="none", color=colour)
+        apart = 17 * shift**1.5
+        value = _seeds(ax, apart, rows, measure, colour)
+        ax.plot([apart], [value], "D", ms=4.5, mfc="white", color=colour)
 
 
 def _order_axis(ax: Any, orders: list[int]) -> None:
@@ -100,7 +115,7 @@ def nero_figure(numbers: Numbers) -> Figure:
     measures = ("accuracy", "confidence", "ece")
     whole = np.linspace(0, 2 * np.pi, 100)
     with styled():
-        fig = figure(WIDTH, 1.95 * len(data) + 0.5)
+        fig = figure(WIDTH, 2.1 * len(data) + 0.5)
         panels = fig.subplots(len(data), 3, squeeze=False, subplot_kw={"projection": "polar"})
         for row, name in zip(panels, data, strict=True):
             for ax, measure in zip(row, measures, strict=True):
@@ -113,7 +128,7 @@ def nero_figure(numbers: Numbers) -> Figure:
                     turn = np.radians([each["angle"] for each in closed])
                     drawn += [each[measure] for each in rows]
                     values = [each[measure] for each in closed]
-                    ax.plot(turn, values, color=colour, lw=1.1, label=short(network))
+                    ax.plot(turn, values, color=colour, lw=1.1, label=_set(network))
                 if measure == "ece":
                     floor = _calibrated(numbers, name, measure)
                     ax.plot(whole, 0 * whole + floor, ":", color=SOFT, lw=1.2, label="calibrated")
@@ -126,17 +141,28 @@ def nero_figure(numbers: Numbers) -> Figure:
     return fig
 
 
+def _set(network: str) -> str:
+    """Name a network by its group, set as mathematics.
+
+    >>> _set("cyclic:12"), _set("cyclic:1")
+    ('$C_{12}$', 'plain')
+    """
+    family, _, order = short(network).partition("_")
+    return f"${family}_{{{order}}}$" if order else family
+
+
 def _polar_axis(ax: Any, measure: str, least: float, most: float) -> None:
-    """Begin the radius at 0 for an error, and below the least value for a share."""
+    """Begin the radius at 0 for an error, and below the least value for a share.
+
+    What centre, ring and rim stand for is written below, where no curve crosses it.
+    """
     low = 0.0 if measure == "ece" else 0.05 * np.floor(20 * least - 1)
     high = 0.01 * np.ceil(100 * most + 0.5)
     ax.set_ylim(low, high)
-    ticks = [(low + high) / 2, high]
-    ax.set_yticks(ticks, [f"{tick:.3g}" for tick in ticks], fontsize=6)
-    ax.text(0, low, f"{low:.3g}", ha="center", va="center", fontsize=6)
-    ax.set_rlabel_position(45)
-    for label in ax.get_yticklabels():
-        label.set_bbox({"fc": "white", "ec": "none", "pad": 0.4, "alpha": 0.8})
+    ring = (low + high) / 2
+    ax.set_yticks([ring, high], ["", ""])
+    words = f"centre {low:.3g}, ring {ring:.3g}, rim {high:.3g}"
+    ax.text(0.5, -0.13, words, transform=ax.transAxes, ha="center", va="top", fontsize=6)
     ax.set_xticks(np.radians([0, 90, 180, 270]), ["0°", "90°", "180°", "270°"], fontsize=6)
     ax.tick_params(pad=-2)
 

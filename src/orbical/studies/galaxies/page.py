@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from ..pages import write_page
-from .findings import matching_text, refit_text, sentences, summary
+from .findings import sentences
+from .kinds import kinds_table
 from .numbers import Numbers, read
 from .tables import (
     bounds_table,
@@ -18,19 +19,32 @@ from .tables import (
     scores_table,
     settings_table,
 )
+from .texts import (
+    budget_text,
+    coverage_text,
+    exactness_text,
+    matching_text,
+    refit_text,
+    summary,
+)
 
 TABLES: dict[str, Callable[[Numbers], str]] = {
     "settings": settings_table,
     "efigi": partial(scores_table, "efigi"),
     "galaxyzoo2": partial(scores_table, "galaxyzoo2"),
     "generated": partial(scores_table, "generated"),
-    "contrasts": contrasts_table,
+    "contrasts": partial(contrasts_table, ("accuracy", "overconfidence")),
+    "contrasts-errors": partial(contrasts_table, ("ece", "esd")),
     "circle": circle_table,
     "refit": refit_table,
     "bounds": bounds_table,
     "neighbours": neighbours_table,
+    "kinds": kinds_table,
     "sentences": sentences,
     "summary": summary,
+    "exactness": exactness_text,
+    "budget": budget_text,
+    "coverage": coverage_text,
     "refit-text": refit_text,
     "matching-text": matching_text,
 }

@@ -8,7 +8,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..pages import Row, markdown, spread
-from .numbers import FAMILIES, TITLES, Numbers, mean, points, short, thousandths, with_interval
+from .numbers import (
+    FAMILIES,
+    TITLES,
+    Numbers,
+    mean,
+    points,
+    short,
+    thousandths,
+    unsigned_zero,
+    with_interval,
+)
+
+MEASURES = {
+    "accuracy": "accuracy",
+    "ece": "ECE",
+    "esd": "ESD (1e-3)",
+    "overconfidence": "confidence - accuracy",
+}
 
 
 def settings_table(numbers: Numbers) -> str:
@@ -19,8 +36,12 @@ def settings_table(numbers: Numbers) -> str:
     lines = [
         ["seeds", ", ".join(str(seed) for seed in seeds)],
         ["networks trained", str(len(rows))],
-        ["of them with fewer seeds", _incomplete(numbers, len(seeds)) or "none"],
+        ["of them with fewer seeds", incomplete(numbers) or "none"],
         ["epochs", str(rows[0]["epochs"])],
+        *(
+            [f"steps, {TITLES[data]}", f"{numbers.of(data=data)[0]['steps']:,}"]
+            for data in numbers.data
+        ),
         *([f"test galaxies, {TITLES[data]}", f"{count:,}"] for data, count in tested.items()),
         *(
             [
@@ -34,11 +55,12 @@ def settings_table(numbers: Numbers) -> str:
     return markdown(["setting", "value"], lines)
 
 
-def _incomplete(numbers: Numbers, seeds: int) -> str:
-    """Name the networks that were not trained with every seed."""
+def incomplete(numbers: Numbers) -> str:
+    """Name the networks that were not trained with every seed, and how many seeds they have."""
+    seeds = len({row["seed"] for row in numbers.results})
     counts = Counter((row["data"], row["network"], row["blur"]) for row in numbers.results)
     return "; ".join(
-        f"{TITLES[data].split(',')[0]}, {short(network)}, blur {blur:g}: {count}"
+        f"{TITLES[data].split(',')[0]}, {short(network)}, blur {blur:g}: {count} seeds"
         for (data, network, blur), count in counts.items()
         if count < seeds
     )
@@ -62,7 +84,6 @@ def scores_table(data: str, numbers: Numbers) -> str:
             rows = numbers.of(data=data, network=network, blur=blur)
             if not rows:
                 continue
-            over = mean([row["confidence"] - row["accuracy"] for row in rows])
             lines.append(
                 [
                     f"{blur:g}",
@@ -72,45 +93,40 @@ def scores_table(data: str, numbers: Numbers) -> str:
                     _ends(rows, "ece", 3),
                     f"{mean([row['ece_calibrated'] for row in rows]):.3f}",
                     _ends(rows, "esd", 2, 1e3),
-                    points(over),
+                    points(mean([row["overconfidence"] for row in rows])),
                     f"{mean([row['defect_group'] for row in rows]):.1e}",
                     f"{mean([row['gap_circle'] for row in rows]):.3f}",
                 ]
             )
     header = [
         *("blur (px)", "network", "parameters", "accuracy [95 %]", "ECE [95 %]"),
-        *("calibrated would show", "ESD (1e-3) [95 %]", "confidence - accuracy (points)"),
-        *("largest defect, own group", "gap, circle"),
+        *("a calibrated network's ECE", "ESD (1e-3) [95 %]", "confidence - accuracy (points)"),
+        *("largest change over its own group", "gap over the circle"),
     ]
     return markdown(header, lines)
 
 
-def contrasts_table(numbers: Numbers) -> str:
-    """How accuracy and calibration change with the order."""
+def contrasts_table(measures: Sequence[str], numbers: Numbers) -> str:
+    """How some measures change with the order."""
     lines = []
     for data in numbers.data:
         for family, letter in (FAMILIES | {"both": "*mean*"}).items():
             for blur in ["all"] if family == "both" else numbers.blurs(data):
                 where = {"data": data, "family": family, "blur": blur}
                 cells = [
-                    "".join(with_interval(r, points) for r in numbers.contrast(c, m, **where))
-                    for m in ("accuracy", "ece")
-                    for c in ("slope", "gain", "over wide")
-                ]
-                cells += [
                     "".join(
-                        with_interval(r, thousandths) for r in numbers.contrast(c, "esd", **where)
+                        with_interval(row, thousandths if measure == "esd" else points)
+                        for row in numbers.contrast(contrast, measure, **where)
                     )
-                    for c in ("slope", "gain", "over wide")
+                    for measure in measures
+                    for contrast in ("slope", "gain", "over wide")
                 ]
                 named = [letter, "all"] if family == "both" else [f"{letter}_n", f"{blur:g}"]
-                lines.append([TITLES[data].split(",")[0], *named, *cells])
-    header = [
-        *("data", "family", "blur (px)", "accuracy, a doubling of n", "largest n over plain"),
-        *("largest n over wide plain", "ECE, a doubling of n", "largest n over plain"),
-        *("largest n over wide plain", "ESD (1e-3), a doubling of n", "largest n over plain"),
-        "largest n over wide plain",
-    ]
+                lines.append([numbers.title(data), *named, *cells])
+    header = ["data", "family", "blur (px)"]
+    for measure in measures:
+        header += [f"{MEASURES[measure]}, a doubling of n", "largest n over plain"]
+        header += ["largest n over wide plain"]
     return markdown(header, lines)
 
 
@@ -128,7 +144,7 @@ def refit_table(numbers: Numbers) -> str:
                     f"{mean([row[f'refitted_{c}'] for row in rows]):.3f}"
                     for c in ("accuracy", "ece")
                 ),
-                f"{rank_correlation(own, refitted):.2f}",
+                unsigned_zero(f"{rank_correlation(own, refitted):.2f}"),
             ]
         )
     header = [
