@@ -23,7 +23,7 @@ COLOURS = {STEERABLE: 0, DISTANCES: 1, BONDS: 2}
 
 def samples_figure(data: Data) -> Figure:
     """Draw spectra with answers, and both uncertainties beside them (the paper's Fig. 9)."""
-    from orbical.figures.style import INK, MODELS, PAGE, figure, styled
+    from orbical.figures.style import INK, MODELS, PAGE, SOFT, figure, styled
 
     with styled():
         fig = figure(PAGE, 6.0)
@@ -44,7 +44,7 @@ def samples_figure(data: Data) -> Figure:
             left.set(ylim=(0, top), ylabel="√ absorption")
             named = f"{rows[0]['smiles']}: {title}, R² {rows[0]['r2']:.2f}"
             left.set_title(named, loc="left", fontsize=7.5)
-            right.plot(x, np.abs(truth - answer), color=INK, lw=0.8, label="error")
+            right.plot(x, np.abs(truth - answer), color=SOFT, lw=1.0, label="error")
             right.plot(x, aleatoric, color=MODELS[1], lw=1.3, label="aleatoric")
             right.plot(x, epistemic, color=MODELS[2], lw=1.3, label="epistemic")
             right.set(yscale="log", ylabel="deviation")
@@ -63,10 +63,10 @@ def regions_figure(data: Data) -> Figure:
     from orbical.figures.style import MODELS, PAGE, figure, styled
 
     names = {
-        "typical": "typical bleed; dotted: if the whole error were called noise",
+        "typical": "typical bleed; dotted: if all error were called noise",
         "bleed": "bleed as defined, a mean of squares: the pole at α = 1 decides",
         "noise_share": "share of the variance that is called noise",
-        "ence": "calibration error of the whole variance",
+        "ence": "calibration error of the whole variance; dotted: if it were calibrated",
     }
     with styled():
         fig = figure(PAGE, 7.6)
@@ -77,8 +77,9 @@ def regions_figure(data: Data) -> Figure:
             x = np.array(sorted({row["wavenumber"] for row in rows}))
             for name, ax in panels.items():
                 _band(ax, x, rows, name, color=colour, label=network)
-            error = by_place(rows, x, "typical_error").mean(1)
-            panels["typical"].plot(x, error, color=colour, lw=0.9, ls=":")
+            for name, limit in (("typical", "typical_limit"), ("ence", "ence_floor")):
+                level = np.median(by_place(rows, x, limit), 1)
+                panels[name].plot(x, level, color=colour, lw=0.9, ls=":")
         for (name, title), label in zip(
             names.items(), ("bleed", "bleed", "share", "ENCE"), strict=True
         ):
@@ -160,7 +161,7 @@ def by_place(rows: list[Row], x: Any, name: str) -> Any:
 
 
 def _band(ax: Any, x: Any, rows: list[Row], name: str, **style: Any) -> None:
-    """Draw the mean over seeds and their range."""
+    """Draw the median over seeds and their range: a mean of sizes would be the largest of them."""
     values = by_place(rows, x, name)
-    ax.plot(x, values.mean(1), lw=1.3, **style)
+    ax.plot(x, np.median(values, 1), lw=1.3, **style)
     ax.fill_between(x, values.min(1), values.max(1), color=style["color"], alpha=0.15, lw=0)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from orbical.calibration import aleatoric_bleed, ence, gence, gence_fibre, nll_optimal_bleed
+from orbical.calibration import aleatoric_bleed
 from orbical.losses import nig_nll
 from orbical.training.heads import Evidence
 
 from ..pages import Row
-from ..trials import FILE, read_lines
+from .answers import Answers, Truth, middle, physical, squared_error
+from .calibrated import calibration, calibration_scores, floors
+from .limits import BINS, likeliest_variance
 from .packing import Pack
-from .settings import PENALTY, STEERABLE, Trial
+from .settings import STEERABLE
 from .signals import correlations, detail, partial_correlation, slope, squares_explained
-from .training import scale_of
 
-BINS = 10
 POLE = 0.01
 """A network with alpha - 1 below this is near the pole of beta / (alpha - 1)."""
 REGIONS = {
@@ -31,84 +29,36 @@ REGIONS = {
 """Parts of a spectrum in cm^-1."""
 
 
-class Truth(NamedTuple):
-    """Test spectra: scaled `[n, points]`, and the mean `[points]` and the width that undo it."""
-
-    values: Tensor
-    centre: Tensor
-    width: Tensor
-
-    @property
-    def physical(self) -> Tensor:
-        """Amplitudes in (km/mol per cm^-1)^1/2."""
-        return self.centre + self.width * self.values
-
-
-class Answers(NamedTuple):
-    """A trained network: what is said of its training, and its answers to the test molecules."""
-
-    row: Row
-    test: Evidence
-    example: Evidence
-
-    @property
-    def is_main(self) -> bool:
-        """Whether it was trained as the paper's networks were, with the penalty."""
-        return float(self.row["penalty"]) == PENALTY
-
-
-def truth_of(data: Pack) -> Truth:
-    """The test spectra, in units of the training spectra."""
-    centre, width = scale_of(data)
-    values = (data.targets[data.rows("test")].double() - centre) / width
-    return Truth(values, centre, width)
-
-
-def read_answers(folder: Path) -> list[Answers]:
-    """Read every finished training of a folder."""
-    found = []
-    for row in read_lines(folder / FILE, option="out"):
-        trial = Trial(row["network"], row["penalty"], row["seed"])
-        with np.load(folder / f"{trial.stem}.npz") as file:
-            four = torch.from_numpy(file["test"]).double()
-        found.append(Answers(row, Evidence(*four[:, :-1]), Evidence(*four[:, -1])))
-    return found
-
-
 def scores(truth: Truth, answers: Answers) -> Row:
     """One network's numbers."""
     found = answers.test
-    error = (found.gamma - truth.values).square()
-    bleed = aleatoric_bleed(found.aleatoric)
-    explained = squares_explained(truth.physical, _physical(truth, found.gamma))
+    error = squared_error(truth, found)
+    likeliest = likeliest_variance(truth, found)
+    explained = squares_explained(truth.physical, physical(truth, found.gamma))
     tallest = _tallest(truth)
     row: Row = {
         **{name: answers.row[name] for name in _KEPT},
-        "r2_median": float(explained.median()),
+        "r2_median": middle(explained),
         "r2_mean": float(explained.mean()),
         "r2_above": float((explained > 0.9).double().mean()),
-        "r2_absorption": float(_absorption_explained(truth, found).median()),
+        "r2_absorption": middle(_absorption_explained(truth, found)),
         "mse": float(error.mean()),
         "nll": _likelihood(truth, found),
-        "mse_median": float(error.median()),
+        "mse_median": middle(error),
         "mse_top": float(error.flatten()[tallest].sum() / error.sum()),
         "height_top": float(_over_truth(truth, found, tallest)),
-        "bleed": float(bleed.total),
+        "bleed": float(aleatoric_bleed(found.aleatoric).total),
         "bleed_top": _top_share(found.aleatoric.square()),
         "near_pole": float((found.alpha - 1 < POLE).double().mean()),
-        "optimal": float(optimal_bleed(truth, found).sum()),
+        "optimal": float(likeliest.square().mean(0).sum()),
         "typical": float(typical(found.aleatoric).sum()),
-        "typical_error": float(typical(error).sum()),
-        "noise_share": float(noise_share(found).median()),
-        "aleatoric_median": float(found.aleatoric.median()),
-        "epistemic_median": float(found.epistemic.median()),
-        "nu_median": float(found.nu.median()),
-        "gence": float(gence(found.gamma, found.variance, truth.values)),
-        "gence_fibre": float(gence_fibre(found.gamma, found.variance, truth.values, bins=BINS)),
-        "gence_point": float(gence_by_point(truth, found).median()),
-        "ence": float(ence_by_point(truth, found).mean()),
-        "inside_50": _inside(truth, found, 0.5),
-        "inside_90": _inside(truth, found, 0.9),
+        "typical_total": float(typical(found.variance).sum()),
+        "typical_limit": float(typical(likeliest).sum()),
+        "noise_share": middle(noise_share(found)),
+        "aleatoric_median": middle(found.aleatoric),
+        "epistemic_median": middle(found.epistemic),
+        "nu_median": middle(found.nu),
+        **calibration_scores(truth, found),
     }
     height, steep, fine = truth.physical, slope(truth.physical), detail(truth.physical)
     pairs = {
@@ -136,7 +86,7 @@ def scores(truth: Truth, answers: Answers) -> Row:
 
 _KEPT = (
     *("network", "penalty", "seed", "parameters", "backbone", "train", "steps", "best_epoch"),
-    *("validation_nll", "train_nll", "defect", "seconds"),
+    *("validation_nll", "validation_last", "train_nll", "defect", "seconds"),
 )
 
 
@@ -148,7 +98,7 @@ def typical(variance: Tensor) -> Tensor:
     >>> typical(torch.tensor([[1.0], [3.0], [1e9]]))
     tensor([9.])
     """
-    return variance.median(0).values.square()
+    return variance.quantile(0.5, dim=0).square()
 
 
 def noise_share(found: Evidence) -> Tensor:
@@ -159,17 +109,21 @@ def noise_share(found: Evidence) -> Tensor:
 def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[Row]:
     """One network's numbers at each wavenumber."""
     found = answers.test
-    error = (found.gamma - truth.values).square()
+    error = squared_error(truth, found)
+    likeliest = likeliest_variance(truth, found)
+    own, floor = calibration(truth.values, found), floors(found)
     columns = {
         "wavenumber": wavenumbers,
         "bleed": aleatoric_bleed(found.aleatoric).per_coordinate,
-        "optimal": optimal_bleed(truth, found),
+        "optimal": likeliest.square().mean(0),
         "typical": typical(found.aleatoric),
-        "typical_error": typical(error),
-        "noise_share": noise_share(found).median(0).values,
+        "typical_limit": typical(likeliest),
+        "noise_share": noise_share(found).quantile(0.5, dim=0),
         "mse": error.mean(0),
-        "ence": ence_by_point(truth, found),
-        "gence": gence_by_point(truth, found),
+        "ence": own["ence"],
+        "ence_floor": floor["ence"],
+        "gence": own["gence_point"],
+        "gence_floor": floor["gence_point"],
         "variance": truth.values.var(0, correction=0),
     }
     names = ("network", "penalty", "seed")
@@ -180,73 +134,10 @@ def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[R
     ]
 
 
-def optimal_bleed(truth: Truth, found: Evidence) -> Tensor:
-    """The bleed `[points]` of a network that reports its whole error as noise, by likelihood.
-
-    At each wavenumber the molecules are sorted by the network's own variance into bins; the
-    likeliest variance of a bin is its mean squared error.
-    """
-    order = found.variance.argsort(0).argsort(0)
-    bins = order * BINS // len(order)
-    return torch.stack(
-        [
-            nll_optimal_bleed(truth.values[:, k], bins[:, k], fit=found.gamma[:, k]).total
-            for k in range(bins.shape[1])
-        ]
-    )
-
-
-def ence_by_point(truth: Truth, found: Evidence) -> Tensor:
-    """Expected normalised calibration error of the predictive variance, `[points]`."""
-    return ence(found.gamma.T, found.variance.T, truth.values.T, bins=BINS)
-
-
-def gence_by_point(truth: Truth, found: Evidence) -> Tensor:
-    """GENCE of each wavenumber by itself, `[points]`."""
-    gamma, variance = found.gamma.T[..., None], found.variance.T[..., None]
-    return gence(gamma, variance, truth.values.T[..., None])
-
-
-def structural(data: Pack) -> Row:
-    """What no network on bonds can know: molecules of one SMILES string, of several shapes.
-
-    QM9's strings do not say which stereoisomer a molecule is.
-    """
-    centre, width = scale_of(data)
-    values = (data.targets[:-1].double() - centre) / width
-    _, orbit, counts = np.unique(data.smiles[:-1], return_inverse=True, return_counts=True)
-    mean = np.zeros((len(counts), values.shape[1]))
-    np.add.at(mean, orbit, values.numpy())
-    best = torch.from_numpy((mean / counts[:, None])[orbit])
-    twins = int(counts[counts > 1].sum())
-    bleed = nll_optimal_bleed(values, torch.from_numpy(orbit)).total if twins else 0.0
-    return {
-        "molecules": len(values),
-        "failed": data.failed,
-        **{name: _count(data, name) for name in ("train", "validation", "test")},
-        "twins": twins,
-        "bonds_bleed": float(bleed),
-        "bonds_mse": float((values - best).square().mean()),
-        "label_mse": float((data.noise / width.square()).mean()),
-        "label_bleed": float((data.noise / width.square()).square().sum()),
-        "mean_r2": _mean_answer(data),
-    }
-
-
-def _count(data: Pack, split: str) -> int:
-    return len(data.pos[data.rows(split)])
-
-
-def _mean_answer(data: Pack) -> float:
-    """R^2, median over test molecules, of answering the mean training spectrum always."""
-    truth = truth_of(data)
-    return float(squares_explained(truth.physical, truth.centre[None]).median())
-
-
 def bins_of_signal(truth: Truth, answers: Answers) -> list[Row]:
     """Median squared error and variances in ten bins of a signal's height, slope and detail."""
     found = answers.test
-    error = (found.gamma - truth.values).square()
+    error = squared_error(truth, found)
     signals = {
         "height": truth.physical,
         "slope": slope(truth.physical),
@@ -260,16 +151,16 @@ def bins_of_signal(truth: Truth, answers: Answers) -> list[Row]:
                 {key: answers.row[key] for key in ("network", "penalty", "seed")}
                 | {"signal": name, "bin": place + 1}
                 | {"level": float(signal.flatten()[entries].mean())}
-                | {"mse": float(error.flatten()[entries].median())}
-                | {"aleatoric": float(found.aleatoric.flatten()[entries].median())}
-                | {"epistemic": float(found.epistemic.flatten()[entries].median())}
+                | {"mse": middle(error.flatten()[entries])}
+                | {"aleatoric": middle(found.aleatoric.flatten()[entries])}
+                | {"epistemic": middle(found.epistemic.flatten()[entries])}
             )
     return rows
 
 
 def explained_rows(truth: Truth, answers: Answers) -> list[Row]:
     """R^2 of the test molecules, as a hundred steps from the worst to the best."""
-    values = squares_explained(truth.physical, _physical(truth, answers.test.gamma))
+    values = squares_explained(truth.physical, physical(truth, answers.test.gamma))
     shares = torch.linspace(0, 1, 101, dtype=values.dtype)
     names = ("network", "penalty", "seed")
     return [
@@ -281,7 +172,7 @@ def explained_rows(truth: Truth, answers: Answers) -> list[Row]:
 def samples(data: Pack, truth: Truth, everyone: list[Answers]) -> list[Row]:
     """Three spectra as in the paper's Fig. 9: its own molecule, a usual one and a poor one."""
     first = next((a for a in everyone if a.row["network"] == STEERABLE and a.is_main), everyone[0])
-    explained = squares_explained(truth.physical, _physical(truth, first.test.gamma))
+    explained = squares_explained(truth.physical, physical(truth, first.test.gamma))
     order = explained.argsort()
     chosen = {"usual": int(order[len(order) // 2]), "poor": int(order[len(order) // 10])}
     rows = _sample("paper", data, truth, len(data.pos) - 1, first.example)
@@ -294,7 +185,7 @@ def _sample(kind: str, data: Pack, truth: Truth, place: int, found: Evidence) ->
     columns: dict[str, Any] = {
         "wavenumber": data.wavenumbers,
         "truth": data.targets[place].double(),
-        "answer": _physical(truth, found.gamma),
+        "answer": physical(truth, found.gamma),
         "aleatoric": truth.width * found.aleatoric.sqrt(),
         "epistemic": truth.width * found.epistemic.sqrt(),
     }
@@ -311,12 +202,8 @@ def _sample(kind: str, data: Pack, truth: Truth, place: int, found: Evidence) ->
 
 def _absorption_explained(truth: Truth, found: Evidence) -> Tensor:
     """R^2 of each molecule's absorption, the square of what is learnt."""
-    answer = _physical(truth, found.gamma).clamp(min=0).square()
+    answer = physical(truth, found.gamma).clamp(min=0).square()
     return squares_explained(truth.physical.square(), answer)
-
-
-def _physical(truth: Truth, gamma: Tensor) -> Tensor:
-    return truth.centre + truth.width * gamma
 
 
 def _likelihood(truth: Truth, found: Evidence) -> float:
@@ -338,14 +225,5 @@ def _tallest(truth: Truth) -> Tensor:
 
 def _over_truth(truth: Truth, found: Evidence, places: Tensor) -> Tensor:
     """The answers' height over the truth's, in some of the entries."""
-    answer = _physical(truth, found.gamma).flatten()[places]
+    answer = physical(truth, found.gamma).flatten()[places]
     return answer.sum() / truth.physical.flatten()[places].sum()
-
-
-def _inside(truth: Truth, found: Evidence, share: float) -> float:
-    """How many truths lie inside the central interval of the predicted Student t."""
-    from scipy import stats
-
-    scale = (found.beta * (1 + found.nu) / (found.alpha * found.nu)).sqrt()
-    reach = stats.t.ppf((1 + share) / 2, (2 * found.alpha).numpy()) * scale.numpy()
-    return float(np.mean(np.abs((truth.values - found.gamma).numpy()) <= reach))

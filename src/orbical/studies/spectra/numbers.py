@@ -39,13 +39,23 @@ def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 1e-3 else f"{value:.1e}"
 
 
-def percent(share: float) -> str:
+def span(found: list[float]) -> str:
+    """Write numbers that differ by their size, as seeds of a bleed do: from the least to the most.
+
+    >>> span([4.1e6, 2e5, 1e6]), span([1.5])
+    ('200,000 to 4,100,000', '1.5')
+    """
+    ends = dict.fromkeys(number(end) for end in (min(found), max(found)))
+    return " to ".join(ends)
+
+
+def percent(share: float, digits: int = 0) -> str:
     """Write a share.
 
-    >>> percent(0.123)
-    '12%'
+    >>> percent(0.123), percent(0.0013, 1)
+    ('12%', '0.1%')
     """
-    return f"{100 * share:.0f}%"
+    return f"{100 * share:.{digits}f}%"
 
 
 def share_of_region(rows: list[Row], name: str, region: str) -> float:

@@ -8,7 +8,9 @@ import torch
 
 from ..pages import read_csv, write_csv, write_page
 from . import measures
+from .answers import read_answers, truth_of
 from .figures import regions_figure, samples_figure, shares_figure, signals_figure
+from .limits import limits
 from .numbers import Data
 from .packing import unpack
 from .tables import TABLES
@@ -19,8 +21,8 @@ FILES = ("results", "wavenumbers", "explained", "signals", "samples", "limits")
 def measured(pack: Path, out: Path, folder: Path) -> list[Path]:
     """Write the CSV files from the packed molecules and the results' folder."""
     data = unpack(pack, torch.device("cpu"))
-    everyone = measures.read_answers(out)
-    truth = measures.truth_of(data)
+    everyone = read_answers(out)
+    truth = truth_of(data)
     everyone.sort(key=lambda one: str(one.row["name"]))
     tables = {
         "results": [measures.scores(truth, one) for one in everyone],
@@ -30,7 +32,7 @@ def measured(pack: Path, out: Path, folder: Path) -> list[Path]:
         "explained": [row for one in everyone for row in measures.explained_rows(truth, one)],
         "signals": [row for one in everyone for row in measures.bins_of_signal(truth, one)],
         "samples": measures.samples(data, truth, everyone),
-        "limits": [measures.structural(data)],
+        "limits": [limits(data)],
     }
     return [write_csv(folder / f"{name}.csv", tables[name]) for name in FILES]
 

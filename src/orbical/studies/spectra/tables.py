@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from statistics import fmean, stdev
 
-from orbical.calibration import gence_floor
-
 from ..pages import Row, markdown
-from .findings import orders, sentences
-from .measures import BINS, REGIONS
-from .numbers import Data, chosen, number, percent, share_of_region, values
-from .settings import MOST_HEAVY, NETWORKS, PAPER_BLEED, PENALTY
+from .findings import budgets, orders, sentences, sureness
+from .measures import REGIONS
+from .numbers import Data, chosen, number, percent, share_of_region, span, values
+from .settings import BONDS, MOST_HEAVY, NETWORKS, PAPER_BLEED, PENALTY
 
 HOW = {"_all": "all entries", "_along": "along a spectrum", "_across": "across molecules"}
 
@@ -42,6 +39,7 @@ def settings_table(data: Data) -> str:
         ["labelled", f"{limits['molecules']:,}"],
         ["left out (no minimum, or not relaxed)", f"{limits['failed']:,}"],
         ["for training, validation, test", _splits(limits)],
+        ["not told apart by bonds; test molecules with such a twin in training", _twins(limits)],
         ["trainings", f"{len(rows)}"],
         ["seeds", ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))],
     ]
@@ -59,6 +57,10 @@ def settings_table(data: Data) -> str:
         worst = max(values(data, "defect", network, penalty))
         lines.append([f"change of {network} under a rotation, relative", f"{worst:.1e}"])
     return markdown(["setting", "value"], lines)
+
+
+def _twins(limits: Row) -> str:
+    return f"{limits['twins']:,}; {limits['twins_seen']:,}"
 
 
 def _splits(limits: Row) -> str:
@@ -94,20 +96,21 @@ def accuracy_table(data: Data) -> str:
 def bleed_table(data: Data) -> str:
     """Bleed beside its limits."""
     limits = data["limits"][0]
-    lines = [["*the paper, other data and units*", "", number(PAPER_BLEED), *[""] * 8]]
+    lines = [["*the paper, other data and units*", "", number(PAPER_BLEED), *[""] * 9]]
     for network, penalty in kinds(data):
-        structural = limits["bonds_bleed"] if network == NETWORKS[0] else 0.0
+        blind = limits["bonds_bleed"] if network == BONDS else 0.0
         lines.append(
             [
                 *(network, number(penalty)),
-                spread(values(data, "bleed", network, penalty)),
+                span(values(data, "bleed", network, penalty)),
                 spread(values(data, "bleed_top", network, penalty), percent),
                 spread(values(data, "near_pole", network, penalty), percent),
                 spread(values(data, "optimal", network, penalty)),
-                spread(values(data, "typical", network, penalty)),
-                spread(values(data, "typical_error", network, penalty)),
+                span(values(data, "typical", network, penalty)),
+                span(values(data, "typical_total", network, penalty)),
+                span(values(data, "typical_limit", network, penalty)),
                 spread(values(data, "noise_share", network, penalty), percent),
-                number(structural),
+                number(blind),
                 number(limits["label_bleed"]),
             ]
         )
@@ -115,8 +118,9 @@ def bleed_table(data: Data) -> str:
         [
             *("network", "penalty", "bleed", "of it in the largest 1% of entries"),
             *("entries with α − 1 < 0.01", "NLL-optimal bleed, if all error were noise"),
-            *("typical bleed", "typical, if all error were noise"),
-            *("share called noise, median", "structural bound", "of the labels themselves"),
+            *("typical bleed", "typical, if all its variance were noise"),
+            *("typical, if all error were noise", "share called noise, median"),
+            *("NLL-optimal for what it cannot see", "of the labels themselves"),
         ],
         lines,
     )
@@ -124,7 +128,7 @@ def bleed_table(data: Data) -> str:
 
 def regions_table(data: Data) -> str:
     """Which part of the spectrum holds bleed and error."""
-    names = {"typical": "typical bleed", "bleed": "bleed", "mse": "squared error"}
+    names = {"typical": "typical bleed", "mse": "squared error"}
     lines = []
     for network, penalty in kinds(data):
         rows = chosen(data["wavenumbers"], network, penalty)
@@ -138,28 +142,27 @@ def regions_table(data: Data) -> str:
 
 
 def calibration_table(data: Data) -> str:
-    """Calibration of the whole predictive distribution."""
-    floor = number(gence_floor)
-    # The relative deviation of a root mean square of n Gaussians is 1 / sqrt(2 n).
-    few = math.sqrt(BINS / (math.pi * data["limits"][0]["test"]))
-    lines = [["*calibrated*", "", floor, floor, "0", f"0; {number(few)} by chance", "50%", "90%"]]
+    """Calibration of the whole predictive distribution, each value beside its floor."""
+    measures = {
+        "gence": "GENCE",
+        "gence_point": "of one wavenumber, median",
+        "gence_fibre": "GENCE, fibre means",
+        "ence": "ENCE, mean over wavenumbers",
+    }
+    lines = []
     for network, penalty in kinds(data):
-        lines.append(
-            [
-                *(network, number(penalty)),
-                *(
-                    spread(values(data, name, network, penalty))
-                    for name in ("gence", "gence_point", "gence_fibre", "ence")
-                ),
-                *(
-                    spread(values(data, name, network, penalty), percent)
-                    for name in ("inside_50", "inside_90")
-                ),
+        line = [network, number(penalty)]
+        for name in measures:
+            line += [
+                spread(values(data, name, network, penalty)),
+                number(fmean(values(data, f"{name}_floor", network, penalty))),
             ]
-        )
-    header = ["network", "penalty", "GENCE", "of one wavenumber, median", "GENCE, fibre means"]
-    more = ["ENCE, mean over wavenumbers", "inside the 50% interval", "inside the 90% interval"]
-    return markdown([*header, *more], lines)
+        for name in ("inside_50", "inside_90"):
+            line.append(spread(values(data, name, network, penalty), percent))
+        lines.append(line)
+    header = [title for name in measures.values() for title in (name, "calibrated")]
+    ends = ["inside the 50% interval", "inside the 90% interval"]
+    return markdown(["network", "penalty", *header, *ends], lines)
 
 
 def correlations_table(data: Data) -> str:
@@ -209,6 +212,8 @@ TABLES: dict[str, Callable[[Data], str]] = {
     "sentences": sentences,
     "accuracy": accuracy_table,
     "orders": orders,
+    "budgets": budgets,
+    "sureness": sureness,
     "bleed": bleed_table,
     "regions": regions_table,
     "calibration": calibration_table,
