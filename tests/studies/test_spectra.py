@@ -388,6 +388,18 @@ def test_the_order_of_networks_is_said_by_likelihood_and_by_error():
     assert "Likelihood and error do not agree: steerable, the likeliest" in lines
 
 
+def test_a_network_bleeds_less_only_where_all_of_its_seeds_do():
+    data = results()
+    assert "seeds of distances and bonds overlap; seeds of steerable" in findings.seeing(data)
+    for row in data["results"]:
+        row["typical"] = {"bonds": 0.2, "distances": 0.1, "steerable": 0.5}[row["network"]]
+        row["typical"] += 0.01 * row["seed"]
+    said = findings.seeing(data)
+    assert "distances bleeds less than bonds; steerable bleeds more than distances." in said
+    data["results"] = [row for row in data["results"] if row["seed"] == 0]
+    assert "distances and bonds have too few seeds to compare" in findings.seeing(data)
+
+
 def test_unequal_steps_are_named_beside_the_comparison():
     steps = {"bonds": 100, "distances": 100, "steerable": 50}
     fewer = {"steps": lambda n, _: steps[n], "best_epoch": lambda *_: 25}

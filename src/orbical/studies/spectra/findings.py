@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ..pages import Row, markdown
 from .measures import POLE, REGIONS
 from .numbers import Data, chosen, mean, number, percent, share_of_region, span, values
@@ -273,6 +275,29 @@ def _best_at(data: Data, network: str) -> float:
     """At which share of its training a network was at its best, mean over seeds."""
     an_epoch = -(-data["limits"][0]["train"] // BATCH)
     return _at(data, "best_epoch", network) * an_epoch / _at(data, "steps", network)
+
+
+def seeing(data: Data) -> str:
+    """Say whether networks that see more of a molecule bleed less, as far as seeds tell them apart.
+
+    One network is below another where each of its seeds is below each of the other's.
+    """
+    found = {network: values(data, "typical", network, PENALTY) for network in NETWORKS}
+    told = []
+    for less, more in pairwise(NETWORKS):
+        if min(len(found[less]), len(found[more])) < 2:
+            told.append(f"{more} and {less} have too few seeds to compare")
+        elif max(found[more]) < min(found[less]):
+            told.append(f"{more} bleeds less than {less}")
+        elif min(found[more]) > max(found[less]):
+            told.append(f"{more} bleeds more than {less}")
+        else:
+            told.append(f"seeds of {more} and {less} overlap")
+    listed = "; ".join(told)
+    return (
+        f"Does a network that sees more of a molecule bleed less? By typical bleed, with the "
+        f"penalty: {listed}.{unequal_steps(data)}"
+    )
 
 
 def sureness(data: Data) -> str:

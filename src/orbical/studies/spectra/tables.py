@@ -6,7 +6,7 @@ from collections.abc import Callable
 from statistics import fmean, stdev
 
 from ..pages import Row, markdown
-from .findings import budgets, orders, sentences, sureness
+from .findings import budgets, orders, seeing, sentences, sureness
 from .measures import REGIONS
 from .numbers import Data, chosen, number, percent, share_of_region, span, values
 from .settings import BONDS, MOST_HEAVY, NETWORKS, PAPER_BLEED, PENALTY
@@ -215,6 +215,7 @@ TABLES: dict[str, Callable[[Data], str]] = {
     "budgets": budgets,
     "sureness": sureness,
     "bleed": bleed_table,
+    "seeing": seeing,
     "regions": regions_table,
     "calibration": calibration_table,
     "correlations": correlations_table,
