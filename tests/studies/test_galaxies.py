@@ -254,7 +254,7 @@ def test_networks_with_fewer_seeds_are_named(collected):
     lost = {"data": "efigi", "network": "dihedral:4", "blur": 2.5, "seed": 1}
     numbers.results.remove(*numbers.of(**lost))
     words = texts.exactness_text(numbers)
-    assert "3 seeds but for EFIGI, D_4, blur 2.5: 2 seeds." in words
+    assert "3 seeds but for EFIGI, D_4, blur 2.5: 2 seeds (a largest n)." in words
 
 
 def test_an_interval_is_drawn_from_end_to_end_even_below_its_estimate(collected):

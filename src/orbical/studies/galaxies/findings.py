@@ -1,4 +1,4 @@
-"""The paper's sentences on galaxies, each beside what was measured, judged by intervals."""
+"""The paper's claims on galaxies, each beside what was measured, judged by intervals."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from ..pages import markdown
 from .chosen import by_catalogue, by_setting, named, signed_rows, value_range
 from .kinds import EXPECTED, LITTLE, kinds
 from .kinds import TITLES as KINDS
-from .numbers import FAMILIES, Numbers, mean, points, short, signs, with_interval
+from .numbers import FAMILIES, Numbers, mean, points, short, signs, thousandths, with_interval
 from .training import DEFECT_SAMPLES
-from .verdicts import counted, negated, no_improvement, verdict
+from .verdicts import counted, negated, no_improvement, verdict, worsening
 
 ROUNDING = 1e-5
 """A change of a probability that single precision explains."""
@@ -17,7 +17,7 @@ CONTRASTS = ("slope", "gain", "over wide", "wide", "gain lost", "early", "late",
 
 
 def sentences(numbers: Numbers) -> str:
-    """Write the table of the paper's sentences."""
+    """Write the table of the paper's claims."""
     if not numbers.photographs:
         return "*The photographs were not trained on.*"
     lines = [*_accuracy(numbers), *_calibration(numbers), *_symmetry(numbers)]
@@ -229,7 +229,14 @@ def _symmetry(numbers: Numbers) -> list[list[str]]:
         accuracy = mean([row["accuracy"] for row in numbers.bounds])
         ceiling = numbers.bounds[0]["ceiling"]
         turned = numbers.mean("accuracy", data="generated", network=_largest(numbers, "generated"))
-        (gain,) = numbers.contrast("gain", "ece", data="generated", family="dihedral")
+        worse = [
+            row
+            for measure in ("ece", "esd", "overconfidence")
+            for row in numbers.contrast("gain", measure, data="generated", family="dihedral")
+        ]
+        shown = ", ".join(
+            with_interval(row, thousandths if row["measure"] == "esd" else points) for row in worse
+        )
         lines += [
             [
                 "Every C_n and D_n is a correct symmetry of galaxies (4.7.2).",
@@ -240,9 +247,10 @@ def _symmetry(numbers: Numbers) -> list[list[str]]:
             ],
             [
                 "An incorrect symmetry can spoil calibration (4.7.2).",
-                verdict([gain]),
-                "ECE of the largest D_n less that of the plain network on generated galaxies: "
-                f"{with_interval(gain, points)} points. The sharp interval would allow "
+                worsening(worse),
+                "The largest D_n less the plain network on generated galaxies, ECE in points, ESD "
+                f"in thousandths and confidence less accuracy in points: {shown}. The sharp "
+                "interval would allow "
                 f"{mean([r['lower'] for r in numbers.bounds]):.3f} to "
                 f"{mean([r['upper'] for r in numbers.bounds]):.3f}; measured "
                 f"{mean([r['ece'] for r in numbers.bounds]):.3f}.",

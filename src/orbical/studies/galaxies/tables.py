@@ -61,9 +61,15 @@ def incomplete(numbers: Numbers) -> str:
     counts = Counter((row["data"], row["network"], row["blur"]) for row in numbers.results)
     return "; ".join(
         f"{TITLES[data].split(',')[0]}, {short(network)}, blur {blur:g}: {count} seeds"
+        + (" (a largest n)" if _is_largest(numbers, data, network) else "")
         for (data, network, blur), count in counts.items()
         if count < seeds
     )
+
+
+def _is_largest(numbers: Numbers, data: str, network: str) -> bool:
+    row = numbers.of(data=data, network=network)[0]
+    return row["order"] == max(numbers.orders(data, row["family"]))
 
 
 def _ends(rows: Sequence[Row], measure: str, digits: int, scale: float = 1.0) -> str:

@@ -113,6 +113,23 @@ def no_improvement(rows: Sequence[Row]) -> str:
     return "; ".join([*parts, *([f"else {unseen(rest)}"] if rest else [])])
 
 
+def worsening(rows: Sequence[Row]) -> str:
+    """Judge the statement that calibration worsens, by each measure; above 0 is worse.
+
+    >>> ece = {"measure": "ece", "low": -0.01, "high": 0.02}
+    >>> worsening([ece])
+    'open: no change is seen, at most 2.0 points of ECE'
+    >>> worsening([ece, {"measure": "esd", "low": 0.001, "high": 0.002}]).split("; ")[0]
+    'confirmed: ESD is worse on 1 of 1 data sets'
+    """
+    above, below, _ = signs(rows)
+    words = no_improvement(rows)
+    if above and not below:
+        rest = [row for row in rows if row["low"] <= 0]
+        return "; ".join([words, *([f"else {unseen(rest)}"] if rest else [])])
+    return words.replace("not so here: ", "mixed: " if above else "contradicted: ")
+
+
 def _where(measure: str, word: str, count: int, rows: Sequence[Row]) -> str:
     name = WORDS[measure][0].split(" of ")[1]
     return f"{name} is {word} on {count} of {len(rows)} data sets"
