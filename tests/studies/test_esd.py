@@ -16,6 +16,7 @@ from orbical.studies.esd import (
     batches,
     commands,
     files,
+    findings,
     packing,
     page,
     settings,
@@ -290,3 +291,76 @@ def test_the_plan_has_every_loss_and_weight_once_a_seed() -> None:
     plan = settings.grid("mnist", GRID, [0, 1, 2], epochs=5)
     assert len(plan) == len({run.key() for run in plan}) == 3 * (1 + 5 * 3)
     assert [run.seed for run in plan] == sorted(run.seed for run in plan)
+
+
+MADE_UP = {
+    # ECE before and after one temperature, and accuracy, as changed from the likelihood's.
+    "MMCE": (-0.001, 0.002, -0.001),
+    "SB-ECE": (-0.03, 0.002, -0.002),
+    "ESD": (-0.002, 0.002, -0.003),
+    "ECE": (-0.01, 0.002, -0.001),
+}
+
+
+def both_data_sets(
+    shifted: float = 0.6, before: float = 0.1, **changes: tuple[float, float, float]
+) -> list[dict[str, Any]]:
+    """Runs of both data sets, three seeds; the ESD's own ECE swings by half a point."""
+    rows = []
+    for data in EPOCHS:
+        for seed in range(3):
+            for loss, change in ({"NLL": (0.0, 0.0, 0.0)} | MADE_UP | changes).items():
+                weight = 0.0 if loss == "NLL" else 2.0
+                run = Configuration(data, loss, weight, seed, epochs=EPOCHS[data])
+                swing = 0.005 * (seed - 1) if loss == "ESD" else 0.0
+                row = row_of(run, 0.9 + change[2], before + change[0] + swing)
+                row["test_ts"] = {**row["test_ts"], "ece": 0.01 + change[1]}
+                row["shifts"] = [{**point, "ece": shifted} for point in row["shifts"]]
+                rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("changes", "usual", "changed"),
+    [
+        (
+            {"ECE": (-0.095, 0.002, -0.001)},
+            "On MNIST no loss does as well as one temperature",
+            "On MNIST ECE does better than one temperature",
+        ),
+        ({"ESD": (-0.03, 0.0, 0.0)}, "does not appear at", "appears at"),
+        ({"ESD": (-0.02, 0.0, 0.0)}, "by no more than seeds do, at", "by less than in the paper"),
+        ({"ESD": (-0.05, 0.0, 0.0)}, "by no more than seeds do, at", "by no less than in the"),
+        ({"ESD": (0.03, 0.0, 0.0)}, "by no more than seeds do, at", "ESD raises the ECE"),
+        (
+            {"ESD": (-0.05, 0.0, 0.0)},
+            "The order of the losses is not the paper's",
+            "The order of the losses is the paper's",
+        ),
+        (
+            {"SB-ECE": (-0.004, 0.0, 0.0)},
+            "The order of the losses is not the paper's",
+            "The order of the losses differs from the paper's by no more",
+        ),
+        (
+            {"ECE": (-0.095, 0.002, -0.001)},
+            "likelihood outdoes every loss",
+            "likelihood does not outdo every loss",
+        ),
+        ({"ESD": (-0.002, -0.005, 0.0)}, "ours does not", "ours as well"),
+        ({"shifted": 0.1}, "no loss is safe", "an ECE up to 20% keep: "),
+    ],
+)
+def test_findings_are_chosen_by_the_numbers(
+    changes: dict[str, Any], usual: str, changed: str
+) -> None:
+    before = findings.findings(both_data_sets())
+    after = findings.findings(both_data_sets(**changes))
+    assert usual in before
+    assert changed not in before
+    assert changed in after
+    assert usual not in after
+
+
+def test_findings_wait_for_both_data_sets() -> None:
+    assert findings.findings(rows_of_a_study()) == "(no results yet)"

@@ -10,6 +10,7 @@ from orbical.errors import InputError
 from ..pages import Row, fill, markdown
 from ..trials import read_lines
 from . import figures, files
+from .findings import findings
 from .settings import (
     BASELINE,
     BATCH,
@@ -157,6 +158,7 @@ def settings_table(rows: Sequence[Row]) -> str:
 
 TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "settings": settings_table,
+    "findings": findings,
     "mnist": lambda rows: main_table(rows, "mnist"),
     "mnist-differences": lambda rows: differences(rows, "mnist"),
     "mnist-selection": lambda rows: selection_table(rows, "mnist"),
