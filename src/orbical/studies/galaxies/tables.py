@@ -75,7 +75,8 @@ def _is_largest(numbers: Numbers, data: str, network: str) -> bool:
 def _ends(rows: Sequence[Row], measure: str, digits: int, scale: float = 1.0) -> str:
     """Write mean and deviation over seeds, and the mean ends of the seeds' intervals."""
     low, high = (scale * mean([row[f"{measure}_{end}"] for row in rows]) for end in ("low", "high"))
-    about = spread([scale * row[measure] for row in rows], digits)
+    middle, *deviation = spread([scale * row[measure] for row in rows], digits).split(" ", 1)
+    about = " ".join([unsigned_zero(middle), *deviation])
     return f"{about} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
