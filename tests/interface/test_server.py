@@ -8,7 +8,8 @@ import json
 import re
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,6 +37,12 @@ def session(folder: Path) -> Session:
 @pytest.fixture(scope="module")
 def running(serving: Serving, session: Session) -> SimpleNamespace:
     return serving(session)
+
+
+def finished(talk: Coroutine[Any, Any, Any]) -> Any:
+    """Run a talk to its end, in a thread: a browser open in this process has a loop of its own."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, talk).result()
 
 
 def get(
@@ -170,7 +177,7 @@ def test_a_foreign_origin_is_refused_on_requests_and_sockets(
             pytest.fail("a foreign page has a socket")
 
     with pytest.raises(InvalidStatus) as refused:
-        asyncio.run(attempt())
+        finished(attempt())
     assert refused.value.response.status_code == 403
 
 
@@ -193,7 +200,7 @@ def test_a_socket_needs_token_origin_host_and_path(
             pytest.fail("a stranger has a socket")
 
     with pytest.raises((InvalidStatus, ConnectionClosed, OSError, ValueError)):
-        asyncio.run(attempt())
+        finished(attempt())
 
 
 @pytest.mark.parametrize(
@@ -232,7 +239,7 @@ def test_requests_are_answered_with_their_number(running: SimpleNamespace) -> No
                 assert (header["kind"], header["sequence"]) == (kind, sequence)
                 assert arrays
 
-    asyncio.run(talk())
+    finished(talk())
 
 
 def test_a_bad_request_is_told_and_the_socket_stays(running: SimpleNamespace) -> None:
@@ -245,7 +252,7 @@ def test_a_bad_request_is_told_and_the_socket_stays(running: SimpleNamespace) ->
             await say(client, "sample", 5, sample=3)
             assert (await hear(client))[0]["sequence"] == 5
 
-    asyncio.run(talk())
+    finished(talk())
 
 
 @pytest.mark.parametrize(
@@ -277,7 +284,7 @@ def test_malformed_and_oversized_messages_end_the_socket_alone(
             await say(good, "state")
             assert (await hear(good))[0]["kind"] == "state"
 
-    asyncio.run(talk())
+    finished(talk())
 
 
 def test_of_ten_thousand_rapid_requests_the_newest_is_answered(running: SimpleNamespace) -> None:
@@ -295,7 +302,7 @@ def test_of_ten_thousand_rapid_requests_the_newest_is_answered(running: SimpleNa
                 answers += 1
             return answers
 
-    answers = asyncio.run(talk())
+    answers = finished(talk())
     assert answers < 10_000
 
 
@@ -324,7 +331,7 @@ def test_a_drag_with_a_slow_model_never_queues(
                 pass
             return time.perf_counter() - released
 
-    behind = asyncio.run(drag())
+    behind = finished(drag())
     assert len(calls) < 30  # of sixty requests most were overtaken
     assert behind < 1.0  # sixty in a queue would take three seconds
 
@@ -349,7 +356,7 @@ def test_kinds_do_not_wait_for_each_other(
             await say(client, "sample", 2)
             return [(await hear(client))[0]["kind"] for _ in range(2)]
 
-    assert asyncio.run(talk()) == ["sample", "place"]
+    assert finished(talk()) == ["sample", "place"]
 
 
 def test_two_clients_ask_at_once_and_get_their_own(running: SimpleNamespace) -> None:
@@ -363,7 +370,7 @@ def test_two_clients_ask_at_once_and_get_their_own(running: SimpleNamespace) -> 
     async def both() -> None:
         await asyncio.gather(one(5), one(99))
 
-    asyncio.run(both())
+    finished(both())
 
 
 def test_a_client_that_vanishes_in_the_middle_leaves_nothing_behind(
@@ -381,7 +388,7 @@ def test_a_client_that_vanishes_in_the_middle_leaves_nothing_behind(
             await say(client, "state", 7)
             assert (await hear(client))[0]["sequence"] == 7
 
-    asyncio.run(vanish())
+    finished(vanish())
     deadline = time.monotonic() + 10
     while running.server.clients and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -399,7 +406,7 @@ def test_a_client_that_does_not_read_holds_up_nobody_else(running: SimpleNamespa
             assert time.perf_counter() - start < 5
             deaf.transport.abort()
 
-    asyncio.run(talk())
+    finished(talk())
 
 
 @pytest.mark.parametrize(
@@ -428,7 +435,7 @@ def test_a_socket_outlives_the_patience_for_requests(
             await say(client, "state")
             assert (await hear(client))[0]["kind"] == "state"
 
-    asyncio.run(talk())
+    finished(talk())
 
 
 def test_a_model_that_raises_is_shown_and_the_server_lives_on(
@@ -447,7 +454,7 @@ def test_a_model_that_raises_is_shown_and_the_server_lives_on(
                 assert "no more" in header["errors"]["first"]
                 assert "detail/probabilities" in arrays
 
-    asyncio.run(talk())
+    finished(talk())
 
 
 def test_a_slow_map_announces_itself_first(serving: Serving, folder: Path) -> None:
@@ -462,7 +469,7 @@ def test_a_slow_map_announces_itself_first(serving: Serving, folder: Path) -> No
             assert "progress" not in second
             assert arrays["xy"].shape == (120, 2)
 
-    asyncio.run(talk())
+    finished(talk())
 
 
 def test_a_proxy_is_let_in_by_its_origin(serving: Serving, session: Session) -> None:
@@ -478,7 +485,7 @@ def test_a_proxy_is_let_in_by_its_origin(serving: Serving, session: Session) -> 
             await say(one, "state")
             assert (await hear(one))[0]["kind"] == "state"
 
-    asyncio.run(talk())
+    finished(talk())
 
 
 def test_a_socket_is_refused_for_its_host_and_for_want_of_an_origin() -> None:
