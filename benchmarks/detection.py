@@ -7,13 +7,13 @@ accelerator, python benchmarks/detection.py accelerator (needs neither xarray no
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import timing
 import torch
+from passes import beside_bare_passes
 from timing import Row
 
 import orbical as ob
@@ -24,7 +24,6 @@ from orbical.zoo import detector
 
 GROUP = ob.groups.translations(32, 2)
 SAMPLES = 1000
-TURNS = 5
 
 
 def forward() -> Iterator[Row]:
@@ -41,32 +40,21 @@ def forward() -> Iterator[Row]:
 
 
 def _scan_row(work: str, net: torch.nn.Module, scenes: int) -> Row:
-    """Scan onto disk, against bare forward passes on crops that are ready; the two take turns."""
+    """Scan onto disk, against bare forward passes on the same batches."""
     made = ob.datasets.scenes(scenes)
-    batch = 9  # what "auto" chooses for these images
 
-    def scan() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            ob.scan(
-                net,
-                (made["images"], made["objects"]),
-                group=GROUP,
-                task=Detection(),
-                out=Path(folder) / "run.zarr",
-                batch_size=batch,
-                progress=False,
-            )
+    def scan(asked: torch.nn.Module, out: Path) -> None:
+        ob.scan(
+            asked,
+            (made["images"], made["objects"]),
+            group=GROUP,
+            task=Detection(),
+            out=out,
+            batch_size=9,  # what "auto" chooses for these images
+            progress=False,
+        )
 
-    # Distinct crops, as a scan has them: one batch again and again would stay in the cache.
-    crops = ob.actions.Window(128).apply(GROUP, made["images"][:1]).flatten(0, 1).split(batch)
-
-    def bare() -> None:
-        with torch.inference_mode():
-            for _ in range(scenes):
-                for views in crops:
-                    net(views)
-
-    theirs, ours = timing.in_turns(bare, scan, TURNS)
+    ours, theirs = beside_bare_passes(net, scan)
     return timing.at_most(work, ours, "bare forward", theirs, 1.10)
 
 

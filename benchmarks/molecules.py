@@ -5,20 +5,18 @@ Run: python benchmarks/molecules.py (needs the extra `chemistry`)
 
 from __future__ import annotations
 
-import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import timing
 import torch
+from passes import beside_bare_passes
 from timing import Row
 from torch import Tensor, nn
 
 import orbical as ob
 
 MOLECULES, ROTATIONS = 100, 256
-TURNS = 3  # of which the middle one counts
 
 
 class Potential(nn.Module):
@@ -66,27 +64,6 @@ class Conservative(Potential):
         return {"energy": energy, "forces": -slope}
 
 
-class Twice(nn.Module):
-    """A network that passes every batch a second time, and keeps the time of that.
-
-    Bare passes between the passes of the scan, on the same batches, meet the same machine at the
-    same moment: on a busy one, passes before and after differ by more than a scan costs.
-    """
-
-    def __init__(self, net: nn.Module) -> None:
-        super().__init__()
-        self.net = net
-        self.seconds = 0.0
-
-    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Answer a batch, then ask again."""
-        answer = self.net(batch)
-        start = time.process_time()
-        self.net(batch | {"pos": batch["pos"].detach()})
-        self.seconds += time.process_time() - start
-        return answer
-
-
 def audit() -> Iterator[Row]:
     """Scan 100 molecules of ASE's G2 set over 256 rotations onto disk, against bare passes."""
     timing.keep_freed_memory()
@@ -101,16 +78,11 @@ def _row(net: nn.Module, kind: str) -> Row:
     found = sorted((molecule(name) for name in g2.names), key=len)[-MOLECULES:]
     inputs, _ = ob.datasets.molecules(found)
     task, group = ob.tasks.Atoms(), ob.groups.rotations3d(ROTATIONS)
-    ratios = []
-    with tempfile.TemporaryDirectory() as folder:
-        for turn in range(TURNS + 1):  # the first warms up
-            asked = Twice(net)
-            out = Path(folder) / f"{turn}.zarr"
-            start = time.process_time()
-            ob.scan(asked, inputs, group=group, task=task, out=out, progress=False)
-            both = time.process_time() - start
-            ratios.append((both - asked.seconds, asked.seconds))
-    ours, theirs = sorted(ratios[1:], key=lambda pair: pair[0] / pair[1])[TURNS // 2]
+
+    def scan(asked: nn.Module, out: Path) -> None:
+        ob.scan(asked, inputs, group=group, task=task, out=out, progress=False)
+
+    ours, theirs = beside_bare_passes(net, scan)
     work = f"audit of {MOLECULES} molecules x {ROTATIONS} rotations, {kind}"
     return timing.at_most(work, ours, "bare forward", theirs, 1.10)
 

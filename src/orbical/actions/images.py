@@ -164,12 +164,11 @@ class Window(Images):
         frame = pixel_frame(elements)
         start = np.array([(x.shape[-1] - self.size) / 2, (x.shape[-2] - self.size) / 2])
         corner = start - frame[:, :2, 2]
-        if not (np.array_equal(frame[:, :2, :2], np.broadcast_to(np.eye(2), (len(frame), 2, 2)))):
+        whole = np.rint(corner)
+        if (frame[:, :2, :2] != np.eye(2)).any() or (corner != whole).any():
             return None
-        if not np.array_equal(corner, np.round(corner)):
-            return None
-        rows, columns = (torch.as_tensor(corner[:, axis].astype(int)) for axis in (1, 0))
-        return rows.to(x.device), columns.to(x.device)
+        left, top = torch.as_tensor(whole.astype(np.int64).T, device=x.device)
+        return top, left
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Tell which pixels come from inside the larger image; None where all do."""
