@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from ..pages import write_page
+from ..pages import fewer_colours, write_page
 from .findings import sentences
 from .kinds import kinds_table
 from .numbers import Numbers, read
@@ -71,15 +71,5 @@ def report(page: Path) -> list[Path]:
         figures["mirrors"] = mirror_figure(numbers)
     return [
         write_page(page, tables_of(numbers)),
-        *(_fewer_colours(save(fig, folder / f"{name}.png")) for name, fig in figures.items()),
+        *(fewer_colours(save(fig, folder / f"{name}.png"), 256) for name, fig in figures.items()),
     ]
-
-
-def _fewer_colours(path: Path) -> Path:
-    """Store a picture with 256 colours, in a third of the space."""
-    from PIL import Image
-
-    with Image.open(path) as picture:
-        reduced = picture.convert("RGB").quantize(256)
-    reduced.save(path, optimize=True)
-    return path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from ..pages import read_csv, write_csv, write_page
+from ..pages import fewer_colours, read_csv, write_csv, write_page
 from . import measures
 from .answers import read_answers, truth_of
 from .figures import regions_figure, samples_figure, shares_figure, signals_figure
@@ -51,15 +51,5 @@ def report(page: Path) -> list[Path]:
     }
     return [
         write_page(page, {name: table(data) for name, table in TABLES.items()}),
-        *(_fewer_colours(save(fig, folder / f"{name}.png")) for name, fig in figures.items()),
+        *(fewer_colours(save(fig, folder / f"{name}.png"), 64) for name, fig in figures.items()),
     ]
-
-
-def _fewer_colours(path: Path) -> Path:
-    """Store a picture with 64 colours, in a third of the space."""
-    from PIL import Image
-
-    with Image.open(path) as picture:
-        reduced = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
-    reduced.save(path, optimize=True)
-    return path
