@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -225,8 +226,10 @@ class Unit:
             self.landed.synchronize()
         for name, faults in self.broken.items():
             for fault, marks in faults.items():
-                if bool(marks.any()):
-                    element, sample = (int(place) for place in marks.nonzero()[0])
+                # By numpy: to look at so little, torch would first wake all of its threads.
+                places = np.argwhere(marks.numpy())
+                if len(places):
+                    element, sample = map(int, places[0])
                     raise ModelError(
                         f"model {name!r}: {fault} for sample {first_sample + sample} "
                         f"at {group.name(element)}"

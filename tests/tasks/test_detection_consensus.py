@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from orbical.groups import translations
-from orbical.tasks import Detection
+from orbical.tasks import Detection, detection_consensus
 from orbical.tasks.detection_consensus import consensus_of
 from orbical.tasks.detection_matching import Detections
 
@@ -181,3 +181,19 @@ def test_views_borders_and_weights_count_as_the_rules_say(seed):
     expected = slow_consensus_in_views(box, confidence, label, view, border, weights, 0.5, 6)
     np.testing.assert_allclose(rows[: len(expected)], expected, atol=1e-9)
     assert np.isnan(rows[len(expected) :]).all()
+
+
+def test_without_asking_the_device_back_the_consensus_is_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [[40.0, 40, 60, 60, 0.9, 0], [42, 41, 63, 62, 0.7, 0], [70, 30, 95, 60, 0.6, 1]]
+    found = orbit_of(rows, noise=2.0)
+    found.label[::3, :, 1:] = -1
+    asked = TASK.consensus(found, GROUP, WEIGHTS)
+    # What an accelerator does: every place, and every round, whether or not it holds something.
+    monkeypatch.setattr(detection_consensus, "_held_places", detection_consensus._every_place)
+    monkeypatch.setattr(detection_consensus, "_known_to_be_none", lambda marks: False)
+    unasked = TASK.consensus(found, GROUP, WEIGHTS)
+    assert 2 <= int((~asked.label[0].isnan()).sum()) < TASK.most
+    for a, b in zip(asked, unasked, strict=True):
+        assert torch.allclose(a, b, equal_nan=True)

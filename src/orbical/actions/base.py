@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..groups import Elements, Group
-from ..trees import Tree, leaves, tree_map
+from ..trees import Tree, leaves, to_device, tree_map
 
 
 class Action(ABC):
@@ -203,4 +203,5 @@ def _flat(action: Action) -> list[Action]:
 def matrices(part: np.ndarray, like: Tensor) -> Tensor:
     """Put matrices where the data live, in the precision of the data."""
     dtype = like.dtype if like.is_floating_point() else torch.float32
-    return torch.as_tensor(np.ascontiguousarray(part), dtype=dtype, device=like.device)
+    moved: Tensor = to_device(torch.as_tensor(np.ascontiguousarray(part), dtype=dtype), like.device)
+    return moved

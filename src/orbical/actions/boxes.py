@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,18 +37,20 @@ class Boxes(Action):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, n, 4 or more]`."""
-        centre = x.new_tensor([self.width / 2, self.height / 2])
-        target = centre if self.view is None else torch.full_like(centre, self.view / 2)
-        frame = matrices(pixel_frame(elements), x)
-        shift = frame[:, None, None, :2, 2]
+        frame = pixel_frame(elements)
+        linear, shift = frame[:, :2, :2], frame[:, :2, 2]
+        middle = np.array([self.width / 2, self.height / 2])
+        target = middle if self.view is None else np.full(2, self.view / 2)
+        by = matrices(shift + target - linear @ middle, x)[:, None, None]
         rest = x[..., 4:].expand(len(elements), *x.shape[1:-1], -1)
-        if bool((frame[:, :2, :2] == torch.eye(2, dtype=x.dtype, device=x.device)).all()):
-            by = shift + target - centre  # a plain shift needs no corners
+        if (linear == np.eye(2)).all():  # a plain shift needs no corners
             return torch.cat([x[..., :2] + by, x[..., 2:4] + by, rest], -1)
-        corners = torch.stack([x[..., [i, j]] for i in (0, 2) for j in (1, 3)], -2) - centre
+        left, top, right, bottom = x[..., :4].unbind(-1)
+        pairs = [torch.stack([a, b], -1) for a in (left, right) for b in (top, bottom)]
+        corners = torch.stack(pairs, -2)
         corners = corners.expand(len(elements), *corners.shape[1:])  # [K, B, n, 4, 2]
-        turned = torch.einsum("kij,kbncj->kbnci", frame[:, :2, :2], corners)
-        moved = turned + shift[:, :, :, None] + target
+        turned = torch.einsum("kij,kbncj->kbnci", matrices(linear, x), corners)
+        moved = turned + by[:, :, :, None]
         return torch.cat([moved.amin(-2), moved.amax(-2), rest], -1)
 
     def check(self, group: Group, x: Tensor) -> None:

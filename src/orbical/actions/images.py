@@ -20,12 +20,14 @@ from torch import Tensor
 
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
+from ..trees import to_device
 from .base import Action, matrices, relative_loss
 
 INTERPOLATIONS = ("bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
 _MOST_STACKS = 128
 _KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
+_LARGE_CROPS = 2**20  # numbers of one element: copying them takes longer than asking for it
 _FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
 
 
@@ -136,39 +138,30 @@ class Window(Images):
         offsets = self._offsets(elements, x)
         if offsets is None:
             return self._resample(elements, x, (self.size, self.size))
-        rows, columns = offsets
-        if not x.is_cuda:  # a row of pixels at a time: five times as fast as gathering pixels
-            sources = x.expand(len(elements), *x.shape[1:])
-            corners = zip(sources, rows.tolist(), columns.tolist(), strict=True)
-            return torch.stack(
-                [y[..., row : row + self.size, left : left + self.size] for y, row, left in corners]
-            )
-        views = x.unfold(-2, self.size, 1).unfold(-2, self.size, 1)
-        if len(x) == 1:  # places first, so that the chosen views are copied once, in their order
-            return views[0].permute(2, 3, 0, 1, 4, 5)[rows, columns]
-        which = torch.arange(len(elements), device=x.device)
-        return views[which, :, :, rows, columns]
+        sources = x.expand(len(elements), *x.shape[1:])
+        many_small = x.is_cuda and sources[0].numel() < _LARGE_CROPS
+        return (_gathered if many_small else _joined)(sources, offsets, self.size)
 
-    def _offsets(self, elements: Elements, x: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Give the upper left corner of each crop, or None where a crop is not enough.
+    def _offsets(self, elements: Elements, x: Tensor) -> np.ndarray | None:
+        """Give first row and column `[K, 2]` of each crop, or None where a crop is not enough.
 
         Kept while the elements are in use, as sampling grids are.
         """
         kept = self._corners.setdefault(elements, {})
-        key = (x.device, tuple(x.shape[-2:]))
+        key = tuple(x.shape[-2:])
         if key not in kept:
             kept[key] = self._find_offsets(elements, x)
         return kept[key]
 
-    def _find_offsets(self, elements: Elements, x: Tensor) -> tuple[Tensor, Tensor] | None:
+    def _find_offsets(self, elements: Elements, x: Tensor) -> np.ndarray | None:
         frame = pixel_frame(elements)
         start = np.array([(x.shape[-1] - self.size) / 2, (x.shape[-2] - self.size) / 2])
         corner = start - frame[:, :2, 2]
         whole = np.rint(corner)
-        if (frame[:, :2, :2] != np.eye(2)).any() or (corner != whole).any():
+        inside = (whole >= 0).all() and (whole <= 2 * start).all()
+        if (frame[:, :2, :2] != np.eye(2)).any() or (corner != whole).any() or not inside:
             return None
-        left, top = torch.as_tensor(whole.astype(np.int64).T, device=x.device)
-        return top, left
+        return whole[:, ::-1].astype(np.int64)
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Tell which pixels come from inside the larger image; None where all do."""
@@ -284,6 +277,25 @@ def _sources(elements: Elements, size: tuple[int, ...]) -> np.ndarray:
     centred = np.stack([columns.ravel(), rows.ravel(), np.ones(height * width)], -1)
     back = pixel_frame(elements.inverse())
     return np.einsum("kij,pj->kpi", back[:, :2], centred)
+
+
+def _joined(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
+    """Copy crops out of `x[K, B, ..., H, W]`, one after the other, a row of pixels at a time."""
+    crops = [
+        y[..., row : row + size, left : left + size]
+        for y, (row, left) in zip(x, corners.tolist(), strict=True)
+    ]
+    # Not stacked: with one dimension less, an accelerator copies many of them in one go.
+    return torch.cat(crops).unflatten(0, x.shape[:2])
+
+
+def _gathered(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
+    """Copy crops out of `x[K, B, ..., H, W]`, all at once, pixel by pixel."""
+    row, left = to_device(torch.as_tensor(corners.T.copy()), x.device)
+    views = x.unfold(-2, size, 1).unfold(-2, size, 1)
+    # Places first, so that the chosen views are copied once, in their order.
+    places = views.movedim((-4, -3), (1, 2))
+    return places[torch.arange(len(x), device=x.device), row, left]
 
 
 def _inside(elements: Elements, size: tuple[int, ...], image: tuple[int, ...]) -> Tensor:

@@ -214,7 +214,7 @@ class Detection(Task):
         """
         kept = consensus[..., 6] >= HALF
         kept[..., 0] = True
-        objects = consensus[..., [0, 1, 2, 3, 5]]
+        objects = torch.cat([consensus[..., :4], consensus[..., 5:6]], -1)
         return objects.masked_fill(~kept[..., None], torch.nan)
 
     def measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
@@ -315,8 +315,15 @@ class Detection(Task):
         }
 
     def _view(self, like: Tensor) -> Tensor:
+        """Give left, top, right and bottom of the view, made where `like` is.
+
+        To bring them there would wait for all that an accelerator has still to do.
+        """
         height, width = self.size
-        return like.new_tensor([0, 0, width, height])
+        sides = like.new_full((4,), 0)
+        sides[2].fill_(width)
+        sides[3].fill_(height)
+        return sides
 
 
 def _two_sides(size: Any) -> tuple[int, int]:

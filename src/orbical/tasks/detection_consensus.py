@@ -87,7 +87,7 @@ def consensus_of(
     for _ in range(clusters):
         best, place = torch.where(free, pool.rank, -1.0).max(-1, keepdim=True)
         there = best >= 0
-        if not bool(there.any()):
+        if _known_to_be_none(there):
             break
         kind = pool.label.gather(1, place)
         member = free & (pool.label == kind) & (_overlap(pool, place) >= threshold)
@@ -116,21 +116,23 @@ class _Pool(NamedTuple):
     inner: tuple[Tensor, ...]
 
 
+def _known_to_be_none(marks: Tensor) -> bool:
+    """Whether no mark is set, as far as it can be known without waiting for an accelerator.
+
+    There, rounds that find nothing cost less than to ask whether there is something to find.
+    """
+    return not marks.is_cuda and not bool(marks.any())
+
+
 def _pooled(home: Detections, view_home: Tensor, at_border: Tensor) -> _Pool:
-    """Leave out the places without a detection: they are most of all places."""
+    """Put the detections of each sample side by side."""
     elements, samples, most = home.label.shape
     present = home.present.transpose(0, 1).reshape(samples, -1)
-    count = present.sum(1)
-    longest = max(1, int(count.max()))
-    row, column = present.nonzero(as_tuple=True)
-    nth = (present.cumsum(1) - 1)[row, column]
-    index = torch.zeros(samples, longest, dtype=torch.long, device=present.device)
-    index[row, nth] = column
+    index, there = _every_place(present) if present.is_cuda else _held_places(present)
 
     def taken(values: Tensor) -> Tensor:
         return values.transpose(0, 1).reshape(samples, elements * most).gather(1, index)
 
-    there = torch.arange(longest, device=present.device) < count[:, None]
     element = index // most
     confidence = taken(home.confidence)
     inner = tuple(~taken(at_border[..., side]) for side in range(4))
@@ -145,6 +147,26 @@ def _pooled(home: Detections, view_home: Tensor, at_border: Tensor) -> _Pool:
         tuple(view_home[:, side][element] for side in range(4)),
         inner,
     )
+
+
+def _held_places(present: Tensor) -> tuple[Tensor, Tensor]:
+    """Give the places `[B, P]` that hold a detection, P of the fullest sample, and which are those.
+
+    Most places `present [B, all]` hold none; leaving them out makes every later step smaller.
+    """
+    count = present.sum(1)
+    longest = max(1, int(count.max()))
+    row, column = present.nonzero(as_tuple=True)
+    nth = (present.cumsum(1) - 1)[row, column]
+    index = torch.zeros(len(present), longest, dtype=torch.long, device=present.device)
+    index[row, nth] = column
+    return index, torch.arange(longest, device=present.device) < count[:, None]
+
+
+def _every_place(present: Tensor) -> tuple[Tensor, Tensor]:
+    """Give all places: an accelerator is wide, and how many hold a detection it had to be asked."""
+    places = torch.arange(present.shape[1], device=present.device)
+    return places.expand_as(present), present
 
 
 def _overlap(pool: _Pool, place: Tensor) -> Tensor:

@@ -164,12 +164,12 @@ def average_precision(confidence: Tensor, correct: Tensor, objects: Tensor) -> T
     order = confidence.masked_fill(missing, -torch.inf).argsort(
         dim=-1, descending=True, stable=True
     )
-    right = (correct.bool() & ~missing).gather(-1, order).double()
-    judged = (~missing).gather(-1, order).double()
+    right = (correct.bool() & ~missing).gather(-1, order).float()
+    judged = (~missing).gather(-1, order).float()
     precision = right.cumsum(-1) / judged.cumsum(-1).clamp_min(1)
     envelope = precision.flip(-1).cummax(-1).values.flip(-1)
     total = (envelope * right).sum(-1)
-    return (total / torch.as_tensor(objects, device=total.device)).float()
+    return total / torch.as_tensor(objects, device=total.device)
 
 
 def set_scores(
