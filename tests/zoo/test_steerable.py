@@ -10,7 +10,13 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, MissingExtra
-from orbical.zoo.steerable import Edges, SteerableLayer, SteerableMPNN, coupling_paths
+from orbical.zoo.steerable import (
+    Couplings,
+    Edges,
+    SteerableLayer,
+    SteerableMPNN,
+    coupling_paths,
+)
 
 o3 = pytest.importorskip("e3nn.o3", reason="e3nn is not installed")
 
@@ -89,6 +95,22 @@ def test_features_of_a_layer_turn_as_harmonics_do_mirrors_among_them():
     for new, old, by in zip(moved, answers(state, vectors), turns, strict=True):
         torch.testing.assert_close(new, old @ by.T, atol=1e-10, rtol=0)
     assert float(moved[1].detach().abs().max()) > 0.1
+
+
+def test_messages_of_all_paths_at_once_are_those_of_each_path():
+    paths = [path for path in coupling_paths(3) if path.given == 1]
+    draw = torch.Generator().manual_seed(0)
+    sent, harmonics, weights = (
+        torch.randn(shape, generator=draw, dtype=torch.float64)
+        for shape in ((6, 3, 5), (6, 9), (6, len(paths) * 5))
+    )
+    found = Couplings(paths, 3)(sent, harmonics, weights)
+    ends = found.split([2 * path.out + 1 for path in paths], 1)
+    for path, message, weight in zip(paths, ends, weights.split(5, 1), strict=True):
+        symbol = (2 * path.out + 1) ** 0.5 * o3.wigner_3j(*path, dtype=torch.float64)
+        harmonic = harmonics[:, path.harmonic**2 : (path.harmonic + 1) ** 2]
+        coupled = torch.einsum("eic,ej,ijk->ekc", sent, harmonic, symbol)
+        torch.testing.assert_close(message, weight[:, None] * coupled)
 
 
 def test_couplings_are_those_that_rotations_and_mirrors_allow():

@@ -66,6 +66,41 @@ class Edges(NamedTuple):
     vectors: Tensor
 
 
+class Couplings(nn.Module):
+    """All couplings of features of one degree with harmonics, as one product of matrices.
+
+    Args:
+        paths: the couplings, all of one degree given.
+        degrees: number of degrees of the harmonics.
+
+    Path by path there would be eleven small products where here are three: on an accelerator
+    the time goes into their number, not into their size.
+    """
+
+    symbols: Tensor
+    path_of: Tensor
+
+    def __init__(self, paths: Sequence[Path], degrees: int) -> None:
+        super().__init__()
+        self.paths = tuple(paths)
+        self.register_buffer("symbols", _symbols(self.paths, degrees), persistent=False)
+        sizes = torch.tensor([2 * path.out + 1 for path in self.paths])
+        path_of = torch.arange(len(self.paths)).repeat_interleave(sizes)
+        self.register_buffer("path_of", path_of, persistent=False)
+
+    def forward(self, sent: Tensor, harmonics: Tensor, weights: Tensor) -> Tensor:
+        """Give messages `[e, k, channels]`, the components of all paths one after the other.
+
+        Args:
+            sent: features `[e, 2 l + 1, channels]`.
+            harmonics: `[e, degrees^2]`.
+            weights: of each path and channel, `[e, paths channels]`.
+        """
+        turned = torch.einsum("ej,jki->eki", harmonics, self.symbols.to(harmonics.dtype))
+        weight = weights.unflatten(-1, (len(self.paths), -1)).index_select(1, self.path_of)
+        return weight * (turned @ sent)
+
+
 class SteerableLayer(nn.Module):
     """One layer of messages that turn.
 
@@ -85,13 +120,15 @@ class SteerableLayer(nn.Module):
 
     def __init__(self, channels: Sequence[int], basis: int) -> None:
         super().__init__()
-        o3 = _e3nn()
         self.channels = tuple(channels)
         self.paths = coupling_paths(len(self.channels))
-        for path in self.paths:
-            # A harmonic and a feature of unit size give a message of unit size.
-            symbol = o3.wigner_3j(*path, dtype=torch.float64) * (2 * path.out + 1) ** 0.5
-            self.register_buffer(_name(path), symbol, persistent=False)
+        self.paths_from = [
+            [path for path in self.paths if path.given == degree]
+            for degree in range(len(self.channels))
+        ]
+        self.couplings = nn.ModuleList(
+            Couplings(paths, len(self.channels)) for paths in self.paths_from
+        )
         weights = sum(self.channels[path.given] for path in self.paths)
         self.radial = nn.Sequential(nn.Linear(basis, 64), nn.SiLU(), nn.Linear(64, weights))
         self.send = nn.ModuleList(nn.Linear(c, c, bias=False) for c in self.channels)
@@ -122,24 +159,8 @@ class SteerableLayer(nn.Module):
         window: Tensor,
     ) -> list[Tensor]:
         """Give the new features of all atoms, of basis `[e, k]` and window `[e]` of distances."""
-        sent = [
-            linear(values.mT).mT[edges.senders]
-            for linear, values in zip(self.send, state, strict=True)
-        ]
         weights = self.radial(basis) * window[:, None]
-        messages: list[list[Tensor]] = [[] for _ in self.channels]
-        start = 0
-        for path in self.paths:
-            count = self.channels[path.given]
-            weight = weights[:, start : start + count, None]
-            start += count
-            harmonic = harmonics[path.harmonic]
-            symbol = getattr(self, _name(path)).to(harmonic.dtype)
-            turned = torch.einsum("ej,ijk->eik", harmonic, symbol)
-            messages[path.out].append(weight * (sent[path.given] @ turned))
-        gathered = [
-            _summed(torch.cat(parts, 1), edges.receivers, len(state[0])) for parts in messages
-        ]
+        gathered = self._gathered(state, edges, torch.cat(harmonics, -1), weights)
         scalars = torch.cat([state[0][..., 0], gathered[0][..., 0]], -1)
         lengths = torch.cat([values.square().mean(-1) for values in gathered[1:]], -1)
         invariants = torch.cat([self.scalar_norm(scalars), self.length_norm(lengths)], -1)
@@ -154,6 +175,25 @@ class SteerableLayer(nn.Module):
             state[0] + change[0][..., None],
             *(own + new for own, new in zip(state[1:], mixed, strict=True)),
         ]
+
+    def _gathered(
+        self, state: list[Tensor], edges: Edges, harmonics: Tensor, weights: Tensor
+    ) -> list[Tensor]:
+        """Sum the messages to each atom, by the degree of what arrives."""
+        found: list[list[Tensor]] = [[] for _ in self.channels]
+        shares = weights.split(
+            [len(paths) * own for paths, own in zip(self.paths_from, self.channels, strict=True)],
+            -1,
+        )
+        for paths, couple, linear, values, weight in zip(
+            self.paths_from, self.couplings, self.send, state, shares, strict=True
+        ):
+            messages = couple(linear(values.mT)[edges.senders], harmonics, weight)
+            arrived = _summed(messages, edges.receivers, len(values))
+            parts = arrived.split([2 * path.out + 1 for path in paths], 1)
+            for path, part in zip(paths, parts, strict=True):
+                found[path.out].append(part)
+        return [torch.cat(parts, -1).mT for parts in found]
 
 
 class SteerableMPNN(nn.Module):
@@ -242,13 +282,21 @@ class SteerableMPNN(nn.Module):
 
 
 def _summed(messages: Tensor, receivers: Tensor, atoms: int) -> Tensor:
-    """Add up messages `[e, channels, 2 l + 1]` by the atom that receives them."""
+    """Add up messages `[e, ...]` by the atom that receives them."""
     total = messages.new_zeros(atoms, *messages.shape[1:])
     return total.index_add(0, receivers, messages) / USUAL_NEIGHBOURS**0.5
 
 
-def _name(path: Path) -> str:
-    return f"couple_{path.given}_{path.harmonic}_{path.out}"
+def _symbols(paths: Sequence[Path], degrees: int) -> Tensor:
+    """Wigner's 3j symbols of paths that begin with one degree, `[degrees^2, k, 2 given + 1]`."""
+    parts = []
+    for given, harmonic, out in paths:
+        # A harmonic and a feature of unit size give a message of unit size.
+        symbol = _e3nn().wigner_3j(given, harmonic, out, dtype=torch.float64) * (2 * out + 1) ** 0.5
+        part = symbol.new_zeros(degrees**2, 2 * out + 1, 2 * given + 1)
+        part[harmonic**2 : (harmonic + 1) ** 2] = symbol.permute(1, 2, 0)
+        parts.append(part)
+    return torch.cat(parts, 1)
 
 
 def _e3nn() -> Any:
