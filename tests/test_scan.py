@@ -284,6 +284,50 @@ def test_a_point_that_is_nowhere_is_named_whatever_batch_it_is_in(action):
         ob.scan(model, data, group="rotations3d:8", task=task, progress=False)
 
 
+@pytest.mark.parametrize("lacking", [torch.nan, -torch.inf])
+@pytest.mark.parametrize("sample", [1, 17])
+@pytest.mark.parametrize("blind", [False, True])
+def test_a_pixel_that_is_no_number_is_named_as_data(digits, tmp_path, lacking, sample, blind):
+    """The model is not blamed, whether it answers NaN, raises, or does not notice."""
+    images = torch.as_tensor(digits[0]).clone()
+    images[sample, 0, 2, 3] = lacking
+
+    def sees_nothing(x):
+        return torch.zeros(len(x), 10)
+
+    def raises(x):
+        assert bool(torch.isfinite(x).all()), "numbers, please"
+        return linear(x)
+
+    models = {"blind": sees_nothing} if blind else {"net": linear, "raises": raises}
+    words = f"data: row 2, column 3 of sample {sample} is NaN or infinite, numbers expected"
+    with pytest.raises(InputError, match=words):
+        scan(models, (images, digits[1]), batch_size=8)
+
+
+@pytest.mark.parametrize("sample", [0, 23])
+def test_a_field_may_hold_nan_until_a_model_makes_nan_of_it(sample):
+    known = torch.rand(30, 4)
+    known[sample, 2] = torch.nan
+    data = {"pos": torch.randn(30, 5, 3), "known": known}
+    task = ob.tasks.Classification({"pos": ob.actions.Points(), "known": ob.actions.Trivial()})
+
+    def scan_by(model):
+        return scan({"net": model}, data, "rotations3d:6", task, batch_size=12)
+
+    assert scan_by(lambda batch: batch["known"].nan_to_num(0.0)).complete
+    words = f"data: NaN or infinity given, of which model 'net' makes NaN .* for sample {sample} at"
+    with pytest.raises(InputError, match=words):
+        scan_by(lambda batch: batch["known"])
+
+
+def test_large_numbers_are_not_taken_for_infinity():
+    images = torch.full((6, 1, 4, 4), 60000.0, dtype=torch.float16)
+    assert scan(lambda x: torch.zeros(len(x), 2), images).complete
+    largest = torch.full((6, 1, 4, 4), 3e38)
+    assert scan(lambda x: torch.zeros(len(x), 2), largest, group="cyclic:4").complete
+
+
 def test_a_nan_in_the_middle_names_model_sample_and_element(digits, tmp_path):
     images = torch.as_tensor(digits[0]).clone()
     images[17, 0, 0, 0] = 77

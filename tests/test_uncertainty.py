@@ -127,7 +127,7 @@ def test_what_is_no_distribution_is_refused_before_any_work(form, parts, words, 
 
     task = tasks.Regression(actions.Vectors(), uncertainty=form)
     out = tmp_path / "none.zarr"
-    with pytest.raises(ModelError, match=f"model 'model': {words} for the first samples"):
+    with pytest.raises(ModelError, match=f"model 'model': {words} for sample . at"):
         ob.scan(model, vectors(4, 2), group="cyclic:4", task=task, out=out, progress=False)
     assert not out.exists()
 

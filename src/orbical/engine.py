@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .actions import check_group
-from .errors import InputError, Interrupted, StoreError, unknown_name
+from .errors import InputError, Interrupted, ModelError, StoreError, unknown_name
 from .groups import Group, as_group
 from .predictors import Predictor, as_predictor
 from .probing import PROBE_SAMPLES, array_specs, input_fields, probe_model
@@ -80,6 +80,7 @@ def scan(
     first = samples.inputs(0, PROBE_SAMPLES)
     check_group(task.input, group)
     task.input.check(group, first)
+    task.input.check_values(first)
     path = None if out is None else Path(out)
     exists = path is not None and path.exists()
     if exists:
@@ -135,9 +136,12 @@ def _fill(
             for chunk, left in pending:
                 rows = store.rows(chunk)
                 batch = samples.inputs(rows.start, rows.stop)
-                sweep.task.input.check_values(batch, rows.start)
                 truth = None if target is None else target[rows]
-                unit = sweep.run(batch, truth, [names[model] for model in left], advance)
+                try:
+                    unit = sweep.run(batch, truth, [names[model] for model in left], advance)
+                except (InputError, ModelError):  # a model may refuse what is wrong with the data
+                    sweep.task.input.check_values(batch, rows.start)
+                    raise
                 if waiting is not None:
                     _write(store, sweep, *waiting)
                 waiting = (chunk, dict(zip(left, unit.summaries, strict=True)), unit, batch, truth)

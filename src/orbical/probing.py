@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .errors import InputError, ModelError
 from .samples import Samples
-from .sweep import Sweep, errors_in, only_tensor, without
+from .sweep import Sweep, errors_in, only_tensor, refusal, without
 from .trees import Tree, flatten_leading, leaves, tree_map
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     failed = {divmod(place, count): why for place, why in errors_in(raw).items()}
     for fault, marks in without(sweep.task.faults(orbits), failed).items():
         if bool(marks.any()):
-            raise ModelError(f"model {name!r}: {fault} for the first samples")
+            element, sample = marks.nonzero()[0].tolist()
+            where = f"sample {sample} at {sweep.group.name(element)}"
+            raise refusal(f"model {name!r}", fault, where, first, sample)
     outputs = flatten_leading(orbits)
     again = flatten_leading(sweep.read(name, sweep.answer(name, inputs), moved))
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .errors import InputError, ModelError
+from .actions import Action
+from .actions.base import first_lacking
+from .errors import InputError, ModelError, OrbicalError
 from .groups import Elements, Group
 from .predictors import Predictor
 from .predictors.base import Partial
@@ -56,7 +58,9 @@ class Sweep:
         advance: Callable[[int], None] = lambda inputs: None,
     ) -> Unit:
         """Answer the orbits of a batch; on an accelerator this returns while it still works."""
+        given = batch
         batch = to_device(batch, self.device)
+        asked = Asked(self.task.input, given, self.task.input.doubt(batch))
         target = None if target is None else to_device(target, self.device)
         while True:
             try:
@@ -67,7 +71,7 @@ class Sweep:
                 summaries = {
                     name: self._summary(outputs.pop(name), raw[name], target) for name in names
                 }
-                return Unit.on_its_way(summaries, defect.transpose(0, 1), broken, failures)
+                return Unit.on_its_way(summaries, defect.transpose(0, 1), broken, failures, asked)
             except torch.OutOfMemoryError:
                 if self.batch_size == 1:
                     raise
@@ -189,6 +193,20 @@ class Sweep:
 
 
 @dataclass
+class Asked:
+    """The batch that models were asked about, and the mark that it may not be numbers."""
+
+    action: Action
+    batch: Tree
+    doubt: Tensor | None
+
+    def check(self, first_sample: int) -> None:
+        """Refuse data that cannot be moved; the mark has come from the accelerator by now."""
+        if self.doubt is not None and bool(self.doubt):
+            self.action.check_values(self.batch, first_sample)
+
+
+@dataclass
 class Unit:
     """What models answered about one chunk: `{model: variables}` and the action defect `[B, K]`.
 
@@ -200,6 +218,7 @@ class Unit:
     defect: Tensor
     broken: dict[str, dict[str, Tensor]]
     failures: dict[str, Failures]
+    asked: Asked
     landed: Any = None
 
     @classmethod
@@ -209,36 +228,50 @@ class Unit:
         defect: Tensor,
         broken: dict[str, dict[str, Tensor]],
         failures: dict[str, Failures],
+        asked: Asked,
     ) -> Unit:
         """Start the journey of all arrays to the processor's memory."""
-        there = tree_map(
-            lambda leaf: leaf.to("cpu", non_blocking=True), (summaries, defect, broken)
+        summaries, there, broken, doubt = tree_map(
+            lambda leaf: None if leaf is None else leaf.to("cpu", non_blocking=True),
+            (summaries, defect, broken, asked.doubt),
         )
         landed = None
         if defect.is_cuda:
             landed = torch.cuda.Event()
             landed.record()
-        return cls(there[0], there[1], there[2], failures, landed)
+        return cls(summaries, there, broken, failures, replace(asked, doubt=doubt), landed)
 
     def wait(self, group: Group, first_sample: int) -> None:
-        """Wait for the arrays, and refuse answers that cannot be used."""
+        """Wait for the arrays, and refuse data and answers that cannot be used."""
         if self.landed is not None:
             self.landed.synchronize()
+        self.asked.check(first_sample)
         for name, faults in self.broken.items():
             for fault, marks in faults.items():
                 # By numpy: to look at so little, torch would first wake all of its threads.
                 places = np.argwhere(marks.numpy())
                 if len(places):
                     element, sample = map(int, places[0])
-                    raise ModelError(
-                        f"model {name!r}: {fault} for sample {first_sample + sample} "
-                        f"at {group.name(element)}"
-                    )
+                    where = f"sample {first_sample + sample} at {group.name(element)}"
+                    raise refusal(f"model {name!r}", fault, where, self.asked.batch, sample)
 
 
 def _slices(count: int, size: int) -> Iterator[slice]:
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
+
+
+def refusal(model: str, fault: str, where: str, batch: Tree, sample: int) -> OrbicalError:
+    """Make the error for an answer that cannot be used: of the data, where they are no numbers.
+
+    An action may allow NaN, as padding say; a model that can do nothing with it is not at fault.
+    """
+    if any(first_lacking(leaf[sample : sample + 1]) is not None for leaf in leaves(batch)):
+        return InputError(
+            f"data: NaN or infinity given, of which {model} makes {fault} for {where}; numbers "
+            "expected"
+        )
+    return ModelError(f"{model}: {fault} for {where}")
 
 
 def errors_in(raw: Any) -> dict[int, str]:

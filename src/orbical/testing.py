@@ -12,10 +12,10 @@ from torch import Tensor
 
 from .actions import check_group
 from .engine import as_task
-from .errors import InputError, ModelError
+from .errors import InputError
 from .groups import Group, as_group
 from .predictors import as_predictor
-from .sweep import Sweep
+from .sweep import Sweep, refusal
 from .tasks import Task
 from .trees import Tree, leaves, tree_map
 
@@ -81,6 +81,7 @@ def equivariance_error(
     x = tree_map(torch.as_tensor, task.take((x, None))[0])
     check_group(task.input, group)
     task.input.check(group, x)
+    task.input.check_values(x)
     first = next(leaves(x))
     if len(first) == 0:
         raise InputError("x: no samples given, at least one expected")
@@ -91,7 +92,8 @@ def equivariance_error(
     for fault, marks in task.faults(outputs).items():
         if bool(marks.any()):
             element, sample = (int(place) for place in marks.nonzero()[0])
-            raise ModelError(f"model: {fault} for sample {sample} at {group.name(element)}")
+            where = f"sample {sample} at {group.name(element)}"
+            raise refusal("model", fault, where, x, sample)
     answers = task.primary(outputs)
     still = answers[group.identity]
     expected = task.output.apply(group, still)

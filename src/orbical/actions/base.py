@@ -58,10 +58,18 @@ class Action(ABC):
                 "give input= an action for each field"
             )
 
+    def doubt(self, x: Tree) -> Tensor | None:
+        """Tell by one mark whether a batch may hold values that cannot be moved.
+
+        Asked of every batch, unlike `check`, which sees the first samples alone; so it is cheap,
+        and nobody waits for the mark. None where any values can be moved, NaN as padding say.
+        """
+        return None
+
     def check_values(self, x: Tree, first: int = 0) -> None:  # noqa: B027 - most move any values
         """Refuse a batch of values that cannot be moved; its samples are counted from `first`.
 
-        Asked of every batch, unlike `check`, which sees the first samples alone.
+        Asked of the first samples and of batches that are in doubt.
         """
 
     def describe(self) -> dict[str, Any]:
@@ -77,6 +85,29 @@ def relative_loss(back: Tensor, x: Tensor) -> Tensor:
     lost = torch.linalg.vector_norm((back - x).flatten(2), dim=-1)
     size = torch.linalg.vector_norm(x.to(back.dtype).flatten(2), dim=-1)
     return (lost / size.clamp_min(torch.finfo(lost.dtype).tiny)).float()
+
+
+def maybe_lacking(x: Tensor) -> Tensor | None:
+    """Mark an array that may hold NaN or infinity, by its sum; None for whole numbers.
+
+    Of numbers too large to be added the mark is set in vain: only a look at each of them knows.
+    """
+    if not x.is_floating_point():
+        return None
+    half = x.dtype in (torch.float16, torch.bfloat16)
+    return ~torch.isfinite(x.sum(dtype=torch.float32 if half else None))
+
+
+def first_lacking(x: Tensor) -> int | None:
+    """Find the first sample of `x[B, ...]` with NaN or infinity; None where there is none.
+
+    >>> first_lacking(torch.tensor([[1.0, 2.0], [3.0, torch.inf]]))
+    1
+    """
+    if not x.is_floating_point():
+        return None
+    found = (~torch.isfinite(x[:, None])).flatten(1).any(1).nonzero()
+    return int(found[0]) if len(found) else None
 
 
 class Exact(Action):
@@ -136,6 +167,12 @@ class Fields(Action):
                 f"data: fields {_names(x)} given, fields {_names(self.actions)} expected"
             )
         tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
+
+    def doubt(self, x: Tree) -> Tensor | None:
+        """Doubt a batch where any of its fields is in doubt."""
+        each = leaves(tree_map(lambda action, leaf: action.doubt(leaf), self.actions, x))
+        marks = [mark for mark in each if mark is not None]
+        return torch.stack(marks).any() if marks else None
 
     def check_values(self, x: Tree, first: int = 0) -> None:
         """Check the values of each field."""

@@ -21,7 +21,7 @@ from torch import Tensor
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
 from ..trees import to_device
-from .base import Action, matrices, relative_loss
+from .base import Action, first_lacking, matrices, maybe_lacking, relative_loss
 
 INTERPOLATIONS = ("bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
@@ -110,6 +110,20 @@ class Images(Action):
                 "expected"
             )
         _check_square(group, x)
+
+    def doubt(self, x: Tensor) -> Tensor | None:
+        """Pixels must be numbers: resampling would spread what is none."""
+        return maybe_lacking(x)
+
+    def check_values(self, x: Tensor, first: int = 0) -> None:
+        """Refuse pixels that are no numbers."""
+        sample = first_lacking(x)
+        if sample is not None:
+            row, column = (~torch.isfinite(x[sample])).nonzero()[0, -2:].tolist()
+            raise InputError(
+                f"data: row {row}, column {column} of sample {first + sample} is NaN or infinite, "
+                "numbers expected"
+            )
 
 
 class Window(Images):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import InputError, MissingExtra
 from ..groups import Elements, Group
-from .base import Exact, matrices
+from .base import Exact, first_lacking, matrices, maybe_lacking
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
 
@@ -61,13 +61,15 @@ class Points(Exact):
         _check_rows(group, x)
         self.check_values(x)
 
+    def doubt(self, x: Tensor) -> Tensor | None:
+        """Points must be somewhere."""
+        return maybe_lacking(x)
+
     def check_values(self, x: Tensor, first: int = 0) -> None:
         """Refuse points that are nowhere."""
-        if bool(torch.isfinite(x.sum())):  # one number says that all are well, and is cheap
-            return
-        lacking = (~torch.isfinite(x)).any(-1).nonzero()
-        if len(lacking):
-            sample, point = lacking[0].tolist()
+        sample = first_lacking(x)
+        if sample is not None:
+            point = int((~torch.isfinite(x[sample])).any(-1).nonzero()[0])
             raise InputError(
                 f"data: point {point} of sample {first + sample} is NaN or infinite, numbers "
                 "expected (clouds of unequal sizes are padded with a mask: orbical.datasets.padded)"
