@@ -93,7 +93,7 @@ def _step(
     device: torch.device,
 ) -> Callable[[], object]:
     model = trial.network(configuration.data, device)
-    optimiser = trial.parameters_of(model)
+    optimiser = trial.optimiser_of(model)
     objective, batches = trial.objective_and_batches(configuration, parts, generator)
     stream = cycle([batch for batch, _ in zip(batches, range(4), strict=False)])
     dtype = trial.precision(configuration.data, device)

@@ -65,6 +65,7 @@ def findings(rows: Sequence[Row]) -> str:
         _order(rows),
         _temperature(rows),
         *([shifts] if (shifts := _shifts(rows)) else []),
+        _seeds(rows),
     ]
     return "\n".join(f"* {sentence}" for sentence in sentences)
 
@@ -269,4 +270,17 @@ def _shifts(rows: Sequence[Row]) -> str:
         f"({100 * before[low]:.1f} %; {BASELINE} {100 * before[BASELINE]:.1f} %); after it: "
         f"{low_after} ({100 * after[low_after]:.1f} %; {BASELINE} "
         f"{100 * after[BASELINE]:.1f} %).{digits}"
+    )
+
+
+def _seeds(rows: Sequence[Row]) -> str:
+    """Tell how far apart the seeds lie, for a reader who compares two lines of a table."""
+    apart = []
+    for data in PAPER_TABLE_1:
+        scores = [summary["accuracy"] for _, summary in table_1(rows, data).values()]
+        low, high = (100 * of(score.deviation for score in scores) for of in (min, max))
+        apart.append(f"{low:.2f} to {high:.2f} points on {data} ({scores[0].count} seeds)")
+    return (
+        "**How far apart seeds are.** The standard deviation of the accuracy is, by loss, "
+        f"{', '.join(apart)}: a difference of that size between two lines of a table is no finding."
     )

@@ -141,7 +141,11 @@ def shift_table(rows: Sequence[Row], data: str) -> str:
 
 
 def settings_table(rows: Sequence[Row]) -> str:
-    """What was trained: runs, seeds, epochs, time."""
+    """What was trained: the network's size, runs, seeds, epochs, time."""
+    import torch
+
+    from .trial import network
+
     lines = []
     for data in PAPER_TABLE_1:
         runs = [row for row in rows if "test" in row and row["data"] == data]
@@ -151,8 +155,10 @@ def settings_table(rows: Sequence[Row]) -> str:
         seeds = len({row["seed"] for row in runs})
         seconds = sum(row["seconds"] for row in runs)
         listed = ", ".join(map(str, epochs))
-        lines.append([data, str(len(runs)), str(seeds), listed, f"{seconds / 60:.0f}"])
-    header = ["data", "training runs", "seeds", "epochs", "minutes, summed over runs"]
+        weights = sum(weight.numel() for weight in network(data, torch.device("cpu")).parameters())
+        counts = [f"{weights:,}", str(len(runs)), str(seeds)]
+        lines.append([data, *counts, listed, f"{seconds / 60:.0f}"])
+    header = ["data", "parameters", "training runs", "seeds", "epochs", "minutes, summed over runs"]
     return _markdown(header, lines)
 
 

@@ -40,7 +40,7 @@ def precision(data: str, device: torch.device) -> torch.dtype | None:
     return torch.bfloat16 if device.type == "cuda" and data == "cifar10" else None
 
 
-def parameters_of(model: nn.Module) -> torch.optim.AdamW:
+def optimiser_of(model: nn.Module) -> torch.optim.AdamW:
     """The paper's optimiser."""
     fused = next(model.parameters()).device.type == "cuda"
     return torch.optim.AdamW(
@@ -147,7 +147,7 @@ def run(
     history = training.fit(
         model,
         batches,
-        optimiser=parameters_of(model),
+        optimiser=optimiser_of(model),
         epochs=configuration.epochs,
         objective=objective,
         validate=curve,
