@@ -210,7 +210,7 @@ def mirror_figure(numbers: Numbers) -> Figure:
 
     data = "generated"
     with styled():
-        fig = figure(PAGE, 2.8)
+        fig = figure(PAGE, 3.0)
         panels = fig.subplots(1, 2)
         for ax, measure in zip(panels, ("accuracy", "ece"), strict=True):
             for place, (family, letter) in enumerate(FAMILIES.items()):
@@ -232,6 +232,6 @@ def mirror_figure(numbers: Numbers) -> Figure:
         panels[1].fill_between(
             orders, lower, upper, color=MODELS[1], alpha=0.12, lw=0, label="sharp interval of $D_n$"
         )
-        panels[1].legend(loc="center right")
-        panels[0].legend(loc="center right")
+        handles, names = panels[1].get_legend_handles_labels()
+        fig.legend(handles, names, loc="outside lower center", ncols=len(names))
     return fig
