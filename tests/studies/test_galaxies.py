@@ -25,7 +25,7 @@ from orbical.studies.galaxies import (
 )
 from orbical.studies.galaxies.kinds import kinds
 from orbical.studies.galaxies.numbers import Numbers, read
-from orbical.studies.galaxies.page import TABLES, tables_of
+from orbical.studies.galaxies.page import TABLES
 from orbical.studies.galaxies.settings import SEEDS, Trial, trials
 
 DOCS = Path(__file__).parents[2] / "docs" / "studies" / "galaxies.md"
@@ -271,12 +271,6 @@ def test_an_interval_is_drawn_from_end_to_end_even_below_its_estimate(collected)
 
 def test_the_page_quotes_no_sentence_of_the_paper():
     assert not {"“", "”"} & {*DOCS.read_text(encoding="utf-8")}
-
-
-def test_the_page_shows_the_tables_of_its_csv_files():
-    written = DOCS.read_text(encoding="utf-8")
-    for table in tables_of(read(DOCS.with_suffix(""))).values():
-        assert table in written
 
 
 def test_packed_images_that_do_not_fit_the_answers_are_named(answered, capsys):

@@ -11,10 +11,10 @@ from orbical.errors import InputError
 from orbical.groups import parse
 from orbical.studies.pages import read_csv
 from orbical.studies.point_clouds import main, training
+from orbical.studies.point_clouds.collecting import Answers, calibrated_ece, collect, summary_rows
 from orbical.studies.point_clouds.figures import labelled
 from orbical.studies.point_clouds.numbers import Numbers
 from orbical.studies.point_clouds.settings import Settings
-from orbical.studies.point_clouds.tables import Answers, calibrated_ece, collect, summary_rows
 from orbical.studies.point_clouds.training import rows_of, split, unpack
 
 SLICES, BALL = "slices3d:8:3", "rotations3d:40"

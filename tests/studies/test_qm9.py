@@ -24,8 +24,10 @@ from orbical.studies.qm9 import (
     training,
 )
 from orbical.studies.qm9 import page as page_of
+from orbical.studies.qm9.findings import FINDINGS
 from orbical.studies.qm9.network import Model, answers
 from orbical.studies.qm9.settings import NETWORKS, PRINTED, PROPERTIES, Trial, trials
+from orbical.studies.qm9.tables import TABLES
 
 COUNT = 120
 
@@ -305,9 +307,9 @@ def test_verdicts_follow_the_numbers(packed, data, tmp_path):
         results_of(folder, data, better)
         read = collecting.collect(packed, folder)
         texts[better] = sentences.sentences(read)
-        tables = "".join(page_of.tables_of(read).values()).lower()
-        assert "bleed follows the error" in tables
-        assert " nan" not in tables
+        written = "".join(table(read) for table in (TABLES | FINDINGS).values()).lower()
+        assert "bleed follows the error" in written
+        assert " nan" not in written
         free = contests.contest(read, "mae", "invariant", "oriented")
         assert (free.first == len(PROPERTIES)) is (better == "invariant")
         assert contests.contest(
@@ -387,7 +389,7 @@ def test_one_command_goes_from_molecules_to_the_page(tmp_path, monkeypatch, caps
     assert "| trainings | 9 |" in written
     figures = sorted(path.name for path in page.with_suffix("").glob("*.png"))
     assert figures == ["bleed.png", "calibration.png", "curves.png", "dipole.png", "errors.png"]
-    assert fill(written, page_of.tables_of(page_of.read(page.with_suffix("")))) == written
+    assert fill(written, page_of.tables_of(page.with_suffix(""))) == written
     capsys.readouterr()
     commands.main(["train", *options])
     assert "0 networks to train" in capsys.readouterr().out

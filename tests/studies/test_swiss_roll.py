@@ -13,7 +13,7 @@ from orbical.datasets.spirals import swiss_roll
 from orbical.errors import InputError
 from orbical.studies import STUDIES
 from orbical.studies import study as study_by_name
-from orbical.studies.pages import fill, read_csv, write_csv
+from orbical.studies.pages import read_csv, write_csv
 from orbical.studies.swiss_roll import findings, main, training
 from orbical.studies.swiss_roll.settings import INVARIANT, PLAIN, WORLDS, Settings
 from orbical.zoo.swiss_roll import HeightInvariant, perceptron
@@ -151,15 +151,8 @@ def test_csv_files_come_back_as_they_went(tmp_path: Path, rows: list[dict]) -> N
             assert after[name] == (pytest.approx(value, rel=1e-5) if name != "network" else value)
 
 
-def test_a_page_that_asks_for_an_unknown_table_is_refused() -> None:
-    with pytest.raises(InputError, match="asks for the table 'other'"):
-        fill("<!-- table: other --><!-- end -->", {"ece": ""})
-
-
-def test_the_committed_page_says_what_its_csv_says() -> None:
+def test_committed_results_cover_all_worlds_and_stay_inside_their_bounds() -> None:
     results = read_csv(DOCS.with_suffix("") / "results.csv")
-    text = DOCS.read_text(encoding="utf-8")
-    assert fill(text, {name: table(results) for name, table in findings.TABLES.items()}) == text
     assert len({row["seed"] for row in results}) >= 5
     assert {(row["correct"], row["incorrect"]) for row in results} == set(WORLDS)
     for row in results:

@@ -15,9 +15,8 @@ from orbical.calibration import gence_floor
 from orbical.datasets.planar_fields import DOMAINS, vector_fields, whole_field
 from orbical.errors import InputError
 from orbical.studies import STUDIES
-from orbical.studies.pages import fill
 from orbical.studies.vector_field import limits as theory
-from orbical.studies.vector_field import main, measures, page, tables
+from orbical.studies.vector_field import main, measures, tables
 from orbical.studies.vector_field.settings import WORLDS, Settings
 from orbical.studies.vector_field.training import (
     EQUIVARIANT,
@@ -220,10 +219,8 @@ def test_the_study_has_its_command() -> None:
     assert STUDIES["vector-field"].module == "vector_field"
 
 
-def test_the_committed_page_says_what_its_csv_says() -> None:
+def test_committed_results_stay_inside_their_bounds() -> None:
     data = tables.read(DOCS.with_suffix(""))
-    text = DOCS.read_text(encoding="utf-8")
-    assert fill(text, page.tables_of(data)) == text
     assert len({row["seed"] for row in data["results"]}) >= 3
     last = max(row["epoch"] for row in data["results"])
     for world in WORLDS:

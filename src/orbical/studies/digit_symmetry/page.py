@@ -9,6 +9,12 @@ from .figures import collision_figure, error_figure, quantised_figure
 from .findings import TABLES, Results
 
 
+def tables_of(folder: Path) -> dict[str, str]:
+    """Write all tables of the page from the CSV files of a folder."""
+    results = Results.read(folder)
+    return {name: table(results) for name, table in TABLES.items()}
+
+
 def report(page: Path) -> list[Path]:
     """Write the page's tables and figures from its CSV files; return what was written."""
     from orbical.figures import save
@@ -16,7 +22,7 @@ def report(page: Path) -> list[Path]:
     folder = page.with_suffix("")
     results = Results.read(folder)
     return [
-        write_page(page, {name: table(results) for name, table in TABLES.items()}),
+        write_page(page, tables_of(folder)),
         save(error_figure(results), folder / "errors.png"),
         save(collision_figure(results), folder / "collisions.png"),
         save(quantised_figure(results), folder / "quantised.png"),

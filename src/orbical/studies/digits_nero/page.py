@@ -8,7 +8,12 @@ from ..pages import write_page
 from .findings import TABLES, Numbers
 
 
+def tables_of(folder: Path) -> dict[str, str]:
+    """Write all tables of the page from the CSV files of a folder."""
+    numbers = Numbers(folder)
+    return {name: table(numbers) for name, table in TABLES.items()}
+
+
 def report(page: Path) -> Path:
     """Write the page's tables from its CSV files."""
-    numbers = Numbers(page.with_suffix(""))
-    return write_page(page, {name: table(numbers) for name, table in TABLES.items()})
+    return write_page(page, tables_of(page.with_suffix("")))

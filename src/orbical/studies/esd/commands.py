@@ -66,8 +66,9 @@ def run(
     import torch
 
     from . import pool
-    from .page import latest, main_table
+    from .page import latest
     from .results import Results
+    from .tables import main_table
 
     deadline = time.time() + limit_s
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
@@ -111,7 +112,7 @@ def _costs(file: Any, splits: dict[str, Any], device: Any) -> None:
 
 def _configurations(part: str, file: Any, seeds: list[int], epochs: int | None) -> list[Any]:
     from . import settings
-    from .tables import chosen_weights
+    from .summaries import chosen_weights
 
     def length(data: str) -> int:
         return epochs or EPOCHS[data]

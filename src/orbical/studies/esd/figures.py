@@ -10,7 +10,7 @@ from ..pages import fewer_colours
 from .results import Row
 from .settings import BASELINE, BEYOND_GRID, GRID, LOSSES, NAMES
 from .shifts import STRENGTHS
-from .tables import Spread, chosen_weights, trained
+from .summaries import Spread, chosen_weights, trained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from ..pages import Row
 from .settings import BASELINE, BATCH, LOSSES, PAPER_TABLE_1, SMALLER_BATCHES
-from .tables import COLUMNS, Spread, chosen_weights, table_1, trained
+from .summaries import COLUMNS, Spread, chosen_weights, table_1, trained
 
 SAFE = 0.2
 """A loss is not safe under a shift that brings its ECE above this."""

@@ -1,148 +1,176 @@
-"""From result lines to tables: the choice of lambda, means and standard deviations over seeds."""
+"""The ESD study's tables, from result lines alone."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from orbical.training import Selection, select
-
-from .results import Row
-from .settings import BASELINE, BATCH, GRID, LOSSES, NAMES
-
-COLUMNS = {
-    "accuracy": ("test", "accuracy"),
-    "ECE": ("test", "ece"),
-    "ECE after TS": ("test_ts", "ece"),
-    "accuracy after VS": ("test_vs", "accuracy"),
-    "ECE after VS": ("test_vs", "ece"),
-}
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean and sample standard deviation over seeds (0 for a single seed)."""
-
-    mean: float
-    deviation: float
-    count: int
-
-    @classmethod
-    def of(cls, values: Iterable[float]) -> Spread:
-        """Summarise values.
-
-        >>> Spread.of([1.0, 3.0])
-        Spread(mean=2.0, deviation=1.4142135623730951, count=2)
-        """
-        listed = list(values)
-        deviation = statistics.stdev(listed) if len(listed) > 1 else 0.0
-        return cls(statistics.fmean(listed), deviation, len(listed))
-
-    def percent(self, digits: int = 2) -> str:
-        """As `12.34 ± 0.56`, in percent."""
-        return f"{100 * self.mean:.{digits}f} ± {100 * self.deviation:.{digits}f}"
+from ..pages import Row, markdown
+from .findings import findings
+from .settings import (
+    BASELINE,
+    BATCH,
+    LOSSES,
+    NAMES,
+    PAPER_TABLE_1,
+    PAPER_TABLE_2,
+    PAPER_TABLE_3,
+    SMALLER_BATCHES,
+)
+from .summaries import COLUMNS, Spread, chosen_weights, selections, table_1, trained
 
 
-def trained(
-    rows: Sequence[Row],
-    data: str,
-    *,
-    loss: str | None = None,
-    weight: float | None = None,
-    batch: int = BATCH,
-    epochs: int | None = None,
-) -> list[Row]:
-    """The training runs among the rows that match.
-
-    Args:
-        rows: of a results file.
-        data: the data set.
-        loss: or None for all.
-        weight: lambda, or None for all.
-        batch: batch size.
-        epochs: or None for all.
-    """
-    return [
-        row
-        for row in rows
-        if "test" in row
-        and row["data"] == data
-        and row["batch"] == batch
-        and loss in (None, row["loss"])
-        and weight in (None, row["weight"])
-        and epochs in (None, row["epochs"])
-    ]
+def main_table(rows: Sequence[Row], data: str) -> str:
+    """Table 1 of one data set: ours over seeds, the paper's value in brackets."""
+    lines = []
+    for loss, (weight, summary) in table_1(rows, data).items():
+        paper = PAPER_TABLE_1[data].get(loss)
+        cells = [
+            spread.percent() + (f" [{paper[i]:g}]" if paper else "")
+            for i, spread in enumerate(summary.values())
+        ]
+        lines.append([_shown(loss), "" if loss == BASELINE else f"{weight:g}", *cells])
+    return _markdown(["loss", "λ", *(f"{name} (%)" for name in COLUMNS)], lines)
 
 
-def selections(
-    rows: Sequence[Row], data: str, epochs: int | None = None
-) -> dict[str, Selection[float]]:
-    """Choose each loss's lambda by the paper's rule, from validation scores alone.
-
-    Scores are means over the seeds that both the baseline and the setting have finished.
-
-    Args:
-        rows: of a results file.
-        data: the data set.
-        epochs: or None for all.
-
-    Returns:
-        for each loss with finished runs its selection.
-    """
-    baseline = trained(rows, data, loss=BASELINE, epochs=epochs)
-    if not baseline:
-        return {}
-    accuracy = statistics.fmean(row["validation"]["accuracy"] for row in baseline)
-    chosen = {}
-    for loss in LOSSES:
-        scores = {}
-        for weight in GRID:
-            runs = trained(rows, data, loss=loss, weight=weight, epochs=epochs)
-            if runs:
-                scores[weight] = (
-                    statistics.fmean(row["validation"]["accuracy"] for row in runs),
-                    statistics.fmean(row["validation"]["ece"] for row in runs),
-                )
-        if scores:
-            chosen[loss] = select(scores, baseline_accuracy=accuracy)
-    return chosen
-
-
-def chosen_weights(rows: Sequence[Row], data: str, epochs: int | None = None) -> dict[str, float]:
-    """The chosen lambda of each loss; 0 for the baseline.
-
-    Args:
-        rows: of a results file.
-        data: the data set.
-        epochs: or None for all.
-    """
-    found = selections(rows, data, epochs)
-    return {BASELINE: 0.0} | {loss: selection.choice for loss, selection in found.items()}
-
-
-def summary(runs: Sequence[Row]) -> dict[str, Spread]:
-    """Accuracy and calibration before and after scaling, over seeds.
-
-    Args:
-        runs: rows of one setting.
-    """
-    return {
-        name: Spread.of(row[part][score] for row in runs) for name, (part, score) in COLUMNS.items()
-    }
-
-
-def table_1(rows: Sequence[Row], data: str) -> dict[str, tuple[float, dict[str, Spread]]]:
-    """For each loss its chosen lambda and its summary (the paper's table 1).
-
-    Args:
-        rows: of a results file.
-        data: the data set.
-    """
+def differences(rows: Sequence[Row], data: str) -> str:
+    """Each loss minus the baseline, seed by seed, beside the paper's difference; in points."""
     chosen = chosen_weights(rows, data)
-    table = {}
-    for loss in NAMES:
-        runs = trained(rows, data, loss=loss, weight=chosen.get(loss)) if loss in chosen else []
+    baseline = {row["seed"]: row for row in trained(rows, data, loss=BASELINE)}
+    names = list(COLUMNS)
+    shown = ("accuracy", "ECE", "ECE after TS", "ECE after VS")
+    lines = []
+    for loss in (name for name in LOSSES if name in chosen):
+        runs = [
+            row
+            for row in trained(rows, data, loss=loss, weight=chosen[loss])
+            if row["seed"] in baseline
+        ]
+        if not runs:
+            continue
+        cells = []
+        for name in shown:
+            part, score = COLUMNS[name]
+            change = Spread.of(
+                row[part][score] - baseline[row["seed"]][part][score] for row in runs
+            )
+            cell = f"{100 * change.mean:+.2f} ± {100 * change.deviation:.2f}"
+            if loss in PAPER_TABLE_1[data]:
+                place = names.index(name)
+                own, base = PAPER_TABLE_1[data][loss][place], PAPER_TABLE_1[data][BASELINE][place]
+                cell += f" [{own - base:+.2f}]"
+            cells.append(cell)
+        lines.append([_shown(loss), *cells])
+    return _markdown(["loss", *(f"Δ {name}" for name in shown)], lines)
+
+
+def selection_table(rows: Sequence[Row], data: str) -> str:
+    """Which lambda was chosen, and what the validation images said."""
+    lines = []
+    for loss, found in selections(rows, data).items():
+        admissible = ", ".join(f"{weight:g}" for weight in found.admissible) or "none"
+        scores = f"{100 * found.accuracy:.2f}", f"{100 * found.ece:.2f}"
+        lines.append([_shown(loss), admissible, f"{found.choice:g}", *scores])
+    header = ["loss", "λ within 1.5 points", "chosen λ", "validation accuracy (%)"]
+    return _markdown([*header, "validation ECE (%)"], lines)
+
+
+def batch_table(rows: Sequence[Row]) -> str:
+    """Tables 2 and 3: ESD and ECE as losses over batch sizes."""
+    chosen = chosen_weights(rows, "cifar10")
+    lines = []
+    for loss, paper in (("ESD", PAPER_TABLE_2), ("ECE", PAPER_TABLE_3)):
+        for batch in (BATCH, *SMALLER_BATCHES):
+            runs = trained(rows, "cifar10", loss=loss, weight=chosen.get(loss), batch=batch)
+            if loss not in chosen or not runs:
+                continue
+            cells = []
+            for i, (part, score) in enumerate((("test", "accuracy"), ("test", "ece"))):
+                cell = Spread.of(row[part][score] for row in runs).percent()
+                cells.append(cell + (f" [{paper[batch][i]:g}]" if batch in paper else ""))
+            scaled = Spread.of(row["test_ts"]["ece"] for row in runs).percent()
+            lines.append([_shown(loss), str(batch), *cells, scaled])
+    header = ["loss", "batch", "accuracy (%)", "ECE (%)", "ECE after TS (%)"]
+    return _markdown(header, lines)
+
+
+def cost_table(rows: Sequence[Row]) -> str:
+    """Milliseconds of a step and of the loss alone, forward and backward."""
+    timed = [row for row in rows if "step_ms" in row]
+    names = list(dict.fromkeys(row["loss"] for row in timed))
+    cells = {(row["data"], row["loss"]): row for row in timed}
+    lines = []
+    for name in names:
+        line = [name]
+        for data in PAPER_TABLE_1:
+            row = cells.get((data, name))
+            line.append("" if row is None else f"{row['step_ms']:.2f}")
+        alone = [row["loss_ms"] for row in timed if row["loss"] == name and row["loss_ms"]]
+        line.append(f"{min(alone):.2f}" if alone else "")
+        lines.append(line)
+    header = ["loss", "LeNet-5 step (ms)", "compact ResNet step (ms)", "loss alone (ms)"]
+    return _markdown(header, lines)
+
+
+def shift_table(rows: Sequence[Row], data: str) -> str:
+    """Means over the five strengths of each shift: ECE, and ECE after temperature scaling."""
+    chosen = chosen_weights(rows, data)
+    lines = []
+    for loss in (name for name in NAMES if name in chosen):
+        runs = trained(rows, data, loss=loss, weight=chosen[loss])
+        line = [_shown(loss)]
+        for shift in ("rotation", "blur", "noise"):
+            for score in ("ece", "ece_ts"):
+                values = []
+                for run in runs:
+                    points = [p[score] for p in run.get("shifts", []) if p["shift"] == shift]
+                    values += [sum(points) / len(points)] if points else []
+                line.append(Spread.of(values).percent(1) if values else "")
         if runs:
-            table[loss] = (chosen[loss], summary(runs))
-    return table
+            lines.append(line)
+    header = [f"{s}, {m}" for s in ("rotation", "blur", "noise") for m in ("ECE", "after TS")]
+    return _markdown(["loss", *header], lines)
+
+
+def settings_table(rows: Sequence[Row]) -> str:
+    """What was trained: the network's size, runs, seeds, epochs, time."""
+    import torch
+
+    from .trial import network
+
+    lines = []
+    for data in PAPER_TABLE_1:
+        runs = [row for row in rows if "test" in row and row["data"] == data]
+        if not runs:
+            continue
+        epochs = sorted({row["epochs"] for row in runs})
+        seeds = len({row["seed"] for row in runs})
+        seconds = sum(row["seconds"] for row in runs)
+        listed = ", ".join(map(str, epochs))
+        weights = sum(weight.numel() for weight in network(data, torch.device("cpu")).parameters())
+        counts = [f"{weights:,}", str(len(runs)), str(seeds)]
+        lines.append([data, *counts, listed, f"{seconds / 60:.0f}"])
+    header = ["data", "parameters", "training runs", "seeds", "epochs", "minutes, summed over runs"]
+    return _markdown(header, lines)
+
+
+def _markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    return markdown(header, lines) if lines else "(no results yet)"
+
+
+def _shown(loss: str) -> str:
+    return loss if loss == BASELINE else f"+{loss}"
+
+
+TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
+    "settings": settings_table,
+    "findings": findings,
+    "mnist": lambda rows: main_table(rows, "mnist"),
+    "mnist-differences": lambda rows: differences(rows, "mnist"),
+    "mnist-selection": lambda rows: selection_table(rows, "mnist"),
+    "cifar10": lambda rows: main_table(rows, "cifar10"),
+    "cifar10-differences": lambda rows: differences(rows, "cifar10"),
+    "cifar10-selection": lambda rows: selection_table(rows, "cifar10"),
+    "batches": batch_table,
+    "cost": cost_table,
+    "shifts": lambda rows: shift_table(rows, "cifar10"),
+}

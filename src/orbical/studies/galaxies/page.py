@@ -52,8 +52,9 @@ TABLES: dict[str, Callable[[Numbers], str]] = {
 }
 
 
-def tables_of(numbers: Numbers) -> dict[str, str]:
-    """Make all tables of the page."""
+def tables_of(folder: Path) -> dict[str, str]:
+    """Write all tables of the page from the CSV files of a folder."""
+    numbers = read(folder)
     return {name: table(numbers) for name, table in TABLES.items()}
 
 
@@ -70,6 +71,6 @@ def report(page: Path) -> list[Path]:
     if numbers.bounds:
         figures["mirrors"] = mirror_figure(numbers)
     return [
-        write_page(page, tables_of(numbers)),
+        write_page(page, tables_of(folder)),
         *(fewer_colours(save(fig, folder / f"{name}.png"), 256) for name, fig in figures.items()),
     ]

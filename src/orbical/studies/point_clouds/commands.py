@@ -17,9 +17,9 @@ from pathlib import Path
 from orbical.zoo.pointnet import NAMES as NETWORKS
 
 from ..command_line import one_line_errors, say_written, study_parser
+from .collecting import collect
 from .page import report
 from .settings import DATA_SETS, PAGE, RESULTS, Settings
-from .tables import collect
 from .training import pack, run
 
 

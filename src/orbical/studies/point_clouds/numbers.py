@@ -11,7 +11,7 @@ from orbical.groups import Group, parse
 from orbical.zoo.pointnet import NAMES as NETWORKS
 
 from ..pages import read_csv
-from .tables import column
+from .collecting import column
 
 AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
 
@@ -64,6 +64,11 @@ class Numbers:
         line = int(np.argmin(np.abs(layout.axes["azimuth"] - azimuth)))
         values = self.along("slices", data_set, network, quantity)[layout.index[place, line]]
         return dict(zip(layout.axes["angle"].tolist(), values.tolist(), strict=True))
+
+    def turned(self, data_set: str, network: str, axis: str, angle: float) -> float:
+        """The accuracy at the turn about a main axis that was measured nearest to an angle."""
+        by_angle = self.about_axis(data_set, network, "accuracy", axis)
+        return by_angle[min(by_angle, key=lambda measured: abs(measured - angle))]
 
     def tilt(self) -> NDArray:
         """How far each rotation of the ball tilts what stood upright, in degrees."""

@@ -1,255 +1,130 @@
-"""The point-cloud study's numbers: from the answers of all networks to small CSV files."""
+"""The point-cloud study's tables, from its CSV files alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from itertools import pairwise
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
+from ..pages import Row, markdown, spread
+from .numbers import AXES, Numbers
 
-from orbical.calibration import ece
-from orbical.errors import InputError
-from orbical.groups import Group, parse
-from orbical.zoo.pointnet import NAMES as NETWORKS
-
-from ..pages import Row, write_csv
-from .settings import DATA_SETS
-
-BINS = 15
-DRAWS = 100
+TILT_EDGES = (0, 15, 30, 45, 60, 90, 120, 150, 180)
 
 
-@dataclass(frozen=True)
-class Answers:
-    """What one kind of network answered on one data set, for all seeds."""
-
-    data_set: str
-    network: str
-    arrays: dict[str, NDArray]
-
-    @property
-    def labels(self) -> NDArray:
-        """The true classes `[sample]`."""
-        return self.arrays["labels"]
-
-    @property
-    def classes(self) -> list[str]:
-        """The names of the classes."""
-        return [str(name) for name in self.arrays["classes"]]
-
-    @property
-    def seeds(self) -> range:
-        """The seeds."""
-        return range(int(self.arrays["trained"][2]))
-
-    @cached_property
-    def groups(self) -> dict[str, Group]:
-        """The groups by name: `slices` and `ball`."""
-        texts = (str(entry).partition("=") for entry in self.arrays["groups"])
-        return {name: parse(text) for name, _, text in texts}
-
-    def correct(self, group: str, seed: int) -> NDArray:
-        """Whether the predicted class is the true one, `[sample, element]`."""
-        return self.predicted(group, seed) == self.labels[:, None]
-
-    def predicted(self, group: str, seed: int) -> NDArray:
-        """The predicted class, `[sample, element]`."""
-        return self.arrays[f"{seed}/{group}/predicted"]
-
-    def confidence(self, group: str, seed: int) -> NDArray:
-        """The largest class probability, `[sample, element]`."""
-        return self.arrays[f"{seed}/{group}/confidence"].astype(np.float32)
-
-    def score(self, group: str) -> NDArray:
-        """The first seed's probability of the true class, `[sample, element]`."""
-        return self.arrays[f"0/{group}/score"].astype(np.float32)
+def settings_table(numbers: Numbers) -> str:
+    """What was trained and asked."""
+    lines = []
+    for data_set in numbers.data_sets:
+        row = next(row for row in numbers.summary if row["data"] == data_set)
+        classes = {entry["class"] for entry in numbers.classes if entry["data"] == data_set}
+        lines.append(
+            [
+                data_set,
+                str(len(classes)),
+                str(row["train"]),
+                str(row["test"]),
+                str(row["steps"]),
+                str(len(numbers.over_seeds(data_set, row["network"], "seed"))),
+            ]
+        )
+    header = ["data", "classes", "training clouds", "test clouds", "steps of 64 clouds", "seeds"]
+    groups = ", ".join(
+        f"`{group.spec}` ({len(group):,} rotations)" for group in numbers.groups.values()
+    )
+    return markdown(header, lines) + f"\n\nRotations: {groups}."
 
 
-def read_answers(folder: Path) -> list[Answers]:
-    """Read all files that `train` wrote."""
-    found = []
-    for data_set in DATA_SETS:
-        for network in NETWORKS:
-            path = folder / f"{data_set}-{network}.npz"
-            if path.is_file():
-                with np.load(path, allow_pickle=False) as file:
-                    found.append(Answers(data_set, network, dict(file)))
-    if not found:
-        raise InputError(f"out: no answers in {str(folder)!r}; run the step `train` first")
-    return found
-
-
-def pairs_of(answers: Answers, group: str, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Confidence and correctness, element first: `[element, sample]`."""
-    return (
-        torch.from_numpy(answers.confidence(group, seed).T.copy()),
-        torch.from_numpy(answers.correct(group, seed).T.copy()),
+def accuracy_table(numbers: Numbers) -> str:
+    """Accuracy upright, over the three planes, over all rotations; and at the worst element."""
+    return _table_over_seeds(
+        numbers,
+        {
+            "upright": "accuracy_upright",
+            "three planes": "accuracy_slices",
+            "all rotations": "accuracy_ball",
+            "worst rotation": "worst_ball",
+            "clouds right at all": "always_ball",
+            "clouds right at none": "never_ball",
+        },
     )
 
 
-def calibrated_ece(confidence: torch.Tensor, seed: int = 0) -> float:
-    """The mean ECE that a calibrated model of these confidences shows on so many samples."""
-    generator = torch.Generator().manual_seed(seed)
-    drawn = confidence.double().expand(DRAWS, *confidence.shape)
-    return float(ece(drawn, torch.bernoulli(drawn, generator=generator), bins=BINS).mean())
-
-
-def summary_rows(answers: Answers) -> Iterator[Row]:
-    """One row a seed: upright, over the three planes, and over all rotations alike."""
-    for seed in answers.seeds:
-        trained, asked = answers.arrays[f"{seed}/seconds"]
-        row: Row = {
-            "data": answers.data_set,
-            "network": answers.network,
-            "seed": seed,
-            "train": int(answers.arrays["trained"][0]),
-            "steps": int(answers.arrays["trained"][1]),
-            "test": len(answers.labels),
-            "train_seconds": float(trained),
-            "ask_seconds": float(asked),
-        }
-        for name, group in answers.groups.items():
-            confidence, correct = pairs_of(answers, name, seed)
-            weights = torch.from_numpy(group.weights)
-            right = correct.double().mean(1)
-            if name == "slices":
-                still = confidence[group.identity], correct[group.identity]
-                row |= {
-                    "accuracy_upright": float(still[1].double().mean()),
-                    "confidence_upright": float(still[0].mean()),
-                    "ece_upright": float(ece(*still, bins=BINS)),
-                    "ece_upright_calibrated": calibrated_ece(still[0], seed),
-                }
-            row |= {
-                f"accuracy_{name}": float(weights @ right),
-                f"worst_{name}": float(right.min()),
-                f"best_{name}": float(right.max()),
-                f"confidence_{name}": float(weights @ confidence.double().mean(1)),
-                f"ece_{name}": float(ece(confidence.flatten(), correct.flatten(), bins=BINS)),
-                f"change_{name}": float((confidence.amax(0) - confidence.amin(0)).max()),
-                f"always_{name}": float(correct.all(0).double().mean()),
-                f"never_{name}": float((~correct).all(0).double().mean()),
-            }
-        yield row
-
-
-def element_rows(all_answers: list[Answers], name: str) -> list[Row]:
-    """One row an element: accuracy, confidence and ECE of every network, seeds together."""
-    group = all_answers[0].groups[name]
-    rows: list[Row] = [
-        {key: values[k].item() for key, values in group.coords.items()} for k in range(len(group))
-    ]
-    for answers in all_answers:
-        both = [pairs_of(answers, name, seed) for seed in answers.seeds]
-        confidence, correct = (torch.cat(parts, 1) for parts in zip(*both, strict=True))
-        found = {
-            "accuracy": correct.double().mean(1),
-            "confidence": confidence.double().mean(1),
-            "ece": ece(confidence, correct, bins=BINS),
-        }
-        for key, values in found.items():
-            for row, value in zip(rows, values.tolist(), strict=True):
-                row[column(answers.data_set, answers.network, key)] = round(value, 4)
-    return rows
-
-
-def column(data_set: str, network: str, quantity: str) -> str:
-    """The name of a column in the files of elements.
-
-    >>> column("modelnet10", "plain", "ece")
-    'modelnet10/plain/ece'
-    """
-    return f"{data_set}/{network}/{quantity}"
-
-
-def class_rows(answers: Answers) -> Iterator[Row]:
-    """One row a class, seeds together: right upright, right and named under all rotations."""
-    identity = answers.groups["ball"].identity
-    correct = np.stack([answers.correct("ball", seed) for seed in answers.seeds])
-    named = np.stack([answers.predicted("ball", seed) for seed in answers.seeds])
-    for label, name in enumerate(answers.classes):
-        rows = answers.labels == label
-        yield {
-            "data": answers.data_set,
-            "network": answers.network,
-            "class": name,
-            "samples": int(rows.sum()),
-            "share": float(rows.mean()),
-            "accuracy_upright": float(correct[:, rows, identity].mean()),
-            "accuracy_ball": float(correct[:, rows].mean()),
-            "named_ball": float((named == label).mean()),
-        }
-
-
-def chosen_samples(all_answers: list[Answers]) -> dict[str, int]:
-    """Two clouds of the first data set: held by the augmented network everywhere, and not.
-
-    Of the clouds that the plain network knows upright (0.9 or more): `held`, where the augmented
-    network's smallest probability of the true class is largest, and `lost`, where it varies most.
-    """
-    scores = {
-        answers.network: answers.score("slices")
-        for answers in all_answers
-        if answers.data_set == all_answers[0].data_set
-    }
-    identity = all_answers[0].groups["slices"].identity
-    upright = scores["plain"][:, identity]
-    known = np.flatnonzero(upright >= min(0.9, float(np.median(upright))))
-    augmented = scores["augmented"][known]
-    return {
-        "held": int(known[augmented.min(1).argmax()]),
-        "lost": int(known[augmented.std(1).argmax()]),
-    }
-
-
-def individual_rows(all_answers: list[Answers]) -> list[Row]:
-    """One row an element: the probability of the true class for the two chosen clouds."""
-    mine = [answers for answers in all_answers if answers.data_set == all_answers[0].data_set]
-    group = mine[0].groups["slices"]
-    chosen = chosen_samples(all_answers)
-    return [
+def calibration_table(numbers: Numbers) -> str:
+    """Confidence and calibration error, upright and over all rotations."""
+    return _table_over_seeds(
+        numbers,
         {
-            f"{name}/{answers.network}": round(float(answers.score("slices")[sample, k]), 4)
-            for name, sample in chosen.items()
-            for answers in mine
-        }
-        for k in range(len(group))
+            "confidence upright": "confidence_upright",
+            "confidence, all rotations": "confidence_ball",
+            "ECE upright": "ece_upright",
+            "the same if calibrated": "ece_upright_calibrated",
+            "ECE, all rotations": "ece_ball",
+        },
+    )
+
+
+def _table_over_seeds(numbers: Numbers, columns: dict[str, str]) -> str:
+    """Mean and deviation over seeds of some quantities, given by the titles of their columns."""
+    lines = [
+        [
+            data_set,
+            network,
+            *(
+                spread(numbers.over_seeds(data_set, network, quantity))
+                for quantity in columns.values()
+            ),
+        ]
+        for data_set in numbers.data_sets
+        for network in numbers.networks(data_set)
     ]
+    return markdown(["data", "network", *columns], lines)
 
 
-def chosen_rows(all_answers: list[Answers]) -> list[Row]:
-    """Which clouds were chosen: their rows in the data set and their classes."""
-    first = all_answers[0]
-    return [
-        {
-            "name": name,
-            "data": first.data_set,
-            "row": int(first.arrays["rows"][sample]),
-            "class": first.classes[first.labels[sample]],
-            "slices": first.groups["slices"].spec,
-            "ball": first.groups["ball"].spec,
-        }
-        for name, sample in chosen_samples(all_answers).items()
+def axes_table(numbers: Numbers) -> str:
+    """Accuracy by axis and angle of turn."""
+    shown = (15.0, 30.0, 45.0, 90.0, 135.0, 180.0)
+    lines = []
+    for data_set in numbers.data_sets:
+        for network in numbers.networks(data_set):
+            for axis in AXES:
+                near = (numbers.turned(data_set, network, axis, angle) for angle in shown)
+                lines.append([data_set, network, axis, *(f"{value:.3f}" for value in near)])
+    return markdown(["data", "network", "axis", *(f"{angle:g}°" for angle in shown)], lines)
+
+
+def tilt_table(numbers: Numbers) -> str:
+    """Accuracy by how far a rotation tilts what stood upright, over all rotations."""
+    tilt = numbers.tilt()
+    spans = list(pairwise(TILT_EDGES))
+    lines = []
+    for data_set in numbers.data_sets:
+        for network in numbers.networks(data_set):
+            accuracy = numbers.along("ball", data_set, network, "accuracy")
+            cells = [accuracy[(tilt >= low) & (tilt < high + 1e-9)] for low, high in spans]
+            words = [f"{cell.mean():.3f}" if len(cell) else "" for cell in cells]
+            lines.append([data_set, network, *words])
+    counts = [str(int(((tilt >= low) & (tilt < high + 1e-9)).sum())) for low, high in spans]
+    lines.append(["", "rotations", *counts])
+    return markdown(["data", "network", *(f"{low}° to {high}°" for low, high in spans)], lines)
+
+
+def classes_table(numbers: Numbers) -> str:
+    """Accuracy of each class, upright and over all rotations, and how often it is named."""
+    first = numbers.data_sets[0]
+    networks = numbers.networks(first)
+    by_class: dict[str, dict[str, Row]] = {}
+    for row in numbers.classes:
+        if row["data"] == first:
+            by_class.setdefault(row["class"], {})[row["network"]] = row
+    lines = [
+        [
+            name,
+            str(next(iter(rows.values()))["samples"]),
+            *(
+                f"{rows[network]['accuracy_upright']:.2f} → {rows[network]['accuracy_ball']:.2f}"
+                for network in networks
+            ),
+            f"{rows['plain']['share']:.2f} → {rows['plain']['named_ball']:.2f}",
+        ]
+        for name, rows in by_class.items()
     ]
-
-
-def collect(results: Path, folder: Path) -> list[Path]:
-    """Write the CSV files of the page from the answers.
-
-    Args:
-        results: what `train` wrote.
-        folder: where the CSV files go.
-    """
-    answers = read_answers(results)
-    return [
-        write_csv(folder / "summary.csv", [row for each in answers for row in summary_rows(each)]),
-        write_csv(folder / "classes.csv", [row for each in answers for row in class_rows(each)]),
-        write_csv(folder / "slices.csv", element_rows(answers, "slices")),
-        write_csv(folder / "ball.csv", element_rows(answers, "ball")),
-        write_csv(folder / "individual.csv", individual_rows(answers)),
-        write_csv(folder / "chosen.csv", chosen_rows(answers)),
-    ]
+    return markdown(["class", "test clouds", *networks, "plain: share → named"], lines)

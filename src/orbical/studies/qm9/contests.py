@@ -9,7 +9,7 @@ import numpy as np
 
 from ..pages import mean
 from .measures import rank_correlation
-from .page import Data, limit, networks_of, values
+from .numbers import Data, limit, networks_of, values
 from .paper import SYMBOLS, TABLE, learnt
 from .settings import ALL, COMPARED, PROPERTIES, SHOWN
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from orbical.calibration import gence_floor
 
-from .page import Data, limit, networks_of, values
+from .numbers import Data, limit, networks_of, values
 from .paper import SYMBOLS, TABLE
 from .settings import (
     ALL,

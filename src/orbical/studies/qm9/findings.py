@@ -16,7 +16,7 @@ from .contests import (
     times,
     untrained_rows,
 )
-from .page import Data, limit, networks_of, values
+from .numbers import Data, limit, networks_of, values
 from .paper import SYMBOLS, TABLE
 from .sentences import ALONG, at, sentences, shorter
 from .settings import (

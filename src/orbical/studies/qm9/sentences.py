@@ -18,7 +18,7 @@ from .contests import (
     times,
     untrained_rows,
 )
-from .page import Data, limit, networks_of, values
+from .numbers import Data, limit, networks_of, values
 from .paper import SYMBOLS, TABLE
 from .settings import (
     COMPARED,

@@ -9,6 +9,12 @@ from .figures import bias_figure, main_figure, worlds_figure
 from .findings import TABLES
 
 
+def tables_of(folder: Path) -> dict[str, str]:
+    """Write all tables of the page from the CSV file of a folder."""
+    rows = read_csv(folder / "results.csv")
+    return {name: table(rows) for name, table in TABLES.items()}
+
+
 def report(page: Path) -> list[Path]:
     """Write the page's tables and figures from its CSV file; return what was written."""
     from orbical.figures import save
@@ -16,7 +22,7 @@ def report(page: Path) -> list[Path]:
     folder = page.with_suffix("")
     rows = read_csv(folder / "results.csv")
     return [
-        write_page(page, {name: table(rows) for name, table in TABLES.items()}),
+        write_page(page, tables_of(folder)),
         save(worlds_figure(), folder / "worlds.png"),
         save(main_figure(rows), folder / "accuracy-and-ece.png"),
         save(bias_figure(rows), folder / "bias.png"),

@@ -7,11 +7,12 @@ from pathlib import Path
 from ..pages import write_page
 from .figures import angles_figure, fields_figure, profile_figure
 from .findings import sentences
-from .tables import TABLES, Data, read
+from .tables import TABLES, read
 
 
-def tables_of(data: Data) -> dict[str, str]:
-    """Make all tables and findings of the page."""
+def tables_of(folder: Path) -> dict[str, str]:
+    """Write all tables of the page from the CSV files of a folder."""
+    data = read(folder)
     return {**{name: table(data) for name, table in TABLES.items()}, "sentences": sentences(data)}
 
 
@@ -22,7 +23,7 @@ def report(page: Path) -> list[Path]:
     folder = page.with_suffix("")
     data = read(folder)
     return [
-        write_page(page, tables_of(data)),
+        write_page(page, tables_of(folder)),
         save(fields_figure(data), folder / "fields.png"),
         save(angles_figure(data), folder / "angles.png"),
         save(profile_figure(data), folder / "profile.png"),
