@@ -143,6 +143,19 @@ def test_training_repeats_and_refuses_a_jitter_beyond_one() -> None:
         assert torch.equal(a, b)
     with pytest.raises(InputError, match="jitter"):
         train(material, 1.5, (8, 8, 8, 8), 1)
+    with pytest.raises(InputError, match="steps"):
+        train(material, 0.5, (8, 8, 8, 8), 0)
+
+
+def test_a_training_past_its_time_stops_and_tells_its_steps() -> None:
+    told: list[int] = []
+
+    def tell(step: int, loss: float) -> None:
+        told.append(step)
+
+    train(crops(), 0.5, (8, 8, 8, 8), 3, batch=2, tell=tell)
+    train(crops(), 0.5, (8, 8, 8, 8), 10**6, batch=2, seconds=1e-9, tell=tell)
+    assert told == [3, 1]
 
 
 def test_scenes_hold_what_their_boxes_say() -> None:

@@ -7,6 +7,7 @@ trainings differ.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -71,14 +72,18 @@ def train(
         device: where to.
         window: pixels of the view.
         batch: views in one step.
-        seconds: time after which to stop; the schedule follows the larger share of the two.
-        tell: called every 100 steps with their number and the loss.
+        seconds: time after the first step, which wakes the device, after which to stop; the
+            schedule follows the larger share of the two.
+        tell: called with the number of steps done and the loss of the last, every 100 and at the
+            end.
 
     Returns:
         The averaged network in evaluation mode, on the processor.
     """
     if not 0 <= jitter <= 1:
         raise InputError(f"jitter: {jitter!r} given, a share from 0 to 1 expected")
+    if steps < 1:
+        raise InputError(f"steps: {steps!r} given, at least 1 expected")
     where = torch.device(device)
     torch.manual_seed(seed)
     net = Detector(crops.known.shape[1], channels).to(where)
@@ -87,23 +92,27 @@ def train(
     here = crops.to(where)
     random = torch.Generator(where).manual_seed(seed)
     room = round(jitter * (crops.pixels.shape[1] - window) / 2)
-    optimiser = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    begun = time.monotonic()
-    for step in range(steps):
-        done = max(step / steps, (time.monotonic() - begun) / seconds)
-        if done >= 1:
-            break
+    on_gpu = where.type == "cuda"
+    optimiser = torch.optim.AdamW(
+        net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=on_gpu
+    )
+    averaged, current = _numbers_of(average), _numbers_of(net)
+    step, done, begun = 0, 0.0, math.inf
+    while done < 1:
         optimiser.param_groups[0]["lr"] = LEARNING_RATE * _warmed(done)
         images, objects, known = views(here, batch, room, window, random)
-        with torch.autocast(where.type, torch.bfloat16, enabled=where.type == "cuda"):
+        with torch.autocast(where.type, torch.bfloat16, enabled=on_gpu):
             logits, boxes = net.maps(images)
         loss = loss_of(logits.float(), boxes.float(), objects, known, window)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 5.0)
         optimiser.step()
-        _blend(average, net, min(AVERAGING, step / (step + 10)))
-        if tell is not None and step % 100 == 0:
+        _blend(averaged, current, min(AVERAGING, step / (step + 10)))
+        step += 1
+        begun = time.monotonic() if step == 1 else begun
+        done = max(step / steps, (time.monotonic() - begun) / seconds)
+        if tell is not None and (step % 100 == 0 or done >= 1):
             tell(step, loss.item())
     return average.cpu().eval()
 
@@ -112,14 +121,18 @@ def _warmed(done: float) -> float:
     """Rise over the first twentieth, then fall as a half cosine."""
     if done < 0.05:
         return done / 0.05
-    return 0.5 * (1 + float(torch.cos(torch.tensor(torch.pi * (done - 0.05) / 0.95))))
+    return 0.5 * (1 + math.cos(math.pi * (done - 0.05) / 0.95))
+
+
+def _numbers_of(net: nn.Module) -> list[Tensor]:
+    """List a network's weights and statistics; its counts of batches are left out."""
+    return [value for value in net.state_dict().values() if value.is_floating_point()]
 
 
 @torch.no_grad()
-def _blend(average: nn.Module, net: nn.Module, share: float) -> None:
-    for old, new in zip(average.state_dict().values(), net.state_dict().values(), strict=True):
-        if old.is_floating_point():
-            old.lerp_(new, 1 - share)
+def _blend(old: list[Tensor], new: list[Tensor], share: float) -> None:
+    """Keep a share of the old numbers, all at once: one by one, an accelerator waits for Python."""
+    torch._foreach_lerp_(old, new, 1 - share)
 
 
 def views(
