@@ -11,14 +11,19 @@ import torch
 from orbical.datasets import scenes
 from orbical.errors import InputError
 from orbical.groups import translations
-from orbical.studies.detection import main, material, numbers, training
-from orbical.studies.detection.numbers import (
-    Results,
+from orbical.studies.detection import findings, main, material, tables, training
+from orbical.studies.detection.numbers import peak_width
+from orbical.studies.detection.scans import Results
+from orbical.studies.detection.settings import JITTERS, trials
+from orbical.studies.detection.summaries import (
+    Summary,
     correlation,
     neighbourhood_mean,
     neighbours_median,
-    peak_width,
+    seen_objects,
+    summarised,
 )
+from orbical.studies.pages import Row
 from orbical.zoo import detector
 
 
@@ -37,6 +42,15 @@ def test_a_single_dark_cell_lies_below_its_neighbours() -> None:
     assert np.count_nonzero(np.abs(fall) > 1e-9) == 1
 
 
+def test_the_median_of_neighbours_leaves_out_what_lies_beyond_the_rim() -> None:
+    maps = np.random.default_rng(0).normal(size=(2, 36))
+    grid = np.pad(maps.reshape(2, 6, 6), ((0, 0), (1, 1), (1, 1)), constant_values=np.nan)
+    for row, column in ((0, 0), (0, 3), (2, 2), (5, 5)):
+        around = grid[:, row : row + 3, column : column + 3].reshape(2, 9)
+        expected = np.nanmedian(np.delete(around, 4, axis=1), axis=1)
+        assert np.allclose(neighbours_median(maps, 6)[:, 6 * row + column], expected)
+
+
 def test_smoothing_keeps_slow_changes_and_takes_stripes_away() -> None:
     across = np.arange(33.0)
     slope, stripes = np.tile(across, (33, 1)), np.tile((-1.0) ** across, (33, 1))
@@ -52,23 +66,24 @@ def test_correlation_equals_numpys() -> None:
     assert np.allclose(correlation(a, b), expected)
 
 
-def small_results() -> tuple[Results, dict[str, np.ndarray]]:
-    made = scenes(3, seed=5)
-    group = translations(32, 16)
-    net = detector.load("jittered")
-    found = training.scanned(net, made, group, "cpu")
-    kept = {name: value.astype(np.float32) for name, value in found.items()}
-    every = dict.fromkeys(training.JITTERS, kept)
-    return Results(every, made, group, Path()), kept
+@pytest.fixture(scope="module")
+def scan() -> dict[str, np.ndarray]:
+    """The shipped detector of scenes at 25 shifts of three of them."""
+    return training.scanned(
+        detector.load("jittered"), scenes(3, seed=5), translations(32, 16), "cpu"
+    )
 
 
-def test_average_precision_and_calibration_of_all_views_at_a_shift() -> None:
-    results, scan = small_results()
-    assert results.in_view.shape == (3, 25)
-    ap = numbers.ap_along(results, 0)
-    error = numbers.ece_along(results, 0)
-    assert ap.shape == error.shape == (25,)
-    assert ap.min() > 0.5  # the detector of scenes is good
+@pytest.fixture(scope="module")
+def summary(scan: dict[str, np.ndarray]) -> Summary:
+    return summarised(scan, scenes(3, seed=5), translations(32, 16))
+
+
+def test_average_precision_and_calibration_of_all_views_at_a_shift(
+    scan: dict[str, np.ndarray], summary: Summary
+) -> None:
+    assert summary.ap.shape == summary.ece.shape == (25,)
+    assert summary.ap.min() > 0.5  # the detector of scenes is good
     # One shift by hand: rank all detections of all samples by confidence.
     element = 12
     pairs = [
@@ -83,24 +98,105 @@ def test_average_precision_and_calibration_of_all_views_at_a_shift() -> None:
     right = np.array([correct for _, correct in pairs])
     precision = right.cumsum() / np.arange(1, len(right) + 1)
     best = np.maximum.accumulate(precision[::-1])[::-1]
-    assert ap[element] == pytest.approx(
-        (best * right).sum() / results.in_view[:, element].sum(), abs=1e-3
-    )
+    objects = seen_objects(scenes(3, seed=5), translations(32, 16))
+    expected = (best * right).sum() / objects[element]
+    assert summary.ap[element] == pytest.approx(expected, abs=1e-3)
 
 
-def test_a_consensus_of_the_key_object_overlaps_it() -> None:
-    results, _ = small_results()
-    rows = numbers.consensus_rows(results)
-    assert len(rows) == 15
-    assert min(row["consensus_iou"] for row in rows) > 0.7
-    assert min(row["consensus_vs_truth"] for row in rows) > 0.5
+def test_a_summary_holds_the_means_of_its_scan_and_is_read_as_it_was_written(
+    scan: dict[str, np.ndarray], summary: Summary, tmp_path: Path
+) -> None:
+    score = scan["iou"].astype(float) * scan["match_confidence"].astype(float)
+    assert np.allclose(summary.score, score.mean(0), atol=1e-6)
+    assert np.allclose(summary.over_orbit, score.mean(1), atol=1e-6)
+    assert np.allclose(summary.at_centre, score[:, 12], atol=1e-6)
+    path = summary.write(tmp_path / "summary.npz")
+    for name, values in vars(Summary.read(path)).items():
+        assert np.array_equal(values, getattr(summary, name), equal_nan=True), name
+    with np.load(path) as arrays:
+        np.savez(path, **{name: arrays[name] for name in arrays.files if name != "ap"})
+    with pytest.raises(InputError, match=r"'summary\.npz' lacks ap"):
+        Summary.read(path)
 
 
-def test_results_of_other_objects_and_absent_ones_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no file 'jitter-000\.tar'"):
+def test_a_consensus_of_the_key_object_overlaps_it(summary: Summary) -> None:
+    assert summary.consensus_iou.min() > 0.7
+    assert summary.consensus_vs_truth.min() > 0.5
+    assert np.array_equal(summary.consensus_label, summary.labels)
+
+
+def test_absent_and_partial_results_are_refused(summary: Summary, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"trials\.jsonl"):
         Results.read(tmp_path)
     with pytest.raises(InputError, match=r"no file 'detection\.npz'"):
         material.unpack(tmp_path)
+    first, *others = trials(2)
+    lines = [f'{{"name": "{one}", "jitter": {one.jitter}, "seed": {one.seed}}}' for one in others]
+    (tmp_path / "trials.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=f"results: {first} not found"):
+        Results.read(tmp_path)
+
+
+def level(jitter: int, seed: int, **numbers: float) -> Row:
+    usual = {"centre": 0.4, "orbit": 0.1, "corner": 0.1, "width_px": 10.0 + jitter}
+    return {"jitter": jitter, "seed": seed} | usual | numbers
+
+
+def test_a_claim_is_asked_of_every_seed_by_itself() -> None:
+    growing = [level(jitter, 0) for jitter in JITTERS]
+    broken = [level(jitter, 1, width_px=50.0 - (jitter == 50)) for jitter in JITTERS]
+    claims = [findings.widens(rows) for rows in findings.by_seed([*growing, *broken])]
+    assert claims == [True, False]
+    # The means over both seeds do widen: that alone confirms nothing.
+    means = [float(np.mean(tables.values_of([*growing, *broken], j, "width_px"))) for j in JITTERS]
+    assert means == sorted(means)
+    assert findings.held(claims) == "confirmed by 1 of 2 seeds"
+    assert findings.held(claims[:1]) == "confirmed"
+    assert findings.held(claims[1:]) == "not confirmed here"
+
+
+def test_a_level_is_flat_or_centred_by_its_corners() -> None:
+    flat, steep = level(100, 0, centre=0.2, corner=0.15), level(0, 0, centre=0.4, corner=0.01)
+    assert findings.is_flat(flat)
+    assert not findings.is_centred(flat)
+    assert findings.is_centred(steep)
+    assert not findings.is_flat(steep)
+    assert findings.lowers([steep, flat])
+    assert not findings.lowers([flat, steep])
+
+
+def test_levels_whose_ranges_overlap_are_not_told_apart() -> None:
+    rows = [
+        level(jitter, seed, centre=0.5 - jitter / 500 + seed * (0.06 if jitter > 50 else 0.01))
+        for seed in (0, 1)
+        for jitter in JITTERS
+    ]
+    said = findings.resolution_sentence(rows)
+    assert "at the centre 50 and 75 %, 75 and 100 %; over the orbit 0 and 25 %" in said
+    assert "one training a level" in findings.resolution_sentence(rows[:5])
+
+
+def test_a_consensus_as_good_as_the_truth_in_one_seed_alone_is_no_confirmation() -> None:
+    def row(seed: int, miss: float) -> list[Row]:
+        found = {"seed": seed, "hit": 0.2, "median_hit": 0.95, "median_miss": miss}
+        return [{"jitter": jitter, **found} for jitter in JITTERS]
+
+    assert "truth: corrected" in findings.consensus_sentence([*row(0, 0.1), *row(1, 0.3)])
+    mixed = findings.consensus_sentence([*row(0, 0.96), *row(1, 0.3)])
+    assert "truth: confirmed by 1 of 2 seeds" in mixed
+
+
+def test_a_training_that_was_stopped_or_lacks_a_level_is_told() -> None:
+    rows = [{"jitter": j, "seed": 0, "steps": 90, "asked": 90, "batch": 8} for j in JITTERS]
+    assert "90 steps of 8 views for each of 5 detectors" in findings.training_sentence(rows)
+    assert "seed 0 alone" in findings.training_sentence(rows)
+    rows += [{**row, "seed": 1} for row in rows] + [{**rows[0], "seed": 2}]
+    rows[1] = {**rows[1], "steps": 70}
+    said = findings.training_sentence(rows)
+    assert "70 to 90 steps of 8 views for each of 10 detectors" in said
+    assert "with seeds 0, 1." in said
+    assert "1 of them were stopped" in said
+    assert "Of seed 2 a level is missing" in said
 
 
 def test_packed_images_are_the_same_images(shared_data: Path, tmp_path: Path) -> None:
@@ -138,20 +234,40 @@ def test_training_crops_hold_their_key_object_in_the_middle(shared_data: Path) -
 
 
 def test_one_command_goes_from_images_to_the_page(
-    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shared_data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(detector, "LARGE", (8, 8, 8, 8))
     material.pack(tmp_path / "packed", shared_data / "coco", count=8)
-    page = tmp_path / "detection.md"
-    few = "--steps 2 --scenes 4 --scene-steps 1 --batch 2 --step-px 16 --objects 3 --workers 0"
-    words = [*few.split(), "--device", "cpu", "--data", str(tmp_path / "packed")]
-    main([*words, "--out", str(tmp_path / "results"), "--page", str(page)])
+    page, results = tmp_path / "detection.md", tmp_path / "results"
+    few = "--seeds 2 --steps 2 --batch 2 --step-px 16 --objects 2 --workers 0 --device cpu"
+    words = [*few.split(), "--data", str(tmp_path / "packed"), "--out", str(results)]
+    main(["train", *words, "--only", "jitter-100-seed-0"])
+    assert "jitter-100-seed-0: score" in capsys.readouterr().out
+    first = (results / "jitter-100.tar").read_bytes()
+    main([*words, "--page", str(page)])
     said = capsys.readouterr().out
-    assert "jitter-100: score" in said
+    assert "9 detectors to train, 1 already there" in said
+    assert "jitter-100-seed-1: score" in said
     assert f"wrote {page}" in said
+    assert (results / "jitter-100.tar").read_bytes() == first
+    # Whole scans of one seed alone, and nothing of the detectors that ship.
+    archives = {path.name for path in results.glob("*.tar")}
+    assert archives == {f"jitter-{jitter:03d}.tar" for jitter in JITTERS}
     text = page.read_text("utf-8")
     assert "not confirmed here" in text  # two steps teach nothing, and the page says so
-    assert (tmp_path / "results" / "scenes.tar").is_file()
+    assert "2 steps of 2 views for each of 10 detectors, the five levels with seeds 0, 1." in text
     assert (tmp_path / "detection" / "aggregate.png").stat().st_size > 5000
+
+
+def test_the_detectors_of_scenes_are_made_when_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--scenes", "2", "--scene-steps", "1", "--batch", "2", "--device", "cpu"]
+    main(["scenes", *words, "--out", str(tmp_path / "made")])
+    assert f"wrote {tmp_path / 'made' / 'scenes.tar'}" in capsys.readouterr().out
 
 
 def test_a_training_that_fails_is_named_in_the_end(
@@ -159,7 +275,11 @@ def test_a_training_that_fails_is_named_in_the_end(
 ) -> None:
     words = ["train", "--data", str(tmp_path), "--out", str(tmp_path), "--workers", "0"]
     with pytest.raises(SystemExit):
-        main([*words, "--scenes", "2", "--scene-steps", "1", "--batch", "2"])
+        main([*words, "--only", "seed-1", "--seeds", "2"])
     said = capsys.readouterr()
     assert "no file 'detection.npz'" in said.out
-    assert "jitter-0, jitter-25, jitter-50, jitter-75, jitter-100 did not end well" in said.err
+    names = ", ".join(f"jitter-{jitter:03d}-seed-1" for jitter in JITTERS)
+    assert f"{names} did not end well" in said.err
+    with pytest.raises(SystemExit):
+        main([*words, "--seeds", "0"])
+    assert "seeds: 0 given, at least 1 expected" in capsys.readouterr().err

@@ -5,7 +5,7 @@ the distances from the cell's centre to the four sides of the box around it. The
 boxes that overlap is kept. Two small ones for generated scenes ship with the package; they
 differ only in how far the key object was moved in training:
 
-    orbical study detection train --out FOLDER
+    orbical study detection scenes --out FOLDER
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def load(name: str, folder: str | Path | None = None) -> Detector:
         >>> load("jittered")(torch.zeros(1, 3, 128, 128)).shape
         torch.Size([1, 10, 6])
     """
-    maker = "orbical study detection train"
+    maker = "orbical study detection scenes"
     return read(shipped.weights_file("scenes", name, NAMES, folder, maker))
 
 
@@ -199,7 +199,7 @@ def read(path: str | Path) -> Detector:
     if not path.is_file():
         raise InputError(
             f"folder: there is no file {path.name!r} in {str(path.parent)!r}; expected weights "
-            "made by: orbical study detection train"
+            "made by: orbical study detection"
         )
     with safe_open(path, framework="pt") as file:
         facts = file.metadata()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,74 +14,98 @@ from orbical.actions import Window
 from orbical.tasks.detection_matching import Detections
 from orbical.zoo import detector
 
-from .numbers import Results, ap_along, correlation, ece_along, member, neighbours_median
-from .settings import JITTERS, TASK, WINDOW
+from ..pages import Row
+from .numbers import mean_map
+from .scans import Results, WholeScans, member
+from .settings import JITTERS, TASK, WHOLE, WINDOW
+from .summaries import agreement, neighbours_median
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from orbical.groups import Group
+
 TRUTH = "white"
 
 
-def grid(results: Results, values: Any) -> Any:
-    """Arrange numbers of all shifts `[K]` as they are drawn, dy up and dx to the right."""
-    return np.asarray(values)[results.group.layout.index]
-
-
-def _heat(axes: Any, results: Results, values: Any, low: float, high: float) -> Any:
-    reach = float(np.max(results.group.coords["dx"]))
-    end = reach * results.side / (results.side - 1)  # a shift lies in the middle of its cell
-    shown = axes.imshow(grid(results, values), vmin=low, vmax=high, extent=(-end, end, -end, end))
+def _heat(axes: Any, group: Group, values: Any, low: float, high: float) -> Any:
+    """Draw numbers of all shifts `[K]`, dy up and dx to the right."""
+    cells = np.asarray(values)[group.layout.index]
+    reach = float(np.max(group.coords["dx"]))
+    end = reach * len(cells) / (len(cells) - 1)  # a shift lies in the middle of its cell
+    shown = axes.imshow(cells, vmin=low, vmax=high, extent=(-end, end, -end, end))
     axes.set(xticks=(-reach, 0, reach), yticks=(-reach, 0, reach))
     return shown
+
+
+def _bar(shown: Any, axes: Any, label: str) -> None:
+    """Put a colour bar right of a heat map, of its height."""
+    beside = axes.inset_axes((1.05, 0.0, 0.06, 1.0))
+    axes.figure.colorbar(shown, cax=beside, label=label)
 
 
 def aggregate_figure(results: Results) -> Figure:
     """Draw the mean score, its shape, AP and calibration error at each shift, for each level."""
     from orbical.figures.style import PAGE, figure, styled
 
-    scores = {jitter: results.score(jitter).mean(0) for jitter in JITTERS}
+    scores = {jitter: mean_map(results.of(jitter), "score") for jitter in JITTERS}
     rows = {
         "IoU x confidence": scores,
-        "relative to its best": {jitter: mean / mean.max() for jitter, mean in scores.items()},
-        "AP at IoU 0.5": {jitter: ap_along(results, jitter) for jitter in JITTERS},
-        "ECE of detections": {jitter: ece_along(results, jitter) for jitter in JITTERS},
+        "relative to its best": {
+            jitter: values / max(values.max(), 1e-9) for jitter, values in scores.items()
+        },
+        "AP at IoU 0.5": {jitter: mean_map(results.of(jitter), "ap") for jitter in JITTERS},
+        "ECE of detections": {jitter: mean_map(results.of(jitter), "ece") for jitter in JITTERS},
     }
     with styled():
-        fig = figure(PAGE, 6.1)
+        fig = figure(PAGE, 5.4)
         panels: Any = fig.subplots(len(rows), len(JITTERS), sharex=True, sharey=True)
         for number, (title, maps) in enumerate(rows.items()):
             line = panels[number]
-            high = max(float(values.max()) for values in maps.values())
+            high = max(float(np.nan_to_num(values).max()) for values in maps.values())
             for axes, (jitter, values) in zip(line, maps.items(), strict=True):
-                shown = _heat(axes, results, values, 0.0, high)
+                shown = _heat(axes, results.group, values, 0.0, high)
                 if number == 0:
                     axes.set_title(f"jitter {jitter} %")
                 if number == len(rows) - 1:
                     axes.set_xlabel("dx (px)")
             line[0].set_ylabel("dy (px)")
-            fig.colorbar(shown, ax=line.tolist(), label=title, pad=0.01, aspect=12)
+            _bar(shown, line[-1], title)
     return fig
 
 
-def section_figure(results: Results) -> Figure:
-    """Draw the mean score along dx at dy = 0 for all levels."""
-    from orbical.figures.style import COLUMN, MODELS, figure, styled
+def section_figure(results: Results, levels: Sequence[Row]) -> Figure:
+    """Draw the mean score along dx at dy = 0, and how wide the peak is, of every training.
 
+    Args:
+        results: of all trainings.
+        levels: rows of `numbers.level_rows`.
+    """
+    from orbical.figures.style import MODELS, PAGE, figure, styled
+
+    coords = results.group.coords
+    still = np.flatnonzero(coords["dy"] == 0)
     with styled():
-        fig = figure(COLUMN * 1.5, 2.7)
-        axes = fig.subplots()
-        still = np.flatnonzero(results.group.coords["dy"] == 0)
+        fig = figure(PAGE, 2.7)
+        along, width = fig.subplots(1, 2, width_ratios=(1.6, 1))
         for jitter, colour in zip(JITTERS, MODELS, strict=False):
-            mean = results.score(jitter).mean(0)[still]
-            axes.plot(results.group.coords["dx"][still], mean, color=colour, label=f"{jitter} %")
-        axes.set(xlabel="dx (px), dy = 0", ylabel="IoU x confidence", ylim=(0, None))
-        axes.legend(title="jitter", loc="upper right")
-        axes.grid(axis="y")
+            each = np.stack([one.score[still] for one in results.of(jitter)])
+            along.fill_between(
+                coords["dx"][still], each.min(0), each.max(0), color=colour, alpha=0.25, lw=0
+            )
+            along.plot(coords["dx"][still], each.mean(0), color=colour, label=f"{jitter} %")
+            values = [row["width_px"] for row in levels if row["jitter"] == jitter]
+            width.plot([jitter] * len(values), values, "o", ms=3.5, mfc="none", color=colour)
+        along.set(xlabel="dx (px), dy = 0", ylabel="IoU x confidence", ylim=(0, None))
+        along.legend(title="jitter", loc="upper right")
+        width.set(xlabel="jitter (%)", ylabel="width of the peak (px)", ylim=(0, None))
+        width.set_xticks(JITTERS)
+        for axes in (along, width):
+            axes.grid(axis="y")
     return fig
 
 
-def dark_spot(results: Results, jitter: int) -> tuple[int, int, int]:
+def dark_spot(results: WholeScans, jitter: int) -> tuple[int, int, int]:
     """Find the darkest spot: key object, its shift, and the best of the eight shifts around it."""
     score = results.score(jitter)
     fall = neighbours_median(score, results.side) - score
@@ -96,7 +121,7 @@ def dark_spot(results: Results, jitter: int) -> tuple[int, int, int]:
 
 
 def answers_at(
-    results: Results, jitter: int, sample: int, elements: list[int]
+    results: WholeScans, jitter: int, sample: int, elements: list[int]
 ) -> tuple[Any, Any, Any]:
     """Ask a level's detector again: views `[k, 3, w, w]`, rows `[k, M, 6]`, objects in them."""
     with tempfile.TemporaryDirectory() as folder:
@@ -138,7 +163,7 @@ def _draw_boxes(axes: Any, view: Any, rows: Any, key: Any, names: list[str], sho
     axes.set(xlim=(0, WINDOW), ylim=(WINDOW, 0))
 
 
-def individual_figure(results: Results, jitter: int = 100) -> Figure:
+def individual_figure(results: WholeScans, jitter: int = 100) -> Figure:
     """Draw one key object's plot with a dark spot, and the answers there and right beside it."""
     from orbical.figures.style import PAGE, figure, styled
 
@@ -149,8 +174,8 @@ def individual_figure(results: Results, jitter: int = 100) -> Figure:
     with styled():
         fig = figure(PAGE, 2.6)
         first, *others = fig.subplots(1, 3, width_ratios=(1.25, 1, 1))
-        shown = _heat(first, results, score, 0.0, float(score.max()))
-        fig.colorbar(shown, ax=first, label="IoU x confidence", pad=0.02)
+        shown = _heat(first, results.group, score, 0.0, float(score.max()))
+        _bar(shown, first, "IoU x confidence")
         coords = results.group.coords
         for axes, element, place, sign in zip(
             others, (dark, bright), range(2), ("a", "b"), strict=True
@@ -177,51 +202,47 @@ def individual_figure(results: Results, jitter: int = 100) -> Figure:
                 f"({sign}) dx {where[0]:g}, dy {where[1]:g}: {score[element]:.2f}", loc="left"
             )
         first.set(xlabel="dx (px)", ylabel="dy (px)")
-        first.set_title(f"{names[results.labels[sample]]}, jitter {jitter} %", loc="left")
+        first.set_title(f"{names[int(objects[0, 0, 4])]}, jitter {jitter} %", loc="left")
     return fig
 
 
-def consensus_figure(results: Results, jitter: int = 50) -> Figure:
+def consensus_figure(results: Results, whole: WholeScans, jitter: int = 50) -> Figure:
     """Draw one key object's plots against truth and consensus, and how alike they are for all."""
     from orbical.figures.style import MODELS, PAGE, figure, styled
 
-    agree = {
-        level: correlation(
-            results.score(level).astype(float),
-            np.nan_to_num(results.scans[level]["score_vs_consensus"]).astype(float),
-        )
-        for level in JITTERS
-    }
+    agree = agreement(whole.scans[jitter])
     # A typical one among those with a score to speak of: its correlation is the median.
-    mean = results.score(jitter).mean(1)
+    mean = whole.score(jitter).mean(1)
     known = np.flatnonzero(mean > min(0.2, mean.max() - 1e-9))
-    order = known[np.argsort(agree[jitter][known])]
+    order = known[np.argsort(agree[known])]
     sample = int(order[len(order) // 2])
     with styled():
         fig = figure(PAGE, 2.5)
         panels: Any = fig.subplots(1, 4, width_ratios=(1, 1.1, 1.1, 1.4))
-        centre = [results.group.identity]
-        views, _, objects = answers_at(results, jitter, sample, centre)
-        clusters = results.scans[jitter]["consensus"][sample]
+        centre = [whole.group.identity]
+        views, _, objects = answers_at(whole, jitter, sample, centre)
+        clusters = whole.scans[jitter]["consensus"][sample]
         rows = torch.from_numpy(np.nan_to_num(clusters[:, :6], nan=-1.0))
-        _draw_boxes(panels[0], views[0], rows, objects[0, 0], results.data["classes"], 2)
+        _draw_boxes(panels[0], views[0], rows, objects[0, 0], whole.data["classes"], 2)
         panels[0].set_title("Consensus", loc="left")
-        against = np.nan_to_num(results.scans[jitter]["score_vs_consensus"][sample])
-        score = results.score(jitter)[sample]
+        against = np.nan_to_num(whole.scans[jitter]["score_vs_consensus"][sample])
+        score = whole.score(jitter)[sample]
         high = float(max(score.max(), against.max()))
         for axes, values, title in (
             (panels[1], score, "vs truth"),
             (panels[2], against, "vs consensus"),
         ):
-            shown = _heat(axes, results, values, 0.0, high)
+            shown = _heat(axes, whole.group, values, 0.0, high)
             axes.set_title(title, loc="left")
             axes.set_xlabel("dx (px)")
         panels[1].set_ylabel("dy (px)")
-        fig.colorbar(shown, ax=panels[2], label="IoU x confidence", pad=0.02)
+        _bar(shown, panels[2], "IoU x confidence")
         for level, colour in zip(JITTERS, MODELS, strict=False):
-            values = np.sort(agree[level][~np.isnan(agree[level])])
-            share = np.arange(1, len(values) + 1) / len(values)
-            panels[3].plot(values, share, color=colour, label=f"{level} %")
+            for seed, found in zip(results.seeds, results.of(level), strict=True):
+                values = np.sort(found.agreement[~np.isnan(found.agreement)])
+                share = np.arange(1, len(values) + 1) / max(1, len(values))
+                label = f"{level} %" if seed == WHOLE else None
+                panels[3].plot(values, share, color=colour, lw=0.9, label=label)
         panels[3].set(xlabel="correlation of the two plots", ylabel="share of key objects")
         panels[3].set(xlim=(-0.6, 1), ylim=(0, 1))
         panels[3].legend(title="jitter", loc="upper left", fontsize=6, handlelength=1)

@@ -1,199 +1,227 @@
-"""What the detection study found: tables, and the paper's sentences held against the numbers."""
+"""What the detection study found: the paper's sentences held against the numbers.
+
+A claim is asked of every seed by itself: it is confirmed where all of them say so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
+from ..pages import Row, mean, spread, verdict
+from .settings import JITTERS, complete_seeds
+from .tables import percent, repetition, values_of
 
-from ..pages import Row, markdown, verdict
-from .settings import JITTERS
-
-HIT = 0.5
-
-
-def level_table(rows: Sequence[Row]) -> str:
-    """Tell how good each level is, and how wide its peak."""
-    header = [
-        "jitter", "score, centre", "over the orbit", "at the corners", "width of the peak (px)",
-        "IoU, centre", "IoU, orbit", "AP, centre", "AP, orbit", "ECE, centre", "ECE, orbit",
-        "invariance gap",
-    ]  # fmt: skip
-    names = (
-        "centre", "orbit", "corner", "width_px", "iou_centre", "iou_orbit", "ap_centre", "ap_orbit",
-        "ece_centre", "ece_orbit", "gap",
-    )  # fmt: skip
-    lines = [
-        [
-            f"{row['jitter']} %",
-            *(f"{row[name]:.0f}" if name == "width_px" else f"{row[name]:.3f}" for name in names),
-        ]
-        for row in rows
-    ]
-    return markdown(header, lines)
+FLAT = 0.5
+"""Share of the score at the centre that a flat plot still has at its corners."""
 
 
-def class_table(rows: Sequence[Row]) -> str:
-    """Tell the score of each class: centre, and mean over the orbit."""
-    classes = list(dict.fromkeys((row["class"], row["objects"]) for row in rows))
-    found = {(row["jitter"], row["class"]): row for row in rows}
-    lines = [
-        [
-            f"{jitter} %",
-            *(
-                f"{found[jitter, name]['centre']:.3f} / {found[jitter, name]['orbit']:.3f}"
-                for name, _ in classes
-            ),
-        ]
-        for jitter in JITTERS
-    ]
-    return markdown(["jitter", *(f"{name} ({count})" for name, count in classes)], lines)
+def held(claims: Sequence[bool]) -> str:
+    """Say by how many seeds a sentence of the paper is borne out.
+
+    >>> held([True]), held([True, True]), held([True, False, True])
+    ('confirmed', 'confirmed by all 2 seeds', 'confirmed by 2 of 3 seeds')
+    >>> held([False, False])
+    'not confirmed here'
+    """
+    if len(claims) == 1 or not any(claims):
+        return verdict(any(claims))
+    count = "all" if all(claims) else f"{sum(claims)} of"
+    return f"confirmed by {count} {len(claims)} seeds"
 
 
-def consensus_summary(rows: Sequence[Row]) -> dict[int, dict[str, float]]:
-    """Put all key objects of a level into a few numbers."""
-    summary = {}
-    for jitter in JITTERS:
-        mine = [row for row in rows if row["jitter"] == jitter]
-        agree = np.array([row["correlation"] for row in mine])
-        hit = np.array([row["consensus_iou"] for row in mine]) >= HIT
-        summary[jitter] = {
-            "objects": len(mine),
-            "median": float(np.nanmedian(agree)),
-            "alike": float(np.nanmean(agree > 0.9)),
-            "hit": float(hit.mean()),
-            "median_hit": float(np.nanmedian(agree[hit])),
-            "alike_hit": float(np.nanmean(agree[hit] > 0.9)),
-            "median_miss": float(np.nanmedian(agree[~hit])),
-        }
-    return summary
+def agreed(claims: Sequence[bool], yes: str, no: str) -> str:
+    """Say what all seeds say, or in how many of them it is so.
+
+    >>> agreed([True, True], "it grows", "it falls"), agreed([False], "it grows", "it falls")
+    ('it grows', 'it falls')
+    >>> agreed([True, False, False], "it grows", "it falls")
+    'in 1 of 3 seeds it grows'
+    """
+    if any(claims) and not all(claims):
+        return f"in {sum(claims)} of {len(claims)} seeds {yes}"
+    return yes if all(claims) else no
 
 
-def consensus_table(rows: Sequence[Row]) -> str:
-    """Tell how alike the plots against truth and consensus are."""
-    header = [
-        "jitter", "median correlation", "above 0.9", "consensus is the key object",
-        "median correlation there", "above 0.9 there", "median correlation elsewhere",
-    ]  # fmt: skip
-    lines = [
-        [
-            f"{jitter} %",
-            f"{found['median']:.2f}",
-            f"{found['alike']:.0%}",
-            f"{found['hit']:.0%}",
-            f"{found['median_hit']:.2f}",
-            f"{found['alike_hit']:.0%}",
-            f"{found['median_miss']:.2f}",
-        ]
-        for jitter, found in consensus_summary(rows).items()
-    ]
-    return markdown(header, lines)
+def by_seed(rows: Sequence[Row]) -> list[list[Row]]:
+    """Sort rows by seed, in the order of the levels."""
+    seeds = dict.fromkeys(row["seed"] for row in rows)
+    return [[row for row in rows if row["seed"] == seed] for seed in seeds]
 
 
-def dark_table(rows: Sequence[Row]) -> str:
-    """Tell how many dark spots there are, and what is lost there."""
-    header = [
-        "jitter", "dark spots", "share of all shifts", "key objects with one", "box lost",
-        "order changed", "confidence alone lost",
-    ]  # fmt: skip
-    lines = [
-        [
-            f"{row['jitter']} %",
-            str(row["dark"]),
-            f"{row['share']:.2%}",
-            str(row["objects"]),
-            f"{row['box_lost']:.0%}",
-            f"{row['order_changed']:.0%}",
-            f"{row['confidence_lost']:.0%}",
-        ]
-        for row in rows
-    ]
-    return markdown(header, lines)
+def widens(levels: Sequence[Row]) -> bool:
+    """Whether one seed's peak is the wider the more jitter there was."""
+    growing = all(a["width_px"] <= b["width_px"] for a, b in pairwise(levels))
+    return growing and levels[-1]["width_px"] > levels[0]["width_px"]
 
 
-def period_table(rows: Sequence[Row]) -> str:
-    """Tell the autocorrelation of single plots by lag."""
-    lags = sorted({row["lag_px"] for row in rows})
-    found = {(row["jitter"], row["lag_px"]): row for row in rows}
-    lines = [
-        [
-            f"{jitter} % ({found[jitter, lags[0]]['objects']})",
-            *(f"{(found[jitter, lag]['dx'] + found[jitter, lag]['dy']) / 2:.2f}" for lag in lags),
-        ]
-        for jitter in JITTERS
-    ]
-    return markdown(["jitter (objects)", *(f"{lag} px" for lag in lags)], lines)
+def is_centred(level: Row) -> bool:
+    """Whether a detector is good near the centre alone."""
+    return bool(level["corner"] < FLAT * level["centre"])
+
+
+def is_flat(level: Row) -> bool:
+    """Whether a detector's mean plot is nearly flat."""
+    return bool(level["corner"] > FLAT * level["centre"])
+
+
+def lowers(levels: Sequence[Row]) -> bool:
+    """Whether one seed's score at the centre falls with jitter."""
+    return all(a["centre"] >= b["centre"] for a, b in pairwise(levels))
 
 
 def findings(
     levels: Sequence[Row], consensus: Sequence[Row], dark: Sequence[Row], period: Sequence[Row]
 ) -> str:
     """Hold the paper's claims against the numbers."""
-    first, last = levels[0], levels[-1]
-    widths = ", ".join(f"{row['width_px']:.0f}" for row in levels)
-    peaks = ", ".join(f"{row['centre']:.3f}" for row in levels)
-    agree = consensus_summary(consensus)
-    hits = [found["median_hit"] for found in agree.values()]
-    misses = [found["median_miss"] for found in agree.values()]
-    lags = {(row["jitter"], row["lag_px"]): (row["dx"] + row["dy"]) / 2 for row in period}
-    widening = all(a["width_px"] <= b["width_px"] for a, b in pairwise(levels))
-    lowering = all(a["centre"] >= b["centre"] for a, b in pairwise(levels))
-    flat = last["corner"] > 0.5 * last["centre"]
+    seeds = by_seed(levels)
+    first, last = JITTERS[0], JITTERS[-1]
+
+    def told(jitter: int, name: str) -> str:
+        return spread(values_of(levels, jitter, name), 3)
+
+    widths = ", ".join(spread(values_of(levels, jitter, "width_px"), 0) for jitter in JITTERS)
+    peaks = ", ".join(told(jitter, "centre") for jitter in JITTERS)
+    flat = held([is_flat(rows[-1]) for rows in seeds])
+    price = all(is_flat(rows[-1]) and lowers(rows) for rows in seeds)
+    turned = [rows[-1]["orbit"] > rows[0]["orbit"] for rows in seeds]
+    unsure = all(rows[0]["ece_orbit"] > rows[0]["ece_centre"] for rows in seeds)
+    spots = [row for row in dark if row["jitter"] == last]
     sentences = [
-        "**The more jitter, the wider the peak: "
-        f"{verdict(widening and last['width_px'] > first['width_px'])}.** The shifts whose score "
-        f"is at least half of the best fill a square of {widths} pixels a side at 0, 25, 50, 75 "
-        "and 100 % (66 is everything).",
+        f"**The more jitter, the wider the peak: {held([widens(rows) for rows in seeds])}.** The "
+        f"shifts whose score is at least half of the best fill a square of {widths} pixels a side "
+        "at 0, 25, 50, 75 and 100 % (66 is everything).",
         "**Without jitter a detector is good near the centre alone: "
-        f"{verdict(first['corner'] < 0.5 * first['centre'])}.** {first['centre']:.3f} at the "
-        f"centre, {first['corner']:.3f} at the corners.",
-        f"**With 100 % jitter the plot is nearly flat: {verdict(flat)}"
-        f"{' on average, at a price the paper does not show' if flat and lowering else ''}.** The "
-        f"mean plot has {last['centre']:.3f} at the centre, {last['corner']:.3f} at the corners. "
-        f"Of equal budget, the levels reach {peaks} at the centre"
-        f"{': the height falls with the width' if lowering else ''}. Over the orbit "
-        f"{'the order turns round' if last['orbit'] > first['orbit'] else 'the order stays'}: "
-        f"{first['orbit']:.3f} at 0 %, {last['orbit']:.3f} at 100 %.",
+        f"{held([is_centred(rows[0]) for rows in seeds])}.** {told(first, 'centre')} at the "
+        f"centre, {told(first, 'corner')} at the corners.",
+        f"**With 100 % jitter the plot is nearly flat: {flat}"
+        f"{' on average, at a price the paper does not show' if price else ''}.** The "
+        f"mean plot has {told(last, 'centre')} at the centre, {told(last, 'corner')} at the "
+        f"corners. Of equal budget, the levels reach {peaks} at the centre"
+        f"{': the height falls with the width' if price else ''}. Over the orbit "
+        f"{agreed(turned, 'the order turns round', 'the order stays')}: "
+        f"{told(first, 'orbit')} at 0 %, {told(last, 'orbit')} at 100 %.",
         "**Single plots have dark spots even with 100 % jitter: "
-        f"{verdict(dark[-1]['dark'] > 0)}.** The 100 % "
-        f"detector has {dark[-1]['dark']} dark spots on {dark[-1]['objects']} key objects. The "
+        f"{held([row['dark'] > 0 for row in spots])}.** The 100 % "
+        f"detector has {spread(values_of(dark, last, 'dark'), 0)} dark spots on "
+        f"{spread(values_of(dark, last, 'objects'), 0)} key objects. The "
         "paper found the same boxes in another order of confidence; here the order changes at "
-        f"{dark[-1]['order_changed']:.0%} of them, confidence alone is lost at "
-        f"{dark[-1]['confidence_lost']:.0%}, and the box itself at {dark[-1]['box_lost']:.0%}."
-        f"{_grid_sentence(lags)}",
-        "**The consensus does as well as the truth: "
-        f"{'corrected' if max(misses) < min(hits) else verdict(min(misses) > 0.9)}.** The paper "
-        "shows one "
-        "object. Over all, the two plots have a median correlation by level of "
-        f"{min(hits):.2f} to {max(hits):.2f} where the consensus is the key object and of "
-        f"{min(misses):.2f} to {max(misses):.2f} elsewhere; it is the key object for "
-        f"{agree[0]['hit']:.0%} of the objects at 0 %, {agree[100]['hit']:.0%} at 100 %. A "
-        "consensus says how steady a detector is, not whether it is right.",
+        f"{percent(values_of(dark, last, 'order_changed'))} of them, confidence alone is lost at "
+        f"{percent(values_of(dark, last, 'confidence_lost'))}, and the box itself at "
+        f"{percent(values_of(dark, last, 'box_lost'))}.{grid_sentence(period)}",
+        consensus_sentence(consensus),
         "**Calibration and the peak.** The ECE of detections (confidence against precision "
-        f"at IoU 0.5) is {first['ece_centre']:.3f} at the centre and {first['ece_orbit']:.3f} over "
-        f"the orbit at 0 %, {last['ece_centre']:.3f} and {last['ece_orbit']:.3f} at 100 %"
+        f"at IoU 0.5) is {told(first, 'ece_centre')} at the centre and {told(first, 'ece_orbit')} "
+        f"over the orbit at 0 %, {told(last, 'ece_centre')} and {told(last, 'ece_orbit')} at 100 %"
         + (
             ": away from where it was trained, the detector is wrong and sure of it."
-            if first["ece_orbit"] > first["ece_centre"]
+            if unsure
             else "."
         ),
     ]
     return "\n".join(f"* {sentence}" for sentence in sentences)
 
 
-def _grid_sentence(lags: Mapping[tuple[int, int], float]) -> str:
-    """Tell whether single plots repeat with the cells of the network, where lags are so fine."""
-    if not {(100, lag) for lag in (6, 8, 10, 16)} <= lags.keys():
-        return ""
-    six, eight, ten, sixteen = (lags[100, lag] for lag in (6, 8, 10, 16))
-    begun = (
-        "They come back with the grid of the network, whose cells are"
-        if min(eight, sixteen) > max(six, ten)
-        else "They do not come back with the grid of the network, whose cells are"
+def consensus_sentence(rows: Sequence[Row]) -> str:
+    """Tell whether the consensus does as well as the truth, in each seed."""
+    first, last = JITTERS[0], JITTERS[-1]
+    apart = all(
+        max(row["median_miss"] for row in mine) < min(row["median_hit"] for row in mine)
+        for mine in by_seed(rows)
+    )
+    as_well = [min(row["median_miss"] for row in mine) > 0.9 for mine in by_seed(rows)]
+    hits, misses = (
+        [mean(values_of(rows, jitter, name)) for jitter in JITTERS]
+        for name in ("median_hit", "median_miss")
     )
     return (
-        f" {begun} 8 pixels wide and 16 at its coarser level: the correlation of a plot with "
-        f"itself is {eight:.2f} at a lag of 8 pixels and {sixteen:.2f} at 16, against {six:.2f} at "
-        f"6 and {ten:.2f} at 10."
+        f"**The consensus does as well as the truth: {'corrected' if apart else held(as_well)}.** "
+        "The paper shows one object. Over all, the two plots have a median correlation by level of "
+        f"{min(hits):.2f} to {max(hits):.2f} where the consensus is the key object and of "
+        f"{min(misses):.2f} to {max(misses):.2f} elsewhere; it is the key object for "
+        f"{percent(values_of(rows, first, 'hit'))} of the objects at 0 %, "
+        f"{percent(values_of(rows, last, 'hit'))} at 100 %. A "
+        "consensus says how steady a detector is, not whether it is right."
+    )
+
+
+def grid_sentence(rows: Sequence[Row]) -> str:
+    """Tell whether single plots repeat with the cells of the network, where lags are so fine."""
+    six, eight, ten, sixteen = (repetition(rows, 100, lag) for lag in (6, 8, 10, 16))
+    if not six:
+        return ""
+    repeating = [
+        min(eighth, sixteenth) > max(between)
+        for eighth, sixteenth, *between in zip(eight, sixteen, six, ten, strict=True)
+    ]
+    begun = agreed(repeating, "they come back", "they do not come back")
+    return (
+        f" {begun[0].upper()}{begun[1:]} with the grid of the network, whose cells are 8 pixels "
+        "wide and 16 at its coarser level: the correlation of a plot with itself is "
+        f"{spread(eight, 2)} at a lag of 8 pixels and {spread(sixteen, 2)} at 16, against "
+        f"{spread(six, 2)} at 6 and {spread(ten, 2)} at 10."
+    )
+
+
+def training_sentence(trained: Sequence[Row]) -> str:
+    """Tell how many trainings there are, of how many steps, and what is left out.
+
+    Args:
+        trained: a row a training, as `train` wrote it.
+    """
+    seeds = complete_seeds(trained)
+    used = [row for row in trained if row["seed"] in seeds]
+    steps = sorted({row["steps"] for row in used})
+    each = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
+    many = f"seeds {', '.join(map(str, seeds))}" if len(seeds) > 1 else f"seed {seeds[0]} alone"
+    text = (
+        f"* **Training**: AdamW, {each} steps of {used[0]['batch']} views for each of "
+        f"{len(used)} detectors, the five levels with {many}. Only the key object is a "
+        "target; cells inside other objects are neither target nor background, so that levels "
+        "differ in nothing but where the key object was."
+    )
+    early = sum(row["steps"] < row["asked"] for row in used)
+    if early:
+        text += f" {early} of them were stopped by the time before their last step."
+    left_out = sorted({row["seed"] for row in trained} - set(seeds))
+    if left_out:
+        text += f" Of seed {', '.join(map(str, left_out))} a level is missing: left out."
+    return text
+
+
+def resolution_sentence(levels: Sequence[Row]) -> str:
+    """Tell which neighbouring levels the seeds tell apart at the centre and over the orbit."""
+    if len(by_seed(levels)) == 1:
+        return (
+            "* **Spread**: there is one training a level; differences between neighbouring levels "
+            "of a hundredth in score are not claimed."
+        )
+    parts = []
+    for name, words in (("centre", "at the centre"), ("orbit", "over the orbit")):
+        blurred = [
+            f"{low} and {high} %"
+            for low, high in pairwise(JITTERS)
+            if _overlap(values_of(levels, low, name), values_of(levels, high, name))
+        ]
+        parts.append(f"{words} {', '.join(blurred) if blurred else 'none'}")
+    return (
+        "* **Spread**: numbers are means ± standard deviations over the seeds. Neighbouring levels "
+        "are not told apart where the ranges of their scores over the seeds overlap; "
+        f"{'; '.join(parts)}."
+    )
+
+
+def _overlap(first: Sequence[float], second: Sequence[float]) -> bool:
+    return max(min(first), min(second)) <= min(max(first), max(second))
+
+
+def counting_sentence(consensus: Sequence[Row]) -> str:
+    """Tell what average precision and calibration error count."""
+    books = [100 * row["book"] for row in consensus]
+    return (
+        "* **What AP and ECE count**: every labelled object of the five classes in view, though "
+        'only the key object was a target, which keeps AP low; a "book" counts as wrong where '
+        "books are unlabelled. The score of the key object is touched by neither. In "
+        f"{min(books):.0f} to {max(books):.0f} % of the consensuses of a training the first "
+        "cluster is a book."
     )

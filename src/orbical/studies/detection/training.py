@@ -1,4 +1,4 @@
-"""The detectors of all levels, and those of generated scenes: trained, scanned and put away."""
+"""The detectors of all levels and seeds, and those of generated scenes: trained and put away."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,23 +23,26 @@ from orbical.sweep import Sweep
 from orbical.zoo import detector
 from orbical.zoo.detector_training import Crops, train
 
+from ..pages import Row
+from ..trials import Trials
 from ..workers import run_jobs
 from .material import first_objects, split, test_views, training_crops, unpack
-from .settings import JITTERS, RADIUS, SCENES_JOB, STORED, TASK
+from .settings import RADIUS, STORED, TASK, WHOLE, Trial, trials
+from .summaries import Array, Summary, summarised
 
 
-def scanned(net: torch.nn.Module, data: KeyObjects, group: Group, device: str) -> dict[str, Any]:
+def scanned(net: torch.nn.Module, data: KeyObjects, group: Group, device: str) -> dict[str, Array]:
     """Scan one detector over all shifts; what `STORED` names, in half precision.
 
     As `orbical.scan` does, without the store, so that it runs where only torch and numpy are.
     """
     where = torch.device(device)
+    views, samples = (2048, 64) if where.type == "cuda" else (64, 16)
     predictor = as_predictor(net)
     parts: list[dict[str, torch.Tensor]] = []
     with predictor.ready(where):
-        size = 2048 if where.type == "cuda" else 64
-        sweep = Sweep({"net": predictor}, group, TASK, where, size)
-        for rows in torch.arange(len(data["images"])).split(16):
+        sweep = Sweep({"net": predictor}, group, TASK, where, views)
+        for rows in torch.arange(len(data["images"])).split(samples):
             unit = sweep.run(data["images"][rows], data["objects"][rows], ["net"])
             unit.wait(group, int(rows[0]))
             parts.append({name: unit.summaries["net"][name] for name in STORED})
@@ -77,53 +79,77 @@ class Material:
         return crops, data
 
 
-def one_job(material: Material, job: str) -> str:
-    """Train and scan the detector of one level, or train both of generated scenes."""
-    begun = time.monotonic()
-    said = (
-        scene_detectors(material.given)
-        if job == SCENES_JOB
-        else one_level(int(job.removeprefix("jitter-")), *material.parts, material.given)
-    )
-    return f"{said}, {time.monotonic() - begun:.0f} s"
-
-
-def one_level(jitter: int, crops: Crops, data: KeyObjects, given: argparse.Namespace) -> str:
-    """Train and scan one detector; write `jitter-NNN.tar` with its weights and its scan."""
-    name, device = f"jitter-{jitter:03d}", chosen_device(given.device)
+def one_trial(material: Material, trial: Trial) -> tuple[Row, Summary]:
+    """Train and scan one detector; of seed `WHOLE` put weights and scan away as they are."""
+    given, (crops, data) = material.given, material.parts
+    device, begun = chosen_device(given.device), time.monotonic()
+    row: Row = {"name": str(trial), **vars(trial), "asked": given.steps, "batch": given.batch}
 
     def tell(step: int, loss: float) -> None:
+        row.update(steps=step, loss=loss)
         if step % 1000 == 0:
-            print(f"{name} step {step} loss {loss:.3f}", flush=True)
+            spent = time.monotonic() - begun
+            print(f"{trial} step {step} loss {loss:.3f}, {spent:.0f} s", flush=True)
 
     net = train(
         crops,
-        jitter / 100,
+        trial.jitter / 100,
         detector.LARGE,
         given.steps,
+        seed=trial.seed,
         device=device,
         seconds=given.seconds,
         batch=given.batch,
         tell=tell,
     )
-    facts = {"training set": f"{len(crops.pixels)} COCO crops", "jitter": str(jitter)}
+    row["seconds_training"] = time.monotonic() - begun
+    facts = {"training set": f"{len(crops.pixels)} COCO crops"}
+    facts |= {name: str(row[name]) for name in ("jitter", "seed", "steps")}
+    group = translations(RADIUS, given.step_px)
     with tempfile.TemporaryDirectory() as work:
-        weights = detector.write(net, Path(work) / f"{name}.safetensors", facts)
+        weights = detector.write(net, Path(work) / f"{trial.level}.safetensors", facts)
         net = detector.read(weights)  # as stored, in half precision
-        found = scanned(net, data, translations(RADIUS, given.step_px), device)
-        scan = Path(work) / f"{name}.npz"
-        np.savez_compressed(scan, **found)
-        archived(given.out / f"{name}.tar", [weights, scan])
-    score = (found["iou"].astype(float) * found["match_confidence"]).mean()
-    return f"score {score:.3f}"
+        found = scanned(net, data, group, device)
+        row["seconds"] = time.monotonic() - begun
+        if trial.seed == WHOLE:
+            scan = Path(work) / f"{trial.level}.npz"
+            np.savez_compressed(scan, **found)  # type: ignore[arg-type]
+            archived(given.out / trial.archive, [weights, scan])
+    return row, summarised(found, data, group)
 
 
-def scene_detectors(given: argparse.Namespace) -> str:
+def train_all(given: argparse.Namespace) -> None:
+    """Train and scan the detectors that are not there yet, several at a time in processes."""
+    kept = Trials(given.out)
+    jobs = kept.waiting(trials(given.seeds), given.only)
+    print(f"{len(jobs)} detectors to train, {len(kept.done)} already there", flush=True)
+    ended: list[Trial] = []
+
+    def finished(trial: Trial, result: tuple[Row, Summary]) -> None:
+        row, summary = result
+        summary.write(given.out / trial.summary)
+        kept.add(row)
+        ended.append(trial)
+        early = "" if row["steps"] == row["asked"] else f" of {row['asked']}, stopped by the time"
+        print(
+            f"{trial}: score {summary.score.mean():.3f} after {row['steps']} steps{early}, "
+            f"{row['seconds']:.0f} s",
+            flush=True,
+        )
+
+    run_jobs(jobs, partial(Material, given), one_trial, finished, workers=given.workers)
+    lacking = [str(job) for job in jobs if job not in ended]
+    if lacking:
+        raise InputError(f"train: {', '.join(lacking)} did not end well; see above")
+
+
+def scene_detectors(given: argparse.Namespace) -> Path:
     """Train the two detectors of generated scenes that ship with the package."""
     device = chosen_device(given.device)
     made = scenes(given.scenes, seed=1)
     pixels = (made["images"] * 255).round().byte().permute(0, 2, 3, 1).contiguous()
     crops = Crops(pixels, made["objects"], torch.ones(len(pixels), 5, dtype=torch.bool))
+    given.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         weights = []
         for name, jitter in (("centred", 0.0), ("jittered", 1.0)):
@@ -133,7 +159,7 @@ def scene_detectors(given: argparse.Namespace) -> str:
                 detector.SMALL,
                 given.scene_steps,
                 device=device,
-                seconds=given.seconds / 2,
+                seconds=given.seconds,
                 batch=given.batch,
             )
             facts = {
@@ -144,28 +170,12 @@ def scene_detectors(given: argparse.Namespace) -> str:
             }
             path = Path(work) / f"scenes-{name}.safetensors"
             weights.append(detector.write(net, path, facts))
-        archived(given.out / "scenes.tar", weights)
-    return "both detectors of scenes"
+        return archived(given.out / "scenes.tar", weights)
 
 
-def archived(path: Path, files: Sequence[Path]) -> None:
+def archived(path: Path, files: Sequence[Path]) -> Path:
     """Put files into one archive."""
     with tarfile.open(path, "w") as archive:
         for file in files:
             archive.add(file, file.name)
-
-
-def train_all(given: argparse.Namespace) -> None:
-    """Train and scan all detectors, several at a time in processes of their own."""
-    given.out.mkdir(parents=True, exist_ok=True)
-    jobs = [*(f"jitter-{level}" for level in JITTERS), SCENES_JOB]
-    done: list[str] = []
-
-    def finished(job: str, said: str) -> None:
-        done.append(job)
-        print(f"{job}: {said}", flush=True)
-
-    run_jobs(jobs, partial(Material, given), one_job, finished, workers=given.workers)
-    lacking = [job for job in jobs if job not in done]
-    if lacking:
-        raise InputError(f"train: {', '.join(lacking)} did not end well; see above")
+    return path
