@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -228,12 +229,18 @@ def test_info_explains_what_is_no_store(program, orbical, tmp_path):
     assert "not a store of orbical" in orbical(tmp_path, "info", ".", expect=2)
 
 
-@pytest.mark.parametrize("command", [[], ["scan"], ["info"], ["demo"]])
-def test_help_is_there_for_every_command(orbical, tmp_path, command):
-    said = orbical(tmp_path, *command, "--help")
-    assert "Usage" in said
-    if command == ["scan"]:
-        assert "run their author's code" in " ".join(said.replace("│", " ").split())
+def test_help_in_80_columns_cuts_nothing_off(orbical, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    top = orbical(tmp_path, "--help")
+    commands = re.findall(r"^  ([a-z]+) {2,}\S", top.partition("Commands:")[2], re.M)
+    assert {"scan", "calibration", "bounds", "study"} <= {*commands}
+    pages = {name: orbical(tmp_path, name, "--help") for name in commands}
+    for page in (top, *pages.values()):
+        assert "Usage" in page
+        assert not re.search(r"…|\w\.\.\.$|\[bold|list\[", page, re.M)
+    scan = " ".join(pages["scan"].split())
+    assert "run their author's code" in scan
+    assert "coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS" in scan
 
 
 def test_a_detector_without_any_box_is_told_so_and_its_score_is_shown(orbical, tmp_path):

@@ -20,7 +20,8 @@ app = typer.Typer(
     help="How a model behaves, and how far to trust it, along the orbits of a symmetry group.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    # Plain help: in boxes, 80 columns leave no room, and long words such as paths are cut off.
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .arrays import read_npy, read_npz
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..bounds import Bounds, Comparison, OrbitTable
     from ..store import Scan
 
+_UNMATCHED = (
+    "these data do not show what the symmetry costs, and its ceiling says nothing. "
+    "A larger --tolerance joins samples that are nearly equal."
+)
 THEOREMS = {
     "prop1": "Proposition 1, no symmetry used",
     "thm4_fibrewise": "Theorem 4, fibre by fibre",
@@ -34,7 +40,8 @@ def register(app: typer.Typer) -> None:
 
 def bounds(
     store: Annotated[
-        Path | None, typer.Argument(help="A stored classification scan, such as run.zarr.")
+        Path | None,
+        typer.Argument(metavar="STORE", help="A stored classification scan, such as run.zarr."),
     ] = None,
     data: Annotated[
         Path | None,
@@ -45,7 +52,10 @@ def bounds(
     ] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option(help="The symmetry for --data, such as cyclic:4; several are compared."),
+        typer.Option(
+            metavar="GROUP",
+            help="The symmetry for --data, such as cyclic:4. Repeatable; several are compared.",
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Which model of the scan; all by default.")
@@ -53,16 +63,30 @@ def bounds(
     orbits: Annotated[
         Path | None,
         typer.Option(
-            help="An .npy file with the orbit id of each sample, where matching found it."
+            help="An .npy file with a whole number for each sample of the scan: samples of one "
+            "orbit have the same."
         ),
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="The distance within which points of --data match.")
+        float | None,
+        typer.Option(
+            help="The distance within which two samples of --data count as equal; without it they "
+            "must be equal up to rounding."
+        ),
     ] = None,
     bins: Annotated[int, typer.Option(help="Bins of the calibration error, the fibres.")] = 15,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
-    """Tell the accuracy ceiling of a symmetry, and the calibration errors it leaves possible."""
+    """Tell what accuracy and calibration a symmetry allows.
+
+    \b
+    orbical bounds --data data.npz --group cyclic:4 --group dihedral:4
+    orbical bounds run.zarr --data data.npz
+    orbical bounds run.zarr --orbits ids.npy
+
+    Which samples share an orbit is found by matching the data, or told by ids. No invariant model
+    can label two samples of one orbit differently: that is what limits it.
+    """
     from ..errors import InputError
 
     if store is not None:
@@ -108,15 +132,13 @@ def _of_scan(
 
 def _orbits(ids: Path | None, data: Path | None, tolerance: float | None) -> Callable[[Scan], Any]:
     """Say where the orbits of a scan come from: a file, matching its data, or the scan itself."""
-    import numpy as np
-
     from ..bounds import match_orbits
     from ..errors import InputError
 
     if ids is not None and data is not None:
         raise InputError("bounds: expected --orbits or --data for a scan, and not both")
     if ids is not None:
-        given = np.load(_existing(ids), allow_pickle=False)
+        given = read_npy(ids, "--orbits")
         return lambda scan: given
     if data is None:
         return _stored_orbits
@@ -137,12 +159,9 @@ def _stored_orbits(scan: Scan) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    import numpy as np
-
     from ..errors import InputError
 
-    with np.load(_existing(path), allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    arrays = read_npz(path, "--data")
     missing = {"x", "y"} - arrays.keys()
     if missing:
         raise InputError(
@@ -150,14 +169,6 @@ def _read(path: Path) -> dict[str, Any]:
             f"(missing: {', '.join(sorted(missing))})"
         )
     return arrays
-
-
-def _existing(path: Path) -> Path:
-    from ..errors import InputError
-
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    return path
 
 
 def _action(x: Any) -> Any:
@@ -235,6 +246,8 @@ def _print_bounds(console: Any, name: str, found: Bounds) -> None:
     if about["invariance_gap"] is not None:
         facts.append(f"measured invariance gap {about['invariance_gap']:.3g}")
     console.print("; ".join(facts), style="dim")
+    if about["samples"] == about["orbits"]:
+        console.print(f"[yellow]No two samples share an orbit: {_UNMATCHED}[/]")
     if about["averaged"]:
         console.print(
             "[yellow]The answers differ within an orbit; these are the bounds of their average.[/]"
@@ -251,10 +264,18 @@ def _print_bounds(console: Any, name: str, found: Bounds) -> None:
         value = "-" if bound.value is None else f"{side} {bound.value:.4f}"
         notes = [] if bound.applies else ["does not apply:"]
         notes += ["vacuous;"] if bound.vacuous else []
-        table.add_row(title, value, f"[dim]{' '.join([*notes, bound.reason]).strip(' ;')}[/]")
+        notes.append(_in_words(bound.reason))
+        table.add_row(title, value, f"[dim]{' '.join(notes).strip(' ;')}[/]")
     console.print()
     console.print(table)
     console.print()
+
+
+def _in_words(reason: str) -> str:
+    """Name other statements by their titles, as the table does."""
+    for key in ("prop1", "fibre_free"):
+        reason = reason.replace(key, THEOREMS[key])
+    return reason
 
 
 def _interval(found: Bounds, width: int = 50) -> str:
@@ -282,8 +303,13 @@ def _print_comparison(comparison: Comparison) -> None:
 
     console = Console()
     rows = comparison.rows()
-    best = rows[1:]
-    for row in best:
+    for row in rows[1:]:
+        if row["orbits"] == rows[0]["orbits"]:
+            console.print(
+                f"[yellow]Under {row['group']} no two different samples share an orbit: "
+                f"{_UNMATCHED}[/]"
+            )
+            continue
         console.print(
             f"No {row['group']}-invariant model is more accurate than "
             f"[bold]{row['accuracy_ceiling']:.4f}[/] on these data."

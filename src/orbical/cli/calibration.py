@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .arrays import read_npz
 from .calibration_latex import in_math, latex_comparisons, latex_table
 from .calibration_pairs import compared
 from .calibration_scan import show_scan
@@ -35,16 +36,18 @@ def calibration(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
+            metavar="FILES",
             help="Saved outputs, .npz with logits or probs, and labels; or target with mean and "
             "variance, covariance, or aleatoric and epistemic; or with gamma, nu, alpha and beta. "
-            "Several are compared in pairs. Or one stored scan, such as run.zarr."
+            "Several are compared in pairs. Or one stored scan, such as run.zarr.",
         ),
     ] = None,
     group: Annotated[
         list[str] | None,
         typer.Option(
-            help="name=pattern: files that are seeds of one method, such as esd='esd-*.npz'. "
-            "Gives mean and standard deviation over them."
+            metavar="NAME=PATTERN",
+            help="Files that are seeds of one method, such as esd='esd-*.npz'. Gives mean and "
+            "standard deviation over them. Repeatable.",
         ),
     ] = None,
     bins: Annotated[int, typer.Option(help="Bins of the binned measures.")] = 15,
@@ -58,7 +61,15 @@ def calibration(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the numbers as CSV.")] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a table for LaTeX.")] = False,
 ) -> None:
-    """Tell how far a model's confidence can be trusted, from its saved outputs or a scan."""
+    """Tell how far a model's confidence can be trusted.
+
+    \b
+    orbical calibration outputs.npz --figure reliability.png
+    orbical calibration mine.npz theirs.npz
+    orbical calibration run.zarr
+
+    Every measure comes with its interval, and with the value that a calibrated model would show.
+    """
     from ..errors import InputError
 
     settings: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
@@ -90,17 +101,9 @@ def calibration(
 
 def read_outputs(path: Path) -> dict[str, Any]:
     """Read saved outputs; the names of the arrays say what they are, `logits` first."""
-    import numpy as np
-
     from ..errors import InputError
 
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, AttributeError) as error:
-        raise InputError(f"{path}: cannot be read as .npz ({error})") from error
+    arrays = read_npz(path, "files")
     for names in _FORMS:
         if set(names) <= arrays.keys():
             given = {name: arrays[name] for name in names}

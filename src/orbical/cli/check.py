@@ -144,7 +144,9 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    store: Annotated[Path, typer.Argument(help="A stored scan, such as run.zarr.")],
+    store: Annotated[
+        Path, typer.Argument(metavar="STORE", help="A stored scan, such as run.zarr.")
+    ],
     max_gap: Annotated[float | None, typer.Option(help="Largest invariance gap.")] = None,
     min_accuracy: Annotated[
         float | None, typer.Option(help="Least accuracy, mean over the orbit.")
@@ -183,7 +185,7 @@ def check(
     ] = None,
     bins: Annotated[int | None, typer.Option(help="Bins of the calibration error.")] = None,
     model: Annotated[
-        list[str] | None, typer.Option(help="Check this model only; may be repeated.")
+        list[str] | None, typer.Option(metavar="NAME", help="Check this model only. Repeatable.")
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
     config: Annotated[
@@ -191,9 +193,12 @@ def check(
         typer.Option(help="A TOML file with tool.orbical.check; ./pyproject.toml by default."),
     ] = None,
 ) -> None:
-    """Hold a scan against limits; the exit status is 1 if one of them is broken.
+    """Hold a scan against limits; exit status 1 if one is broken.
 
-    Limits may also stand in the table \\[tool.orbical.check] of pyproject.toml, such as
+    \b
+    orbical check run.zarr --max-gap 0.02 --min-accuracy 0.9
+
+    Limits may also stand in the table [tool.orbical.check] of pyproject.toml, such as
     max_gap = 0.02; options on the command line come first.
     """
     from ..store import load

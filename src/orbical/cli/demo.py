@@ -9,16 +9,27 @@ import typer
 
 from .demos import DEMOS, Order, find
 
-_NAME = "; ".join(f"{name}: {find(name).PURPOSE}" for name in DEMOS)
+_HELP = "\n".join(
+    [
+        "Scan models that come with the package, and look at them.",
+        "",
+        "Prints a table, draws figures, and opens the interactive view, where the models answer",
+        "live. The demos:",
+        "",
+        *(f"{name}: {find(name).PURPOSE}.\n" for name in DEMOS),
+    ]
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("demo")(demo)
+    app.command("demo", help=_HELP)(demo)
 
 
 def demo(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=_NAME)] = "digits",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help=f"One of {', '.join(DEMOS)}.")
+    ] = "digits",
     out: Annotated[Path, typer.Option(help="Where the scan and the figures go.")] = Path(
         "orbical-demo"
     ),
@@ -38,10 +49,7 @@ def demo(
         bool, typer.Option("--view/--no-view", help="Open the interactive view at the end.")
     ] = True,
 ) -> None:
-    """Scan models that come with the package along the orbits of real or generated data.
-
-    Prints a table, draws figures, and opens the interactive view, where the models answer live.
-    """
+    """Run one demo from its data to the view."""
     from rich.console import Console
 
     from .. import figures
@@ -52,7 +60,7 @@ def demo(
     print_summary(made.scan, console)
     for title, figure in made.figures.items():
         console.print(f"figure  {figures.save(figure, out / name / f'{title}.png')}")
-    console.print(f"scan    {made.scan.path}   (orbical info {made.scan.path})")
+    console.print(f"scan    {made.scan.path}   (orbical view {made.scan.path})")
     if view:
         from ..interface import view as open_view
 

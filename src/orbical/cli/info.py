@@ -15,13 +15,15 @@ def register(app: typer.Typer) -> None:
 
 
 def info(
-    store: Annotated[Path, typer.Argument(help="A stored scan, such as run.zarr.")],
+    store: Annotated[
+        Path, typer.Argument(metavar="STORE", help="A stored scan, such as run.zarr.")
+    ],
     verify: Annotated[
         bool, typer.Option("--verify", help="Read every finished unit and check its checksums.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
 ) -> None:
-    """Tell what is in a store: models, data, group, task, versions, and how much of it is done."""
+    """Tell what a stored scan holds, and how much of it is done."""
     from ..store import load
 
     scan = load(store)

@@ -14,9 +14,17 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    store: Annotated[Path, typer.Argument(help="A stored scan, such as run.zarr.")],
+    store: Annotated[
+        Path, typer.Argument(metavar="STORE", help="A stored scan, such as run.zarr.")
+    ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The page to write; more than 20 MB: a folder.")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The page to write; what would be larger than 20 MB becomes a folder.",
+        ),
     ] = Path("report.html"),
     samples: Annotated[
         str,
@@ -27,12 +35,19 @@ def report(
     ] = "2000",
     method: Annotated[
         list[str] | None,
-        typer.Option(help="A map of samples to hold: pca, ica, isomap, tsne, umap; repeatable."),
+        typer.Option(
+            metavar="METHOD",
+            help="A map of samples to hold: pca, ica, isomap, tsne, umap. Repeatable.",
+        ),
     ] = None,
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
 ) -> None:
-    """Write a scan into one HTML file: everything can be dragged, and nothing is loaded.
+    """Write a scan into one HTML file to share, draggable too.
 
+    \b
+    orbical report run.zarr -o report.html
+
+    The file holds its data and loads nothing else.
     Means and calibration are those of the whole scan, whatever samples the page holds.
     """
     from rich.console import Console

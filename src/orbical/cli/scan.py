@@ -9,9 +9,10 @@ import typer
 
 from ..errors import InputError, Interrupted
 from . import atoms
+from .arrays import read_npz
 
 _MODEL = (
-    "NAME=SOURCE, once for each model. SOURCE is package.module:attribute (a torch module, an "
+    "Once for each model. SOURCE is package.module:attribute (a torch module, an "
     "sklearn estimator, an ASE calculator or a function; a trailing () calls it), a file.onnx, or "
     "a file.pt2 of "
     "torch.export. Import paths and .pt2 files run their author's code: name only what you trust."
@@ -34,13 +35,16 @@ def register(app: typer.Typer) -> None:
 
 
 def scan(
-    model: Annotated[list[str], typer.Option("--model", "-m", help=_MODEL)],
-    data: Annotated[str, typer.Option("--data", "-d", help=_DATA)],
-    group: Annotated[str, typer.Option("--group", "-g", help=_GROUP)],
+    model: Annotated[list[str], typer.Option("--model", "-m", metavar="NAME=SOURCE", help=_MODEL)],
+    data: Annotated[str, typer.Option("--data", "-d", metavar="DATA", help=_DATA)],
+    group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP", help=_GROUP)],
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Folder of the result (Zarr); without it only tables are printed."
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="Where the result goes (Zarr); without it only tables are printed.",
         ),
     ] = None,
     task: Annotated[
@@ -104,7 +108,10 @@ def scan(
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(help="Also store: probabilities, flow, outputs (raw), inputs. Repeatable."),
+        typer.Option(
+            metavar="WHAT",
+            help="Also store: probabilities, flow, outputs (raw), inputs. Repeatable.",
+        ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 ...")] = "auto",
     batch_size: Annotated[
@@ -124,16 +131,16 @@ def scan(
         bool, typer.Option("--quiet", "-q", help="No progress bar, no closing table.")
     ] = False,
 ) -> None:
-    """Evaluate models at every element of a group, for every sample, and store what they answer.
+    """Ask models along the orbits of data, and store what they say.
 
-    A run that is stopped or killed loses nothing that was finished: give the same command again and
-    it goes on. What the models answer, how good it is, the consensus along each orbit and the loss
-    of the transformation itself are stored together.
+    \b
+    orbical scan -m net=mine.nets:net -d digits.npz -g rotations:72 -o run.zarr
+    orbical scan -t atoms -m emt=ase.calculators.emt:EMT -d water.xyz -g rotations3d:64
 
-    Example: [bold]orbical scan -m net=mine.nets:net -d digits.npz -g rotations:72 -o run.zarr[/]
-
-    A potential: [bold]orbical scan -m emt=ase.calculators.emt:EMT -d molecules.xyz
-    -g rotations3d:64 -t atoms[/]
+    Every model is asked about every sample at every element of the group. What it answers, how
+    good that is, the consensus along each orbit and what the transformation itself loses are
+    stored together. A run that is stopped or killed loses nothing that was finished: give the
+    same command again, and it goes on.
     """
     from ..engine import scan as run
     from ..sources import import_attribute
@@ -180,6 +187,8 @@ def scan(
             print_summary(result)
         if task == "atoms":
             atoms.print_audit(result)
+        if out is not None:
+            typer.echo(f"scan    {out}   (orbical view {out})")
 
 
 def _split_model(text: str) -> tuple[str, str]:
@@ -238,18 +247,7 @@ def _read_coco(text: str) -> Any:
 
 
 def _load_npz(text: str) -> Any:
-    import numpy as np
-
-    if not Path(text).is_file():
-        raise InputError(f"--data: there is no file {text!r}")
-    try:
-        with np.load(text, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except Exception as error:
-        hint = ""
-        if "Object arrays" in str(error):
-            hint = "; samples of unequal sizes are padded with a mask (orbical.datasets.padded)"
-        raise InputError(f"--data: {text!r} cannot be read: {error}{hint}") from error
+    arrays = read_npz(Path(text), "--data")
     fields = {name.removeprefix("x_"): array for name, array in arrays.items() if name[:2] == "x_"}
     if "x" not in arrays and not fields:
         raise InputError(

@@ -12,14 +12,17 @@ def register(app: typer.Typer) -> None:
     from orbical.studies import STUDIES
 
     studies = typer.Typer(
-        help="The papers' experiments; `orbical study NAME --help` shows a study's own options.",
+        help="Repeat the papers' experiments.\n\n"
+        "`orbical study NAME --help` shows a study's own options.",
         no_args_is_help=True,
+        rich_markup_mode=None,
     )
     for name, listed in STUDIES.items():
         # A study reads its own options, so that it also runs where typer is not installed.
         studies.command(
             name,
             help=listed.purpose,
+            short_help=listed.purpose,  # a short one is never cut off
             add_help_option=False,
             context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
         )(_command(name))

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
+from .arrays import read_npy
 
 _MODEL = (
-    "NAME=SOURCE for live answers, once for each model; NAME as in the scan. SOURCE is "
+    "For live answers, once for each model; NAME as in the scan. SOURCE is "
     "package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import paths "
     "and .pt2 files run their author's code: name only what you trust."
 )
@@ -26,8 +27,12 @@ def register(app: typer.Typer) -> None:
 
 
 def view(
-    store: Annotated[Path, typer.Argument(help="A stored scan, or a folder of several.")],
-    model: Annotated[list[str] | None, typer.Option("--model", "-m", help=_MODEL)] = None,
+    store: Annotated[
+        Path, typer.Argument(metavar="STORE", help="A stored scan, or a folder of several.")
+    ],
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE", help=_MODEL)
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(
@@ -57,20 +62,23 @@ def view(
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="ORIGIN",
             help="The origin of pages behind a proxy such as JupyterHub, "
-            "https://hub.example.org. Repeatable."
+            "https://hub.example.org. Repeatable.",
         ),
     ] = None,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Look at a scan: overview left, detail right, everything linked.
+    """Look at a scan in the browser, everything linked.
+
+    \b
+    orbical view run.zarr
+    orbical view run.zarr --model net=mine.nets:net
 
     With models, dragging along the orbit asks them at every angle in between; without, it snaps to
     what was scanned.
-
-    Example: [bold]orbical view run.zarr --model net=mine.nets:net[/]
     """
     from ..interface import open_session
     from ..interface.server import Server, serve
@@ -80,13 +88,7 @@ def view(
     named = dict(_split_model(text) for text in model or [])
     if len(named) < len(model or []):
         raise InputError("--model: a name is given twice")
-    ids = None
-    if orbits is not None:
-        import numpy as np
-
-        if not orbits.is_file():
-            raise InputError(f"--orbits: there is no file {str(orbits)!r}")
-        ids = np.load(orbits, allow_pickle=False)
+    ids = None if orbits is None else read_npy(orbits, "--orbits")
     session = open_session(
         store,
         named,
