@@ -154,10 +154,28 @@ def test_bad_calls_say_what_is_expected(
         call(run_store[0], "--data", points, "--orbits", run_store[1])
     with pytest.raises(InputError, match="--group: expected with --data"):
         call("--data", points)
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="--data: there is no file"):
         call("--data", tmp_path / "none.npz", "--group", "cyclic:4")
     with pytest.raises(InputError, match="Give its data with --data"):
         call(run_store[0])
     np.savez(tmp_path / "bare.npz", x=np.zeros((2, 2)))
     with pytest.raises(InputError, match=r"holds \['x'\]; expected x and y \(missing: y\)"):
         call("--data", tmp_path / "bare.npz", "--group", "cyclic:4")
+
+
+def test_a_symmetry_that_joins_no_samples_is_not_called_free(call, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(6, 2))
+    np.savez(tmp_path / "apart.npz", x=x, y=np.arange(6) % 2)
+    output = " ".join(call("--data", tmp_path / "apart.npz", "--group", "cyclic:4").split())
+    assert "Under cyclic:4 no two different samples share an orbit" in output
+    assert "more accurate than" not in output
+
+
+def test_ids_that_are_no_array_are_named(
+    call, run_store: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "ids.npy").write_text("1, 2, 3")
+    with pytest.raises(InputError, match=r"--orbits: .* cannot be read as \.npy"):
+        call(run_store[0], "--orbits", tmp_path / "ids.npy")
+    with pytest.raises(InputError, match=r"--orbits: .* holds x, y; an \.npy with one array"):
+        call(run_store[0], "--orbits", run_store[0].parent / "data.npz")

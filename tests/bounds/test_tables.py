@@ -17,6 +17,7 @@ from orbical.bounds import (
     match_orbits,
     normalise,
     orbits_of_permutations,
+    taxonomy,
 )
 from orbical.bounds.linking import link_within
 from orbical.errors import InputError
@@ -289,8 +290,9 @@ def test_normalising_happens_on_request_only() -> None:
         ({"confidence": [0.5, 0.5]}, r"confidence: expected one for each of 1 orbits, got 2"),
         ({"predicted": [2]}, r"predicted: expected whole numbers from 0 below 2"),
         ({"predicted": [0.5]}, r"predicted: expected whole numbers"),
-        ({"predicted": ["a"]}, r"predicted: expected whole numbers, got dtype"),
+        ({"predicted": ["a"]}, r"predicted: expected whole numbers, got names; numpy.unique"),
         ({"predicted": [0, 1]}, r"predicted: expected shape \[1\]"),
+        ({"predicted": [[0, 1]]}, r"predicted: expected shape \[1\].*one-hot rows"),
     ],
 )
 def test_a_table_refuses_what_is_no_table(given_arguments: dict, message: str) -> None:
@@ -366,3 +368,26 @@ def test_a_table_without_answers_says_what_is_missing() -> None:
         table.fibres()
     with pytest.raises(InputError, match="predicted: the table has no predictions"):
         _ = table.accuracy
+
+
+def test_groups_may_be_named_by_their_text() -> None:
+    x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]
+    for build in (
+        lambda group: OrbitTable.from_data(x, [0, 1, 1], group).mass,
+        lambda group: taxonomy(x, [0, 1, 1], group, support=0.1).kind,
+    ):
+        assert (build("cyclic:2") == build(groups.cyclic(2))).all()
+    with pytest.raises(InputError, match="group: a int given"):
+        OrbitTable.from_data(x, [0, 1, 1], 2)
+
+
+def test_images_without_an_action_are_told_about_it() -> None:
+    with pytest.raises(InputError, match=r"action=orbical.actions.Images\(\)"):
+        match_orbits(np.zeros((3, 1, 4, 4)), groups.cyclic(4))
+
+
+def test_a_bound_that_does_not_exist_is_answered_with_those_that_do() -> None:
+    bounds = classification(OrbitTable(mass=[[0.5, 0.0], [0.2, 0.3]]))
+    with pytest.raises(KeyError, match="accuracy_ceiling, accuracy_floor"):
+        bounds["ceiling"]
+    assert bounds.get("ceiling") is None

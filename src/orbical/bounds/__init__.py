@@ -2,8 +2,14 @@
 
     import orbical as ob
 
-    table = ob.bounds.OrbitTable.from_labels(orbit, label, confidence=p, predicted=y)
-    ob.bounds.classification(table, bins=15)
+    ob.bounds.compare_groups((x, label), ["cyclic:4", "dihedral:4"])  # before anything is trained
+
+    table = ob.bounds.OrbitTable.from_data(x, label, "cyclic:4", confidence=p, predicted=y)
+    table.accuracy_ceiling
+    ob.bounds.classification(table, bins=15)  # every bound of a classifier, with its reason
+
+A table says which samples share an orbit: found by matching (`from_data`), from ids
+(`from_labels`), for a scanned model (`from_scan`). Regressors have `ValueTable` and `regression`.
 
 Every bound works on finite orbit masses. Which statements of the papers are true, vacuous or
 false is told in `docs/theory.md`, each with its correction.

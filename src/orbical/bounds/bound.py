@@ -52,6 +52,8 @@ class Bounds(Mapping[str, Bound]):
         self.about = dict(about)
 
     def __getitem__(self, name: str) -> Bound:
+        if name not in self._bounds:
+            raise KeyError(f"{name!r}: no such bound; known: {', '.join(self._bounds)}")
         return self._bounds[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -42,10 +42,17 @@ def whole_numbers(name: str, value: Any, size: int, below: int | None = None) ->
     """
     array = np.asarray(value)
     if array.shape != (size,):
-        raise InputError(f"{name}: expected shape [{size}], got shape {list(array.shape)}")
+        one_hot = array.ndim == 2 and len(array) == size and array.shape[1] > 1
+        hint = "; of one-hot rows take .argmax(1)" if one_hot else ""
+        raise InputError(f"{name}: expected shape [{size}], got shape {list(array.shape)}{hint}")
     if array.dtype.kind == "f":
         if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
             raise InputError(f"{name}: expected whole numbers, got fractions, NaN or infinity")
+    elif array.dtype.kind in "USO":
+        raise InputError(
+            f"{name}: expected whole numbers, got names; "
+            "numpy.unique(names, return_inverse=True)[1] numbers them"
+        )
     elif array.dtype.kind not in "iub":
         raise InputError(f"{name}: expected whole numbers, got dtype {array.dtype}")
     array = array.astype(np.int64)

@@ -70,6 +70,7 @@ def classification(
     bounds = {**_accuracy(orbits, fibres), **_ece(orbits, fibres)}
     bounds["prop6"] = _oracle(orbits, level)
     about = {
+        "samples": None if orbits is None else orbits.samples,
         "orbits": None if orbits is None else len(orbits.mass),
         "labels": None if orbits is None else orbits.mass.shape[1],
         "fibres": None if fibres is None else len(fibres),

@@ -49,7 +49,7 @@ class Orbits:
 
 
 def match_orbits(
-    x: Any, group: Group, *, tolerance: float | None = None, action: Any | None = None
+    x: Any, group: Group | str, *, tolerance: float | None = None, action: Any | None = None
 ) -> Orbits:
     """Find which points lie on one orbit of a group.
 
@@ -60,12 +60,11 @@ def match_orbits(
     Args:
         x: `[N, d]` points of the plane or of space, `[N, n, d]` sets of points, or whatever
             `action` moves.
-        group: the symmetry.
+        group: the symmetry, or its text such as `"cyclic:4"`.
         tolerance: a distance; None means equal up to rounding, 1e-9 of the largest coordinate.
         action: how the group moves `x`; `orbical.actions.Points()` by default.
 
-    >>> from orbical.groups import cyclic
-    >>> match_orbits([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], cyclic(4)).orbit
+    >>> match_orbits([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], "cyclic:4").orbit
     array([0, 0, 1, 2])
     """
     mover = Mover(x, group, action)
@@ -73,7 +72,7 @@ def match_orbits(
     if tolerance is None:
         tolerance = 1e-9 * max(1.0, float(np.abs(flat).max()))
     tolerance = _checked_tolerance(tolerance, flat)
-    small = mover.closed_isometry and len(group) > 1
+    small = mover.closed_isometry and len(mover.group) > 1
     nodes, owners, fixed = [], [], []
     direction = np.random.default_rng(0).normal(size=flat.shape[1])
     direction /= np.linalg.norm(direction)
@@ -151,7 +150,7 @@ def orbits_of_permutations(permutations: Any) -> Array:
 
 
 def elements_between(
-    x: Any, group: Group, orbits: Orbits, *, action: Any | None = None
+    x: Any, group: Group | str, orbits: Orbits, *, action: Any | None = None
 ) -> tuple[Array, Array]:
     """List all pairs (point, element) with point = element * representative of its orbit.
 
@@ -181,10 +180,11 @@ def elements_between(
 class Mover:
     """A data set under a group: its images in blocks, each flattened to `[K, n, D]`."""
 
-    def __init__(self, x: Any, group: Group, action: Any | None) -> None:
+    def __init__(self, x: Any, group: Group | str, action: Any | None) -> None:
         import torch
 
         from ..actions import Points
+        from ..groups import as_group
 
         array = np.ascontiguousarray(np.asarray(x, dtype=np.float64))
         if array.ndim < 2 or array.size == 0:
@@ -193,12 +193,18 @@ class Mover:
             )
         if not np.isfinite(array).all():
             raise InputError("x: holds NaN or infinite values; expected finite numbers")
+        if action is None and array.ndim > 3:
+            raise InputError(
+                f"x: shape {list(array.shape)} given; expected points [sample, coordinate] or sets "
+                "of points [sample, point, coordinate]; say how anything else moves, images by "
+                "action=orbical.actions.Images()"
+            )
         self.action = Points() if action is None else action
         # Points act on sets of points; a plain point is a set of one.
         shaped = array[:, None] if action is None and array.ndim == 2 else array
         self._x = torch.from_numpy(shaped)
-        self.action.check(group, self._x)
-        self.group = group
+        self.group = as_group(group)
+        self.action.check(self.group, self._x)
         self.flat = array.reshape(len(array), -1)
         self.shape = array.shape[1:]
 

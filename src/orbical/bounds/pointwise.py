@@ -76,7 +76,7 @@ class Taxonomy:
 def taxonomy(
     x: Any,
     truth: Any,
-    group: Group,
+    group: Group | str,
     *,
     support: Support,
     action: Any | None = None,
@@ -94,7 +94,7 @@ def taxonomy(
     Args:
         x: `[N, d]` points (or whatever `action` moves).
         truth: `[N]` labels, or `[N, D]` values.
-        group: the symmetry.
+        group: the symmetry, or its text such as `"cyclic:4"`.
         support: a distance (g x is inside when a sample is that near), a `Density`, or a function
             from points `[M, ...]`, shaped as x is, to booleans `[M]`.
         action: how the group moves `x`; `orbical.actions.Points()` by default.
@@ -112,11 +112,11 @@ def taxonomy(
     """
     mover = Mover(x, group, action)
     size = len(mover.flat)
-    values, moved = _truth(truth, representation, size, len(group))
+    values, moved = _truth(truth, representation, size, len(mover.group))
     inside = _support(support, mover)
     radius = float(support) if isinstance(support, Real) else np.inf
     search = Nearest(mover.flat, radius) if function is None or inside is None else _nowhere
-    kind = np.empty((len(group), size), dtype=np.int8)
+    kind = np.empty((len(mover.group), size), dtype=np.int8)
     for rows, images in mover.blocks():
         flat = images.reshape(-1, images.shape[-1])
         distance, nearest = search(flat)
@@ -130,7 +130,7 @@ def taxonomy(
         agrees = np.abs(there.reshape(*images.shape[:2], -1) - moved(rows)).max(-1) <= tolerance
         present = np.isfinite(distance) if inside is None else inside(flat)
         kind[:, rows] = np.where(present.reshape(agrees.shape), np.where(agrees, 0, 1), 2)
-    return Taxonomy(kind, np.asarray(group.weights), checks.sample_mass(mass, size))
+    return Taxonomy(kind, np.asarray(mover.group.weights), checks.sample_mass(mass, size))
 
 
 def _answers(function: Callable[[Array], Array], points: Array, width: int) -> Array:

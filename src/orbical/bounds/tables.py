@@ -23,7 +23,7 @@ Array = np.ndarray
 INVARIANCE_LIMIT = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OrbitTable:
     """Orbits with their label masses, and what an invariant classifier answers on each.
 
@@ -50,6 +50,8 @@ class OrbitTable:
     array([0. , 0.2])
     >>> table.accuracy_ceiling, round(table.accuracy_floor, 6)
     (0.8, 0.2)
+    >>> table
+    OrbitTable(2 orbits, 2 labels, with answers; accuracy of an invariant model 0.2 to 0.8)
     """
 
     mass: Array
@@ -58,9 +60,9 @@ class OrbitTable:
     samples: int | None = None
     invariance_gap: float | None = None
     averaged: bool = False
-    orbit_mass: Array = field(init=False, repr=False)
-    dissent: Array = field(init=False, repr=False)
-    minority_dissent: Array = field(init=False, repr=False)
+    orbit_mass: Array = field(init=False)
+    dissent: Array = field(init=False)
+    minority_dissent: Array = field(init=False)
 
     def __post_init__(self) -> None:
         mass = checks.numbers("mass", self.mass, "orbit label")
@@ -88,6 +90,15 @@ class OrbitTable:
                 "predicted",
                 checks.whole_numbers("predicted", self.predicted, orbits, below=labels),
             )
+
+    def __repr__(self) -> str:
+        counted = "" if self.samples is None else f" of {self.samples} samples"
+        answered = "" if self.confidence is None and self.predicted is None else ", with answers"
+        return (
+            f"OrbitTable({len(self.mass)} orbits{counted}, {self.mass.shape[1]} labels{answered}; "
+            f"accuracy of an invariant model {self.accuracy_floor:.4g} to "
+            f"{self.accuracy_ceiling:.4g})"
+        )
 
     @property
     def accuracy_ceiling(self) -> float:
@@ -167,8 +178,8 @@ class OrbitTable:
         """Make a table from samples with orbit ids.
 
         Args:
-            orbit: `[N]` whole numbers, the orbit of each sample. Ids need not be consecutive;
-                orbits of the table are in ascending order of id.
+            orbit: `[N]` whole numbers, the orbit of each sample, such as `match_orbits(...).orbit`.
+                Ids need not be consecutive; orbits of the table are in ascending order of id.
             label: `[N]` whole numbers from 0.
             mass: `[N]`, each sample's probability; equal by default.
             labels: the number of labels C; one more than the largest by default. State it: a label
@@ -290,7 +301,7 @@ class OrbitTable:
         cls,
         x: Any,
         label: Any,
-        group: Group,
+        group: Group | str,
         *,
         tolerance: float | None = None,
         action: Any | None = None,
@@ -301,15 +312,14 @@ class OrbitTable:
         Args:
             x: `[N, ...]` points (or whatever `action` moves).
             label: `[N]`.
-            group: the group whose orbits are wanted.
+            group: the group whose orbits are wanted, or its text such as `"cyclic:2"`.
             tolerance: two points match when an image of one lies within this distance of the
                 other; None means equal up to rounding.
             action: how the group moves `x`; `orbical.actions.Points()` by default.
             answers: as in `from_labels`.
 
-        >>> from orbical.groups import cyclic
         >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]
-        >>> OrbitTable.from_data(x, [0, 1, 1], cyclic(2)).accuracy_ceiling
+        >>> OrbitTable.from_data(x, [0, 1, 1], "cyclic:2").accuracy_ceiling
         0.666...
         """
         from .matching import match_orbits

@@ -112,7 +112,7 @@ class ValueTable:
         cls,
         x: Any,
         value: Any,
-        group: Group,
+        group: Group | str,
         *,
         tolerance: float | None = None,
         action: Any | None = None,
