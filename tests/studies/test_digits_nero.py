@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orbical.errors import InputError
 from orbical.studies.digits_nero import main
 from orbical.studies.digits_nero.figures import detail_figure, typical
 from orbical.studies.digits_nero.findings import TABLES, Numbers
@@ -92,8 +91,3 @@ def test_too_few_digits_are_refused(capsys):
     with pytest.raises(SystemExit):
         main(["--samples", "5"])
     assert "samples: got 5" in capsys.readouterr().err
-
-
-def test_a_missing_result_is_named(tmp_path):
-    with pytest.raises(InputError, match="run the study first"):
-        report(tmp_path / "page.md")

@@ -152,141 +152,135 @@ def made_up(model=None, kind=None, **changes):
 TURNED = [{"model": each, "angle": angle, "error": 1.0} for each in MODELS for angle in (0, 90)]
 
 
-@pytest.mark.parametrize(
-    ("changes", "usual", "changed"),
-    [
-        (
-            {"model": "farneback", "gap_plane": 0.02},
-            "Farneback is equivariant under",
-            "Farneback is nearly equivariant under",
-        ),
-        (
-            {"model": "farneback", "gap_plane": 0.2},
-            "exact to rounding",
-            "Farneback is not equivariant under",
-        ),
-        (
-            {"model": "farneback", "time_difference": 0.2},
-            "a convention more than a fault",
-            "more than a convention",
-        ),
-        (
-            {"model": "farneback", "time_difference": 0.05},
-            "a convention more than a fault",
-            "less than that of an estimator of forward flow",
-        ),
-        (
-            {"model": "symmetric", "error_forward_truth": 0.2},
-            "is learnt, or not",
-            "Both networks have learnt",
-        ),
-        (
-            {"model": "directed", "error_forward_truth": 0.08},
-            "is learnt, or not",
-            "Neither network has learnt",
-        ),
-        (
-            {"model": "directed", "error_forward_truth": 0.101},
-            "is learnt, or not",
-            "is not settled here",
-        ),
-        (
-            {"model": "dis", "error": 0.05},
-            "is the most accurate on the pairs",
-            "is not the most accurate on the pairs",
-        ),
-        (
-            {"model": "dis", "error_worst": 4.0},
-            "and the worst once they are moved",
-            "and not the worst once they are moved",
-        ),
-        (
-            {"model": "symmetric", "gap": 0.5},
-            "It is the direction of the training flows",
-            "moved training pairs do not mend",
-        ),
-        (
-            {"model": "directed", "kind": "turbulence", "gap": 0.5},
-            "It is the direction of the training flows",
-            "flows without direction are not spared",
-        ),
-        (
-            {"model": "directed", "gap": 0.1},
-            "It is the direction of the training flows",
-            "hardly breaks the symmetry",
-        ),
-        ({"model": "symmetric", "error": 0.05}, "cost accuracy", "add accuracy"),
-        (
-            {"model": "directed", "consensus_error": 0.05},
-            "for all but directed no worse",
-            "for all no worse",
-        ),
-        (
-            {"model": "dis", "consensus_error": 0.5},
-            "for all but directed no worse",
-            "for all but dis and directed no worse",
-        ),
-        (
-            {"model": "directed", "consensus_likeness": 0.5},
-            "only where the gap is as large as the error: directed",
-            "for no model",
-        ),
-        (
-            {"model": "dis", "consensus_likeness": 0.9},
-            "only where the gap is as large as the error: directed",
-            "for dis and directed alone",
-        ),
-        (
-            {"kind": "uniform", "hard_share": 0.2},
-            "Errors gather in some places.",
-            "Errors gather in some places, for some",
-        ),
-        ({"hard_share": 0.2}, "Errors gather in some places.", "Errors do not gather"),
-    ],
-)
-def test_findings_are_chosen_by_the_numbers(changes, usual, changed):
-    before = findings.findings(made_up(), TURNED)
-    after = findings.findings(made_up(**changes), TURNED)
-    assert usual in before
-    assert changed not in before
-    assert changed in after
-    assert usual not in after
+FINDINGS = [
+    (
+        {"model": "farneback", "gap_plane": 0.02},
+        "Farneback is equivariant under",
+        "Farneback is nearly equivariant under",
+    ),
+    (
+        {"model": "farneback", "gap_plane": 0.2},
+        "exact to rounding",
+        "Farneback is not equivariant under",
+    ),
+    (
+        {"model": "farneback", "time_difference": 0.2},
+        "a convention more than a fault",
+        "more than a convention",
+    ),
+    (
+        {"model": "farneback", "time_difference": 0.05},
+        "a convention more than a fault",
+        "less than that of an estimator of forward flow",
+    ),
+    (
+        {"model": "symmetric", "error_forward_truth": 0.2},
+        "is learnt, or not",
+        "Both networks have learnt",
+    ),
+    (
+        {"model": "directed", "error_forward_truth": 0.08},
+        "is learnt, or not",
+        "Neither network has learnt",
+    ),
+    (
+        {"model": "directed", "error_forward_truth": 0.101},
+        "is learnt, or not",
+        "is not settled here",
+    ),
+    (
+        {"model": "dis", "error": 0.05},
+        "is the most accurate on the pairs",
+        "is not the most accurate on the pairs",
+    ),
+    (
+        {"model": "dis", "error_worst": 4.0},
+        "and the worst once they are moved",
+        "and not the worst once they are moved",
+    ),
+    (
+        {"model": "symmetric", "gap": 0.5},
+        "It is the direction of the training flows",
+        "moved training pairs do not mend",
+    ),
+    (
+        {"model": "directed", "kind": "turbulence", "gap": 0.5},
+        "It is the direction of the training flows",
+        "flows without direction are not spared",
+    ),
+    (
+        {"model": "directed", "gap": 0.1},
+        "It is the direction of the training flows",
+        "hardly breaks the symmetry",
+    ),
+    ({"model": "symmetric", "error": 0.05}, "cost accuracy", "add accuracy"),
+    (
+        {"model": "directed", "consensus_error": 0.05},
+        "for all but directed no worse",
+        "for all no worse",
+    ),
+    (
+        {"model": "dis", "consensus_error": 0.5},
+        "for all but directed no worse",
+        "for all but dis and directed no worse",
+    ),
+    (
+        {"model": "directed", "consensus_likeness": 0.5},
+        "only where the gap is as large as the error: directed",
+        "for no model",
+    ),
+    (
+        {"model": "dis", "consensus_likeness": 0.9},
+        "only where the gap is as large as the error: directed",
+        "for dis and directed alone",
+    ),
+    (
+        {"kind": "uniform", "hard_share": 0.2},
+        "Errors gather in some places.",
+        "Errors gather in some places, for some",
+    ),
+    ({"hard_share": 0.2}, "Errors gather in some places.", "Errors do not gather"),
+]
+JUDGED = [
+    (
+        {"model": "farneback", "gap_plane": 0.2},
+        "confirmed, and sharper",
+        "| Farneback is nearly equivariant | not confirmed here",
+    ),
+    (
+        {"model": "farneback", "time_difference": 0.2},
+        "by about as much as",
+        "by more than an estimator",
+    ),
+    ({"model": "directed", "gap": 0.1}, "less | confirmed for", "less | not confirmed here"),
+    (
+        {"model": "symmetric", "gap": 0.5},
+        "gap): the same network",
+        "gap): the directed one on turbulence",
+    ),
+    (
+        {"model": "dis", "error": 0.05},
+        "hides it | confirmed",
+        "hides it | not confirmed here",
+    ),
+    (
+        {"kind": "turbulence", "hard_share": 0.2},
+        "little | confirmed",
+        "little | not confirmed here",
+    ),
+    ({"consensus_likeness": 0.9}, "error: directed |", "for every model |"),
+]
 
 
 @pytest.mark.parametrize(
-    ("changes", "usual", "changed"),
+    ("write", "changes", "usual", "changed"),
     [
-        (
-            {"model": "farneback", "gap_plane": 0.2},
-            "confirmed, and sharper",
-            "| Farneback is nearly equivariant | not confirmed here",
-        ),
-        (
-            {"model": "farneback", "time_difference": 0.2},
-            "by about as much as",
-            "by more than an estimator",
-        ),
-        ({"model": "directed", "gap": 0.1}, "less | confirmed for", "less | not confirmed here"),
-        (
-            {"model": "symmetric", "gap": 0.5},
-            "gap): the same network",
-            "gap): the directed one on turbulence",
-        ),
-        (
-            {"model": "dis", "error": 0.05},
-            "hides it | confirmed",
-            "hides it | not confirmed here",
-        ),
-        (
-            {"kind": "turbulence", "hard_share": 0.2},
-            "little | confirmed",
-            "little | not confirmed here",
-        ),
-        ({"consensus_likeness": 0.9}, "error: directed |", "for every model |"),
+        *((lambda rows: findings.findings(rows, TURNED), *case) for case in FINDINGS),
+        *((findings.paper_table, *case) for case in JUDGED),
     ],
 )
-def test_the_papers_sentences_are_judged_by_the_numbers(changes, usual, changed):
-    before, after = findings.paper_table(made_up()), findings.paper_table(made_up(**changes))
+def test_sentences_and_verdicts_are_chosen_by_the_numbers(write, changes, usual, changed):
+    before, after = write(made_up()), write(made_up(**changes))
     assert usual in before
     assert changed not in before
     assert changed in after

@@ -134,15 +134,6 @@ def test_the_command_writes_csv_page_and_figures_and_report_repeats_them(tmp_pat
     assert "lower end" in target.read_text()
 
 
-def test_a_report_without_results_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["report", "--page", str(tmp_path / "none.md")])
-    assert stopped.value.code == 2
-    assert "run the study first" in capsys.readouterr().err
-
-
 def test_csv_files_come_back_as_they_went(tmp_path: Path, rows: list[dict]) -> None:
     back = read_csv(write_csv(tmp_path / "rows.csv", rows))
     for before, after in zip(rows, back, strict=True):

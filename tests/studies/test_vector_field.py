@@ -206,15 +206,6 @@ def test_the_command_writes_csv_page_and_figures_and_report_repeats_them(tmp_pat
     assert "structural bound" in target.read_text(encoding="utf-8")
 
 
-def test_a_report_without_results_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["report", "--page", str(tmp_path / "none.md")])
-    assert stopped.value.code == 2
-    assert "run the study first" in capsys.readouterr().err
-
-
 def test_the_study_has_its_command() -> None:
     assert STUDIES["vector-field"].module == "vector_field"
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from orbical.errors import OrbicalError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Settings = TypeVar("Settings", bound="DataclassInstance")
 
 
 def study_parser(
@@ -36,6 +43,47 @@ def study_parser(
     )
     parser.add_argument("--page", type=Path, default=page, help=f"default {page}")
     return parser
+
+
+def add_settings(
+    parser: argparse.ArgumentParser, defaults: DataclassInstance, texts: Mapping[str, str]
+) -> None:
+    """Give a parser an option for each of some settings, with its default value.
+
+    Args:
+        parser: of a study.
+        defaults: the settings; one that is a tuple takes several values.
+        texts: names of settings, and what `--help` says of them.
+    """
+    for name, text in texts.items():
+        value = getattr(defaults, name)
+        several = isinstance(value, tuple)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=type(value[0] if several else value),
+            nargs="+" if several else None,
+            default=value,
+            help=text,
+        )
+
+
+def given_settings(options: argparse.Namespace, defaults: Settings) -> Settings:
+    """Take each setting from the option of its name, and leave the others; several are sorted.
+
+    >>> from orbical.studies.swiss_roll.settings import Settings
+    >>> parser = argparse.ArgumentParser()
+    >>> add_settings(parser, Settings(), {"epochs": "lengths of training", "seeds": "networks"})
+    >>> chosen = given_settings(parser.parse_args(["--epochs", "9", "3"]), Settings())
+    >>> chosen.epochs, chosen.seeds == Settings().seeds
+    ((3, 9), True)
+    """
+    given = {
+        field.name: getattr(options, field.name)
+        for field in fields(defaults)
+        if hasattr(options, field.name)
+    }
+    ordered = {k: tuple(sorted(v)) if isinstance(v, list) else v for k, v in given.items()}
+    return replace(defaults, **ordered)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -141,16 +141,25 @@ def number(value: float) -> str:
     return f"{value:.2f}" if size >= 10 else f"{value:#.3g}"
 
 
-def spread(values: Sequence[float], digits: int = 3) -> str:
-    """Write the mean over seeds and the standard deviation beside it.
+def about(values: Sequence[float], write: Callable[[float], str] = number) -> str:
+    """Write the mean over seeds and the standard deviation beside it, each by `write`.
 
-    >>> spread([0.1, 0.2, 0.3])
-    '0.200 ± 0.100'
-    >>> spread([0.1])
-    '0.100'
+    >>> about([129.0, 130.0]), about([0.1]), about([])
+    ('129.50 ± 0.707', '0.100', '')
     """
+    if not values:
+        return ""
     middle = mean(values)
     if len(values) < 2:
-        return f"{middle:.{digits}f}"
+        return write(middle)
     variance = sum((value - middle) ** 2 for value in values) / (len(values) - 1)
-    return f"{middle:.{digits}f} ± {variance**0.5:.{digits}f}"
+    return f"{write(middle)} ± {write(variance**0.5)}"
+
+
+def spread(values: Sequence[float], digits: int = 3) -> str:
+    """Write the mean over seeds and the standard deviation with so many digits.
+
+    >>> spread([0.1, 0.2, 0.3]), spread([0.1])
+    ('0.200 ± 0.100', '0.100')
+    """
+    return about(values, lambda value: f"{value:.{digits}f}")

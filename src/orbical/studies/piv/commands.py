@@ -14,30 +14,36 @@ from collections.abc import Sequence
 
 import torch
 
-from ..command_line import one_line_errors, say_written, study_parser
+from ..command_line import (
+    add_settings,
+    given_settings,
+    one_line_errors,
+    say_written,
+    study_parser,
+)
 from .page import report
 from .scans import estimators, run
 from .settings import PAGE, Settings
 
+OPTIONS = {
+    "pairs": "of each kind of flow",
+    "size": "of a generated pair, in pixels",
+    "angles": "of the rotations",
+    "turned": "generated pairs of each kind that are rotated",
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the options, run the study, and write its page."""
-    defaults = Settings()
     parser = study_parser("piv", __doc__, PAGE)
-    parser.add_argument("--pairs", type=int, default=defaults.pairs, help="of each kind of flow")
-    parser.add_argument("--size", type=int, default=defaults.size)
-    parser.add_argument("--angles", type=int, default=defaults.angles)
-    parser.add_argument("--turned", type=int, default=defaults.turned)
-    parser.add_argument("--no-real", action="store_true", help="generated pairs only")
+    add_settings(parser, Settings(), OPTIONS)
+    parser.add_argument("--no-real", dest="real", action="store_false", help="generated pairs only")
     options = parser.parse_args(arguments)
     with one_line_errors(parser):
         if options.step == "run":
-            settings = Settings(
-                options.pairs, options.size, options.angles, options.turned, not options.no_real
-            )
             with torch.inference_mode():
                 run(
-                    settings,
+                    given_settings(options, Settings()),
                     options.page.with_suffix(""),
                     estimators(),
                     lambda text: print(text, flush=True),

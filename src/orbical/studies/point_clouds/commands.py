@@ -12,15 +12,29 @@ Section 3.3 and Fig. 11 of Zhao et al., "Evaluating Machine Learning Models with
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from orbical.zoo.pointnet import NAMES as NETWORKS
 
-from ..command_line import one_line_errors, say_written, study_parser
+from ..command_line import (
+    add_settings,
+    given_settings,
+    one_line_errors,
+    say_written,
+    study_parser,
+)
 from .collecting import collect
 from .page import report
 from .settings import DATA_SETS, PAGE, RESULTS, Settings
 from .training import pack, run
+
+OPTIONS = {
+    "seeds": "trainings of each network on each data set",
+    "steps": "of each training",
+    "points": "of a test cloud",
+    "most": "test clouds of a class",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -30,10 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = study_parser("point-clouds", __doc__, PAGE, steps)
     parser.add_argument("--data", type=Path, help="packed data sets; default: the public files")
     parser.add_argument("--out", type=Path, default=RESULTS, help=f"answers; default {RESULTS}")
-    parser.add_argument("--seeds", type=int, default=defaults.seeds)
-    parser.add_argument("--steps", type=int, default=defaults.steps, help="of each training")
-    parser.add_argument("--points", type=int, default=defaults.points, help="of a test cloud")
-    parser.add_argument("--most", type=int, default=defaults.most, help="test clouds of a class")
+    add_settings(parser, defaults, OPTIONS)
     parser.add_argument("--slices", default=dict(defaults.groups)["slices"])
     parser.add_argument("--ball", default=dict(defaults.groups)["ball"])
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
@@ -45,13 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.step == "pack":
             say_written(pack(options.data or Path("carry")))
         if options.step in ("all", "train"):
-            settings = Settings(
-                seeds=options.seeds,
-                steps=options.steps,
-                points=options.points,
-                most=options.most,
-                groups=(("slices", options.slices), ("ball", options.ball)),
-            )
+            groups = (("slices", options.slices), ("ball", options.ball))
+            settings = replace(given_settings(options, defaults), groups=groups)
             say_written(
                 run(
                     *(options.out, options.data, settings, options.device),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..pages import mean
-from ..pages import number as short
+from .. import pages
 
 
 def number(value: float) -> str:
@@ -14,7 +13,7 @@ def number(value: float) -> str:
     >>> number(1785790158.45), number(8.2), number(0.0)
     ('1.8e+09', '8.20', '0')
     """
-    return f"{value:.1e}" if abs(value) >= 1e4 else short(value)
+    return f"{value:.1e}" if abs(value) >= 1e4 else pages.number(value)
 
 
 def about(found: Sequence[float]) -> str:
@@ -23,13 +22,7 @@ def about(found: Sequence[float]) -> str:
     >>> about([0.1, 0.3]), about([2e9]), about([])
     ('0.200 ± 0.141', '2.0e+09', '')
     """
-    if not found:
-        return ""
-    middle = mean(found)
-    if len(found) < 2:
-        return number(middle)
-    deviation = (sum((value - middle) ** 2 for value in found) / (len(found) - 1)) ** 0.5
-    return f"{number(middle)} ± {number(deviation)}"
+    return pages.about(found, number)
 
 
 def ends(found: Sequence[float]) -> str:

@@ -11,38 +11,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..command_line import one_line_errors, say_written, study_parser
+from ..command_line import (
+    add_settings,
+    given_settings,
+    one_line_errors,
+    say_written,
+    study_parser,
+)
 from ..pages import Row, write_csv
 from .page import report
 from .settings import PAGE, Settings
 from .training import run
 
+OPTIONS = {
+    "seeds": "networks a world",
+    "points": "on each spiral",
+    "width": "of the invariant net",
+    "plain_width": "of the plain net",
+    "epochs": "lengths of training",
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the options, run the study, and write its page."""
-    defaults = Settings()
     parser = study_parser("swiss-roll", __doc__, PAGE)
-    parser.add_argument("--seeds", type=int, default=defaults.seeds, help="networks a world")
-    parser.add_argument("--points", type=int, default=defaults.points, help="on each spiral")
-    parser.add_argument("--width", type=int, default=defaults.width, help="of the invariant net")
-    parser.add_argument(
-        "--plain-width", type=int, default=defaults.plain_width, help="of the plain net"
-    )
-    parser.add_argument(
-        "--epochs", type=int, nargs="+", default=list(defaults.epochs), help="lengths of training"
-    )
+    add_settings(parser, Settings(), OPTIONS)
     options = parser.parse_args(arguments)
     with one_line_errors(parser):
         if options.step == "run":
-            settings = Settings(
-                seeds=options.seeds,
-                points=options.points,
-                width=options.width,
-                plain_width=options.plain_width,
-                epochs=tuple(sorted(options.epochs)),
-            )
             rows = []
-            for row in run(settings):
+            for row in run(given_settings(options, Settings())):
                 rows.append(row)
                 _say(row)
             write_csv(options.page.with_suffix("") / "results.csv", rows)

@@ -12,34 +12,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..command_line import one_line_errors, say_written, study_parser
+from ..command_line import (
+    add_settings,
+    given_settings,
+    one_line_errors,
+    say_written,
+    study_parser,
+)
 from ..pages import write_csv
 from .measures import run
 from .page import report
 from .settings import PAGE, Settings
 
+OPTIONS = {
+    "seeds": "networks a field",
+    "train": "training points",
+    "side": "of the test set",
+    "angles": "in the plane",
+    "epochs": "when to measure",
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the options, run the study, and write its page."""
-    defaults = Settings()
     parser = study_parser("vector-field", __doc__, PAGE)
-    parser.add_argument("--seeds", type=int, default=defaults.seeds, help="networks a field")
-    parser.add_argument("--train", type=int, default=defaults.train, help="training points")
-    parser.add_argument("--side", type=int, default=defaults.side, help="of the test set")
-    parser.add_argument("--angles", type=int, default=defaults.angles, help="in the plane")
-    parser.add_argument(
-        "--epochs", type=int, nargs="+", default=list(defaults.epochs), help="when to measure"
-    )
+    add_settings(parser, Settings(), OPTIONS)
     options = parser.parse_args(arguments)
     with one_line_errors(parser):
         if options.step == "run":
-            settings = Settings(
-                seeds=options.seeds,
-                train=options.train,
-                side=options.side,
-                angles=options.angles,
-                epochs=tuple(sorted(options.epochs)),
-            )
+            settings = given_settings(options, Settings())
             for name, rows in run(settings, lambda line: print(line, flush=True)).items():
                 write_csv(options.page.with_suffix("") / f"{name}.csv", rows)
         say_written(report(options.page))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orbical.calibration import gence_floor
 
-from ..pages import Row, markdown, mean, number, read_csv
+from ..pages import Row, about, markdown, mean, number, read_csv
 from .limits import WAYS
 from .training import EQUIVARIANT, KINDS, PLAIN
 
@@ -49,21 +49,6 @@ def values(
     return [row[column] for row in rows if row["epoch"] == at and column in row]
 
 
-def about(found: Sequence[float]) -> str:
-    """Write the mean over seeds and the standard deviation, each with the digits that it needs.
-
-    >>> about([129.0, 130.0]), about([])
-    ('129.50 ± 0.707', '')
-    """
-    if not found:
-        return ""
-    middle = mean(found)
-    if len(found) < 2:
-        return number(middle)
-    deviation = (sum((value - middle) ** 2 for value in found) / (len(found) - 1)) ** 0.5
-    return f"{number(middle)} ± {number(deviation)}"
-
-
 def between(low: float, high: float) -> str:
     """Write a range, or the one number that both ends are.
 
@@ -74,11 +59,18 @@ def between(low: float, high: float) -> str:
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
-def _named(world: World, kind: Kind) -> list[str]:
-    return [*world, *kind]
-
-
-HEADER = ["field", "domain", "network", "variance"]
+def _by_network(
+    data: Data,
+    columns: Sequence[str],
+    cells: Callable[[World, Kind], Sequence[str]],
+    *above: Sequence[str],
+) -> str:
+    """Write a line for each network and form of variance in each world, below given lines."""
+    lines = [
+        *above,
+        *([*world, *kind, *cells(world, kind)] for world in worlds_of(data) for kind in KINDS),
+    ]
+    return markdown(["field", "domain", "network", "variance", *columns], lines)
 
 
 def settings_table(data: Data) -> str:
@@ -132,114 +124,92 @@ def symmetry_table(data: Data) -> str:
 
 def error_table(data: Data) -> str:
     """Squared error and beta-NLL beside the least squared error of an equivariant network."""
-    lines = []
-    for world in worlds_of(data):
-        bound = limit(data, world)
-        for kind in KINDS:
-            tied = kind[0] == EQUIVARIANT
-            lines.append(
-                [
-                    *_named(world, kind),
-                    about(values(data, "xy_mse", world, kind)),
-                    number(bound["error"] / 2) if tied else "0",
-                    number(bound["linear_error"] / 2) if tied else "",
-                    about(values(data, "xy_beta_nll", world, kind)),
-                    number(bound[f"{kind[1]}_xy_beta_nll"]) if tied else "0",
-                ]
-            )
-    header = [*HEADER, "MSE", "its least value", "least for `c x`", "β-NLL", "at the optimum"]
-    return markdown(header, lines)
+
+    def cells(world: World, kind: Kind) -> list[str]:
+        bound, tied = limit(data, world), kind[0] == EQUIVARIANT
+        return [
+            about(values(data, "xy_mse", world, kind)),
+            number(bound["error"] / 2) if tied else "0",
+            number(bound["linear_error"] / 2) if tied else "",
+            about(values(data, "xy_beta_nll", world, kind)),
+            number(bound[f"{kind[1]}_xy_beta_nll"]) if tied else "0",
+        ]
+
+    columns = ["MSE", "its least value", "least for `c x`", "β-NLL", "at the optimum"]
+    return _by_network(data, columns, cells)
 
 
 def bleed_table(data: Data) -> str:
     """Measured bleed beside what likelihood leads to and the structural bound."""
-    lines = []
-    for world in worlds_of(data):
-        bound = limit(data, world)
-        for kind in KINDS:
-            tied = kind[0] == EQUIVARIANT
-            lines.append(
-                [
-                    *_named(world, kind),
-                    about(values(data, "bleed", world, kind)),
-                    number(bound[f"{kind[1]}_bleed"]) if tied else "0",
-                    number(bound["full_head_bleed"]) if kind[1] == "full" else "",
-                    number(bound["bleed_floor"]) if tied else "0",
-                    about(values(data, "trace", world, kind)),
-                    about(values(data, "error", world, kind)),
-                ]
-            )
-    header = [
-        *(*HEADER, "bleed", "NLL-optimal bleed", "within the head's bound", "structural bound"),
+
+    def cells(world: World, kind: Kind) -> list[str]:
+        bound, tied = limit(data, world), kind[0] == EQUIVARIANT
+        return [
+            about(values(data, "bleed", world, kind)),
+            number(bound[f"{kind[1]}_bleed"]) if tied else "0",
+            number(bound["full_head_bleed"]) if kind[1] == "full" else "",
+            number(bound["bleed_floor"]) if tied else "0",
+            about(values(data, "trace", world, kind)),
+            about(values(data, "error", world, kind)),
+        ]
+
+    columns = [
+        *("bleed", "NLL-optimal bleed", "within the head's bound", "structural bound"),
         *("mean variance, three coordinates", "mean squared error"),
     ]
-    return markdown(header, lines)
+    return _by_network(data, columns, cells)
 
 
 def parts_table(data: Data) -> str:
     """Bleed outwards, along the ring and up, on the spiral."""
-    lines = []
-    for world in worlds_of(data):
-        if world[0] != "spiral":
-            continue
-        for kind in KINDS:
-            cells = []
-            for way in WAYS:
-                optimal = (
-                    number(limit(data, world)[f"{kind[1]}_bleed_{way}"])
-                    if kind[0] == EQUIVARIANT
-                    else "0"
-                )
-                cells += [about(values(data, f"bleed_{way}", world, kind)), optimal]
-            lines.append([*_named(world, kind), *cells])
-    header = [*HEADER, *(text for way in WAYS for text in (way, "NLL-optimal"))]
-    return markdown(header, lines)
+
+    def cells(world: World, kind: Kind) -> list[str]:
+        bound, tied = limit(data, world), kind[0] == EQUIVARIANT
+        return [
+            cell
+            for way in WAYS
+            for cell in (
+                about(values(data, f"bleed_{way}", world, kind)),
+                number(bound[f"{kind[1]}_bleed_{way}"]) if tied else "0",
+            )
+        ]
+
+    spirals = {"limits": [row for row in data["limits"] if row["field"] == "spiral"]}
+    columns = [text for way in WAYS for text in (way, "NLL-optimal")]
+    return _by_network(data | spirals, columns, cells)
 
 
 def calibration_table(data: Data) -> str:
     """GENCE, its fibre mean and the Mahalanobis distance, with their reference values."""
-    lines = []
-    for world in worlds_of(data):
-        bound = limit(data, world)
-        for kind in KINDS:
-            optimum = bound.get(f"{kind[1]}_gence") if kind[0] == EQUIVARIANT else None
-            low, high = (values(data, f"gence_{end}", world, kind) for end in ("lower", "upper"))
-            lines.append(
-                [
-                    *_named(world, kind),
-                    about(values(data, "gence", world, kind)),
-                    "" if optimum is None else number(optimum),
-                    f"{number(mean(low))} to {number(mean(high))}" if low else "",
-                    about(values(data, "gence_fibre", world, kind)),
-                    about(values(data, "mahalanobis", world, kind)),
-                    about(values(data, "nll", world, kind)),
-                ]
-            )
-    header = [
-        *(*HEADER, "GENCE", "at the optimum", "bounds at its variances", "GENCE, fibre means"),
+
+    def cells(world: World, kind: Kind) -> list[str]:
+        optimum = limit(data, world).get(f"{kind[1]}_gence") if kind[0] == EQUIVARIANT else None
+        low, high = (values(data, f"gence_{end}", world, kind) for end in ("lower", "upper"))
+        return [
+            about(values(data, "gence", world, kind)),
+            "" if optimum is None else number(optimum),
+            f"{number(mean(low))} to {number(mean(high))}" if low else "",
+            *(about(values(data, c, world, kind)) for c in ("gence_fibre", "mahalanobis", "nll")),
+        ]
+
+    columns = [
+        *("GENCE", "at the optimum", "bounds at its variances", "GENCE, fibre means"),
         *("mean squared Mahalanobis", "NLL"),
     ]
     floors = ["", "", "*calibrated*", "", number(gence_floor), "", "", "0", "3", ""]
-    return markdown(header, [floors, *lines])
+    return _by_network(data, columns, cells, floors)
 
 
 def epochs_table(data: Data) -> str:
     """How far training had come."""
     stages = sorted({row["epoch"] for row in data["results"]})
-    lines = [
-        [
-            *_named(world, kind),
-            *(
-                number(mean(values(data, column, world, kind, epoch)))
-                for column in ("xy_mse", "bleed")
-                for epoch in stages
-            ),
-        ]
-        for world in worlds_of(data)
-        for kind in KINDS
-    ]
-    names = [f"{name}, {epoch}" for name in ("MSE", "bleed") for epoch in stages]
-    return markdown([*HEADER, *names], lines)
+    measured = [(name, epoch) for name in ("xy_mse", "bleed") for epoch in stages]
+
+    def cells(world: World, kind: Kind) -> list[str]:
+        return [number(mean(values(data, name, world, kind, epoch))) for name, epoch in measured]
+
+    titles = {"xy_mse": "MSE", "bleed": "bleed"}
+    return _by_network(data, [f"{titles[name]}, {epoch}" for name, epoch in measured], cells)
 
 
 def over_angles(data: Data, column: str, world: World, kind: Kind) -> tuple[float, float]:
@@ -252,12 +222,12 @@ def over_angles(data: Data, column: str, world: World, kind: Kind) -> tuple[floa
 
 def angles_table(data: Data) -> str:
     """Least and largest error over the rotation angle."""
-    lines = []
-    for world in worlds_of(data):
-        for kind in KINDS:
-            ends = [over_angles(data, c, world, kind) for c in ("xy_mse", "xy_beta_nll", "bleed")]
-            lines.append([*_named(world, kind), *(between(*pair) for pair in ends)])
-    return markdown([*HEADER, "MSE", "β-NLL", "bleed"], lines)
+
+    def cells(world: World, kind: Kind) -> list[str]:
+        columns = ("xy_mse", "xy_beta_nll", "bleed")
+        return [between(*over_angles(data, column, world, kind)) for column in columns]
+
+    return _by_network(data, ["MSE", "β-NLL", "bleed"], cells)
 
 
 TABLES = {
