@@ -110,8 +110,14 @@ def dark_table(rows: Sequence[Row]) -> str:
 
 
 def period_table(rows: Sequence[Row]) -> str:
-    """Tell the autocorrelation of single plots by lag."""
+    """Tell the autocorrelation of single plots by lag.
+
+    >>> period_table([])
+    'The shifts lie too far apart to tell.'
+    """
     lags = sorted({row["lag_px"] for row in rows})
+    if not lags:
+        return "The shifts lie too far apart to tell."
     lines = []
     for jitter in JITTERS:
         objects = mean(values_of(rows, jitter, "objects"))
