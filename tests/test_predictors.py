@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -173,6 +174,84 @@ def test_import_paths_name_the_users_own_code(tmp_path, monkeypatch, images):
         as_predictor("my_nets:nte")
     with pytest.raises(InputError, match="an instance of it expected"):
         as_predictor("my_nets:Box")
+
+
+@pytest.mark.parametrize("weights", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("given", [torch.float64, torch.float32, torch.float16])
+def test_data_come_to_a_module_in_the_precision_of_its_weights(net, images, weights, given):
+    assert answer(as_predictor(net.to(weights)), images.to(given)).dtype == weights
+
+
+def test_a_module_with_weights_of_several_precisions_chooses_itself(net, images):
+    class Half(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.outer = net.half(), torch.nn.Linear(3, 2)
+
+        def forward(self, x):
+            assert x.dtype == torch.float32
+            return self.outer(self.inner(x.half()).float())
+
+    assert answer(as_predictor(Half()), images).dtype == torch.float32
+    assert answer(as_predictor(Half()), images.double()).dtype == torch.float32
+
+
+class Answer(NamedTuple):
+    """What some networks answer."""
+
+    logits: object
+    other: object = None
+
+
+class Named(dict):
+    """A dictionary whose fields are attributes, as some packages answer."""
+
+    __getattr__ = dict.__getitem__
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda x: Answer(x.flatten(1)),
+        lambda x: Answer(x.flatten(1).numpy()),
+        lambda x: Named(logits=x.flatten(1)),
+    ],
+)
+def test_named_parts_of_an_answer_keep_their_names(images, model):
+    assert torch.equal(answer(as_predictor(model), images).logits, images.flatten(1))
+
+
+def test_a_function_that_works_is_called_once_for_each_batch(images):
+    calls = []
+    predictor = as_predictor(lambda x: calls.append(len(x)) or x)
+    answer(predictor, images)
+    answer(predictor, images)
+    assert calls == [5, 5]
+
+
+def test_a_module_that_cannot_be_brought_to_the_device_gets_its_modes_back(net):
+    predictor = as_predictor(net.to("meta").train())
+    with pytest.raises(ModelError, match=r"Sequential: cannot be brought to cpu: .*meta"):
+        answer(predictor, None)
+    assert net.training
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("torch.nn:Linear()", "raised TypeError when called"),
+        ("torch.nn:Linearr", "did you mean 'Linear'? (known: "),
+        ("my_broken_nets:net", "cannot be imported: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_code_that_cannot_be_run_is_named_on_one_short_line(tmp_path, monkeypatch, text, words):
+    (tmp_path / "my_broken_nets.py").write_text("net = 1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(InputError) as caught:
+        as_predictor(text)
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -237,7 +239,7 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
             lambda: tasks.Regression().check_range(torch.zeros(2, 3), {"mean": torch.zeros(2, 1)}),
             "the model answers (1,)",
         ),
-        (lambda: tasks.Classification().check_target(["a", "b"], 2), "labels: numbers"),
+        (lambda: tasks.Classification().check_target(["a", "b"], 2), "labels: 'a' given, numbers"),
         (lambda: tasks.Regression().check_target([0.0, np.nan], 2), "NaN or infinite"),
         (lambda: tasks.Flow().check_target(torch.full((1, 2, 8, 8), np.inf), 1), "NaN or infinite"),
         (lambda: tasks.Classification(answers="logit"), "did you mean 'logits'"),
@@ -249,6 +251,15 @@ def test_truth_that_does_not_fit_is_refused(check, words):
     with pytest.raises(InputError) as caught:
         check()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["u1", "u2", "u8", ">i4", "?"])
+def test_labels_may_be_whole_numbers_of_any_kind(kind):
+    labels = np.array([1, 0, 1])[::-1].astype(kind)
+    labels.setflags(write=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tasks.Classification().check_target(labels[::-1], 3).tolist() == [1, 0, 1]
 
 
 def test_the_names_of_classes_are_kept_with_the_scan_and_counted():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from .errors import InputError
+from .sources import words_of
 from .trees import Tree, leaves, tree_map
 
 _HASH_BYTES = 1 << 20
@@ -19,9 +20,9 @@ _HASH_BYTES = 1 << 20
 class Samples:
     """Inputs and truth, read a slice at a time, so that memory does not grow with the data.
 
-    Takes `x`, `(x, y)` or a torch `Dataset` of such pairs. `x` is a tensor, an array (memory-mapped
-    arrays and Zarr arrays stay on disk) or a dictionary or tuple of them. `names` are those of the
-    samples, for display.
+    Takes `x`, `(x, y)` or a torch `Dataset` of such items. `x` is a tensor, an array (memory-mapped
+    arrays and Zarr arrays stay on disk), a list of samples of one shape, or a dictionary or tuple
+    of these. `names` are those of the samples, for display.
 
     >>> import numpy as np
     >>> samples = Samples((np.zeros((3, 1, 8, 8)), [0, 1, 2]))
@@ -41,8 +42,10 @@ class Samples:
             self.x, self.y = data
         else:
             self.x, self.y = data, None
-        self.x = tree_map(_as_array, self.x)
-        self.y = None if self.y is None else _as_array(self.y)  # the truth is one array, no tree
+        self.x = _arrays(self.x)
+        self.y = (
+            None if self.y is None else _whole(self.y, "labels")
+        )  # the truth is one array, no tree
         self.count = _count(self.x)
 
     def __len__(self) -> int:
@@ -50,7 +53,7 @@ class Samples:
 
     def inputs(self, start: int, stop: int) -> Tree:
         """Read some inputs as tensors; double precision from NumPy becomes single."""
-        return tree_map(lambda leaf: _as_tensor(leaf[start:stop]), self.x)
+        return tree_map(lambda leaf: _as_tensor(leaf[start:stop], longest=4), self.x)
 
     def fingerprint(self) -> str:
         """Hash the contents of inputs and truth, a block at a time."""
@@ -62,28 +65,81 @@ class Samples:
         return digest.hexdigest()[:16]
 
 
-def _as_array(leaf: Any) -> Any:
-    if isinstance(leaf, Mapping):
+def _arrays(x: Tree) -> Tree:
+    """Find the arrays of a tree, in which a list is no tree but samples, one after the other."""
+    if isinstance(x, dict):
+        return {key: _arrays(value) for key, value in x.items()}
+    if isinstance(x, tuple):
+        return tuple(_arrays(value) for value in x)
+    if isinstance(x, Mapping):
         raise InputError("data: nested mappings must be plain dictionaries")
-    return leaf if hasattr(leaf, "shape") and hasattr(leaf, "__getitem__") else np.asarray(leaf)
+    if isinstance(x, torch.utils.data.DataLoader):
+        raise InputError("data: a DataLoader given, its data set expected (loader.dataset)")
+    if isinstance(x, Tensor) or not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
+        return _whole(x)
+    if isinstance(x, np.ma.MaskedArray):
+        raise InputError("data: a masked array given, numbers in all its places expected")
+    return x
 
 
-def _as_tensor(block: Any) -> Tensor:
+def _whole(x: Any, argument: str = "data") -> Any:
+    """Take a tensor, or what NumPy makes one array of."""
+    if isinstance(x, Tensor):
+        if x.layout != torch.strided or x.is_quantized or x.is_meta or x.is_complex():
+            raise InputError(
+                f"{argument}: {_described(x)} given, a dense tensor of numbers expected"
+            )
+        return x
+    try:
+        if isinstance(x, list) and x and all(isinstance(one, Tensor) for one in x):
+            return torch.stack(x)
+        return np.asarray(x)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise InputError(
+            f"{argument}: {_described(x)} given, which makes no array; samples of one shape "
+            "expected (point clouds of unequal sizes are padded with a mask: "
+            "orbical.datasets.padded)"
+        ) from error
+
+
+def _described(x: Any) -> str:
+    if isinstance(x, Tensor):
+        kind = "a quantised" if x.is_quantized else "a complex" if x.is_complex() else "a"
+        where = "meta" if x.is_meta else str(x.layout).removeprefix("torch.")
+        return f"{kind} tensor ({x.dtype}, {where})"
+    return f"a list of {len(x)}" if isinstance(x, list) else type(x).__name__
+
+
+def _as_tensor(block: Any, longest: int = 8) -> Tensor:
+    """Take numbers as a tensor; those of more than `longest` bytes in single precision."""
     if isinstance(block, Tensor):
         return block
     array = np.asarray(block)
-    if array.dtype == np.float64:
-        array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
         raise InputError(f"data: an array of {array.dtype} given, numbers expected")
+    long = array.dtype.kind == "f" and array.dtype.itemsize > longest
+    dtype = np.dtype(np.float32) if long else array.dtype.newbyteorder("=")
     # A copy, because memory-mapped data are read-only and torch would warn about sharing them.
-    return torch.from_numpy(np.array(array))
+    return torch.from_numpy(np.array(array, dtype))
+
+
+def _to_numpy(block: Any) -> np.ndarray:
+    if isinstance(block, Tensor):
+        block = block.detach().cpu()
+        block = block.float() if block.dtype == torch.bfloat16 else block  # NumPy has no such type
+    return np.asarray(block)
 
 
 def _count(x: Tree) -> int:
     found = list(leaves(x))
-    if not found or any(len(leaf.shape) == 0 for leaf in found):
-        raise InputError("data: arrays with a leading sample dimension expected")
+    if not found:
+        raise InputError("data: nothing given, arrays with a leading sample dimension expected")
+    for leaf in found:
+        if len(leaf.shape) == 0:
+            given = leaf if isinstance(leaf, Tensor) else leaf[()]
+            raise InputError(
+                f"data: {_described(given)} given, arrays with a leading sample dimension expected"
+            )
     counts = sorted({int(leaf.shape[0]) for leaf in found})
     if len(counts) > 1:
         raise InputError(
@@ -96,12 +152,11 @@ def _count(x: Tree) -> int:
 
 
 def _blocks(leaf: Any) -> Iterator[np.ndarray]:
-    if isinstance(leaf, Tensor):
-        leaf = leaf.detach().cpu().numpy()
-    row_bytes = max(1, int(np.prod(leaf.shape[1:])) * np.dtype(leaf.dtype).itemsize)
+    size = leaf.dtype.itemsize if isinstance(leaf, Tensor) else np.dtype(leaf.dtype).itemsize
+    row_bytes = max(1, int(np.prod(leaf.shape[1:])) * size)
     step = max(1, _HASH_BYTES // row_bytes)
     for start in range(0, leaf.shape[0], step):
-        yield np.asarray(leaf[start : start + step])
+        yield _to_numpy(leaf[start : start + step])
 
 
 class _Column:
@@ -111,21 +166,61 @@ class _Column:
         self._dataset, self._pick = dataset, pick
         first = self._read(0)
         self.shape = (len(dataset), *first.shape)
-        self.dtype = np.asarray(first).dtype
+        self.dtype = _to_numpy(first).dtype
 
     def __getitem__(self, index: slice) -> Tensor:
         rows = range(*index.indices(self.shape[0]))
-        return torch.stack([self._read(row) for row in rows])
+        read = [self._read(row) for row in rows]
+        for row, values in zip(rows, read, strict=True):
+            if values.shape != self.shape[1:]:
+                raise InputError(
+                    f"data: sample {row} of shape {tuple(values.shape)} given, that of the first, "
+                    f"{self.shape[1:]}, expected (point clouds of unequal sizes are padded with a "
+                    "mask: orbical.datasets.padded)"
+                )
+        return torch.stack(read)
 
     def _read(self, row: int) -> Tensor:
-        return torch.as_tensor(np.asarray(self._pick(self._dataset[row])))
+        return _as_tensor(self._pick(_item(self._dataset, row)))
+
+
+def _item(dataset: Any, row: int) -> Any:
+    """Read an item; a failure there is the user's, and is said to be."""
+    try:
+        return dataset[row]
+    except Exception as error:
+        raise InputError(
+            f"data: {type(dataset).__name__} raised {type(error).__name__} for sample {row}: "
+            f"{words_of(error)}"
+        ) from error
+
+
+def _columns(dataset: Any, first: Any, pick: Callable[[Any], Any]) -> Tree:
+    """Make a column of each field of the items."""
+    if isinstance(first, dict):
+        return {key: _columns(dataset, value, _part(pick, key)) for key, value in first.items()}
+    if isinstance(first, tuple):
+        return tuple(
+            _columns(dataset, value, _part(pick, place)) for place, value in enumerate(first)
+        )
+    return _Column(dataset, pick)
+
+
+def _part(pick: Callable[[Any], Any], key: Any) -> Callable[[Any], Any]:
+    return lambda item: pick(item)[key]
 
 
 def _from_dataset(dataset: Any) -> tuple[Any, Any]:
     if not hasattr(dataset, "__len__") or len(dataset) == 0:
-        raise InputError("data: a data set with a length of at least one expected")
-    first = dataset[0]
+        raise InputError(
+            f"data: {type(dataset).__name__} given, which is empty or has no length; a data set "
+            "with a length of at least one expected"
+        )
+    first = _item(dataset, 0)
     if not isinstance(first, tuple | list):
-        return _Column(dataset, lambda item: item), None
+        return _columns(dataset, first, lambda item: item), None
+    x = _columns(dataset, first[0], lambda item: item[0])
+    if len(first) == 1:
+        return x, None
     labels = _Column(dataset, lambda item: item[1])
-    return _Column(dataset, lambda item: item[0]), labels[0 : labels.shape[0]]
+    return x, labels[0 : labels.shape[0]]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from pathlib import Path
 from typing import Any
 
 from .errors import InputError, unknown_name
+
+_MOST_NAMES = 20
 
 
 def import_attribute(text: str, argument: str) -> Any:
@@ -27,14 +30,33 @@ def import_attribute(text: str, argument: str) -> Any:
         sys.path.insert(0, here)
     try:
         found: Any = importlib.import_module(module_name)
-    except ImportError as error:
-        raise InputError(f"{argument}: {text!r} cannot be imported: {error}") from error
+    except Exception as error:  # a file of the user's may raise anything
+        why = words_of(error)
+        kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+        raise InputError(f"{argument}: {text!r} cannot be imported: {kind}{why}") from error
     for name in attribute.split("."):
         if not hasattr(found, name):
             known = [known for known in dir(found) if not known.startswith("_")]
-            raise unknown_name(f"{argument} {text!r}", name, known)
+            near = difflib.get_close_matches(name, known, n=_MOST_NAMES)
+            raise unknown_name(f"{argument} {text!r}", name, near or known[:_MOST_NAMES])
         found = getattr(found, name)
-    return found() if called else found
+    if not called:
+        return found
+    try:
+        return found()
+    except Exception as error:
+        raise InputError(
+            f"{argument}: {text!r} raised {type(error).__name__} when called: {words_of(error)}"
+        ) from error
+
+
+def words_of(error: BaseException) -> str:
+    """Give the words of an error on one line.
+
+    >>> words_of(ValueError("two\\n  lines"))
+    'two lines'
+    """
+    return " ".join(str(error).split())
 
 
 def name_of(thing: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 
 Tree = Any  # Tensor | dict[str, Tree] | tuple[Tree, ...]
@@ -36,6 +37,27 @@ def leaves(tree: Tree) -> Iterator[Any]:
             yield from leaves(item)
     else:
         yield tree
+
+
+def as_tensors(raw: Any) -> Any:
+    """Turn NumPy and JAX arrays in a raw output into tensors, and leave the rest as it is.
+
+    What holds tensors alone is given back itself, so that named tuples and other kinds of
+    dictionaries keep the names of their parts.
+    """
+    if isinstance(raw, torch.Tensor):
+        return raw
+    if isinstance(raw, dict):
+        fields = {key: as_tensors(value) for key, value in raw.items()}
+        return raw if all(fields[key] is raw[key] for key in fields) else fields
+    if isinstance(raw, tuple | list):
+        parts = [as_tensors(value) for value in raw]
+        if isinstance(raw, tuple) and all(a is b for a, b in zip(parts, raw, strict=True)):
+            return raw
+        return type(raw)._make(parts) if hasattr(raw, "_make") else tuple(parts)
+    if hasattr(raw, "__array__") or isinstance(raw, int | float):
+        return torch.as_tensor(np.array(raw))
+    return raw
 
 
 def concatenate(trees: list[Tree], dim: int = 0) -> Tree:

@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from ..trees import Tree, leaves, tree_map
 
@@ -56,19 +54,6 @@ class Predictor(ABC):
     def fingerprint(self) -> str | None:
         """Hash the model's content; None where it has none that can be read."""
         return None
-
-
-def as_tensors(raw: Any) -> Any:
-    """Turn NumPy and JAX arrays in a raw output into tensors, and leave the rest as it is."""
-    if isinstance(raw, Tensor):
-        return raw
-    if isinstance(raw, dict):
-        return {key: as_tensors(value) for key, value in raw.items()}
-    if isinstance(raw, tuple | list):
-        return tuple(as_tensors(value) for value in raw)
-    if hasattr(raw, "__array__") or isinstance(raw, int | float):
-        return torch.as_tensor(np.array(raw))
-    return raw
 
 
 def to_numpy(batch: Tree) -> Tree:

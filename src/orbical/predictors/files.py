@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from ..errors import InputError, MissingExtra, ModelError
-from ..trees import Tree, leaves, tree_map
-from .base import Predictor, as_tensors, batch_size
+from ..trees import Tree, as_tensors, leaves, tree_map
+from .base import Predictor, batch_size
 
 
 def _file_hash(path: str) -> str:
@@ -153,8 +153,8 @@ class ExportedPredictor(Predictor):
     def ready(self, device: torch.device) -> Iterator[None]:
         """Move the program to the device."""
         home = next((weight.device for weight in self._module.parameters()), None)
-        self._module.to(device)
         try:
+            self._module.to(device)
             with torch.inference_mode():
                 yield
         finally:

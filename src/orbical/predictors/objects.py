@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from ..errors import InputError, ModelError
-from ..sources import name_of
-from ..trees import Tree, leaves, tree_map
-from .base import Predictor, as_tensors, batch_size, to_numpy
+from ..sources import name_of, words_of
+from ..trees import Tree, as_tensors, leaves, tree_map
+from .base import Predictor, batch_size, to_numpy
 
 _NEEDS_DERIVATIVES = ("nference tensor", "does not require grad", "not require gradient")
 _MOST_CLASSES = 100_000  # whole numbers beyond are names, not places in an answer
@@ -22,22 +22,20 @@ _MOST_CLASSES = 100_000  # whole numbers beyond are names, not places in an answ
 class TorchPredictor(Predictor):
     """A torch module, run in eval and inference mode; its mode and device are restored.
 
-    Data in double precision are given to it in the precision of its own weights. A module that
-    takes derivatives as it answers (forces as the slope of an energy) cannot do so in inference
-    mode; where that raises, it is run with derivatives, and this is remembered.
+    Data are given to it in the precision of its weights. A module that takes derivatives as it
+    answers (forces as the slope of an energy) cannot do so in inference mode; where that raises, it
+    is run with derivatives, and this is remembered.
     """
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = module
         self.source = name_of(type(module))
-        own = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
-        self._precision = own
+        self._precisions = {p.dtype for p in module.parameters() if p.is_floating_point()}
         self._differentiates = False
 
     def __call__(self, batch: Tree) -> Any:
         """Call the module; a dictionary batch is passed as it is, a tuple as arguments."""
-        if self._precision not in (None, torch.float64):
-            batch = tree_map(self._cast, batch)
+        batch = tree_map(self._cast, batch)
         if not self._differentiates:
             try:
                 return self._run(batch)
@@ -56,14 +54,16 @@ class TorchPredictor(Predictor):
     def _run_with_derivatives(self, batch: Tree) -> Any:
         with torch.inference_mode(False), torch.enable_grad():
             batch = tree_map(lambda leaf: leaf.clone(), batch)  # not made in inference mode
-            return tree_map(
-                lambda leaf: leaf.detach() if isinstance(leaf, torch.Tensor) else leaf,
-                self._run(batch),
-            )
+            return _detached(self._run(batch))
 
     def _cast(self, leaf: Any) -> Any:
-        double = isinstance(leaf, torch.Tensor) and leaf.dtype == torch.float64
-        return leaf.to(self._precision) if double else leaf
+        if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
+            return leaf
+        # A module with weights in several precisions chooses for itself, but for double.
+        mixed = len(self._precisions) > 1 and leaf.dtype != torch.float64
+        if mixed or not self._precisions or leaf.dtype in self._precisions:
+            return leaf
+        return leaf.to(max(self._precisions, key=lambda kind: kind.itemsize))
 
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:
@@ -71,8 +71,8 @@ class TorchPredictor(Predictor):
         modes = {module: module.training for module in self.module.modules()}
         first = next(self.module.parameters(), None)
         home = None if first is None else first.device
-        self.module.eval().to(device)
         try:
+            self._bring(device)
             with torch.inference_mode():
                 yield
         finally:
@@ -80,6 +80,16 @@ class TorchPredictor(Predictor):
                 module.training = training
             if home is not None and home != device:
                 self.module.to(home)
+
+    def _bring(self, device: torch.device) -> None:
+        try:
+            self.module.eval().to(device)
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, NotImplementedError) as error:
+            raise ModelError(
+                f"model {self.source}: cannot be brought to {device}: {words_of(error)}"
+            ) from error
 
     def fingerprint(self) -> str | None:
         """Hash the architecture's printed form and all parameters and buffers."""
@@ -91,6 +101,13 @@ class TorchPredictor(Predictor):
             flat = value.detach().cpu().contiguous().reshape(-1)
             digest.update(flat.view(torch.uint8).numpy().data if len(flat) else b"")
         return digest.hexdigest()[:16]
+
+
+def _detached(raw: Any) -> Any:
+    """Take the derivatives off the tensors of a raw output, where they lie in plain containers."""
+    if isinstance(raw, torch.Tensor):
+        return raw.detach()
+    return tree_map(_detached, raw) if type(raw) in (dict, tuple, list) else raw
 
 
 class SklearnPredictor(Predictor):
@@ -157,26 +174,28 @@ class FunctionPredictor(Predictor):
 
     def __call__(self, batch: Tree) -> Any:
         """Call the function the way it works."""
-        if self._on is None:
-            self._on = self._find_out(batch)
-        return self._call(batch, self._on)
+        return self._first(batch) if self._on is None else self._call(batch, self._on)
 
     def _call(self, batch: Tree, on: str) -> Any:
         given = to_numpy(batch) if on == "numpy" else batch
         arguments = given if isinstance(given, tuple) else (given,)
         return as_tensors(self.function(*arguments))
 
-    def _find_out(self, batch: Tree) -> str:
+    def _first(self, batch: Tree) -> Any:
+        """Find out how the function can be called; one that works is called once."""
         errors = []
         for on in ("torch", "numpy"):
             try:
-                self._call(batch, on)
+                answer = self._call(batch, on)
+            except torch.OutOfMemoryError:
+                raise
             except Exception as error:
-                errors.append(f"on {on} arrays: {type(error).__name__}: {error}")
+                errors.append(f"on {on} arrays: {type(error).__name__}: {words_of(error)}")
             else:
-                return on
+                self._on = on
+                return answer
         raise ModelError(
-            f"model {self.source}: raised for a batch of {batch_size(batch)} ({'; '.join(errors)})"
+            f"{self.source} raised for a batch of {batch_size(batch)} ({'; '.join(errors)})"
         )
 
     @contextmanager

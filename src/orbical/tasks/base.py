@@ -14,8 +14,8 @@ from torch import Tensor
 from ..actions import Action, as_action, view_of
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
-from ..sources import name_of
-from ..trees import Tree, leaves
+from ..sources import name_of, words_of
+from ..trees import Tree, as_tensors, leaves
 
 Reader = Callable[[Any], Any]
 Move = Callable[[Elements, Tensor], Tensor]
@@ -169,11 +169,11 @@ class Task(ABC):
         if self._read is None:
             return raw
         try:
-            return self._read(raw)
+            return as_tensors(self._read(raw))
         except Exception as error:
             raise ModelError(
                 f"read {name_of(self._read)} raised {type(error).__name__} for the raw output "
-                f"{described(raw)}: {error}"
+                f"{described(raw)}: {words_of(error)}"
             ) from error
 
     def summarise(
@@ -213,10 +213,16 @@ class Task(ABC):
 
 def as_truth(target: Any) -> Tensor:
     """Take the ground truth as a tensor, or refuse what holds no numbers."""
+    if isinstance(target, Tensor):
+        return target
     try:
-        return torch.as_tensor(target)
+        array = np.array(target)  # a copy: a tensor may share neither a view nor what is read-only
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"labels: numbers for each sample expected: {error}") from error
+    if array.dtype.kind not in "fiubc":
+        given = ", ".join(repr(one) for one in array.reshape(-1)[:1].tolist())
+        raise InputError(f"labels: {given or array.dtype} given, numbers for each sample expected")
+    return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
 def described(given: Any) -> str:

@@ -93,9 +93,10 @@ class Classification(Task):
             )
         if len(labels) != count:
             raise InputError(f"labels: {len(labels)} given for {count} samples")
+        labels = labels.long()
         if count and int(labels.min()) < 0:
             raise InputError(f"labels: {int(labels.min())} given, class indices from 0 expected")
-        return labels.long()
+        return labels
 
     def check_range(self, labels: Tensor, outputs: Tensor) -> None:
         """Check that every label is a class of the model, and that each class has its name."""

@@ -1,0 +1,117 @@
+"""Data of many kinds: what numbers it holds counts, not how they are kept; the rest is refused."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+from orbical.errors import InputError
+from orbical.samples import Samples
+
+IMAGES = np.random.default_rng(0).random((5, 1, 4, 4), np.float32)
+LABELS = np.arange(5)
+
+
+class Items(Dataset):
+    """A data set of five items, made by a function of their number."""
+
+    def __init__(self, make):
+        self.make = make
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, row):
+        return self.make(row)
+
+
+class Endless(IterableDataset):
+    """A data set without a length."""
+
+    def __iter__(self):
+        return iter(IMAGES)
+
+
+def read_only(array):
+    array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        IMAGES.astype(np.float64),
+        IMAGES.astype(">f4"),
+        IMAGES.astype(np.longdouble),
+        IMAGES[::-1].copy()[::-1],
+        read_only(IMAGES),
+        IMAGES.tolist(),
+        [*IMAGES],
+        [*torch.from_numpy(IMAGES)],
+        Items(lambda row: IMAGES[row]),
+        Items(lambda row: (torch.from_numpy(IMAGES[row]),)),
+        TensorDataset(torch.from_numpy(IMAGES)),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_the_same_numbers_are_the_same_data_however_they_are_kept(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        samples = Samples(x)
+        assert len(samples) == 5
+        assert samples.y is None
+        assert torch.equal(samples.inputs(1, 4), torch.from_numpy(IMAGES[1:4]))
+        assert len(samples.fingerprint()) == 16
+
+
+def test_numbers_of_two_bytes_stay_what_they_are():
+    x = torch.from_numpy(IMAGES).bfloat16()
+    assert torch.equal(Samples(x).inputs(0, 5), x)
+    assert Samples(x).fingerprint() != Samples(x + 1).fingerprint()
+    assert Samples(Items(lambda row: x[row])).fingerprint() == Samples(x).fingerprint()
+
+
+def test_items_of_a_data_set_may_have_fields():
+    samples = Samples(Items(lambda row: ({"a": IMAGES[row], "b": (row, row)}, LABELS[row])))
+    found = samples.inputs(1, 3)
+    assert torch.equal(found["a"], torch.from_numpy(IMAGES[1:3]))
+    assert found["b"][1].tolist() == [1, 2]
+    assert samples.y.tolist() == LABELS.tolist()
+
+
+def raises(row):
+    if row == 3:
+        raise OSError("the disk\nis gone")
+    return IMAGES[row]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (None, "data: NoneType given, arrays with a leading sample dimension expected"),
+        (IMAGES.astype(object), "an array of object given, numbers expected"),
+        ((), "data: nothing given"),
+        ([], "no samples given"),
+        ([IMAGES[0], IMAGES[0, 0], IMAGES[0]], "a list of 3 given, which makes no array"),
+        ((IMAGES, [1, [2], 3, 4, 5]), "labels: a list of 5 given, which makes no array"),
+        (torch.from_numpy(IMAGES) + 0j, "data: a complex tensor"),
+        (torch.from_numpy(IMAGES).to_sparse(), "sparse_coo"),
+        (torch.from_numpy(IMAGES).to("meta"), "meta"),
+        (np.ma.masked_array(IMAGES, IMAGES > 0.5), "a masked array given"),
+        (DataLoader(TensorDataset(torch.from_numpy(IMAGES))), "its data set expected"),
+        (Endless(), "Endless given, which is empty or has no length"),
+        (Items(raises), "data: Items raised OSError for sample 3: the disk is gone"),
+        (Items(lambda row: IMAGES[row, :, : 4 - row]), "sample 1 of shape (1, 3, 4) given"),
+        (Items(lambda row: (IMAGES[row], "cat")), "an array of <U3 given, numbers expected"),
+    ],
+)
+def test_what_holds_no_numbers_is_refused(data, words):
+    with pytest.raises(InputError) as caught:
+        Samples(data).inputs(0, 5)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
