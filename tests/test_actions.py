@@ -135,6 +135,27 @@ def test_whole_numbers_become_single_precision_under_every_group(spec):
     np.testing.assert_allclose(moved[0], images.float(), atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_images_in_half_precision_are_turned_in_single(dtype):
+    images = torch.rand(2, 1, 64, 64, generator=torch.Generator().manual_seed(0)).to(dtype)
+    group = groups.rotations(5)
+    moved = actions.Images().apply(group, images)
+    assert moved.dtype == dtype
+    assert torch.equal(moved, actions.Images().apply(group, images.float()).to(dtype))
+
+
+def test_the_defect_of_yes_and_no_is_that_of_ones_and_zeros():
+    images = torch.rand(2, 1, 8, 8) > 0.5
+    group = groups.rotations(5)
+    defect = actions.Images().defect
+    assert torch.equal(defect(group, images), defect(group, images.float()))
+
+
+def test_channels_that_seem_to_come_last_are_reported():
+    with pytest.warns(UserWarning, match="32 x 3 pixels; if channels come last, move them"):
+        actions.Images().check(groups.rotations(5), torch.rand(2, 32, 32, 3))
+
+
 def test_valid_marks_what_comes_from_inside():
     group = groups.rotations(8)
     x = torch.ones(1, 1, 9, 9)

@@ -11,6 +11,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
+from orbical.sweep import Sweep
 
 
 @pytest.fixture
@@ -117,6 +118,47 @@ def test_preprocessing_comes_after_the_transformation(net, digits):
     doubled = scan(net, (2 * torch.as_tensor(digits[0]), digits[1]))
     np.testing.assert_allclose(result.data["score"], doubled.data["score"], atol=1e-6)
     assert result.header["preprocess"].endswith("double")
+
+
+def test_what_writes_into_its_inputs_changes_nothing_for_others(digits):
+    """Neither for the next model, nor for the data: one element leaves them where they are."""
+    points = torch.rand(12, 4, 3, generator=torch.Generator().manual_seed(0))
+    before = points.clone()
+
+    def heights(batch):
+        return batch["pos"].mean(1)
+
+    def writes(batch):
+        answer = heights(batch)
+        batch["pos"].zero_()
+        batch.pop("rest")
+        return answer
+
+    def doubles(batch):
+        batch["pos"].mul_(2)
+        return batch
+
+    task = ob.tasks.Classification({"pos": ob.actions.Points(), "rest": ob.actions.Trivial()})
+    data = {"pos": points, "rest": torch.zeros(12, 2)}
+    for group in ("trivial", "rotations3d:4"):
+        for preprocess, scale in ((None, 1), (doubles, 2)):
+            models = {"writes": writes, "plain": heights}
+            result = scan(models, data, group, task, preprocess=preprocess, keep="outputs")
+            outputs = result.data["outputs"].values
+            np.testing.assert_array_equal(outputs[0], outputs[1])
+            element = result.group.identity
+            np.testing.assert_allclose(
+                outputs[0][:, element], scale * points.mean(1), rtol=1e-5, atol=1e-6
+            )
+            assert torch.equal(points, before)
+
+
+def test_answers_that_are_elsewhere_are_brought_to_the_device_of_the_scan():
+    predictors = {"net": ob.predictors.as_predictor(linear)}
+    group, task = ob.groups.rotations(4), ob.tasks.Classification()
+    sweep = Sweep(predictors, group, task, torch.device("meta"), 8)
+    moved = torch.zeros(4, 2, 1, 8, 8, device="meta")
+    assert sweep.read("net", torch.rand(8, 10), moved).is_meta
 
 
 def test_a_model_that_answers_differently_each_time_is_reported(digits):
@@ -245,6 +287,18 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
             "raised AttributeError for the raw output torch.float32 of shape (8, 10)",
         ),
         (dict(preprocess=lambda x: x @ x.new_zeros(3)), InputError, "preprocess: "),
+        (
+            dict(models={"good": linear, "bad": lambda x: {}["weights"]}),
+            ModelError,
+            "<lambda> raised for a batch of 8 (on torch arrays: KeyError",
+        ),
+        (
+            dict(task=ob.tasks.Classification(read=lambda raw: [][0])),
+            ModelError,
+            "raised IndexError",
+        ),
+        (dict(models={"a": linear, "b": None}), InputError, "model 'b': a NoneType given"),
+        (dict(models=[linear, linear]), InputError, "models: a list given, a model or a dict"),
         (dict(models={}), InputError, "models: none given"),
         (dict(models={"": linear}), InputError, "a non-empty text"),
         (dict(labels=torch.full((30,), 12)), InputError, "the model knows the classes 0 .. 9"),

@@ -76,11 +76,11 @@ def scan(
     task = as_task(task)
     samples = Samples(task.take(data), task.names(data))
     kept = _checked_keep(keep, task)
-    target = None if samples.y is None else task.check_target(samples.y, len(samples))
     first = samples.inputs(0, PROBE_SAMPLES)
     check_group(task.input, group)
     task.input.check(group, first)
     task.input.check_values(first)
+    target = None if samples.y is None else task.check_target(samples.y, len(samples))
     path = None if out is None else Path(out)
     exists = path is not None and path.exists()
     if exists:
@@ -198,13 +198,25 @@ def _to_numpy(values: Tensor) -> np.ndarray:
 
 
 def _named_predictors(models: Any) -> dict[str, Predictor]:
+    if isinstance(models, list | tuple):
+        raise InputError(
+            f"models: a {type(models).__name__} given, a model or a dictionary of names and models "
+            "expected"
+        )
     named = dict(models) if isinstance(models, Mapping) else {"model": models}
     if not named:
         raise InputError("models: none given, at least one expected")
     wrong = [name for name in named if not isinstance(name, str) or not name]
     if wrong:
         raise InputError(f"models: the name {wrong[0]!r} given, a non-empty text expected")
-    return {name: as_predictor(model) for name, model in named.items()}
+    return {name: _as_named(name, model) for name, model in named.items()}
+
+
+def _as_named(name: str, model: Any) -> Predictor:
+    try:
+        return as_predictor(model)
+    except InputError as error:
+        raise InputError(f"model {name!r}: {str(error).removeprefix('model: ')}") from error
 
 
 def as_task(task: Task | str) -> Task:

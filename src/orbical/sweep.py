@@ -18,7 +18,7 @@ from .groups import Elements, Group
 from .predictors import Predictor
 from .predictors.base import Partial
 from .predictors.base import batch_size as count_inputs
-from .sources import name_of
+from .sources import name_of, words_of
 from .tasks import Task
 from .trees import Tree, concatenate, flatten_leading, leaves, split_leading, to_device, tree_map
 
@@ -42,6 +42,7 @@ class Sweep:
     preprocess: Callable[[Tree], Tree] | None = None
     keep: frozenset[str] = frozenset()
     _blocks: dict[int, list[Elements]] = field(default_factory=dict)
+    _writes: dict[str | None, bool] = field(default_factory=dict)  # None is `preprocess`
 
     def __post_init__(self) -> None:
         for name, predictor in self.predictors.items():
@@ -151,25 +152,42 @@ class Sweep:
         if self.preprocess is None:
             return inputs
         try:
-            return self.preprocess(inputs)
+            return self._untouched(None, self.preprocess, inputs)
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
             raise InputError(
-                f"preprocess: {name_of(self.preprocess)} raised {type(error).__name__}: {error}"
+                f"preprocess: {name_of(self.preprocess)} raised {type(error).__name__}: "
+                f"{words_of(error)}"
             ) from error
 
     def answer(self, name: str, inputs: Tree) -> Any:
         """Ask one model, and name it where it fails."""
         try:
-            return self.predictors[name](inputs)
-        except (ModelError, torch.OutOfMemoryError):
+            return self._untouched(name, self.predictors[name], inputs)
+        except torch.OutOfMemoryError:
             raise
+        except ModelError as error:
+            raise ModelError(f"model {name!r}: {error}") from error
         except Exception as error:
             shapes = [tuple(leaf.shape) for leaf in leaves(inputs)]
             raise ModelError(
-                f"model {name!r} raised {type(error).__name__} for inputs {shapes}: {error}"
+                f"model {name!r} raised {type(error).__name__} for inputs {shapes}: "
+                f"{words_of(error)}"
             ) from error
+
+    def _untouched(self, name: str | None, function: Callable[[Tree], Any], inputs: Tree) -> Any:
+        """Call a function so that it changes nothing but what is its own.
+
+        Whether it writes into its inputs (`x.sub_(mean)`, `batch.pop("mask")`) is found out the
+        first time; one that does gets a copy from then on, as others see the same inputs.
+        """
+        if self._writes.get(name) is False:
+            return function(inputs)
+        given = tree_map(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, inputs)
+        answer = function(given)
+        self._writes.setdefault(name, not _same(given, inputs))
+        return answer
 
     def read(self, name: str, raw: Any, moved: Tree) -> Tree:
         """Read one model's raw output for moved inputs `[K, B, ...]`, as `[K, B, ...]`."""
@@ -180,7 +198,8 @@ class Sweep:
             count = count_inputs(outputs)
             if count != elements * samples:
                 raise ModelError(f"{count} answers given for {elements * samples} inputs")
-            return self.task.joined(split_leading(outputs, elements, samples), moved)
+            outputs = to_device(split_leading(outputs, elements, samples), self.device)
+            return self.task.joined(outputs, moved)
         except ModelError as error:
             raise ModelError(f"model {name!r}: {error}") from error
 
@@ -254,6 +273,16 @@ class Unit:
                     element, sample = map(int, places[0])
                     where = f"sample {first_sample + sample} at {group.name(element)}"
                     raise refusal(f"model {name!r}", fault, where, self.asked.batch, sample)
+
+
+def _same(one: Tree, other: Tree) -> bool:
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, tuple):
+        return all(map(_same, one, other))
+    if isinstance(one, Tensor):
+        return one.shape == other.shape and torch.equal(one, other)
+    return one is other
 
 
 def _slices(count: int, size: int) -> Iterator[slice]:

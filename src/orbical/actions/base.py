@@ -81,9 +81,10 @@ class Action(ABC):
 def relative_loss(back: Tensor, x: Tensor) -> Tensor:
     """Give `||back - x|| / ||x||` of each element and sample, `[K, B]`."""
     if not back.is_floating_point():  # whole numbers are only ever reordered, or turned exactly
-        back, x = back.double(), x.double()
+        back = back.double()
+    x = x.to(back.dtype)
     lost = torch.linalg.vector_norm((back - x).flatten(2), dim=-1)
-    size = torch.linalg.vector_norm(x.to(back.dtype).flatten(2), dim=-1)
+    size = torch.linalg.vector_norm(x.flatten(2), dim=-1)
     return (lost / size.clamp_min(torch.finfo(lost.dtype).tiny)).float()
 
 

@@ -8,6 +8,7 @@ defect says what the resampling costs.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ from .base import Action, first_lacking, matrices, maybe_lacking, relative_loss
 INTERPOLATIONS = ("bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
 _MOST_STACKS = 128
+_MOST_CHANNELS = 4  # grey, colours, and how opaque they are
 _KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
 _LARGE_CROPS = 2**20  # numbers of one element: copying them takes longer than asking for it
 _FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
@@ -70,7 +72,10 @@ class Images(Action):
         return self._resample(elements, x, x.shape[-2:])
 
     def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
-        x = x if x.is_floating_point() else x.float()
+        whole = not x.is_floating_point()
+        dtype = torch.float32 if whole else x.dtype
+        # Half precision knows places in an image to a tenth of a pixel, which is not enough.
+        x = x.float() if whole or x.dtype.itemsize < 4 else x
         count, height, width = len(elements), *x.shape[-2:]
         grid = self._grid(elements, x, size)
         planes = x.reshape(len(x), -1, height, width)
@@ -81,7 +86,7 @@ class Images(Action):
             align_corners=False,
         )
         many = _sample_in_stacks if x.is_cuda else _sample_whole
-        return many(sample, planes, grid).reshape(count, *x.shape[1:-2], *size)
+        return many(sample, planes, grid).to(dtype).reshape(count, *x.shape[1:-2], *size)
 
     def _grid(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
         """Give the sampling grids `[K, h, w, 2]`, kept while the elements are in use."""
@@ -108,6 +113,12 @@ class Images(Action):
             raise InputError(
                 f"data: images of shape {tuple(x.shape)} given, [sample, channel, row, column] "
                 "expected"
+            )
+        if x.shape[-1] <= _MOST_CHANNELS < min(x.shape[1:3]):
+            warnings.warn(
+                f"data: images of shape {tuple(x.shape)} are taken as [sample, channel, row, "
+                f"column], {x.shape[-2]} x {x.shape[-1]} pixels; if channels come last, move them",
+                stacklevel=4,
             )
         _check_square(group, x)
 
