@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -93,6 +93,27 @@ def one_line_errors(parser: argparse.ArgumentParser) -> Iterator[None]:
         yield
     except OrbicalError as error:
         parser.exit(2, f"error: {error}\n")
+
+
+def run_and_report(
+    parser: argparse.ArgumentParser,
+    arguments: Sequence[str] | None,
+    run: Callable[[argparse.Namespace], None],
+    report: Callable[[Path], Iterable[Path]],
+) -> None:
+    """Run a study and write its page; with the step `report` write the page alone.
+
+    Args:
+        parser: of the study, with the steps `run` and `report`.
+        arguments: of the command line.
+        run: makes the results from the options, in the folder beside the page.
+        report: writes the page from them, and returns what it wrote.
+    """
+    options = parser.parse_args(arguments)
+    with one_line_errors(parser):
+        if options.step == "run":
+            run(options)
+        say_written(report(options.page))
 
 
 def say_written(paths: Iterable[Path]) -> None:

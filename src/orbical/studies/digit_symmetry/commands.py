@@ -10,9 +10,10 @@ element, is another digit; and what the exact ceiling is once the images are qua
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Sequence
 
-from ..command_line import one_line_errors, say_written, study_parser
+from ..command_line import run_and_report, study_parser
 from .measures import run
 from .page import report
 from .settings import PAGE, SOURCES
@@ -25,14 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--turns", type=int, default=72, help="samples of SO(2)")
     parser.add_argument("--images", type=int, help="only the first so many")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    options = parser.parse_args(arguments)
-    with one_line_errors(parser):
-        if options.step == "run":
-            run(
-                options.data,
-                options.page.with_suffix(""),
-                turns=options.turns,
-                images=options.images,
-                device=options.device,
-            )
-        say_written(report(options.page))
+    run_and_report(parser, arguments, _run, report)
+
+
+def _run(options: Namespace) -> None:
+    run(
+        options.data,
+        options.page.with_suffix(""),
+        turns=options.turns,
+        images=options.images,
+        device=options.device,
+    )

@@ -9,12 +9,13 @@ test images of MNIST at 72 rotations, with the two networks that ship with the p
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 from orbical.errors import InputError
 
-from ..command_line import one_line_errors, say_written, study_parser
+from ..command_line import run_and_report, say_written, study_parser
 from .figures import draw
 from .measures import measure, scan_digits
 from .page import report
@@ -27,13 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--store", type=Path, default=STORE, help=f"the scan; default {STORE}")
     parser.add_argument("--data", choices=["mnist-full", "mnist"], default="mnist-full")
     parser.add_argument("--samples", type=int, help="only the first so many digits")
-    options = parser.parse_args(arguments)
-    with one_line_errors(parser):
-        if options.samples is not None and options.samples < 100:
-            raise InputError(f"samples: got {options.samples}, expected at least 100")
-        if options.step == "run":
-            scan = scan_digits(options.store, options.samples, options.data)
-            folder = options.page.with_suffix("")
-            say_written(measure(scan, folder))
-            say_written(draw(scan, folder))
-        say_written([report(options.page)])
+    run_and_report(parser, arguments, _run, report)
+
+
+def _run(options: Namespace) -> None:
+    if options.samples is not None and options.samples < 100:
+        raise InputError(f"samples: got {options.samples}, expected at least 100")
+    scan = scan_digits(options.store, options.samples, options.data)
+    folder = options.page.with_suffix("")
+    say_written(measure(scan, folder))
+    say_written(draw(scan, folder))

@@ -14,6 +14,6 @@ def tables_of(folder: Path) -> dict[str, str]:
     return {name: table(numbers) for name, table in TABLES.items()}
 
 
-def report(page: Path) -> Path:
-    """Write the page's tables from its CSV files."""
-    return write_page(page, tables_of(page.with_suffix("")))
+def report(page: Path) -> list[Path]:
+    """Write the page's tables from its CSV files; return what was written."""
+    return [write_page(page, tables_of(page.with_suffix("")))]

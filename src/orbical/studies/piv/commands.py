@@ -10,17 +10,13 @@ rotations in a view that stays inside, the consensus, and the caveat of time rev
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 
-from ..command_line import (
-    add_settings,
-    given_settings,
-    one_line_errors,
-    say_written,
-    study_parser,
-)
+from ..command_line import add_settings, given_settings, run_and_report, study_parser
 from .page import report
 from .scans import estimators, run
 from .settings import PAGE, Settings
@@ -38,14 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = study_parser("piv", __doc__, PAGE)
     add_settings(parser, Settings(), OPTIONS)
     parser.add_argument("--no-real", dest="real", action="store_false", help="generated pairs only")
-    options = parser.parse_args(arguments)
-    with one_line_errors(parser):
-        if options.step == "run":
-            with torch.inference_mode():
-                run(
-                    given_settings(options, Settings()),
-                    options.page.with_suffix(""),
-                    estimators(),
-                    lambda text: print(text, flush=True),
-                )
-        say_written(report(options.page))
+    run_and_report(parser, arguments, _run, report)
+
+
+def _run(options: Namespace) -> None:
+    settings, folder = given_settings(options, Settings()), options.page.with_suffix("")
+    with torch.inference_mode():
+        run(settings, folder, estimators(), partial(print, flush=True))

@@ -9,15 +9,10 @@ with several seeds, a test set that is a whole finite world, and bounds beside t
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Sequence
 
-from ..command_line import (
-    add_settings,
-    given_settings,
-    one_line_errors,
-    say_written,
-    study_parser,
-)
+from ..command_line import add_settings, given_settings, run_and_report, study_parser
 from ..pages import Row, write_csv
 from .page import report
 from .settings import PAGE, Settings
@@ -36,15 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Read the options, run the study, and write its page."""
     parser = study_parser("swiss-roll", __doc__, PAGE)
     add_settings(parser, Settings(), OPTIONS)
-    options = parser.parse_args(arguments)
-    with one_line_errors(parser):
-        if options.step == "run":
-            rows = []
-            for row in run(given_settings(options, Settings())):
-                rows.append(row)
-                _say(row)
-            write_csv(options.page.with_suffix("") / "results.csv", rows)
-        say_written(report(options.page))
+    run_and_report(parser, arguments, _run, report)
+
+
+def _run(options: Namespace) -> None:
+    rows = []
+    for row in run(given_settings(options, Settings())):
+        rows.append(row)
+        _say(row)
+    write_csv(options.page.with_suffix("") / "results.csv", rows)
 
 
 def _say(row: Row) -> None:

@@ -10,15 +10,11 @@ one test set and the same coordinates for all networks, and with the limits besi
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 
-from ..command_line import (
-    add_settings,
-    given_settings,
-    one_line_errors,
-    say_written,
-    study_parser,
-)
+from ..command_line import add_settings, given_settings, run_and_report, study_parser
 from ..pages import write_csv
 from .measures import run
 from .page import report
@@ -37,10 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Read the options, run the study, and write its page."""
     parser = study_parser("vector-field", __doc__, PAGE)
     add_settings(parser, Settings(), OPTIONS)
-    options = parser.parse_args(arguments)
-    with one_line_errors(parser):
-        if options.step == "run":
-            settings = given_settings(options, Settings())
-            for name, rows in run(settings, lambda line: print(line, flush=True)).items():
-                write_csv(options.page.with_suffix("") / f"{name}.csv", rows)
-        say_written(report(options.page))
+    run_and_report(parser, arguments, _run, report)
+
+
+def _run(options: Namespace) -> None:
+    settings = given_settings(options, Settings())
+    for name, rows in run(settings, partial(print, flush=True)).items():
+        write_csv(options.page.with_suffix("") / f"{name}.csv", rows)
