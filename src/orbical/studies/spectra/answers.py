@@ -14,7 +14,7 @@ from orbical.training.heads import Evidence
 from ..pages import Row
 from ..trials import FILE, read_lines
 from .packing import Pack
-from .settings import PENALTY, Trial
+from .settings import BEST, LAST, PENALTY, SQUARES, Trial, is_kind
 from .training import scale_of
 
 
@@ -41,7 +41,7 @@ class Answers(NamedTuple):
     @property
     def is_main(self) -> bool:
         """Whether it was trained as the paper's networks were, with the penalty."""
-        return float(self.row["penalty"]) == PENALTY
+        return is_kind(self.row, PENALTY)
 
 
 def truth_of(data: Pack) -> Truth:
@@ -52,15 +52,26 @@ def truth_of(data: Pack) -> Truth:
 
 
 def read_answers(folder: Path) -> list[Answers]:
-    """Read every finished training of a folder."""
+    """Read every finished training of a folder; where means were learnt by squares, twice.
+
+    What the paper trains is taken where validation likelihood was best, and there only.
+    """
     found = []
     for row in read_lines(folder / FILE, option="out"):
-        trial = Trial(row["network"], row["penalty"], row["seed"])
-        with np.load(folder / f"{trial.stem}.npz") as file:
-            four = torch.from_numpy(file["test"]).double()
-            row["validation_last"] = float(file["curve"][-1, 1])
-        found.append(Answers(row, Evidence(*four[:, :-1]), Evidence(*four[:, -1])))
+        names = ("network", "penalty", "seed", "means", "parts")
+        trial = Trial(**{name: row[name] for name in names})
+        found.append(_read(folder / trial.file(BEST), row | {"taken": BEST}))
+        if trial.means == SQUARES:
+            ends = {name: row[f"{name}_last"] for name in ("train_nll", "train_mse")}
+            found.append(_read(folder / trial.file(LAST), row | {"taken": LAST, **ends}))
     return found
+
+
+def _read(path: Path, row: Row) -> Answers:
+    with np.load(path) as file:
+        four = torch.from_numpy(file["test"]).double()
+        row["validation_last"] = float(file["curve"][-1, 1])
+    return Answers(row, Evidence(*four[:, :-1]), Evidence(*four[:, -1]))
 
 
 def physical(truth: Truth, gamma: Tensor) -> Tensor:

@@ -42,10 +42,9 @@ def calibration(values: Tensor, found: Evidence) -> dict[str, Tensor]:
     }
 
 
-def floors(found: Evidence, draws: int = DRAWS, seed: int = 0) -> dict[str, Tensor]:
+def floors(found: Evidence) -> dict[str, Tensor]:
     """The measures of `calibration` for a network that is calibrated and answers the same."""
-    draw = np.random.default_rng(seed)
-    drawn = student_errors(*_parameters(found), draws, draw)
+    drawn = student_errors(*_parameters(found), DRAWS, np.random.default_rng(0))
     every = [calibration(found.gamma + torch.from_numpy(errors), found) for errors in drawn]
     return {
         name: torch.stack([one[name] for one in every]).quantile(0.5, dim=0) for name in every[0]

@@ -4,7 +4,7 @@
     orbical study spectra report          # the page again, from its CSV files alone
 
 Labelling the molecules takes an hour or two of one core (--label-minutes ends it sooner, and the
-same command goes on from there), the 12 trainings some minutes of a large GPU and days of a laptop;
+same command goes on from there), the 27 trainings some minutes of a large GPU and days of a laptop;
 --epochs, --seeds and --only choose fewer. What is trained already is not trained again. On another
 machine, with torch and e3nn alone: `pack` here, `train` there, `collect` the answers here.
 
@@ -86,9 +86,9 @@ def train_all(given: argparse.Namespace) -> None:
 
     def finished(trial: Trial, result: dict[str, Any]) -> None:
         row = {"name": str(trial), **vars(trial), **result["scores"]}
-        np.savez_compressed(
-            given.out / f"{trial.stem}.npz", test=result["test"], curve=result["curve"]
-        )
+        for place, answers in result["test"].items():
+            path = given.out / trial.file(place)
+            np.savez_compressed(path, test=answers, curve=result["curve"])
         kept.add(row)
         print(
             f"{trial}: {row['steps']} steps in {row['seconds']:.0f} s, validation NLL "

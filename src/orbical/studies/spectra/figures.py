@@ -8,7 +8,7 @@ import numpy as np
 
 from ..pages import Row
 from .numbers import Data, chosen
-from .settings import BONDS, DISTANCES, NETWORKS, PENALTY, STEERABLE
+from .settings import BONDS, DISTANCES, LIKELIHOOD, NETWORKS, PENALTY, SQUARES, STEERABLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,8 +41,13 @@ def samples_figure(data: Data) -> Figure:
             left.plot(x, truth, color=INK, lw=1.0, label="truth")
             left.plot(x, answer, color=MODELS[0], lw=1.2, label="answer")
             top = 1.35 * max(truth.max(), answer.max())
-            left.set(ylim=(0, top), ylabel="√ absorption")
             named = f"{rows[0]['smiles']}: {title}, R² {rows[0]['r2']:.2f}"
+            if "answer_squares" in rows[0]:
+                beside = column(rows, "answer_squares")
+                left.plot(x, beside, color=MODELS[3], lw=1.0, label="mean by squares")
+                top = max(top, 1.05 * beside.max())
+                named += f", {rows[0]['r2_squares']:.2f}"
+            left.set(ylim=(0, top), ylabel="√ absorption")
             left.set_title(named, loc="left", fontsize=7.5)
             right.plot(x, np.abs(truth - answer), color=SOFT, lw=1.0, label="error")
             right.plot(x, aleatoric, color=MODELS[1], lw=1.3, label="aleatoric")
@@ -54,7 +59,7 @@ def samples_figure(data: Data) -> Figure:
             ax.set_xlabel("wavenumber (cm⁻¹)")
         lines = [line for ax in panels[0] for line in ax.get_legend_handles_labels()[0]]
         names = [str(line.get_label()) for line in lines]
-        fig.legend(lines, names, loc="outside upper center", ncols=6)
+        fig.legend(lines, names, loc="outside upper center", ncols=7)
     return fig
 
 
@@ -76,7 +81,7 @@ def regions_figure(data: Data) -> Figure:
             colour = MODELS[COLOURS[network]]
             x = np.array(sorted({row["wavenumber"] for row in rows}))
             for name, ax in panels.items():
-                _band(ax, x, rows, name, color=colour, label=network)
+                band(ax, x, rows, name, color=colour, label=network)
             for name, limit in (("typical", "typical_limit"), ("ence", "ence_floor")):
                 level = np.median(by_place(rows, x, limit), 1)
                 panels[name].plot(x, level, color=colour, lw=0.9, ls=":")
@@ -101,12 +106,15 @@ def shares_figure(data: Data) -> Figure:
         fig = figure(PAGE, 2.7)
         ax = fig.subplots()
         for network in reversed(NETWORKS):
-            rows = chosen(data["explained"], network, PENALTY)
-            for place, seed in enumerate(sorted({row["seed"] for row in rows})):
-                own = [row for row in rows if row["seed"] == seed]
-                label = network if place == 0 else None
-                x, y = column(own, "r2"), 1 - column(own, "share")
-                ax.plot(x, y, color=MODELS[COLOURS[network]], lw=1.1, label=label)
+            for means, style in ((LIKELIHOOD, "-"), (SQUARES, "--")):
+                rows = chosen(data["explained"], network, PENALTY, means=means)
+                words = "" if means == LIKELIHOOD else ", means by squares"
+                for place, seed in enumerate(sorted({row["seed"] for row in rows})):
+                    own = [row for row in rows if row["seed"] == seed]
+                    label = f"{network}{words}" if place == 0 else None
+                    x, y = column(own, "r2"), 1 - column(own, "share")
+                    colour = MODELS[COLOURS[network]]
+                    ax.plot(x, y, ls=style, color=colour, lw=1.0, label=label)
         ax.axvline(0.9, color=SOFT, lw=0.8, ls="--")
         ax.text(0.895, 0.97, "the paper's .9", color=SOFT, va="top", ha="right", fontsize=7)
         base = data["limits"][0]["mean_r2"]
@@ -160,7 +168,7 @@ def by_place(rows: list[Row], x: Any, name: str) -> Any:
     return np.array([found[place] for place in x])
 
 
-def _band(ax: Any, x: Any, rows: list[Row], name: str, **style: Any) -> None:
+def band(ax: Any, x: Any, rows: list[Row], name: str, **style: Any) -> None:
     """Draw the median over seeds and their range: a mean of sizes would be the largest of them."""
     values = by_place(rows, x, name)
     ax.plot(x, np.median(values, 1), lw=1.3, **style)

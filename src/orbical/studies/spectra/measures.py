@@ -16,7 +16,7 @@ from .answers import Answers, Truth, middle, physical, squared_error
 from .calibrated import calibration, calibration_scores, floors
 from .limits import BINS, likeliest_variance
 from .packing import Pack
-from .settings import STEERABLE
+from .settings import PENALTY, SQUARES, STEERABLE, is_kind
 from .signals import correlations, detail, partial_correlation, slope, squares_explained
 
 POLE = 0.01
@@ -37,7 +37,7 @@ def scores(truth: Truth, answers: Answers) -> Row:
     explained = squares_explained(truth.physical, physical(truth, found.gamma))
     tallest = _tallest(truth)
     row: Row = {
-        **{name: answers.row[name] for name in _KEPT},
+        **{name: answers.row[name] for name in _KEPT if name in answers.row},
         "r2_median": middle(explained),
         "r2_mean": float(explained.mean()),
         "r2_above": float((explained > 0.9).double().mean()),
@@ -84,9 +84,11 @@ def scores(truth: Truth, answers: Answers) -> Row:
     return row
 
 
+_KIND = ("network", "penalty", "means", "parts", "taken", "seed")
+"""What tells a row from others."""
 _KEPT = (
-    *("network", "penalty", "seed", "parameters", "backbone", "train", "steps", "best_epoch"),
-    *("validation_nll", "validation_last", "train_nll", "defect", "seconds"),
+    *(*_KIND, "parameters", "backbone", "train", "steps", "best_epoch", "validation_nll"),
+    *("validation_last", "train_nll", "train_mse", "defect", "seconds"),
 )
 
 
@@ -126,9 +128,8 @@ def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[R
         "gence_floor": floor["gence_point"],
         "variance": truth.values.var(0, correction=0),
     }
-    names = ("network", "penalty", "seed")
     return [
-        {name: answers.row[name] for name in names}
+        {name: answers.row[name] for name in _KIND}
         | {name: float(values[place]) for name, values in columns.items()}
         for place in range(len(wavenumbers))
     ]
@@ -148,7 +149,7 @@ def bins_of_signal(truth: Truth, answers: Answers) -> list[Row]:
         order = signal.flatten().argsort()
         for place, entries in enumerate(order.chunk(BINS)):
             rows.append(
-                {key: answers.row[key] for key in ("network", "penalty", "seed")}
+                {key: answers.row[key] for key in _KIND}
                 | {"signal": name, "bin": place + 1}
                 | {"level": float(signal.flatten()[entries].mean())}
                 | {"mse": middle(error.flatten()[entries])}
@@ -162,26 +163,39 @@ def explained_rows(truth: Truth, answers: Answers) -> list[Row]:
     """R^2 of the test molecules, as a hundred steps from the worst to the best."""
     values = squares_explained(truth.physical, physical(truth, answers.test.gamma))
     shares = torch.linspace(0, 1, 101, dtype=values.dtype)
-    names = ("network", "penalty", "seed")
     return [
-        {name: answers.row[name] for name in names} | {"share": float(share), "r2": float(value)}
+        {name: answers.row[name] for name in _KIND} | {"share": float(share), "r2": float(value)}
         for share, value in zip(shares, values.quantile(shares), strict=True)
     ]
 
 
 def samples(data: Pack, truth: Truth, everyone: list[Answers]) -> list[Row]:
-    """Three spectra as in the paper's Fig. 9: its own molecule, a usual one and a poor one."""
-    first = next((a for a in everyone if a.row["network"] == STEERABLE and a.is_main), everyone[0])
+    """Three spectra as in the paper's Fig. 9: its own molecule, a usual one and a poor one.
+
+    Beside the steerable network's answer to each stands that of the same network whose means were
+    learnt by squares, where there is one.
+    """
+    mine = [one for one in everyone if one.row["network"] == STEERABLE]
+    first = next((one for one in mine if one.is_main), everyone[0])
+    other = next((one for one in mine if is_kind(one.row, PENALTY, SQUARES)), None)
     explained = squares_explained(truth.physical, physical(truth, first.test.gamma))
     order = explained.argsort()
     chosen = {"usual": int(order[len(order) // 2]), "poor": int(order[len(order) // 10])}
-    rows = _sample("paper", data, truth, len(data.pos) - 1, first.example)
+
+    def of(one: Answers, place: int) -> Evidence:
+        return Evidence(*(values[place] for values in one.test))
+
+    beside = other.example if other else None
+    rows = _sample("paper", data, truth, len(data.pos) - 1, first.example, beside)
     for kind, place in chosen.items():
-        rows += _sample(kind, data, truth, place, Evidence(*(v[place] for v in first.test)))
+        beside = of(other, place) if other else None
+        rows += _sample(kind, data, truth, place, of(first, place), beside)
     return rows
 
 
-def _sample(kind: str, data: Pack, truth: Truth, place: int, found: Evidence) -> list[Row]:
+def _sample(
+    kind: str, data: Pack, truth: Truth, place: int, found: Evidence, beside: Evidence | None
+) -> list[Row]:
     columns: dict[str, Any] = {
         "wavenumber": data.wavenumbers,
         "truth": data.targets[place].double(),
@@ -194,6 +208,9 @@ def _sample(kind: str, data: Pack, truth: Truth, place: int, found: Evidence) ->
         "smiles": data.smiles[place],
         "r2": float(squares_explained(columns["truth"], columns["answer"])),
     }
+    if beside:
+        columns["answer_squares"] = physical(truth, beside.gamma)
+        fixed["r2_squares"] = float(squares_explained(columns["truth"], columns["answer_squares"]))
     return [
         fixed | {name: float(values[k]) for name, values in columns.items()}
         for k in range(len(data.wavenumbers))

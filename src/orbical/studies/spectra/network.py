@@ -54,5 +54,20 @@ class SpectrumNet(nn.Module):
     def forward(self, batch: Mapping[str, Tensor]) -> Evidence:
         """Answer for molecules, in the training's units: four parameters `[n, points]`."""
         features = self.backbone(batch)
-        gamma, nu, alpha, beta = (decoder(features) for decoder in self.decoders)
+        return self.evidence(self.decoders[0](features), features)
+
+    def apart(self, batch: Mapping[str, Tensor]) -> tuple[Tensor, Evidence]:
+        """Answer the same, with slopes in two parts.
+
+        Returns:
+            gamma, whose slopes move its own decoder and the backbone; and the evidence about it,
+            whose slopes move the three other decoders alone.
+        """
+        features = self.backbone(batch)
+        gamma = self.decoders[0](features)
+        return gamma, self.evidence(gamma.detach(), features.detach())
+
+    def evidence(self, gamma: Tensor, features: Tensor) -> Evidence:
+        """What the decoders say beside a gamma, from features `[n, 128]`."""
+        nu, alpha, beta = (decoder(features) for decoder in list(self.decoders)[1:])
         return Evidence(gamma, softened(nu), 1 + softened(alpha), softened(beta))

@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
-from statistics import fmean
+from collections.abc import Callable
+from statistics import fmean, stdev
+from typing import Any
 
 from ..pages import Row
 from .measures import REGIONS
+from .settings import NETWORKS, PENALTY, SQUARES, is_kind
 
 Data = dict[str, list[Row]]
 """The study's CSV files by name."""
 
 
-def chosen(rows: list[Row], network: str, penalty: float) -> list[Row]:
-    """Rows of one network and one penalty, of every seed."""
-    return [row for row in rows if row["network"] == network and row["penalty"] == penalty]
+def chosen(rows: list[Row], network: str, penalty: float, **kind: Any) -> list[Row]:
+    """Rows of one network and one kind of training (see `is_kind`), of every seed."""
+    return [row for row in rows if row["network"] == network and is_kind(row, penalty, **kind)]
 
 
-def values(data: Data, name: str, network: str, penalty: float) -> list[float]:
+def values(data: Data, name: str, network: str, penalty: float, **kind: Any) -> list[float]:
     """A column of the results, one number for each seed."""
-    return [float(row[name]) for row in chosen(data["results"], network, penalty)]
+    return [float(row[name]) for row in chosen(data["results"], network, penalty, **kind)]
 
 
-def mean(data: Data, name: str, network: str, penalty: float) -> float:
+def mean(data: Data, name: str, network: str, penalty: float, **kind: Any) -> float:
     """A column of the results, averaged over seeds."""
-    return fmean(values(data, name, network, penalty))
+    return fmean(values(data, name, network, penalty, **kind))
+
+
+def by_squares(data: Data, name: str, network: str, **kind: Any) -> list[float]:
+    """A column of the results where means were learnt by squares, one number for each seed."""
+    return values(data, name, network, PENALTY, means=SQUARES, **kind)
+
+
+def squares_done(data: Data) -> bool:
+    """Tell whether every network was trained with means by squares."""
+    return all(by_squares(data, "mse", network) for network in NETWORKS)
+
+
+def spread(found: list[float], written: Callable[[float], str] | None = None) -> str:
+    """Write the mean over seeds, and the deviation beside it.
+
+    >>> spread([1.0, 3.0])
+    '2 ± 1.41'
+    """
+    written = written or number
+    beside = f" ± {written(stdev(found))}" if len(found) > 1 else ""
+    return written(fmean(found)) + beside
 
 
 def number(value: float) -> str:

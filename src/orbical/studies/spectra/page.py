@@ -11,8 +11,10 @@ from . import measures
 from .answers import read_answers, truth_of
 from .figures import regions_figure, samples_figure, shares_figure, signals_figure
 from .limits import limits
-from .numbers import Data
+from .numbers import Data, squares_done
 from .packing import unpack
+from .remedy_figures import learning_figure, remedy_figure
+from .settings import BEST
 from .tables import TABLES
 
 FILES = ("results", "wavenumbers", "explained", "signals", "samples", "limits")
@@ -24,13 +26,14 @@ def measured(pack: Path, out: Path, folder: Path) -> list[Path]:
     everyone = read_answers(out)
     truth = truth_of(data)
     everyone.sort(key=lambda one: str(one.row["name"]))
+    shown = [one for one in everyone if one.row["parts"] == 1 and one.row["taken"] == BEST]
     tables = {
         "results": [measures.scores(truth, one) for one in everyone],
         "wavenumbers": [
-            row for one in everyone for row in measures.by_wavenumber(truth, one, data.wavenumbers)
+            row for one in shown for row in measures.by_wavenumber(truth, one, data.wavenumbers)
         ],
-        "explained": [row for one in everyone for row in measures.explained_rows(truth, one)],
-        "signals": [row for one in everyone for row in measures.bins_of_signal(truth, one)],
+        "explained": [row for one in shown for row in measures.explained_rows(truth, one)],
+        "signals": [row for one in shown for row in measures.bins_of_signal(truth, one)],
         "samples": measures.samples(data, truth, everyone),
         "limits": [limits(data)],
     }
@@ -48,6 +51,11 @@ def report(page: Path) -> list[Path]:
         "wavenumbers": regions_figure(data),
         "explained": shares_figure(data),
         "signals": signals_figure(data),
+        **(
+            {"remedy": remedy_figure(data), "learning": learning_figure(data)}
+            if squares_done(data)
+            else {}
+        ),
     }
     return [
         write_page(page, {name: table(data) for name, table in TABLES.items()}),

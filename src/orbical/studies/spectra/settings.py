@@ -1,9 +1,12 @@
-"""What the spectra study varies: the network, the penalty, the seed; and on which molecules."""
+"""What the spectra study varies: network, loss, seed and number of molecules; and on which ones."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 PAGE = Path("docs/studies/spectra.md")
 
@@ -31,6 +34,19 @@ PENALTY = 0.1
 PAPER_BLEED = 17.613
 """The paper's bleed on spectra."""
 
+LIKELIHOOD, SQUARES = "likelihood", "squares"
+"""By what means are learnt: as the paper does, with all else by the likelihood; or by their squared
+error, while the rest learns by the likelihood about means and features that it does not move."""
+
+PARTS = (2, 4)
+"""The learning curve: one of so many parts of the training molecules, for as many steps."""
+
+BEST, LAST = "best", "last"
+"""Where weights are taken: at the best validation likelihood, or at the end of the schedule."""
+
+PAPER_MOLECULES = 130_000
+"""About as many has the paper."""
+
 EPOCHS = 250
 BATCH = 64
 
@@ -43,8 +59,10 @@ class Trial:
         network: one of `NETWORKS`.
         penalty: weight of the evidence penalty beside the likelihood; 0 for likelihood alone.
         seed: of weights and batches.
-        epochs: passes over the training molecules; the rate ends at 0.
+        epochs: passes over all training molecules; the rate ends at 0.
         seconds: after which training ends, and the rate is at 0, even before the last epoch.
+        means: by what means are learnt, `LIKELIHOOD` or `SQUARES`.
+        parts: it learns from one of so many parts of the training molecules, in as many steps.
     """
 
     network: str
@@ -52,29 +70,58 @@ class Trial:
     seed: int = 0
     epochs: int = EPOCHS
     seconds: float = float("inf")
+    means: str = LIKELIHOOD
+    parts: int = 1
 
     def __str__(self) -> str:
-        return f"{self.network}/penalty {self.penalty:g}/seed {self.seed}"
+        loss = f"penalty {self.penalty:g}" + (f"/{self.means}" if self.means == SQUARES else "")
+        fewer = f"/1 of {self.parts}" if self.parts > 1 else ""
+        return f"{self.network}/{loss}{fewer}/seed {self.seed}"
 
-    @property
-    def stem(self) -> str:
-        """The name of its file."""
-        return str(self).replace("/", "-").replace(" ", "")
+    def file(self, taken: str = BEST) -> str:
+        """The name of the file with its answers, by where its weights are taken.
+
+        >>> Trial("bonds").file(LAST)
+        'bonds-penalty0.1-seed0-last.npz'
+        """
+        end = "" if taken == BEST else f"-{taken}"
+        return str(self).replace("/", "-").replace(" ", "") + f"{end}.npz"
 
 
 def trials(
     seeds: tuple[int, ...] = SEEDS, epochs: int = EPOCHS, seconds: float = float("inf")
 ) -> list[Trial]:
-    """List all trainings, the slowest first: with the penalty each seed, without it the first.
+    """List all trainings, the slowest first.
+
+    By likelihood, with the penalty each seed, and without it the first one; by squares with each
+    seed, and with the first one on fewer molecules.
 
     >>> len(trials())
-    12
-    >>> str(trials()[0])
-    'steerable/penalty 0.1/seed 0'
+    27
+    >>> str(trials()[0]), str(trials()[-1])
+    ('steerable/penalty 0.1/seed 0', 'bonds/penalty 0.1/squares/1 of 4/seed 0')
     """
-    return [
-        Trial(network, penalty, seed, epochs, seconds)
-        for network in reversed(NETWORKS)
-        for penalty, chosen in ((PENALTY, seeds), (0.0, seeds[:1]))
-        for seed in chosen
-    ]
+    every = []
+    for network in reversed(NETWORKS):
+        made = partial(Trial, network, epochs=epochs, seconds=seconds)
+        every += [made(seed=seed) for seed in seeds]
+        every += [made(penalty=0.0, seed=seed) for seed in seeds[:1]]
+        every += [made(seed=seed, means=SQUARES) for seed in seeds]
+        every += [made(seed=seeds[0], means=SQUARES, parts=parts) for parts in PARTS]
+    return every
+
+
+def is_kind(
+    row: Mapping[str, Any],
+    penalty: float,
+    means: str = LIKELIHOOD,
+    parts: int = 1,
+    taken: str = BEST,
+) -> bool:
+    """Tell whether a row is of networks that were trained and taken in this way.
+
+    >>> is_kind({"penalty": 0.1, "means": "squares", "parts": 1, "taken": "best"}, 0.1)
+    False
+    """
+    own = tuple(row[name] for name in ("penalty", "means", "parts", "taken"))
+    return own == (penalty, means, parts, taken)

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from statistics import fmean, stdev
+from statistics import fmean
 
 from ..pages import Row, markdown
 from .findings import budgets, orders, seeing, sentences, sureness
 from .measures import REGIONS
-from .numbers import Data, chosen, number, percent, share_of_region, span, values
-from .settings import BONDS, MOST_HEAVY, NETWORKS, PAPER_BLEED, PENALTY
+from .numbers import (
+    Data,
+    by_squares,
+    chosen,
+    number,
+    percent,
+    share_of_region,
+    span,
+    spread,
+    squares_done,
+    values,
+)
+from .remedy import learning_table, remedy, shortfall, squares_table
+from .settings import BEST, BONDS, MOST_HEAVY, NETWORKS, PAPER_BLEED, PENALTY
 
 HOW = {"_all": "all entries", "_along": "along a spectrum", "_across": "across molecules"}
 
 
-def spread(found: list[float], written: Callable[[float], str] = number) -> str:
-    """The mean over seeds, and the deviation beside it.
-
-    >>> spread([1.0, 3.0])
-    '2 ± 1.41'
-    """
-    beside = f" ± {written(stdev(found))}" if len(found) > 1 else ""
-    return written(fmean(found)) + beside
-
-
 def kinds(data: Data) -> list[tuple[str, float]]:
-    """Networks with and then without the penalty, as far as there are results."""
+    """The paper's trainings, with and then without the penalty, as far as there are results."""
     every = [(network, penalty) for penalty in (PENALTY, 0.0) for network in reversed(NETWORKS)]
     return [kind for kind in every if chosen(data["results"], *kind)]
 
@@ -40,7 +42,7 @@ def settings_table(data: Data) -> str:
         ["left out (no minimum, or not relaxed)", f"{limits['failed']:,}"],
         ["for training, validation, test", _splits(limits)],
         ["not told apart by bonds; test molecules with such a twin in training", _twins(limits)],
-        ["trainings", f"{len(rows)}"],
+        ["trainings", f"{sum(row['taken'] == BEST for row in rows)}"],
         ["seeds", ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))],
     ]
     for network, penalty in main:
@@ -53,6 +55,9 @@ def settings_table(data: Data) -> str:
         best = f"{spread(values(data, 'best_epoch', network, penalty))}"
         seconds = f"{spread(values(data, 'seconds', network, penalty))}"
         lines.append([f"steps of {network}; best epoch; seconds", f"{steps}; {best}; {seconds}"])
+    for network, _ in main:
+        steps = spread(by_squares(data, "steps", network)) if squares_done(data) else "not trained"
+        lines.append([f"steps of {network}, means by squares", steps])
     for network, penalty in main:
         worst = max(values(data, "defect", network, penalty))
         lines.append([f"change of {network} under a rotation, relative", f"{worst:.1e}"])
@@ -219,4 +224,8 @@ TABLES: dict[str, Callable[[Data], str]] = {
     "regions": regions_table,
     "calibration": calibration_table,
     "correlations": correlations_table,
+    "squares": squares_table,
+    "remedy": remedy,
+    "learning": learning_table,
+    "shortfall": shortfall,
 }

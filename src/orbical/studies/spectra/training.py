@@ -1,4 +1,4 @@
-"""One training: a network on spectra by evidential likelihood, and its answers to the test set."""
+"""One training: a network on spectra with evidential outputs, and its answers to the test set."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import math
 import time
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from orbical.groups import rotations3d
 from orbical.losses import nig_nll, nig_regulariser
+from orbical.training.heads import Evidence
 
 from .network import SpectrumNet
 from .packing import Pack
-from .settings import BATCH, Trial
+from .settings import BATCH, BEST, LAST, SQUARES, Trial
 
 RATE = 1e-3
 DECAY = 1e-2
@@ -36,43 +38,43 @@ def scale_of(data: Pack) -> tuple[Tensor, Tensor]:
 
 
 def run(data: Pack, trial: Trial) -> dict[str, Any]:
-    """Train one network, take it where validation likelihood was best, and let it answer.
+    """Train one network, and let it answer with the weights of two places of the training.
 
     Returns:
-        `scores`: words and numbers; `test [4, n + 1, points]`: gamma, nu, alpha and beta in
-        scaled units, of the test molecules and of the paper's molecule after them; `curve
-        [epochs done, 2]`: training loss and validation likelihood.
+        `scores`: words and numbers; `test`: for the place of the best validation likelihood and
+        for the end, gamma, nu, alpha and beta `[4, n + 1, points]` in scaled units, of the test
+        molecules and of the paper's molecule after them; `curve [epochs done, 3]`: training loss,
+        validation likelihood and validation squared error.
     """
     session = Session(data, trial)
     start = time.time()
-    curve: list[tuple[float, float]] = []
+    curve: list[tuple[float, float, float]] = []
     best, kept, best_epoch = float("inf"), session.state(), 0
     for epoch in range(trial.epochs):
         loss = session.epoch()
-        checked = session.validation()
-        curve.append((loss, checked))
-        if checked < best:
-            best, kept, best_epoch = checked, session.state(), epoch + 1
+        likelihood, square = session.judged("validation")
+        curve.append((loss, likelihood, square))
+        if likelihood < best:
+            best, kept, best_epoch = likelihood, session.state(), epoch + 1
         if session.share() >= 1:
             break
     seconds = time.time() - start
-    session.model.load_state_dict(kept)
-    found = [session.answers(split) for split in ("test", "example")]
-    return {
-        "scores": {
-            "parameters": sum(p.numel() for p in session.model.parameters()),
-            "backbone": sum(p.numel() for p in session.model.backbone.parameters()),
-            "train": session.count,
-            "steps": session.done,
-            "best_epoch": best_epoch,
-            "validation_nll": best,
-            "train_nll": session.likelihood("train"),
-            "defect": session.defect(),
-            "seconds": seconds,
-        },
-        "test": torch.cat(found, 1).cpu().numpy(),
-        "curve": torch.tensor(curve).numpy(),
+    scores: dict[str, Any] = {
+        "parameters": sum(p.numel() for p in session.model.parameters()),
+        "backbone": sum(p.numel() for p in session.model.backbone.parameters()),
+        "train": session.count,
+        "steps": session.done,
+        "best_epoch": best_epoch,
+        "validation_nll": best,
+        "seconds": seconds,
     }
+    test = {LAST: session.tested()}
+    scores["train_nll_last"], scores["train_mse_last"] = session.judged("train")
+    session.model.load_state_dict(kept)
+    test[BEST] = session.tested()
+    scores["train_nll"], scores["train_mse"] = session.judged("train")
+    scores["defect"] = session.defect()
+    return {"scores": scores, "test": test, "curve": torch.tensor(curve).numpy()}
 
 
 class Session:
@@ -86,10 +88,16 @@ class Session:
         torch.manual_seed(trial.seed)
         self.model = SpectrumNet(trial.network, data.spectra.shape[1]).to(self.device)
         self.draw = torch.Generator().manual_seed(trial.seed)
-        self.optimiser = torch.optim.AdamW(self.model.parameters(), lr=RATE, weight_decay=DECAY)
-        self.train = torch.arange(len(data.pos))[data.rows("train")]
+        self.optimiser = torch.optim.AdamW(
+            self.model.parameters(), lr=RATE, weight_decay=DECAY, fused=self.device.type == "cuda"
+        )
+        means = [*self.model.backbone.parameters(), *self.model.decoders[0].parameters()]
+        others = [*self.model.decoders[1:].parameters()]
+        self.groups = [means, others] if trial.means == SQUARES else [means + others]
+        every = torch.arange(len(data.pos))[data.rows("train")]
+        self.train = every[: len(every) // trial.parts]
         self.count = len(self.train)
-        self.steps = trial.epochs * math.ceil(self.count / BATCH)
+        self.steps = trial.epochs * math.ceil(self.count * trial.parts / BATCH)
         self.done = 0
         self.started = time.time()
 
@@ -104,29 +112,42 @@ class Session:
         return RATE * min(1.0, (self.done + 1) / rise) * fall
 
     def epoch(self) -> float:
-        """Take a step for each batch; return the mean loss."""
+        """Take as many steps as there are batches of all molecules; return the mean loss."""
         self.model.train()
         losses = []
-        order = self.train[torch.randperm(self.count, generator=self.draw)]
+        drawn = [torch.randperm(self.count, generator=self.draw) for _ in range(self.trial.parts)]
+        order = self.train[torch.cat(drawn)]
         for rows in order.to(self.device).split(BATCH):
             self.optimiser.param_groups[0]["lr"] = self.rate()
             loss = self.loss(rows)
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), LARGEST_SLOPE)
+            for group in self.groups:
+                torch.nn.utils.clip_grad_norm_(group, LARGEST_SLOPE)
             self.optimiser.step()
             self.done += 1
             losses.append(loss.detach())
         return float(torch.stack(losses).mean())
 
     def loss(self, rows: Tensor) -> Tensor:
-        """Likelihood, and the penalty where there is one; for one wavenumber, in the mean."""
-        found = self.model(self.batch(rows))
-        loss = nig_nll(found.gamma, found.nu, found.alpha, found.beta, self.targets[rows])
+        """The loss of some molecules, for one wavenumber, in the mean.
+
+        Likelihood and penalty; where means are learnt by squares, their squared error beside it,
+        the two of them with slopes of their own.
+        """
+        batch, target = self.batch(rows), self.targets[rows]
+        if self.trial.means == SQUARES:
+            gamma, found = self.model.apart(batch)
+            return (gamma - target).square().mean() + self.evidential(found, target)
+        return self.evidential(self.model(batch), target)
+
+    def evidential(self, found: Evidence, target: Tensor) -> Tensor:
+        """Likelihood, and the penalty where there is one."""
+        loss = nig_nll(found.gamma, found.nu, found.alpha, found.beta, target)
         if self.trial.penalty:
-            penalty = nig_regulariser(found.gamma, found.nu, found.alpha, self.targets[rows])
+            penalty = nig_regulariser(found.gamma, found.nu, found.alpha, target)
             loss = loss + self.trial.penalty * penalty
-        return loss / self.targets.shape[1]
+        return loss / target.shape[1]
 
     def batch(self, rows: Tensor | slice) -> dict[str, Tensor]:
         """Some molecules, without places that none of them fills."""
@@ -138,23 +159,28 @@ class Session:
         """A copy of the weights."""
         return {name: values.clone() for name, values in self.model.state_dict().items()}
 
+    def rows(self, split: str) -> Tensor:
+        """The molecules of a split; for training those that it learns from."""
+        every = torch.arange(len(self.data.pos))
+        return (self.train if split == "train" else every[self.data.rows(split)]).to(self.device)
+
     @torch.no_grad()
     def answers(self, split: str) -> Tensor:
         """Gamma, nu, alpha and beta of a split, `[4, n, points]`."""
         self.model.eval()
-        rows = torch.arange(len(self.data.pos), device=self.device)[self.data.rows(split)]
-        parts = [torch.stack(self.model(self.batch(some))) for some in rows.split(TOGETHER)]
-        return torch.cat(parts, 1)
+        parts = self.rows(split).split(TOGETHER)
+        return torch.cat([torch.stack(self.model(self.batch(some))) for some in parts], 1)
 
-    def likelihood(self, split: str) -> float:
-        """Negative log-likelihood of a split, in the mean over molecules and wavenumbers."""
+    def tested(self) -> np.ndarray:
+        """Answers to the test molecules, and to the paper's molecule after them."""
+        return torch.cat([self.answers(split) for split in ("test", "example")], 1).cpu().numpy()
+
+    def judged(self, split: str) -> tuple[float, float]:
+        """Negative log-likelihood and squared error, means over molecules and wavenumbers."""
         gamma, nu, alpha, beta = self.answers(split).double()
-        targets = self.targets[self.data.rows(split)].double()
-        return float(nig_nll(gamma, nu, alpha, beta, targets)) / targets.shape[1]
-
-    def validation(self) -> float:
-        """Mean negative log-likelihood of the validation molecules."""
-        return self.likelihood("validation")
+        targets = self.targets[self.rows(split)].double()
+        likelihood = nig_nll(gamma, nu, alpha, beta, targets) / targets.shape[1]
+        return float(likelihood), float((gamma - targets).square().mean())
 
     @torch.no_grad()
     def defect(self) -> float:
