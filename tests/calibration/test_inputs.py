@@ -134,14 +134,16 @@ PROBS = [[0.7, 0.3], [0.4, 0.6]]
         ("probs: contains NaN", {"probs": [[float("nan"), 0.5], [0.5, 0.5]]}),
         ("logits: contains NaN", {"logits": [[float("nan"), 0.5], [0.5, 0.5]]}),
         ("probs: contains the negative value -0.5", {"probs": [[1.5, -0.5], [0.5, 0.5]]}),
-        ("probs: a row sums to 1 only within 0.2", {"probs": [[0.7, 0.5], [0.5, 0.5]]}),
+        ("probs: a row sums to 1.2; expected 1 within", {"probs": [[0.7, 0.5], [0.5, 0.5]]}),
         ("probs: expected floating-point", {"probs": [[1, 0], [0, 1]]}),
-        (r"probs: expected shape \[..., N, C\]", {"probs": [0.7, 0.3]}),
+        (r"probs: expected shape \[..., N, C\].* of two classes give both", {"probs": [0.7, 0.3]}),
         (r"probs: expected shape \[..., N, C\]", {"probs": [[1.0], [1.0]]}),
         ("labels: values span .* expected class indices 0 to 1", {"labels": [0, 2]}),
         ("labels: values span .* expected class indices 0 to 1", {"labels": [-1, 0]}),
         ("labels: expected integer class indices", {"labels": [0.0, 1.0]}),
-        ("labels: cannot be read as an array", {"labels": ["cat", "dog"]}),
+        (r"labels: .*\(it holds text\); numpy.unique", {"labels": ["cat", "dog"]}),
+        (r"labels: .* of one-hot rows take .argmax\(-1\)", {"labels": [[1.0, 0.0], [0.0, 1.0]]}),
+        ("probs: no samples given", {"probs": torch.zeros(0, 2)}),
         ("labels: cannot be read as an array", {"labels": None}),
         ("labels: expected 2 labels along the last axis", {"labels": [0, 1, 1]}),
         ("labels: shape .* does not fit", {"labels": [[0, 1], [0, 1]]}),
@@ -168,6 +170,7 @@ def test_bad_outputs_are_named(function, message, arguments):
         ("confidence: expected an array", torch.tensor(0.5), True, None),
         ("confidence: cannot be read as an array", ["high"], [True], None),
         ("correct: expected 2 values", [0.5, 0.5], [True], None),
+        ("correct: .* top_label.* makes the pair", [[0.5, 0.5]] * 3, [0, 1, 1], None),
         (r"correct: values span \[0, 3\]; expected values in \[0, 1\]$", [0.5, 0.5], [0, 3], None),
         ("correct: cannot be read as an array", [0.5], None, None),
         ("correct: cannot be read as an array", [0.5], ["yes"], None),
@@ -194,3 +197,16 @@ def test_logits_without_any_finite_maximum_are_refused():
         top_label(logits=[[float("inf"), 0.0]], labels=[0])
     with pytest.raises(InputError, match="logits"):
         probabilities(logits=[[-float("inf"), -float("inf")]])
+
+
+@pytest.mark.parametrize("rows", [PROBS * 2, [[0.0, 1.0]] * 3])
+def test_probabilities_called_logits_are_pointed_out(rows):
+    with pytest.warns(UserWarning, match="pass them as probs="):
+        top_label(logits=rows, labels=[0] * len(rows))
+
+
+def test_logits_are_not_taken_for_probabilities(recwarn):
+    top_label(logits=torch.randn(50, 3), labels=[0] * 50)
+    top_label(logits=torch.randn(50, 3).abs(), labels=[0] * 50)
+    top_label(logits=[[1.0, 0.0]], labels=[0])
+    assert not recwarn.list

@@ -145,11 +145,6 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert first.high != other.high
 
 
-def test_saturated_confidences_give_a_point() -> None:
-    found = interval("ece", torch.ones(50), torch.ones(50, dtype=torch.bool))
-    assert found.value == found.low == found.high == found.calibrated == 0
-
-
 @pytest.mark.parametrize("name", list(CLASSIFICATION))
 @pytest.mark.parametrize("size", [3, 4])
 def test_a_few_samples_give_a_wide_interval_and_no_nan(name: str, size: int) -> None:
@@ -255,3 +250,17 @@ def test_no_interval_of_an_error_reaches_beyond_one() -> None:
     for name in CLASSIFICATION:
         found = interval(name, [0.99, 0.98, 0.97, 0.96], [False] * 4, resamples=50)
         assert float(found.high) <= 1
+
+
+@pytest.mark.parametrize("measure", ["ece", "ks", "smooth_ece", "mmce", "sb_ece"])
+def test_answers_that_are_all_right_do_not_prove_an_accuracy_of_one(measure):
+    allowed = 1 - 0.025 ** (1 / 50)  # Clopper and Pearson, no error in 50
+    found = interval(measure, torch.ones(2, 50), torch.ones(2, 50))
+    assert found.value.tolist() == found.low.tolist() == found.calibrated.tolist() == [0, 0]
+    assert found.high.tolist() == pytest.approx([allowed] * 2, abs=1e-6)
+
+
+def test_an_interval_prints_as_one_line():
+    found = interval("ece", torch.full((8,), 0.75), torch.arange(8) > 1)
+    assert str(found).startswith("0 [0, ")
+    assert "tensor" not in str(found)

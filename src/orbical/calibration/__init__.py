@@ -5,6 +5,17 @@ Functions on arrays. Most take a pair `(confidence, correct)`, made from a model
 float64. The same measures as torchmetrics classes are in `metrics`
 and `regression_metrics`.
 
+| to | there is |
+|---|---|
+| see everything at once | `classification_table`, `regression_table` |
+| measure a classifier | `ece`, `smooth_ece`, `ks`, `esd`, `mmce`, `skce`, `sb_ece`, `classwise_*` |
+| score it | `nll`, `brier`, `brier_parts`, `accuracy` |
+| know how sure a value is | `interval`, `regression_interval`, `mean_interval` |
+| hold two models against each other | `compare`, `compare_means`, `regression_compare` |
+| draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
+| follow a scan along its orbit | `along_orbit`, `reliability_at`, `detections` |
+| measure a regressor | `ence`, `regression_esd`, `mahalanobis_calibration`, `gaussian_nll`, ... |
+
 >>> import orbical as ob
 >>> confidence, correct = ob.calibration.top_label(probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 0])
 >>> ob.calibration.ece(confidence, correct, bins=15)

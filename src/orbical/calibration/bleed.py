@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from .arrays import ArrayLike, as_floating
 from .gaussian import _finite
-from .inputs import ArrayLike, as_floating
 
 
 class Bleed(NamedTuple):

@@ -45,6 +45,12 @@ class Comparison:
     p_value: Tensor
     level: float
 
+    def __str__(self) -> str:
+        if self.difference.ndim:
+            return repr(self)
+        ends = f"[{self.low:.4g}, {self.high:.4g}]"
+        return f"{self.difference:.4g} {ends}, p = {self.p_value:.2g}"
+
 
 def compare(
     measure: str | Measure | Callable[..., Tensor],

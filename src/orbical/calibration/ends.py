@@ -40,6 +40,14 @@ class Interval:
     level: float
     method: str
 
+    def __str__(self) -> str:
+        if self.value.ndim:
+            return repr(self)
+        return (
+            f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}], if calibrated "
+            f"{self.calibrated:.4g} [{self.calibrated_low:.4g}, {self.calibrated_high:.4g}]"
+        )
+
     @property
     def excess(self) -> Tensor:
         """How far the value lies above that of a calibrated model: what bias does not explain."""

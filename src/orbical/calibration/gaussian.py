@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from .inputs import ArrayLike, as_floating
+from .arrays import ArrayLike, as_floating
 
 
 def _finite(name: str, tensor: Tensor) -> Tensor:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import InputError
-
-ArrayLike = Any
-"""A torch tensor, or anything that `torch.as_tensor` takes."""
+from .arrays import ArrayLike, as_array, as_floating, true_labels, warn_of_probabilities
 
 _BLOCK = 1 << 21
 """Elements of a block of rows: what stays in the cache while several passes read it."""
@@ -38,22 +35,6 @@ def working_float(tensor: Tensor) -> Tensor:
 def tolerance(dtype: torch.dtype) -> float:
     """Say how far a probability or a row sum may stray from 1 through rounding in this dtype."""
     return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 2e-2)
-
-
-def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -> Tensor:
-    """Take an array as a tensor, or say which argument is not one."""
-    try:
-        return torch.as_tensor(values, device=device)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{name}: cannot be read as an array ({error})") from error
-
-
-def as_floating(name: str, values: ArrayLike) -> Tensor:
-    """Take an array as a real floating tensor, or say which argument is not one."""
-    tensor = as_array(name, values)
-    if not tensor.dtype.is_floating_point:
-        raise InputError(f"{name}: expected floating-point values, got dtype {tensor.dtype}")
-    return tensor
 
 
 def _check_unit_interval(name: str, tensor: Tensor) -> None:
@@ -108,9 +89,10 @@ def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Te
     if confidence.ndim == 0:
         raise InputError("confidence: expected an array [..., N], got a single number")
     if correct.ndim == 0 or correct.shape[-1] != confidence.shape[-1]:
+        hint = _not_a_pair(confidence, correct)
         raise InputError(
             f"correct: expected {confidence.shape[-1]} values along the last axis,"
-            f" as confidence has, got shape {tuple(correct.shape)}"
+            f" as confidence has, got shape {tuple(correct.shape)}{hint}"
         )
     if confidence.shape[-1] < minimum:
         raise InputError(
@@ -121,6 +103,13 @@ def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Te
     if correct.dtype.is_complex:
         raise InputError(f"correct: expected booleans or values in [0, 1], got {correct.dtype}")
     return confidence, correct
+
+
+def _not_a_pair(confidence: Tensor, correct: Tensor) -> str:
+    """Tell who gives outputs `[N, C]` and labels `[N]` how they become a pair."""
+    if confidence.ndim > 1 and correct.ndim > 0 and correct.shape[-1] == confidence.shape[-2]:
+        return "; top_label(probs=..., labels=...) makes the pair from a classifier's outputs"
+    return ""
 
 
 def _one_shape(*arrays: Tensor) -> tuple[Tensor, ...]:
@@ -151,49 +140,16 @@ def _outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Te
         raise InputError(f"probs, logits: expected exactly one of the two, got {given}")
     name = "probs" if logits is None else "logits"
     outputs = as_floating(name, probs if logits is None else logits)
-    if outputs.ndim < 2 or outputs.shape[-1] < 2 or outputs.numel() == 0:
+    if outputs.ndim < 2 or outputs.shape[-1] < 2:
         raise InputError(
             f"{name}: expected shape [..., N, C] with C >= 2 classes, got {tuple(outputs.shape)}"
+            "; of two classes give both, torch.stack([1 - p, p], -1) or [0, logit]"
         )
+    if outputs.numel() == 0:
+        raise InputError(f"{name}: no samples given, shape {tuple(outputs.shape)}")
+    if name == "logits":
+        warn_of_probabilities(outputs)
     return name, outputs
-
-
-def class_indices(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
-    """Check class indices of any shape, and return them as int64.
-
-    >>> class_indices([0, 1], 2, torch.device("cpu"))
-    tensor([0, 1])
-    """
-    labels = as_array("labels", labels, device)
-    if labels.dtype == torch.bool or labels.dtype.is_floating_point or labels.dtype.is_complex:
-        raise InputError(f"labels: expected integer class indices, got dtype {labels.dtype}")
-    labels = labels.long()
-    low, high = (int(bound) for bound in labels.aminmax()) if labels.numel() else (0, 0)
-    if low < 0 or high >= classes:
-        raise InputError(
-            f"labels: values span [{low}, {high}]; expected class indices 0 to {classes - 1}"
-        )
-    return labels
-
-
-def true_labels(labels: ArrayLike, outputs: Tensor) -> Tensor:
-    """Check class indices against outputs `[..., N, C]`; return them as int64 of shape `[..., N]`.
-
-    >>> true_labels([0, 1], torch.zeros(3, 2, 5)).shape
-    torch.Size([3, 2])
-    """
-    labels = class_indices(labels, outputs.shape[-1], outputs.device)
-    if labels.ndim == 0 or labels.shape[-1] != outputs.shape[-2]:
-        raise InputError(
-            f"labels: expected {outputs.shape[-2]} labels along the last axis,"
-            f" one for each sample, got shape {tuple(labels.shape)}"
-        )
-    try:
-        return labels.expand(outputs.shape[:-1])
-    except RuntimeError as error:
-        raise InputError(
-            f"labels: shape {tuple(labels.shape)} does not fit outputs {tuple(outputs.shape)}"
-        ) from error
 
 
 def _row_blocks(rows: Tensor) -> Iterator[slice]:
@@ -217,10 +173,10 @@ def _check_block(name: str, rows: Tensor, slack: float) -> None:
         raise InputError(f"probs: contains the negative value {low:.6g} (are these logits?)")
     with torch.autocast(rows.device.type, enabled=False):
         sums = torch.mv(rows, rows.new_ones(rows.shape[-1]))  # faster than sum on short rows
-    farthest = (sums - 1).abs().max().item()
-    if farthest > slack:
+    farthest = sums[(sums - 1).abs().argmax()].item()
+    if abs(farthest - 1) > slack:
         raise InputError(
-            f"probs: a row sums to 1 only within {farthest:.3g}; expected {slack:.0e}"
+            f"probs: a row sums to {farthest:.6g}; expected 1 within {slack:.0e}"
             " (pass logits= for outputs before the softmax)"
         )
 

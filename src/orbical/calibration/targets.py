@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from .arrays import ArrayLike, as_floating
 from .drawing import PairedWorlds, blocks_of, distance_of
 from .gaussian import vector_target, whitened
-from .inputs import ArrayLike, as_floating
 from .measures import Measure, OfWhitened
 
 

@@ -13,13 +13,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from ..calibration.inputs import (
-    ArrayLike,
-    as_floating,
-    class_indices,
-    probabilities,
-    working_float,
-)
+from ..calibration.arrays import ArrayLike, as_floating, class_indices, warn_of_probabilities
+from ..calibration.inputs import probabilities, working_float
 from ..errors import InputError, OrbicalError, StoreError, unknown_name
 
 _REGISTRY: dict[str, type[Calibrator]] = {}
@@ -133,6 +128,7 @@ def read_logits(logits: ArrayLike | None, probs: ArrayLike | None) -> Tensor:
         smallest = torch.finfo(checked.dtype).smallest_normal
         return working_float(torch.where(checked > 0, checked, smallest)).log()
     scores = _with_classes("logits", as_floating("logits", logits))
+    warn_of_probabilities(scores)
     # A finite sum proves finite terms; an overflowing one proves nothing, so look at each.
     detached = scores.detach()
     if not (bool(torch.isfinite(detached.sum())) or bool(torch.isfinite(detached).all())):
@@ -159,8 +155,10 @@ def read_labels(labels: ArrayLike, samples: int, classes: int, device: torch.dev
     """
     labels = class_indices(labels, classes, device)
     if labels.shape != (samples,):
+        hint = "; of one-hot rows take .argmax(-1)" if labels.shape == (samples, classes) else ""
         raise InputError(
             f"labels: expected shape ({samples},), one for each sample, got {tuple(labels.shape)}"
+            f"{hint}"
         )
     return labels
 
@@ -198,8 +196,10 @@ def _checked_probs(probs: ArrayLike) -> Tensor:
 
 
 def _with_classes(name: str, outputs: Tensor) -> Tensor:
-    if outputs.ndim == 0 or outputs.shape[-1] < 2 or outputs.numel() == 0:
+    if outputs.ndim == 0 or outputs.shape[-1] < 2:
         raise InputError(
             f"{name}: expected [..., C] with C >= 2 classes, got shape {tuple(outputs.shape)}"
         )
+    if outputs.numel() == 0:
+        raise InputError(f"{name}: no samples given, shape {tuple(outputs.shape)}")
     return outputs
