@@ -161,6 +161,16 @@ def test_wrong_inputs_are_refused_by_name(
         CLASSIFICATION[name](logits, labels)
 
 
+@pytest.mark.parametrize("name", ["esd", "ece", "mmce", "sb_ece", "s_avuc", "esd_softened"])
+def test_a_loss_of_logits_that_are_no_numbers_is_refused(name: str) -> None:
+    loss = getattr(losses, name)
+    labels = torch.zeros(5, dtype=torch.long)
+    with pytest.raises(InputError, match="logits: contains NaN"):
+        loss(torch.full((5, 3), torch.nan), labels)
+    with pytest.raises(InputError, match="logits: got ndarray, expected a torch tensor"):
+        loss(torch.zeros(5, 3).numpy(), labels)
+
+
 def test_esd_needs_three_samples() -> None:
     for loss in (losses.esd, losses.esd_softened):
         with pytest.raises(InputError, match="logits: got 2 samples, expected at least 3"):

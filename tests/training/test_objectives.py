@@ -79,3 +79,26 @@ def test_the_likelihood_of_bfloat16_logits_is_taken_in_float32() -> None:
     value = training.likelihood(nn.Identity(), (logits, labels))
     assert value.dtype == torch.float32
     assert value == functional.cross_entropy(logits.float(), labels)
+
+
+def test_batches_of_another_form_are_refused_by_name() -> None:
+    batch = torch.zeros(4, 2), torch.tensor([0, 1, 0, 1])
+    model = nn.Identity()
+    paired = training.interleaved(losses.esd, weight=1.0)
+    with pytest.raises(InputError, match=r"interleave\(train_loader, calibration_loader\)"):
+        paired(model, batch)
+    with pytest.raises(InputError, match=r"a pair of batches given, .*objective=interleaved"):
+        training.likelihood(model, (batch, batch))
+    with pytest.raises(InputError, match="batch: tuple of Tensor, Tensor, Tensor given"):
+        training.likelihood(model, (*batch, batch[0]))
+    with pytest.raises(InputError, match="calibration_loss: 'esd' given, a function"):
+        training.interleaved("esd", weight=1.0)
+
+
+def test_labels_of_any_whole_type_train_alike() -> None:
+    logits, labels = torch.randn(4, 2), torch.tensor([0, 1, 0, 1])
+    for kind in (torch.int32, torch.uint8):
+        short = (logits, labels.to(kind))
+        objective = training.interleaved(losses.esd, weight=1.0)
+        assert training.likelihood(nn.Identity(), short) == functional.cross_entropy(logits, labels)
+        assert objective(nn.Identity(), (short, short)).isfinite()

@@ -12,6 +12,12 @@ from .reading import values_can_be_read
 
 def _checked(logits: Tensor, labels: Tensor) -> Tensor:
     """Check logits `[n, classes]` and labels `[n]`; return the logits in float32 at least."""
+    for name, given in (("logits", logits), ("labels", labels)):
+        if not isinstance(given, Tensor):
+            raise InputError(
+                f"{name}: got {type(given).__name__}, expected a torch tensor (a loss trains; "
+                "orbical.calibration measures any array)"
+            )
     if logits.ndim != 2 or logits.shape[1] < 2 or not logits.is_floating_point():
         raise InputError(
             f"logits: got shape {tuple(logits.shape)} and dtype {logits.dtype}; "
@@ -47,13 +53,18 @@ def top_label(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     scores = _checked(logits, labels)
     with torch.autocast(scores.device.type, enabled=False):
         confidence, predicted = torch.softmax(scores, dim=-1).max(dim=-1)
+    if values_can_be_read(confidence) and bool(confidence.isnan().any()):
+        raise InputError("logits: contains NaN or infinity; has the training diverged?")
     return confidence, predicted == labels
 
 
 def _at_least_three(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     pair = top_label(logits, labels)
     if len(logits) < 3:
-        raise InputError(f"logits: got {len(logits)} samples, expected at least 3")
+        raise InputError(
+            f"logits: got {len(logits)} samples, expected at least 3 (drop_last=True of a "
+            "DataLoader leaves out a short last batch)"
+        )
     return pair
 
 

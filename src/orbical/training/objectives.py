@@ -51,7 +51,8 @@ def interleave(train: Iterable[Any], calibration: Iterable[Any]) -> Interleaved:
 
     Args:
         train: batches for the likelihood.
-        calibration: batches for the calibration loss, from images the likelihood never sees.
+        calibration: batches for the calibration loss, from samples the likelihood never sees.
+            A short last batch is left out by the loader's `drop_last=True`.
 
     Returns:
         An iterable of pairs `(training batch, calibration batch)`, as long as `train`.
@@ -89,8 +90,30 @@ def likelihood(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
         >>> likelihood(nn.Identity(), (torch.zeros(4, 2), torch.tensor([0, 1, 0, 1])))
         tensor(0.6931)
     """
-    inputs, labels = batch
-    return functional.cross_entropy(model(inputs).float(), labels)
+    inputs, labels = _batch("batch", batch)
+    return functional.cross_entropy(model(inputs).float(), labels.long())
+
+
+def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
+    """Take a batch apart, or say what was given in its place."""
+    if isinstance(batch, tuple | list) and len(batch) == 2:
+        inputs, labels = batch
+        if isinstance(labels, Tensor):
+            return inputs, labels
+        if isinstance(labels, tuple | list):
+            raise InputError(
+                f"{name}: a pair of batches given, (inputs, labels) expected; pairs of "
+                "`interleave` need objective=interleaved(loss, weight=...)"
+            )
+    raise InputError(
+        f"{name}: {_described(batch)} given, (inputs, labels) expected; write an "
+        "objective(model, batch) of your own for anything else"
+    )
+
+
+def _described(batch: Any) -> str:
+    parts = batch if isinstance(batch, tuple | list) else [batch]
+    return f"{type(batch).__name__} of " + ", ".join(type(part).__name__ for part in parts)
 
 
 def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: float) -> Objective:
@@ -115,15 +138,27 @@ def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: fl
 
     Paper: ESD, eq. 11.
     """
+    if not callable(calibration_loss):
+        raise InputError(
+            f"calibration_loss: {calibration_loss!r} given, a function of logits and labels "
+            "expected, such as orbical.losses.esd"
+        )
     if not weight >= 0:
         raise InputError(f"weight: got {weight}, expected a number that is not negative")
 
     def objective(
         model: nn.Module, pair: tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
     ) -> Tensor:
-        (inputs, labels), (held_inputs, held_labels) = pair
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or isinstance(pair[0], Tensor):
+            raise InputError(
+                "batches: single batches given, pairs expected; "
+                "interleave(train_loader, calibration_loader) makes them"
+            )
+        inputs, labels = _batch("training batch", pair[0])
+        held_inputs, held_labels = _batch("calibration batch", pair[1])
         logits = model(torch.cat([inputs, held_inputs])).float()
         own, held = logits[: len(inputs)], logits[len(inputs) :]
-        return functional.cross_entropy(own, labels) + weight * calibration_loss(held, held_labels)
+        likelihood = functional.cross_entropy(own, labels.long())
+        return likelihood + weight * calibration_loss(held, held_labels)
 
     return objective
