@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from scipy.spatial.transform import Rotation
 import orbical as ob
 from orbical import groups
 from orbical.errors import InputError
+from orbical.groups.sample import is_closed
 
 SPECS = [
     "trivial",
@@ -224,6 +227,36 @@ def test_permutation_samples_are_distinct_and_seeded():
     assert group.fingerprint() != groups.permutations(20, 50, seed=4).fingerprint()
 
 
+@pytest.mark.parametrize("spec", ["dihedral:6", "permutations:4", "cyclic:4*time_reversal"])
+def test_a_part_of_a_group_is_closed_where_all_its_products_are_in_it(spec):
+    """Also where elements are given twice; counted by all pairs, which is slow but plain."""
+    whole, draw = groups.parse(spec), np.random.default_rng(0)
+    found = set()
+    for _ in range(60):
+        chosen = np.append(draw.choice(len(whole), draw.integers(1, 6)), whole.identity)
+        if draw.random() < 0.5:  # the powers of one element are closed
+            one = whole[chosen[:1]]
+            powers = [whole[[whole.identity]]]
+            while whole.index_of(powers[-1].compose(one))[0] != whole.identity:
+                powers.append(powers[-1].compose(one))
+            chosen = np.array([whole.index_of(power)[0] for power in powers])
+        some = dataclasses.replace(
+            whole,
+            parts=whole[chosen].parts,
+            count=len(chosen),
+            identity=int(np.flatnonzero(chosen == whole.identity)[0]),
+        )
+        first, second = np.divmod(np.arange(len(some) ** 2), len(some))
+        plain = bool((some.index_of(some[first].compose(some[second])) >= 0).all())
+        assert is_closed(some) == plain
+        found.add(plain)
+    assert found == {True, False}
+
+
+def test_large_groups_of_given_matrices_are_made_in_no_time():
+    assert groups.from_matrices(plane=groups.rotations(5000).parts["plane"]).closed
+
+
 def test_given_matrices_make_a_group():
     group = groups.from_matrices(plane=[np.eye(2), -np.eye(2)], coords={"turn": [0, 180]})
     assert group.closed
@@ -257,6 +290,17 @@ def test_given_matrices_make_a_group():
         (lambda: groups.from_matrices(plane=np.eye(2)[None], coords={"a": [1, 2]}), "(1,)"),
         (lambda: groups.parse("from_matrices:plane:0123abcd"), "not in its name"),
         (lambda: groups.as_group(72), "a int given"),
+        (lambda: groups.rotations("four"), "n: 'four' given, a whole number"),
+        (lambda: groups.rotations(np.inf), "n: inf given, a whole number"),
+        (lambda: groups.translations(np.inf), "radius: inf given, a number expected"),
+        (lambda: groups.scales("half"), "low: 'half' given, a number expected"),
+        (lambda: groups.permutations(3000), "S_3000 has 3000! elements"),
+        (lambda: groups.permutations(5, 3, seed=-1), "seed: -1 given"),
+        (lambda: groups.from_matrices(plane=[[1, 0], [1]]), "plane: an array of numbers"),
+        (lambda: groups.parse("rotations:1e9"), "has 1,000,000,000 elements; at most"),
+        (lambda: groups.parse("translations:1e5:0.1"), "at most 1,048,576 expected"),
+        (lambda: groups.parse("rotations:2000*translations:20"), "has 3,362,000 elements"),
+        (lambda: groups.parse("slices3d:99999:99"), "at most"),
         (lambda: groups.product(groups.cyclic(2), groups.rotations(3)), "name a coordinate"),
     ],
 )

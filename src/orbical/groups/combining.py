@@ -16,6 +16,7 @@ from .sample import (
     Group,
     Layout,
     clean,
+    few_enough,
     homogeneous,
     is_closed,
     make_group,
@@ -36,6 +37,7 @@ def product(a: Group, b: Group) -> Group:
     twice = sorted({*a.coords} & {*b.coords})
     if twice:
         raise InputError(f"product: both {a.spec} and {b.spec} name a coordinate {twice[0]!r}")
+    few_enough(f"{a.spec}*{b.spec}", len(a) * len(b))
     first, second = np.divmod(np.arange(len(a) * len(b)), len(b))
     combined = a[first].compose(b[second])
     coords = {name: values[first] for name, values in a.coords.items()}
@@ -83,7 +85,7 @@ def from_matrices(
         raise InputError("from_matrices: give exactly one of plane= and space=")
     ((part, value),) = given.items()
     dimension = MATRIX_PARTS[part]
-    matrices = np.asarray(value, float)
+    matrices = _numbers(part, value)
     if matrices.ndim != 3 or matrices.shape[1:] not in {(dimension,) * 2, (dimension + 1,) * 2}:
         raise InputError(
             f"{part}: an array of shape {matrices.shape} given, "
@@ -94,12 +96,13 @@ def from_matrices(
     if matrices.shape[1] == dimension:
         matrices = homogeneous(matrices)
     count = len(matrices)
-    quadrature = None if weights is None else np.asarray(weights, float)
+    quadrature = None if weights is None else _numbers("weights", weights)
     if quadrature is not None and (
         quadrature.shape != (count,) or not (quadrature >= 0).all() or not quadrature.any()
     ):
         raise InputError(
-            f"weights: {count} numbers >= 0, not all 0, expected, {quadrature.tolist()} given"
+            f"weights: {count} numbers >= 0, not all 0, expected, "
+            f"{np.array2string(quadrature, threshold=8)} given"
         )
     names = {key: np.asarray(entry) for key, entry in (coords or {"element": range(count)}).items()}
     for key, entry in names.items():
@@ -116,3 +119,10 @@ def from_matrices(
         weights=quadrature,
     )
     return dataclasses.replace(group, closed=is_closed(group))
+
+
+def _numbers(argument: str, given: Any) -> Array:
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{argument}: an array of numbers expected: {error}") from error

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..errors import InputError
-from .sample import Array, Group, make_group, tiles, whole_number
+from .sample import Array, Group, few_enough, make_group, tiles, whole_number
 
 
 def trivial() -> Group:
@@ -26,13 +26,14 @@ def trivial() -> Group:
 def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
     """Make S_n, all orders of n rows, or a seeded sample of distinct ones with the identity."""
     n = whole_number("n", n, 1)
-    total = math.factorial(n)
     if samples is None:
         if n > 7:
-            raise InputError(f"samples: none given, but S_{n} has {total} elements; say how many")
+            raise InputError(f"samples: none given, but S_{n} has {n}! elements; say how many")
         rows = np.array(list(itertools.permutations(range(n))))
     else:
-        samples = whole_number("samples", samples, 1)
+        samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
+        few_enough(f"permutations:{n}:{samples}", samples)
+        total = math.factorial(min(n, 20))  # of more rows there are always enough orders
         if samples > total:
             raise InputError(f"samples: {samples} given, but S_{n} has only {total} elements")
         rows = _distinct_permutations(n, samples, np.random.default_rng(seed))

@@ -9,7 +9,18 @@ import numpy as np
 
 from ..errors import InputError
 from .combining import product
-from .sample import Array, Group, Layout, as_text, homogeneous, make_group, tiles, whole_number
+from .sample import (
+    Array,
+    Group,
+    Layout,
+    as_text,
+    few_enough,
+    homogeneous,
+    make_group,
+    real_number,
+    tiles,
+    whole_number,
+)
 
 
 def _turn(angle_degrees: Array) -> Array:
@@ -25,6 +36,7 @@ def cyclic(n: int) -> Group:
     (4, True)
     """
     n = whole_number("n", n, 1)
+    few_enough(f"cyclic:{n}", n)
     angle = np.arange(n) * 360.0 / n
     circle = Layout("circle", np.arange(n), {"angle": angle})
     layout = tiles(np.arange(n)[None]) if n <= 8 else circle
@@ -41,6 +53,7 @@ def cyclic(n: int) -> Group:
 def rotations(n: int = 72) -> Group:
     """Sample the turns of the plane, SO(2), at n equal steps, drawn as a circle."""
     n = whole_number("n", n, 1)
+    few_enough(f"rotations:{n}", n)
     angle = np.arange(n) * 360.0 / n
     return make_group(
         f"rotations:{n}",
@@ -55,6 +68,7 @@ def rotations(n: int = 72) -> Group:
 def dihedral(n: int) -> Group:
     """Make D_n: the n turns, and each of them after a left-right mirror; 2n elements."""
     n = whole_number("n", n, 1)
+    few_enough(f"dihedral:{n}", 2 * n)
     angle = np.tile(np.arange(n) * 360.0 / n, 2)
     mirrored = np.repeat([False, True], n)
     linear = _turn(angle)
@@ -90,19 +104,21 @@ def translations(radius: float, step: float = 1) -> Group:
     >>> len(translations(32, 2))
     1089
     """
-    if not (radius >= 0 and step > 0):
+    if not (real_number("radius", radius) >= 0 and real_number("step", step) > 0):
         raise InputError(
             f"radius, step: {radius!r} and {step!r} given, a radius >= 0 and a step > 0 expected"
         )
     half = round(radius / step)
     if not math.isclose(half * step, radius, abs_tol=1e-9):
         raise InputError(f"radius: {radius!r} given, a multiple of the step {step!r} expected")
+    spec = f"translations:{as_text(radius)}:{as_text(step)}"
+    few_enough(spec, (2 * half + 1) ** 2)
     line = np.arange(-half, half + 1) * float(step)
     dy, dx = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
     shift = np.stack([dx.ravel(), dy.ravel()], -1)
     count = len(shift)
     return make_group(
-        f"translations:{as_text(radius)}:{as_text(step)}",
+        spec,
         {"plane": homogeneous(np.tile(np.eye(2), (count, 1, 1)), shift)},
         coords={"dx": shift[:, 0], "dy": shift[:, 1]},
         layout=Layout("plane", np.arange(count).reshape(dx.shape), {"dy": line[::-1], "dx": line}),
@@ -118,7 +134,8 @@ def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
     those of the trapezoidal rule in log scale.
     """
     n = whole_number("n", n, 1)
-    if not 0 < low <= 1 <= high:
+    few_enough(f"scales:{low}:{high}:{n}", n)
+    if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
         raise InputError(f"low, high: {low!r} and {high!r} given, 0 < low <= 1 <= high expected")
     log_scale = np.linspace(math.log(low), math.log(high), n)
     log_scale[np.argmin(np.abs(log_scale))] = 0.0

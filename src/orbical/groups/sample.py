@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from ..errors import InputError
 
 Array = np.ndarray
 MATRIX_PARTS = {"plane": 2, "space": 3}
+MOST_ELEMENTS = 2**20
 
 
 @dataclass(frozen=True)
@@ -249,9 +253,26 @@ def _neutral(name: str, part: Array) -> Array:
 
 def whole_number(argument: str, value: Any, least: int) -> int:
     """Check a count."""
-    if isinstance(value, bool) or int(value) != value or value < least:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or int(value) != value or value < least:
         raise InputError(f"{argument}: {value!r} given, a whole number >= {least} expected")
     return int(value)
+
+
+def real_number(argument: str, value: Any) -> float:
+    """Check a length or a factor, and leave whole numbers what they are."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not math.isfinite(value):
+        raise InputError(f"{argument}: {value!r} given, a number expected")
+    return value
+
+
+def few_enough(spec: str, count: int) -> None:
+    """Refuse a group with more elements than memory holds, before it is made."""
+    if count > MOST_ELEMENTS:
+        raise InputError(
+            f"group: {spec} given, which has {count:,} elements; at most {MOST_ELEMENTS:,} expected"
+        )
 
 
 def as_text(number: float) -> str:
@@ -269,6 +290,23 @@ def tiles(index: Array) -> Layout:
 
 
 def is_closed(group: Group) -> bool:
-    """Whether every product of two elements is an element."""
-    first, second = np.divmod(np.arange(len(group) ** 2), len(group))
-    return bool((group.index_of(group[first].compose(group[second])) >= 0).all())
+    """Whether every product of two elements is an element.
+
+    It is where each of a few elements `a` carries all elements to elements, `a G in G`, and every
+    element is a product of these few. Each that is found doubles what the ones before generate, so
+    that the cost is that of `K log K` products and not of `K^2`.
+    """
+    count, generated = len(group), np.zeros(len(group), bool)
+    generated[group.identity] = True
+    steps: list[Array] = []
+    while not generated.all():
+        one = int(np.argmin(generated))
+        carried = group.index_of(group[np.full(count, one)].compose(group))
+        if (carried < 0).any():
+            return False
+        steps.append(carried)
+        edges = (np.tile(np.arange(count), len(steps)), np.concatenate(steps))
+        graph = coo_array((np.ones(len(edges[0]), bool), edges), shape=(count, count))
+        _, part = connected_components(graph, directed=False)
+        generated = part == part[group.identity]
+    return True

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .sample import Group, Layout, clean, homogeneous, make_group, whole_number
+from .sample import Group, Layout, clean, few_enough, homogeneous, make_group, whole_number
 
 
 def rotations3d(n: int = 256) -> Group:
@@ -17,6 +17,7 @@ def rotations3d(n: int = 256) -> Group:
     so that the first becomes the identity, which changes no distance between them.
     """
     n = whole_number("n", n, 1)
+    few_enough(f"rotations3d:{n}", n)
     s = np.arange(n) + 0.5
     inner, outer = np.sqrt(s / n), np.sqrt(1 - s / n)
     alpha, beta = 2 * np.pi * s / math.sqrt(2), 2 * np.pi * s / 1.533751168755204288118041413
@@ -49,6 +50,7 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     2416
     """
     azimuths, angles = whole_number("azimuths", azimuths, 1), whole_number("angles", angles, 2)
+    few_enough(f"slices3d:{azimuths}:{angles}", 3 * azimuths * angles)
     azimuth = np.arange(azimuths) * 360.0 / azimuths
     angle = np.linspace(0.0, 180.0, angles)
     first, second = (

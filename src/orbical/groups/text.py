@@ -57,7 +57,7 @@ def as_group(group: Group | str) -> Group:
 
 
 def _parse_one(text: str) -> Group:
-    name, *numbers = text.split(":")
+    name, *numbers = (word.strip() for word in text.split(":"))
     if name == "from_matrices":
         raise InputError(
             f"group: {text!r} given, whose matrices are not in its name; make it with "
