@@ -287,6 +287,8 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
             "raised AttributeError for the raw output torch.float32 of shape (8, 10)",
         ),
         (dict(preprocess=lambda x: x @ x.new_zeros(3)), InputError, "preprocess: "),
+        (dict(preprocess=lambda x: None), InputError, "gave None, the batch for the models"),
+        (dict(preprocess="half"), InputError, "preprocess: 'half' given, a function"),
         (
             dict(models={"good": linear, "bad": lambda x: {}["weights"]}),
             ModelError,
@@ -310,8 +312,12 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (dict(group="rotation:8"), InputError, "did you mean 'rotations'"),
         (dict(task="clasification"), InputError, "did you mean 'classification'"),
         (dict(keep="probability"), InputError, "did you mean 'probabilities'"),
+        (dict(task=ob.tasks.Flow), InputError, "task: the class Flow given"),
+        (dict(keep=None), InputError, "keep: None given"),
         (dict(batch_size=0), InputError, "batch_size: 0 given"),
         (dict(device="tpu9"), InputError, "device: 'tpu9'"),
+        (dict(device="meta"), InputError, "device: 'meta' cannot be used here"),
+        (dict(device=0), InputError, "device: 0 given, 'auto' or a torch device expected"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(tmp_path, digits, settings, error, words):

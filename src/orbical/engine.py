@@ -19,6 +19,7 @@ from .probing import PROBE_SAMPLES, array_specs, input_fields, probe_model
 from .progress import progress_bar
 from .record import adopt, describe_scan, failures_of, warn_of_failures
 from .samples import Samples
+from .sources import words_of
 from .sweep import Sweep, Unit
 from .tasks import TASKS, Task
 from .trees import Tree, leaves
@@ -76,12 +77,14 @@ def scan(
     task = as_task(task)
     samples = Samples(task.take(data), task.names(data))
     kept = _checked_keep(keep, task)
+    if preprocess is not None and not callable(preprocess):
+        raise InputError(f"preprocess: {preprocess!r} given, a function of a batch expected")
     first = samples.inputs(0, PROBE_SAMPLES)
     check_group(task.input, group)
     task.input.check(group, first)
     task.input.check_values(first)
     target = None if samples.y is None else task.check_target(samples.y, len(samples))
-    path = None if out is None else Path(out)
+    path = None if out is None else stores.as_path("out", out)
     exists = path is not None and path.exists()
     if exists:
         stores.open_store(path)  # type: ignore[arg-type] # what is no store is refused at once
@@ -223,12 +226,17 @@ def as_task(task: Task | str) -> Task:
     """Accept a task or its name."""
     if isinstance(task, Task):
         return task
+    if not isinstance(task, str):
+        given = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
+        raise InputError(f"task: {given} given, a task such as orbical.tasks.Flow() expected")
     if task not in TASKS:
         raise unknown_name("task", task, TASKS)
     return TASKS[task]()  # type: ignore[call-arg]
 
 
 def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
+    if keep is None or not isinstance(keep, Iterable):
+        raise InputError(f"keep: {keep!r} given, names of what to store expected")
     chosen = frozenset([keep] if isinstance(keep, str) else keep)
     optional = [name for name, variable in task.variables(True).items() if variable.optional]
     known = {*optional, "outputs", "inputs"}
@@ -240,11 +248,14 @@ def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
 def _choose_device(device: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if not isinstance(device, str | torch.device):
+        raise InputError(f"device: {device!r} given, 'auto' or a torch device expected")
     try:
         chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device: {device!r} cannot be used here: {error}") from None
+        torch.zeros(1, device=chosen).sum().item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        why = words_of(error).partition(". ")[0]  # what follows is about the making of torch
+        raise InputError(f"device: {device!r} cannot be used here: {why}") from None
     return chosen
 
 
@@ -253,11 +264,12 @@ def _choose_batch_size(batch_size: int | str, first: Tree, device: torch.device)
         numbers = sum(leaf[0].numel() for leaf in leaves(first))
         budget, most = (2**28, 2**16) if device.type == "cuda" else (2**20, 2**8)
         return max(1, min(budget // max(numbers, 1), most))
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+    whole = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
+    if not whole or int(batch_size) < 1:
         raise InputError(
             f"batch_size: {batch_size!r} given, 'auto' or a whole number >= 1 expected"
         )
-    return batch_size
+    return int(batch_size)
 
 
 def _write_truth(store: Store, target: Tensor | None, task: Task) -> None:

@@ -25,11 +25,12 @@ from zarr.codecs import BloscCodec, BloscShuffle, Crc32cCodec
 from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
 
-from .errors import StoreError
+from .errors import InputError, StoreError
 from .groups import Group
 from .stored_group import describe_group, read_group
 
 FORMAT = 1
+_RECORD = {"models", "group", "data", "task", "score", "keep", "preprocess", "run"}
 _HEADER = "orbical"
 _MISSING = {"f": np.nan, "i": -1, "u": 0, "b": False}
 
@@ -185,6 +186,28 @@ def _dims(array: zarr.Array) -> tuple[str | None, ...]:
     return getattr(array.metadata, "dimension_names", None) or ()
 
 
+def as_path(argument: str, given: Any) -> Path:
+    """Take the folder of a store as the user names it: `~` is the home, a link what it leads to."""
+    if not isinstance(given, str | os.PathLike) or not str(given):
+        raise InputError(f"{argument}: {given!r} given, the name of a folder expected")
+    if "://" in str(given):
+        raise InputError(f"{argument}: {str(given)!r} given, a folder on this machine expected")
+    try:
+        path = Path(given).expanduser()
+        path.lstat()
+        return path.resolve() if path.is_symlink() else path
+    except (FileNotFoundError, NotADirectoryError):
+        return path
+    except (OSError, ValueError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{argument}: {_shortened(given)} cannot be used: {why}") from error
+
+
+def _shortened(given: Any) -> str:
+    text = repr(str(given))
+    return text if len(text) < 100 else f"{text[:97]}..."
+
+
 def create(
     path: Path | None, header: Mapping[str, Any], specs: Mapping[str, ArraySpec], group: Group
 ) -> Store:
@@ -193,18 +216,30 @@ def create(
         return _fill(Store(zarr.open_group(MemoryStore(), mode="w"), None), header, specs, group)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        building = Path(tempfile.mkdtemp(prefix=f".{path.name}."[:100], dir=path.parent))
     except OSError as error:
         raise StoreError(f"{str(path)!r} cannot be made: {error}") from error
     try:
         store = Store(zarr.open_group(LocalStore(building), mode="w"), path)
         _fill(store, header, specs, group)
         building.chmod(0o755)
-        building.rename(path)
+        _put(building, path)
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
     return open_store(path)
+
+
+def _put(building: Path, path: Path) -> None:
+    """Rename a finished folder; where another scan was faster, its store stays."""
+    try:
+        building.rename(path)
+    except OSError as error:
+        if path.exists():
+            raise StoreError(
+                f"{str(path)!r} has been made by another scan in the meantime; run this one again"
+            ) from error
+        raise StoreError(f"{str(path)!r} cannot be made: {error}") from error
 
 
 def _fill(
@@ -254,7 +289,9 @@ def open_store(path: Path) -> Store:
         raise StoreError(f"there is no store {str(path)!r}")
     try:
         root = zarr.open_group(LocalStore(path), mode="r+")
-        header: Any = root.attrs[_HEADER]
+        record: Any = root.attrs[_HEADER]
+        header = dict(record)
+        whole = header.get("format") != FORMAT or (header.keys() >= _RECORD and _is_whole(root))
     except Exception as error:
         raise StoreError(
             f"{str(path)!r} is not a store of orbical, or is damaged beyond reading "
@@ -264,7 +301,17 @@ def open_store(path: Path) -> Store:
         raise StoreError(
             f"{str(path)!r} has format {header.get('format')!r}, this version reads {FORMAT}"
         )
+    if not whole:
+        raise StoreError(
+            f"{str(path)!r} is damaged beyond reading: a part of its record, of its group or of "
+            "what is done has gone; it is left as it is"
+        )
     return Store(root, path)
+
+
+def _is_whole(root: zarr.Group) -> bool:
+    """Whether a store has what nothing can be read without."""
+    return "done" in root and {"weights", "index"} <= {*root["group"].array_keys()}  # type: ignore[union-attr]
 
 
 def remove(path: Path) -> None:
@@ -384,4 +431,4 @@ def load(path: str | Path) -> Scan:
     Traceback (most recent call last):
     orbical.errors.StoreError: there is no store 'no-such-scan.zarr'
     """
-    return Scan(open_store(Path(path)))
+    return Scan(open_store(as_path("path", path)))

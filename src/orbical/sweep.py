@@ -20,7 +20,16 @@ from .predictors.base import Partial
 from .predictors.base import batch_size as count_inputs
 from .sources import name_of, words_of
 from .tasks import Task
-from .trees import Tree, concatenate, flatten_leading, leaves, split_leading, to_device, tree_map
+from .trees import (
+    Tree,
+    as_tensors,
+    concatenate,
+    flatten_leading,
+    leaves,
+    split_leading,
+    to_device,
+    tree_map,
+)
 
 Failures = dict[tuple[int, int], str]
 """Why a model gave no answer, by element and sample of a batch."""
@@ -151,15 +160,18 @@ class Sweep:
         inputs = flatten_leading(moved)
         if self.preprocess is None:
             return inputs
+        name = name_of(self.preprocess)
         try:
-            return self._untouched(None, self.preprocess, inputs)
+            prepared = self._untouched(None, self.preprocess, inputs)
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
             raise InputError(
-                f"preprocess: {name_of(self.preprocess)} raised {type(error).__name__}: "
-                f"{words_of(error)}"
+                f"preprocess: {name} raised {type(error).__name__}: {words_of(error)}"
             ) from error
+        if prepared is None:
+            raise InputError(f"preprocess: {name} gave None, the batch for the models expected")
+        return as_tensors(prepared) if isinstance(prepared, np.ndarray) else prepared
 
     def answer(self, name: str, inputs: Tree) -> Any:
         """Ask one model, and name it where it fails."""
@@ -170,7 +182,7 @@ class Sweep:
         except ModelError as error:
             raise ModelError(f"model {name!r}: {error}") from error
         except Exception as error:
-            shapes = [tuple(leaf.shape) for leaf in leaves(inputs)]
+            shapes = [tuple(getattr(leaf, "shape", ())) for leaf in leaves(inputs)]
             raise ModelError(
                 f"model {name!r} raised {type(error).__name__} for inputs {shapes}: "
                 f"{words_of(error)}"
