@@ -1,12 +1,13 @@
 """Detectors under shifts: how far the key object strayed in training decides where it is found.
 
-    orbical study detection             # train, scan, write tables and figures
-    orbical study detection report      # the page again, from stored results
+    orbical study detection             # train, scan, write CSV, tables and figures
+    orbical study detection report      # the page again, from its CSV files alone
     orbical study detection scenes      # the two detectors of generated scenes that ship
 
-What is trained already is not trained again; --seeds and --only choose fewer. On a machine with an
+15 trainings side by side take five minutes of a large GPU and days of a laptop; --seeds, --steps
+and --only choose fewer. What is trained already is not trained again. On a machine with an
 accelerator that has neither the data nor more than torch and numpy: `pack` the images into `--data`
-here, `train` there, `report` here.
+here, `train` there, `collect` the results here.
 
 Five detectors of one architecture, material and budget differ in one thing: by how much of
 32 pixels the key object was moved away from the centre of the view in training (0 to 100 %). Each
@@ -25,15 +26,18 @@ from pathlib import Path
 from orbical.errors import InputError
 
 from ..command_line import one_line_errors, say_written, study_parser
+from .collecting import collect
 from .material import pack, test_views, unpack
 from .page import report
 from .settings import BATCH, PAGE, RESULTS, SCENE_STEPS, SCENES, SEEDS, STEP, STEPS
 from .training import scene_detectors, train_all
 
+STUDY_STEPS = ("all", "pack", "train", "collect", "scenes", "report")
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study, or one of its steps; see the module."""
-    parser = study_parser("detection", __doc__, PAGE, ("all", "pack", "train", "scenes", "report"))
+    parser = study_parser("detection", __doc__, PAGE, STUDY_STEPS)
     parser.add_argument("--data", type=Path, help="packed images; default: the data set")
     parser.add_argument("--out", type=Path, default=RESULTS, help=f"results; default {RESULTS}")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
@@ -59,9 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             train_all(given)
         if given.step == "scenes":
             say_written([scene_detectors(given)])
-        if given.step in ("all", "report"):
+        if given.step in ("all", "collect"):
             packed = None if given.data is None else test_views(unpack(given.data)["test"])
-            say_written(report(given.out, given.page, packed))
+            say_written(collect(given.out, given.page.with_suffix(""), packed))
+        if given.step in ("all", "collect", "report"):
+            say_written(report(given.page))
 
 
 def _checked(given: argparse.Namespace) -> None:

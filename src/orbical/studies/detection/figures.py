@@ -11,19 +11,18 @@ import numpy as np
 import torch
 
 from orbical.actions import Window
+from orbical.groups import Group, translations
 from orbical.tasks.detection_matching import Detections
 from orbical.zoo import detector
 
 from ..pages import Row
-from .numbers import mean_map
 from .scans import Results, WholeScans, member
-from .settings import JITTERS, TASK, WHOLE, WINDOW
-from .summaries import agreement, neighbours_median
+from .settings import JITTERS, RADIUS, TASK, WHOLE, WINDOW
+from .summaries import Array, agreement, neighbours_median
+from .tables import values_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from orbical.groups import Group
 
 TRUTH = "white"
 
@@ -44,27 +43,34 @@ def _bar(shown: Any, axes: Any, label: str) -> None:
     axes.figure.colorbar(shown, cax=beside, label=label)
 
 
-def aggregate_figure(results: Results) -> Figure:
-    """Draw the mean score, its shape, AP and calibration error at each shift, for each level."""
+def aggregate_figure(shifts: Sequence[Row]) -> Figure:
+    """Draw the mean score, its shape, AP and calibration error at each shift, for each level.
+
+    Args:
+        shifts: rows of `numbers.map_rows`.
+    """
     from orbical.figures.style import PAGE, figure, styled
 
-    scores = {jitter: mean_map(results.of(jitter), "score") for jitter in JITTERS}
+    def maps(name: str) -> dict[int, Array]:
+        return {jitter: np.array([row[f"{name}_{jitter}"] for row in shifts]) for jitter in JITTERS}
+
     rows = {
-        "IoU x confidence": scores,
+        "IoU x confidence": maps("score"),
         "relative to its best": {
-            jitter: values / max(values.max(), 1e-9) for jitter, values in scores.items()
+            jitter: values / max(values.max(), 1e-9) for jitter, values in maps("score").items()
         },
-        "AP at IoU 0.5": {jitter: mean_map(results.of(jitter), "ap") for jitter in JITTERS},
-        "ECE of detections": {jitter: mean_map(results.of(jitter), "ece") for jitter in JITTERS},
+        "AP at IoU 0.5": maps("ap"),
+        "ECE of detections": maps("ece"),
     }
+    group = translations(RADIUS, 2 * RADIUS // (round(len(shifts) ** 0.5) - 1))
     with styled():
         fig = figure(PAGE, 5.4)
         panels: Any = fig.subplots(len(rows), len(JITTERS), sharex=True, sharey=True)
-        for number, (title, maps) in enumerate(rows.items()):
+        for number, (title, levels) in enumerate(rows.items()):
             line = panels[number]
-            high = max(float(np.nan_to_num(values).max()) for values in maps.values())
-            for axes, (jitter, values) in zip(line, maps.items(), strict=True):
-                shown = _heat(axes, results.group, values, 0.0, high)
+            high = max(float(np.nan_to_num(values).max()) for values in levels.values())
+            for axes, (jitter, values) in zip(line, levels.items(), strict=True):
+                shown = _heat(axes, group, values, 0.0, high)
                 if number == 0:
                     axes.set_title(f"jitter {jitter} %")
                 if number == len(rows) - 1:
@@ -74,27 +80,25 @@ def aggregate_figure(results: Results) -> Figure:
     return fig
 
 
-def section_figure(results: Results, levels: Sequence[Row]) -> Figure:
+def section_figure(section: Sequence[Row], levels: Sequence[Row]) -> Figure:
     """Draw the mean score along dx at dy = 0, and how wide the peak is, of every training.
 
     Args:
-        results: of all trainings.
+        section: rows of `numbers.section_rows`.
         levels: rows of `numbers.level_rows`.
     """
     from orbical.figures.style import MODELS, PAGE, figure, styled
 
-    coords = results.group.coords
-    still = np.flatnonzero(coords["dy"] == 0)
+    shifts = sorted({row["dx"] for row in section})
     with styled():
         fig = figure(PAGE, 2.7)
         along, width = fig.subplots(1, 2, width_ratios=(1.6, 1))
         for jitter, colour in zip(JITTERS, MODELS, strict=False):
-            each = np.stack([one.score[still] for one in results.of(jitter)])
-            along.fill_between(
-                coords["dx"][still], each.min(0), each.max(0), color=colour, alpha=0.25, lw=0
-            )
-            along.plot(coords["dx"][still], each.mean(0), color=colour, label=f"{jitter} %")
-            values = [row["width_px"] for row in levels if row["jitter"] == jitter]
+            mine = [row for row in section if row["jitter"] == jitter]
+            each = np.array([[row["score"] for row in mine if row["dx"] == dx] for dx in shifts])
+            along.fill_between(shifts, each.min(1), each.max(1), color=colour, alpha=0.25, lw=0)
+            along.plot(shifts, each.mean(1), color=colour, label=f"{jitter} %")
+            values = values_of(levels, jitter, "width_px")
             width.plot([jitter] * len(values), values, "o", ms=3.5, mfc="none", color=colour)
         along.set(xlabel="dx (px), dy = 0", ylabel="IoU x confidence", ylim=(0, None))
         along.legend(title="jitter", loc="upper right")
@@ -244,7 +248,7 @@ def consensus_figure(results: Results, whole: WholeScans, jitter: int = 50) -> F
                 label = f"{level} %" if seed == WHOLE else None
                 panels[3].plot(values, share, color=colour, lw=0.9, label=label)
         panels[3].set(xlabel="correlation of the two plots", ylabel="share of key objects")
-        panels[3].set(xlim=(-0.6, 1), ylim=(0, 1))
+        panels[3].set(xlim=(-0.75, 1), ylim=(0, 1))
         panels[3].legend(title="jitter", loc="upper left", fontsize=6, handlelength=1)
         panels[3].grid()
     return fig

@@ -26,8 +26,7 @@ def held(claims: Sequence[bool]) -> str:
     """
     if len(claims) == 1 or not any(claims):
         return verdict(any(claims))
-    count = "all" if all(claims) else f"{sum(claims)} of"
-    return f"confirmed by {count} {len(claims)} seeds"
+    return f"{verdict(True)} by {'all' if all(claims) else f'{sum(claims)} of'} {len(claims)} seeds"
 
 
 def agreed(claims: Sequence[bool], yes: str, no: str) -> str:
@@ -71,7 +70,11 @@ def lowers(levels: Sequence[Row]) -> bool:
 
 
 def findings(
-    levels: Sequence[Row], consensus: Sequence[Row], dark: Sequence[Row], period: Sequence[Row]
+    levels: Sequence[Row],
+    consensus: Sequence[Row],
+    dark: Sequence[Row],
+    period: Sequence[Row],
+    certainty: Sequence[Row],
 ) -> str:
     """Hold the paper's claims against the numbers."""
     seeds = by_seed(levels)
@@ -80,12 +83,11 @@ def findings(
     def told(jitter: int, name: str) -> str:
         return spread(values_of(levels, jitter, name), 3)
 
-    widths = ", ".join(spread(values_of(levels, jitter, "width_px"), 0) for jitter in JITTERS)
+    widths = ", ".join(spread(values_of(levels, jitter, "width_px"), 1) for jitter in JITTERS)
     peaks = ", ".join(told(jitter, "centre") for jitter in JITTERS)
     flat = held([is_flat(rows[-1]) for rows in seeds])
     price = all(is_flat(rows[-1]) and lowers(rows) for rows in seeds)
     turned = [rows[-1]["orbit"] > rows[0]["orbit"] for rows in seeds]
-    unsure = all(rows[0]["ece_orbit"] > rows[0]["ece_centre"] for rows in seeds)
     spots = [row for row in dark if row["jitter"] == last]
     sentences = [
         f"**The more jitter, the wider the peak: {held([widens(rows) for rows in seeds])}.** The "
@@ -94,9 +96,9 @@ def findings(
         "**Without jitter a detector is good near the centre alone: "
         f"{held([is_centred(rows[0]) for rows in seeds])}.** {told(first, 'centre')} at the "
         f"centre, {told(first, 'corner')} at the corners.",
-        f"**With 100 % jitter the plot is nearly flat: {flat}"
-        f"{' on average, at a price the paper does not show' if price else ''}.** The "
-        f"mean plot has {told(last, 'centre')} at the centre, {told(last, 'corner')} at the "
+        f"**With 100 % jitter the mean plot is nearly flat: {flat}"
+        f"{', at a price the paper does not show' if price else ''}.** It "
+        f"has {told(last, 'centre')} at the centre, {told(last, 'corner')} at the "
         f"corners. Of equal budget, the levels reach {peaks} at the centre"
         f"{': the height falls with the width' if price else ''}. Over the orbit "
         f"{agreed(turned, 'the order turns round', 'the order stays')}: "
@@ -110,16 +112,36 @@ def findings(
         f"{percent(values_of(dark, last, 'confidence_lost'))}, and the box itself at "
         f"{percent(values_of(dark, last, 'box_lost'))}.{grid_sentence(period)}",
         consensus_sentence(consensus),
-        "**Calibration and the peak.** The ECE of detections (confidence against precision "
-        f"at IoU 0.5) is {told(first, 'ece_centre')} at the centre and {told(first, 'ece_orbit')} "
-        f"over the orbit at 0 %, {told(last, 'ece_centre')} and {told(last, 'ece_orbit')} at 100 %"
-        + (
-            ": away from where it was trained, the detector is wrong and sure of it."
-            if unsure
-            else "."
-        ),
+        calibration_sentence(levels, certainty),
     ]
     return "\n".join(f"* {sentence}" for sentence in sentences)
+
+
+def calibration_sentence(levels: Sequence[Row], certainty: Sequence[Row]) -> str:
+    """Tell the calibration error at the centre and over the orbit, and in which sense it errs.
+
+    Args:
+        levels: a row a training.
+        certainty: a row a level of one seed.
+    """
+    first, last = JITTERS[0], JITTERS[-1]
+    ece = [
+        spread(values_of(levels, jitter, f"ece_{place}"), 3)
+        for jitter in (first, last)
+        for place in ("centre", "orbit")
+    ]
+    worse = all(row["ece_orbit"] > row["ece_centre"] for row in levels if row["jitter"] == first)
+    found = certainty[0]
+    sure = found["confidence_orbit"] > found["precision_orbit"]
+    lost = ": away from where it was trained, the detector is wrong and sure of it"
+    return (
+        "**Calibration and the peak.** The ECE of detections (confidence against precision "
+        f"at IoU 0.5) is {ece[0]} at the centre and {ece[1]} over the orbit at 0 %, {ece[2]} and "
+        f"{ece[3]} at 100 %{lost if worse and sure else ''}. At 0 % (seed 0) detections over the "
+        f"orbit have a mean confidence of {found['confidence_orbit']:.2f}, and "
+        f"{100 * found['precision_orbit']:.1f} % of them are right; at the centre "
+        f"{found['confidence_centre']:.2f} and {100 * found['precision_centre']:.1f} %."
+    )
 
 
 def consensus_sentence(rows: Sequence[Row]) -> str:
@@ -190,24 +212,22 @@ def training_sentence(trained: Sequence[Row]) -> str:
 
 
 def resolution_sentence(levels: Sequence[Row]) -> str:
-    """Tell which neighbouring levels the seeds tell apart at the centre and over the orbit."""
+    """Tell which neighbouring levels the seeds do not tell apart."""
     if len(by_seed(levels)) == 1:
         return (
             "* **Spread**: there is one training a level; differences between neighbouring levels "
             "of a hundredth in score are not claimed."
         )
-    parts = []
-    for name, words in (("centre", "at the centre"), ("orbit", "over the orbit")):
-        blurred = [
-            f"{low} and {high} %"
-            for low, high in pairwise(JITTERS)
-            if _overlap(values_of(levels, low, name), values_of(levels, high, name))
-        ]
-        parts.append(f"{words} {', '.join(blurred) if blurred else 'none'}")
+    blurred = [
+        f"{low} and {high} % {words}"
+        for name, words in (("centre", "at the centre"), ("orbit", "over the orbit"))
+        for low, high in pairwise(JITTERS)
+        if _overlap(values_of(levels, low, name), values_of(levels, high, name))
+    ]
     return (
-        "* **Spread**: numbers are means ± standard deviations over the seeds. Neighbouring levels "
-        "are not told apart where the ranges of their scores over the seeds overlap; "
-        f"{'; '.join(parts)}."
+        "* **Spread**: numbers are means ± standard deviations over the seeds. The scores of "
+        "neighbouring levels, at the centre and over the orbit, have ranges over the seeds that "
+        + (f"overlap for {', '.join(blurred)}." if blurred else "overlap nowhere.")
     )
 
 

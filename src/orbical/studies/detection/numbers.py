@@ -9,7 +9,7 @@ import numpy as np
 from orbical.datasets.coco_folder import FIVE_CLASSES
 
 from ..pages import Row
-from .scans import Results
+from .scans import Results, WholeScans
 from .settings import JITTERS, Trial
 from .summaries import Array, Summary
 
@@ -86,6 +86,21 @@ def map_rows(results: Results) -> list[Row]:
         {"dx": int(coords["dx"][k]), "dy": int(coords["dy"][k])}
         | {name: round(float(values[k]), 5) for name, values in columns.items()}
         for k in range(len(results.group))
+    ]
+
+
+def section_rows(results: Results) -> list[Row]:
+    """One row a training and shift along dx at dy = 0: the mean score."""
+    coords = results.group.coords
+    return [
+        {
+            "jitter": trial.jitter,
+            "seed": trial.seed,
+            "dx": int(coords["dx"][k]),
+            "score": round(float(found.score[k]), 5),
+        }
+        for trial, found in results.summaries.items()
+        for k in np.flatnonzero(coords["dy"] == 0)
     ]
 
 
@@ -183,3 +198,20 @@ def period_rows(results: Results) -> list[Row]:
         for trial, found in results.summaries.items()
         for place, along in enumerate(found.period)
     ]
+
+
+def certainty_rows(whole: WholeScans) -> list[Row]:
+    """One row a level of one seed: how sure its detections are, and how often they are right."""
+    rows = []
+    for jitter, scan in whole.scans.items():
+        row: Row = {"jitter": jitter}
+        every = slice(None)
+        for place, elements in (("centre", [whole.group.identity]), ("orbit", every)):
+            correct = scan["box_correct"][:, elements]
+            judged = ~np.isnan(correct)
+            row[f"detections_{place}"] = int(judged.sum())
+            sure = scan["box_score"][:, elements][judged]
+            row[f"confidence_{place}"] = _known(sure, np.mean)
+            row[f"precision_{place}"] = _known(correct[judged], np.mean)
+        rows.append(row)
+    return rows

@@ -36,7 +36,7 @@ class Results:
     @classmethod
     def read(cls, folder: Path) -> Results:
         """Read what `train` wrote."""
-        rows = read_lines(folder / FILE)
+        rows = sorted(read_lines(folder / FILE), key=lambda row: (row["seed"], row["jitter"]))
         seeds = complete_seeds(rows)
         if WHOLE not in seeds:
             found = {row["name"] for row in rows}
