@@ -34,7 +34,7 @@ from .summaries import Array, Summary, summarised
 def scanned(net: torch.nn.Module, data: KeyObjects, group: Group, device: str) -> dict[str, Array]:
     """Scan one detector over all shifts; what `STORED` names, in half precision.
 
-    As `orbical.scan` does, without the store, so that it runs where only torch and numpy are.
+    As `orbical.scan` does, without the store, so that it runs where little but torch is.
     """
     where = torch.device(device)
     views, samples = (2048, 64) if where.type == "cuda" else (64, 16)
