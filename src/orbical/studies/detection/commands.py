@@ -6,8 +6,8 @@
 
 15 trainings side by side take five minutes of a large GPU and days of a laptop; --seeds, --steps
 and --only choose fewer. What is trained already is not trained again. On a machine with an
-accelerator that has neither the data nor more than torch, NumPy, SciPy and Pillow: `pack` the images
-into `--data` here, `train` there, `collect` the results here.
+accelerator that has neither the data nor more than torch, NumPy, SciPy and Pillow: `pack` the
+images into `--data` here, `train` there, `collect` the results here.
 
 Five detectors of one architecture, material and budget differ in one thing: by how much of
 32 pixels the key object was moved away from the centre of the view in training (0 to 100 %). Each
