@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+import orbical
+
 sys.path.insert(0, str(Path(__file__).parent))
 from reader import Page  # beside this file
 
@@ -31,6 +33,11 @@ _FLAGS = [
 ]
 _AXE = "4.10.2"
 DIGITS = 120
+WEB = Path(orbical.__file__).parent / "interface" / "web"
+PLOT_PAGE = """<!doctype html><meta charset="utf-8"><title>plots</title>
+<body style="margin: 0; color: #222">
+<div id="a" style="width: 400px; height: 380px"></div></body>"""
+PLOT_HOST = "http://plots.test/"
 SECTIONS = ("aggregate", "embedding", "individual", "input", "detail")
 
 
@@ -191,3 +198,43 @@ def axe() -> str:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(member.read())
     return path.read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any) -> Iterator[Any]:
+    """Open an empty page beside the modules of the front end; console errors fail the test."""
+    context = browser.new_context(viewport={"width": 900, "height": 700})
+    page = context.new_page()
+
+    def answer(route: Any) -> None:
+        path = route.request.url.removeprefix(PLOT_HOST)
+        if not path:
+            route.fulfill(body=PLOT_PAGE, content_type="text/html")
+        elif (WEB / path).is_file():
+            route.fulfill(body=(WEB / path).read_text(), content_type="text/javascript")
+        else:
+            route.fulfill(status=204)
+
+    page.route(f"{PLOT_HOST}**", answer)
+    page.goto(PLOT_HOST)
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def make(tab: Any) -> Iterator[Callable[..., Any]]:
+    """Give a function that makes a plot in the page by a few lines of JavaScript."""
+    errors: list[str] = []
+
+    def note(error: Any) -> None:
+        errors.append(str(error))
+
+    tab.on("pageerror", note)
+
+    def run(script: str, given: Any = None) -> Any:
+        return tab.evaluate(f"async (given) => {{ {script} }}", given)
+
+    yield run
+    tab.remove_listener("pageerror", note)
+    run("window.plot?.destroy(); window.plot = null;")
+    assert not errors

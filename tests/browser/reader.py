@@ -89,6 +89,19 @@ class Page:
         .map(el => [el.className, el.scrollWidth, el.clientWidth, el.scrollHeight])"""
         )
 
+    def violations(self, axe):
+        """What axe-core, given as its text, finds wrong for readers who do not see or point."""
+        self.tab.evaluate(axe)
+        run = "async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])"
+        return self.tab.evaluate(run)
+
+    def hover_over_the_map(self):
+        """Move the pointer over the embedding, and wait for the card of the nearest sample."""
+        box = self.tab.locator(".embedding .scatter").bounding_box()
+        self.tab.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.3)
+        card = "document.querySelector('.hovercard')?.innerText"
+        self.until(f"() => /#\\d+ · labelled \\d/.test({card})")
+
     def fragment(self):
         return self.tab.evaluate("location.hash.slice(1)")
 

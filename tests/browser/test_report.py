@@ -157,9 +157,7 @@ def test_a_link_restores_the_view(opened):
 
 def test_hovering_shows_the_sample(opened):
     page = opened("sample=2")
-    box = page.tab.locator(".embedding .scatter").bounding_box()
-    page.tab.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.3)
-    page.until("() => /#\\d+ · labelled \\d/.test(document.querySelector('.hovercard')?.innerText)")
+    page.hover_over_the_map()
     assert page.tab.locator(".hovercard canvas").first.is_visible()
 
 
@@ -183,9 +181,7 @@ def test_tables_can_be_saved(opened, digit_scan, tmp_path):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violations(opened, axe, scheme):
     page = opened("sample=2&element=30", scheme=scheme)
-    page.tab.evaluate(axe)
-    run = "async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])"
-    assert page.tab.evaluate(run) == []
+    assert page.violations(axe) == []
 
 
 def test_a_report_of_some_samples_says_so_and_keeps_their_numbers(opened, digit_scan, tmp_path):

@@ -133,9 +133,7 @@ def test_dragging_on_the_aggregate_moves_everything_and_writes_the_address_on_re
 
 def test_hovering_shows_the_sample_and_its_orbit(view):
     page = view("sample=2")
-    box = page.tab.locator(".embedding .scatter").bounding_box()
-    page.tab.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.3)
-    page.until("() => /#\\d+ · labelled \\d/.test(document.querySelector('.hovercard')?.innerText)")
+    page.hover_over_the_map()
     assert page.tab.locator(".hovercard canvas").first.is_visible()
     page.tab.mouse.move(5, 5)
     page.tab.wait_for_selector(".hovercard", state="hidden")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,10 @@ import pytest
 import torch
 
 import orbical as ob
+from orbical.interface import open_session
+from orbical.interface.session import Session
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `talking`, beside this file
 
 SAMPLES = 120
 
@@ -56,6 +61,20 @@ def digits(folder: Path) -> ob.Scan:
     return ob.load(folder / "digits.zarr")
 
 
+@pytest.fixture(scope="session")
+def scan() -> ob.Scan:
+    """A smaller scan, of one model, in memory."""
+    images, labels = ob.datasets.digits()
+    return ob.scan(
+        {"linear": linear_net(0)},
+        (images[:90], labels[:90]),
+        group="rotations:8",
+        task="classification",
+        keep=("inputs", "probabilities"),
+        progress=False,
+    )
+
+
 @pytest.fixture(scope="module")
 def serving() -> Iterator[Callable[..., SimpleNamespace]]:
     """Start real servers in threads: `serving(session)` gives server, base address and cookie."""
@@ -85,3 +104,15 @@ def serving() -> Iterator[Callable[..., SimpleNamespace]]:
     for _, thread in running:
         thread.join(10)
         assert not thread.is_alive(), "the server did not end"
+
+
+@pytest.fixture(scope="module")
+def session(folder: Path) -> Session:
+    """A session on that scan, without models."""
+    return open_session(folder / "digits.zarr")
+
+
+@pytest.fixture(scope="module")
+def running(serving: Callable[..., SimpleNamespace], session: Session) -> SimpleNamespace:
+    """A server of that session."""
+    return serving(session)

@@ -16,21 +16,6 @@ from orbical.interface.pack import in_odds, in_steps
 from orbical.interface.reporting import report
 
 
-@pytest.fixture(scope="module")
-def scan():
-    images, labels = ob.datasets.digits()
-    torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    return ob.scan(
-        {"linear": net},
-        (images[:90], labels[:90]),
-        group="rotations:8",
-        task="classification",
-        keep=("inputs", "probabilities"),
-        progress=False,
-    )
-
-
 def test_a_report_is_one_page_that_may_load_nothing(scan, tmp_path):
     written = report(scan, tmp_path / "digits.html", title="Digits & <co>")
     text = written.read_text("utf-8")

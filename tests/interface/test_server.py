@@ -1,97 +1,28 @@
-"""The server, asked over real sockets: who is let in, what is served, and what it withstands."""
+"""The server, asked over real sockets: what it serves and answers, and what it withstands."""
 
 from __future__ import annotations
 
 import asyncio
-import http.client
 import json
 import re
 import socket
 import time
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from talking import dial, finished, get, hear, say
+from websockets.exceptions import ConnectionClosed
 
 from orbical.errors import InputError
 from orbical.interface import open_session
-from orbical.interface.guard import Guard
 from orbical.interface.server import MOST_MESSAGE_BYTES, Server
 from orbical.interface.session import Session
-from orbical.interface.wire import decode
 
 Serving = Callable[..., SimpleNamespace]
-
-
-@pytest.fixture(scope="module")
-def session(folder: Path) -> Session:
-    return open_session(folder / "digits.zarr")
-
-
-@pytest.fixture(scope="module")
-def running(serving: Serving, session: Session) -> SimpleNamespace:
-    return serving(session)
-
-
-def finished(talk: Coroutine[Any, Any, Any]) -> Any:
-    """Run a talk to its end, in a thread: a browser open in this process has a loop of its own."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, talk).result()
-
-
-def get(
-    running: SimpleNamespace, path: str, method: str = "GET", **headers: str
-) -> tuple[int, dict[str, str], bytes]:
-    """Ask with exactly these headers, and a path that nobody tidies up."""
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
-    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-    headers.setdefault("Host", f"127.0.0.1:{running.port}")
-    for name, value in headers.items():
-        connection.putheader(name.replace("_", "-"), value)
-    connection.endheaders()
-    answer = connection.getresponse()
-    found = answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
-    connection.close()
-    return found
-
-
-def dial(running: SimpleNamespace, path: str = "/ws", **options: Any) -> Any:
-    headers = {"Cookie": options.pop("cookie", running.cookie), **options.pop("headers", {})}
-    return connect(
-        f"ws://127.0.0.1:{running.port}{path}",
-        origin=options.pop("origin", running.base),
-        additional_headers={name: value for name, value in headers.items() if value},
-        max_size=None,
-        **options,
-    )
-
-
-async def say(client: ClientConnection, kind: str, sequence: int = 1, **selection: Any) -> None:
-    await client.send(json.dumps({"kind": kind, "sequence": sequence, "selection": selection}))
-
-
-async def hear(client: ClientConnection) -> Any:
-    return decode(await asyncio.wait_for(client.recv(), 20))  # type: ignore[arg-type]
-
-
-def test_the_token_opens_the_page_and_leaves_a_cookie(running: SimpleNamespace) -> None:
-    status, headers, body = get(running, f"/?token={running.server.guard.token}")
-    assert status == 200
-    assert headers["content-type"] == "text/html; charset=utf-8"
-    assert b"<script" in body
-    cookie = headers["set-cookie"]
-    assert cookie.startswith(f"orbical-{running.port}=")
-    assert "HttpOnly" in cookie
-    assert "SameSite=Strict" in cookie
-    assert "Path" not in cookie  # a proxy's prefix is then its path
-    again, _, _ = get(running, "/", Cookie=cookie.partition(";")[0])
-    assert again == 200
 
 
 def test_every_file_has_its_type_and_the_strict_headers(running: SimpleNamespace) -> None:
@@ -120,114 +51,6 @@ def test_the_page_uses_relative_addresses_only(running: SimpleNamespace) -> None
     for address in re.findall(r'(?:src|href)="([^"]+)"', body.decode()):
         assert not address.startswith("/")
         assert "//" not in address
-
-
-@pytest.mark.parametrize(
-    "cookie", ["", "orbical=x", "orbical-{port}=wrong", "orbical-{port}=", "=;==;\x01"]
-)
-def test_without_the_token_nothing_is_served(running: SimpleNamespace, cookie: str) -> None:
-    given = {"Cookie": cookie.format(port=running.port)} if cookie else {}
-    for path in ("/", "/app.js", "/?token=wrong", "/?token=", "/app.js?token=wrong"):
-        status, headers, body = get(running, path, **given)
-        assert status == 403
-        assert "set-cookie" not in headers
-        assert running.server.guard.token.encode() not in body
-
-
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example",
-        "evil.example:{port}",
-        "127.0.0.1.evil.example",
-        "",
-        "localhost.evil.example",
-        "evil.example@127.0.0.1:{port}",
-        "evil.example?@localhost",
-    ],
-)
-def test_a_rebound_name_is_refused_even_with_the_token(running: SimpleNamespace, host: str) -> None:
-    path = f"/?token={running.server.guard.token}"
-    status, _, _ = get(running, path, Host=host.format(port=running.port), Cookie=running.cookie)
-    assert status in (400, 403)
-
-
-@pytest.mark.parametrize(
-    "host", ["localhost:{port}", "127.0.0.1:9999", "[::1]:{port}", "LOCALHOST"]
-)
-def test_names_of_this_machine_are_known_at_any_port(running: SimpleNamespace, host: str) -> None:
-    """A tunnel of SSH may end at another port."""
-    status, _, _ = get(running, "/", Host=host.format(port=running.port), Cookie=running.cookie)
-    assert status == 200
-
-
-@pytest.mark.parametrize(
-    "origin",
-    ["https://evil.example", "null", "http://127.0.0.1:1", "file://", "http://localhost:{port}"],
-)
-def test_a_foreign_origin_is_refused_on_requests_and_sockets(
-    running: SimpleNamespace, origin: str
-) -> None:
-    origin = origin.format(port=running.port)
-    status, _, _ = get(running, "/app.js", Cookie=running.cookie, Origin=origin)
-    assert status == 403
-
-    async def attempt() -> None:
-        async with dial(running, origin=origin):
-            pytest.fail("a foreign page has a socket")
-
-    with pytest.raises(InvalidStatus) as refused:
-        finished(attempt())
-    assert refused.value.response.status_code == 403
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"cookie": ""},
-        {"cookie": "orbical-1=x"},
-        {"origin": None},
-        {"headers": {"Host": "evil.example"}},
-        {"path": "/other"},
-        {"path": "/ws/../ws"},
-    ],
-)
-def test_a_socket_needs_token_origin_host_and_path(
-    running: SimpleNamespace, options: dict[str, Any]
-) -> None:
-    async def attempt() -> None:
-        async with dial(running, **options):
-            pytest.fail("a stranger has a socket")
-
-    with pytest.raises((InvalidStatus, ConnectionClosed, OSError, ValueError)):
-        finished(attempt())
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/../pyproject.toml",
-        "/..%2f..%2fpyproject.toml",
-        "/core/../../server.py",
-        "/%2e%2e/server.py",
-        "//etc/passwd",
-        "/core\\..\\..\\server.py",
-        "/app.js/",
-        "/app.js%00.css",
-        "/core",
-        "/digits.zarr/zarr.json",
-        "/.git/config",
-    ],
-)
-def test_no_path_leaves_the_list_of_files(running: SimpleNamespace, path: str) -> None:
-    status, _, body = get(running, path, Cookie=running.cookie)
-    assert status in (400, 404)
-    assert b"import" not in body
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
-def test_only_reading_is_allowed(running: SimpleNamespace, method: str) -> None:
-    assert get(running, "/", method, Cookie=running.cookie)[0] == 405
 
 
 def test_requests_are_answered_with_their_number(running: SimpleNamespace) -> None:
@@ -470,48 +293,6 @@ def test_a_slow_map_announces_itself_first(serving: Serving, folder: Path) -> No
             assert arrays["xy"].shape == (120, 2)
 
     finished(talk())
-
-
-def test_a_proxy_is_let_in_by_its_origin(serving: Serving, session: Session) -> None:
-    running = serving(session, allow_origin=["https://hub.example.org"])
-    behind = {"Host": "hub.example.org", "Origin": "https://hub.example.org"}
-    assert get(running, "/app.js", Cookie=running.cookie, **behind)[0] == 200
-    other = {**behind, "Origin": "https://evil.example"}
-    assert get(running, "/app.js", Cookie=running.cookie, **other)[0] == 403
-
-    async def talk() -> None:
-        client = dial(running, origin="https://hub.example.org")
-        async with client as one:
-            await say(one, "state")
-            assert (await hear(one))[0]["kind"] == "state"
-
-    finished(talk())
-
-
-def test_a_socket_is_refused_for_its_host_and_for_want_of_an_origin() -> None:
-    guard = Guard(8000)
-    own = {"host": "localhost:8000", "origin": "http://localhost:8000"}
-    assert guard.refusal(own, socket=True) == ""
-    assert "host" in guard.refusal({**own, "host": "evil.example:8000"}, socket=True)
-    assert "origin" in guard.refusal({"host": own["host"]}, socket=True)
-    assert guard.refusal({"host": own["host"]}) == ""
-    assert "host" in guard.refusal({}, socket=True)
-
-
-@pytest.mark.parametrize(
-    "origin", ["hub.example.org", "https://hub.example.org/path", "ftp://x", ""]
-)
-def test_an_origin_that_is_none_is_refused(origin: str) -> None:
-    with pytest.raises(InputError, match="allow_origin"):
-        Guard(8000, origins=[origin])
-
-
-def test_another_address_than_this_machine_needs_a_word(session: Session) -> None:
-    with pytest.raises(InputError, match=r"0\.0\.0\.0.*--expose"):
-        Server(session, host="0.0.0.0")
-    server = Server(session, host="0.0.0.0", port=0, exposed=True)
-    assert socket.gethostname().lower() in server.guard.hosts
-    server.close()
 
 
 def test_ports(session: Session) -> None:

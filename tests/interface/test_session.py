@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from talking import ask
 
 import orbical as ob
 from orbical.errors import InputError
@@ -16,19 +17,6 @@ from orbical.interface import open_session
 from orbical.interface.session import KINDS, Session
 from orbical.interface.session.orbits import over_orbits
 from orbical.interface.wire import decode
-
-
-@pytest.fixture(scope="module")
-def session(folder: Path) -> Session:
-    return open_session(folder / "digits.zarr")
-
-
-def ask(session: Session, kind: str, extra: dict[str, Any] | None = None, **selection: Any) -> Any:
-    header, arrays = session.handle(
-        {"kind": kind, "sequence": 3, "selection": selection, **(extra or {})}
-    )
-    assert (header["kind"], header["sequence"]) == (kind, 3)
-    return header, arrays
 
 
 def test_the_state_says_all_that_stays(session: Session, digits: ob.Scan) -> None:
@@ -119,131 +107,6 @@ def test_models_shown_are_chosen_by_name_in_the_order_of_the_scan(session: Sessi
     assert header["models"] == ["second"]
     np.testing.assert_array_equal(arrays["values"], both[1:])
     assert ask(session, "sample", models=["second", "first"])[0]["models"] == ["first", "second"]
-
-
-def test_the_map_of_one_model_is_that_of_reduce(session: Session, digits: ob.Scan) -> None:
-    header, arrays = ask(session, "embedding", of="second")
-    expected = ob.reduce.embed(digits, "pca", model="second").values
-    centred = expected - (expected.max(0) + expected.min(0)) / 2
-    centred /= np.abs(centred).max()
-    np.testing.assert_allclose(arrays["xy"], centred, atol=1e-4)
-    assert np.abs(arrays["xy"]).max() == pytest.approx(1)
-    variance = expected.var(0)
-    assert header["explained"][0] / header["explained"][1] == pytest.approx(
-        variance[0] / variance[1], rel=1e-3
-    )
-
-
-def test_the_joint_map_has_one_point_a_sample(session: Session, digits: ob.Scan) -> None:
-    _, arrays = ask(session, "embedding")
-    points = np.concatenate([*digits.data["score"].values], axis=1).astype(float)
-    points -= points.mean(0)
-    left, size, _ = np.linalg.svd(points, full_matrices=False)
-    found = arrays["xy"] - arrays["xy"].mean(0)
-    for axis in range(2):
-        one = left[:, axis] * size[axis]
-        cosine = abs(one @ found[:, axis]) / np.linalg.norm(one) / np.linalg.norm(found[:, axis])
-        assert cosine == pytest.approx(1, abs=1e-5)
-
-
-@pytest.mark.parametrize("method", ["ica", "isomap", "tsne"])
-def test_other_maps_lie_in_the_same_frame(session: Session, method: str) -> None:
-    header, arrays = ask(session, "embedding", method=method)
-    assert header["method"] == method
-    assert arrays["xy"].shape == (120, 2)
-    assert np.abs(arrays["xy"]).max() == pytest.approx(1, abs=1e-6)
-
-
-def test_a_slow_map_is_announced_once(folder: Path) -> None:
-    session = open_session(folder / "digits.zarr")
-    message = {"kind": "embedding", "sequence": 8, "selection": {"method": "isomap"}}
-    header, _ = decode(session.announcement(message) or b"")
-    assert (header["kind"], header["sequence"], header["progress"]) == ("embedding", 8, 0)
-    session.answer(message)
-    assert session.announcement(message) is None
-    assert session.announcement({"kind": "embedding", "selection": {}}) is None
-    assert session.announcement({"kind": "embedding", "selection": {"method": "no"}}) is None
-
-
-def test_a_lasso_makes_a_subset_that_everything_follows(session: Session, digits: ob.Scan) -> None:
-    xy = ask(session, "embedding")[1]["xy"]
-    lasso = [[-0.4, -1], [0.6, -1], [0.6, 0.5], [-0.4, 0.5]]
-    inside = (xy[:, 0] > -0.4) & (xy[:, 0] < 0.6) & (xy[:, 1] < 0.5)
-    assert 0 < inside.sum() < 120
-    header, arrays = ask(session, "subset", lasso=lasso)
-    np.testing.assert_array_equal(arrays["mask"], inside)
-    assert header["count"] == inside.sum()
-    both = inside & (digits.data["label"].values == 3)
-    assert ask(session, "subset", lasso=lasso, labels=[3])[0]["count"] == both.sum()
-    _, mean = ask(session, "aggregate", lasso=lasso)
-    expected = digits.data["score"].values[:, inside].mean(1)
-    np.testing.assert_allclose(mean["values"], expected, rtol=1e-5)
-    header, _ = ask(session, "calibration", lasso=lasso)
-    assert header["count"] == inside.sum()
-    listed = ask(session, "list", lasso=lasso)[1]["samples"]
-    assert {*listed.tolist()} == {*np.flatnonzero(inside).tolist()}
-
-
-def test_a_lasso_keeps_its_samples_when_the_metric_changes(session: Session) -> None:
-    lasso = [[-0.4, -1], [0.6, -1], [0.6, 0.5]]
-    masks = [
-        ask(session, "subset", lasso=lasso, metric=metric)[1]["mask"]
-        for metric in ("", "confidence", "ece")
-    ]
-    np.testing.assert_array_equal(masks[0], masks[1])
-    np.testing.assert_array_equal(masks[0], masks[2])
-
-
-def test_the_even_odd_rule_of_a_lasso_that_crosses_itself() -> None:
-    from orbical.interface.session.subsets import inside
-
-    bow = np.array([[-1, -1], [1, 1], [1, -1], [-1, 1]])
-    points = np.array([[-0.8, 0.0], [0.8, 0.0], [0.0, 0.8], [0.0, -0.8], [np.nan, 0]])
-    assert inside(bow, points).tolist() == [True, True, False, False, False]
-
-
-def test_the_list_is_sorted_by_the_orbit_mean(session: Session, digits: ob.Scan) -> None:
-    mean = digits.data["score"].values.mean(2)
-    header, worst = ask(session, "list")
-    assert header["metric"] == "score"
-    np.testing.assert_array_equal(worst["samples"], np.argsort(mean.mean(0), kind="stable"))
-    np.testing.assert_allclose(worst["values"], np.sort(mean.mean(0)), rtol=1e-5)
-    _, best = ask(session, "list", order="best", of="second")
-    assert best["samples"][0] == mean[1].argmax()
-    _, variable = ask(session, "list", order="variable", metric="confidence", of="first")
-    assert variable["samples"][0] == digits.data["confidence"].values[0].var(1).argmax()
-    _, few = ask(session, "list", labels=[7])
-    assert (digits.data["label"].values[few["samples"]] == 7).all()
-
-
-def test_worst_means_largest_where_lower_is_better(session: Session, digits: ob.Scan) -> None:
-    _, arrays = ask(session, "list", metric="action_defect")
-    assert arrays["samples"][0] == digits.data["action_defect"].values.mean(1).argmax()
-
-
-@pytest.mark.parametrize(
-    ("colour", "kind"),
-    [("mean", "sequential"), ("variance", "sequential"), ("correct", "sequential")],
-)
-def test_colours_are_of_the_orbit(
-    session: Session, digits: ob.Scan, colour: str, kind: str
-) -> None:
-    header, arrays = ask(session, "colour", colour=colour, of="first")
-    score, correct = digits.data["score"].values[0], digits.data["correct"].values[0]
-    expected = {"mean": score.mean(1), "variance": score.var(1), "correct": correct.mean(1)}
-    np.testing.assert_allclose(arrays["values"], expected[colour], rtol=1e-4, atol=1e-6)
-    assert header["scale"] == kind
-
-
-def test_classes_and_gaps_colour_too(session: Session, digits: ob.Scan) -> None:
-    header, arrays = ask(session, "colour", colour="class")
-    assert (header["scale"], header["range"]) == ("classes", [0, 9])
-    np.testing.assert_array_equal(arrays["values"], digits.data["label"])
-    header, arrays = ask(session, "colour", colour="gap", of="second")
-    data = digits.data.isel(model=1)
-    expected = (data["confidence"] - data["correct"]).mean("element").values
-    np.testing.assert_allclose(arrays["values"], expected, atol=1e-5)
-    assert header["scale"] == "diverging"
 
 
 def test_a_sample_along_its_orbit(session: Session, digits: ob.Scan) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from talking import ask
 
 import orbical as ob
 from orbical.errors import InputError
@@ -24,10 +25,6 @@ from orbical.interface.wire import decode
 @pytest.fixture
 def live(folder: Path, nets: dict[str, torch.nn.Module]) -> Session:
     return open_session(folder / "digits.zarr", nets)
-
-
-def ask(session: Session, kind: str, **selection: Any) -> Any:
-    return session.handle({"kind": kind, "sequence": 1, "selection": selection})
 
 
 def turned(image: torch.Tensor, degrees: float) -> torch.Tensor:

@@ -6,10 +6,10 @@ import shutil
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from talking import ask
 
 import orbical as ob
 from orbical.interface import open_session
@@ -19,10 +19,6 @@ from orbical.interface.session.passes import Passes
 from orbical.interface.session.reader import Reader
 
 LASSO = [[-0.6, -1], [0.6, -1], [0.6, 1], [-0.6, 1]]
-
-
-def ask(session: Session, kind: str, **selection: Any) -> Any:
-    return session.handle({"kind": kind, "sequence": 1, "selection": selection})
 
 
 def spoil(folder: Path, keep: int) -> None:

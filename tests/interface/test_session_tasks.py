@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from talking import ask
 
 import orbical as ob
 from orbical.interface import open_session
@@ -17,10 +18,6 @@ from orbical.interface.session.clouds import cloud_of, cloud_picture
 from orbical.interface.wire import decode
 
 ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export")]
-
-
-def ask(session: Session, kind: str, **selection: Any) -> Any:
-    return session.handle({"kind": kind, "sequence": 1, "selection": selection})
 
 
 def ask_everything(session: Session, **selection: Any) -> None:

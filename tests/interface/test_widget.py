@@ -18,21 +18,6 @@ from orbical.interface.session import Session
 from orbical.interface.wire import decode
 
 
-@pytest.fixture(scope="module")
-def scan():
-    images, labels = ob.datasets.digits()
-    torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    return ob.scan(
-        {"linear": net},
-        (images[:40], labels[:40]),
-        group="rotations:8",
-        task="classification",
-        keep="inputs",
-        progress=False,
-    )
-
-
 @pytest.fixture
 def shown(scan):
     pytest.importorskip("anywidget", reason="anywidget is not installed")
@@ -66,7 +51,7 @@ def test_a_mistake_is_an_answer_and_nonsense_is_none(shown):
     made._receive(made, {"kind": "sample", "sequence": 1, "selection": {"sample": 99}}, [])
     until(lambda: sent)
     header, _ = decode(bytes(sent[0][1][0]))
-    assert "0 to 39 expected" in header["error"]
+    assert "0 to 89 expected" in header["error"]
     for nonsense in ("text", {"kind": "launch"}, {"kind": None}, None):
         made._receive(made, nonsense, [])
     made._receive(made, {"kind": "subset", "sequence": 2, "selection": {}}, [])
