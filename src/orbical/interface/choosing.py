@@ -10,6 +10,9 @@ from ..errors import InputError
 
 Array = np.ndarray
 
+FEWEST = 3
+"""The least number of samples to choose: one of each kind."""
+
 
 @dataclass(frozen=True)
 class Chosen:
@@ -53,8 +56,8 @@ def informative(
     >>> informative(score, spread, xy, None, 3, True).samples.tolist()
     [1, 2, 5]
     """
-    if count < 3:
-        raise InputError(f"samples: {count} given, 3 or more expected")
+    if count < FEWEST:
+        raise InputError(f"samples: {count} given, {FEWEST} or more expected")
     total = mean.shape[1]
     if total <= count:
         return Chosen(np.arange(total), total, "")

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..calibration import interval, measure_of
 from ..calibration.measures import CLASSIFICATION
-from .choosing import Chosen, informative
+from ..errors import InputError
+from .choosing import FEWEST, Chosen, informative
 from .inputs import Block, blocks_of, thumbnails_of
 from .pack import Array, Steps, in_odds, in_steps, part
 from .selection import Selection
@@ -38,7 +39,7 @@ SLOW = ("smooth_ece",)
 
 def chosen_samples(opened: Opened, count: int | None) -> Chosen:
     """Choose the samples of a report; all of them for None."""
-    if count is None:
+    if count is None or opened.samples <= count >= FEWEST:
         return Chosen(np.arange(opened.samples), opened.samples, "")
     variable = opened.variable(opened.metrics["score"], references(opened)[0])
     sums = tally(opened, variable)
@@ -170,13 +171,18 @@ def _are_bytes(values: Array) -> bool:
 
 
 def _maps(opened: Opened, samples: Array, methods: Sequence[str]) -> bytes:
-    about, arrays = {}, {}
+    about: dict[str, Any] = {}
+    arrays: dict[str, Array] = {}
     for method, of, reference in itertools.product(
         methods, ("", *opened.models), references(opened)
     ):
         selection = Selection(method=method, of=of, reference=reference)
-        found = embedding(opened, selection)
         name = f"{method}/{of}/{reference}"
+        try:
+            found = embedding(opened, selection)
+        except InputError as error:  # too few samples for a map: the page says so in its place
+            about[name] = {"error": str(error)}
+            continue
         arrays[name] = found.xy[samples]
         about[name] = {"explained": found.explained, "note": found.note, "metric": "score"}
     return part({"about": about}, arrays)

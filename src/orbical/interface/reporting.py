@@ -162,7 +162,8 @@ def _note(chosen: Chosen) -> str:
 
 def footer(about: Mapping[str, Any]) -> list[str]:
     """Write the small print of a report."""
-    count = f"{about['samples']:,} samples" if about["samples"] == about["of"] else about["how"]
+    all_of_them = "1 sample" if about["of"] == 1 else f"{about['of']:,} samples"
+    count = all_of_them if about["samples"] == about["of"] else about["how"]
     versions = ", ".join(f"{name} {text}" for name, text in about["versions"].items())
     return [
         f"Report made {about['made'].replace('T', ' ')[:16]} UTC of a scan from "

@@ -75,7 +75,8 @@ def _means(
 def _with_errors(count: Array, total: Array, squares: Array) -> dict[str, Array]:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
-        variance = (squares / count - mean**2).clip(0) * count / (count - 1)
+        freedom = np.where(count > 1, count - 1, np.nan)  # one sample has no interval
+        variance = (squares / count - mean**2).clip(0) * count / freedom
         reach = _DEVIATIONS * np.sqrt(variance / count)
     return {"values": mean, "low": mean - reach, "high": mean + reach}
 

@@ -95,7 +95,7 @@ def _make(opened: Opened, method: str, models: list[int], variable: str) -> Map:
     finished = np.isfinite(found.scores).all(1)
     count = int(finished.sum())
     if count < 4:
-        raise InputError(f"embedding: {count} finished samples, 4 or more expected")
+        raise InputError(f"embedding: {count} finished, 4 or more samples expected for a map")
     note = "" if found.used >= count else f"axes from {found.used:,} of {count:,} samples"
     placed = np.zeros((count, 2))
     points = found.scores[finished].astype(np.float64)

@@ -18,7 +18,8 @@ export function className(state, label) {
 
 /** "123 of 1,000 digits", or "1,000 digits" where the subset is everything. */
 export function counted(count, total, noun) {
-  return count >= total ? `${whole(count)} ${noun}` : `${whole(count)} of ${whole(total)} ${noun}`;
+  if (count < total) return `${whole(count)} of ${whole(total)} ${noun}`;
+  return `${whole(count)} ${count === 1 ? singular(noun) : noun}`;
 }
 
 /** One of a plural noun: digits -> digit. */

@@ -35,7 +35,8 @@ function sumsOfRows({ data, shape }, rows, model, k) {
 
 function withErrors({ count, total, squares }) {
   const mean = total / count;
-  const variance = (Math.max(0, squares / count - mean * mean) * count) / (count - 1);
+  const freedom = count > 1 ? count - 1 : NaN; // one sample has no interval
+  const variance = (Math.max(0, squares / count - mean * mean) * count) / freedom;
   const reach = DEVIATIONS * Math.sqrt(variance / count);
   return [mean, mean - reach, mean + reach];
 }

@@ -4,6 +4,7 @@ import { pairsAt } from "./static_aggregate.js";
 import { MEASURES, cumulative, reliability } from "./static_measures.js";
 
 const BINS = 15;
+const LEAST = 3; // samples below which a measure says nothing
 const POINTS = 101;
 const SHOWN = ["ece", "ks", "esd"];
 
@@ -110,7 +111,7 @@ export async function calibration(context) {
       arrays[name].data.set(all ? all(name) : diagram[name], row * BINS);
       arrays[`cumulative_${name}`].data.set(all ? all(`curve_${name}`) : curve[name], row * POINTS);
     }
-    if (sure.length < 2) return;
+    if (rows.length < LEAST) return;
     for (const entry of measured([sure, right], diagram, whole, known?.(model))) {
       measures.push({ model: names[model], ...entry });
     }

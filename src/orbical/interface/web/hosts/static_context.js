@@ -45,7 +45,8 @@ export function createContexts(pack, state) {
     const map = async () => {
       const name = `${selection.method}/${selection.of}/${reference}`;
       const maps = await pack.take("maps");
-      if (!maps.arrays[name]) throw new Error(`this report holds no ${selection.method} map of this`);
+      const missing = maps.about[name]?.error ?? `this report holds no ${selection.method} map of this`;
+      if (!maps.arrays[name]) throw new Error(missing);
       return { xy: maps.arrays[name], ...maps.about[name] };
     };
 

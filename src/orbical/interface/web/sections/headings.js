@@ -38,7 +38,7 @@ export function createSection(shell, app) {
     sample(answered);
     const some = !answer.error && answer.count !== total;
     chip.hidden = !some;
-    write(all, some ? "Subset" : `All ${whole(total)} ${app.noun}`);
+    write(all, some ? "Subset" : total === 1 ? `One ${one}` : `All ${whole(total)} ${app.noun}`);
     if (!some) return;
     fill(chip, counted(answer.count, total, app.noun), h("span", { class: "clear" }, " · clear"));
     chip.title = "Aggregate, list and calibration show this subset. Click to show everything again.";

@@ -15,9 +15,10 @@ export function means({ count, confidence, accuracy }, m) {
 
 /** Over-confident, under-confident, or calibrated: no further off than chance would make it. */
 export function verdict({ confidence, accuracy }, { value, expected, low }) {
+  if (!Number.isFinite(value)) return "–";
   const chance = expected ?? 0;
   const clear = low === null || low === undefined ? value > chance + 0.02 : low > 0 && value > chance + 0.01;
-  if (!Number.isFinite(value) || !clear) return "calibrated";
+  if (!clear) return "calibrated";
   const gap = confidence - accuracy;
   if (Math.abs(gap) < value / 3) return "wrong both ways";
   return gap > 0 ? "over-confident" : "under-confident";
