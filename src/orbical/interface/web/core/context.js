@@ -6,6 +6,8 @@ import { coordinates, nearestElement } from "./places.js";
 import { consequences } from "./rules.js";
 import { createScenes } from "./scenes.js";
 
+const IN_PIXELS = ["Images", "ImagePair", "Window"];
+
 /** Make `app` for one scan. */
 export function createContext({ state, store, request, on, theme, history, root, announce }) {
   const places = new Map(state.models.map(({ name }, i) => [name, i]));
@@ -77,7 +79,7 @@ export function createContext({ state, store, request, on, theme, history, root,
     const { element, position } = app.place();
     return nearestElement(fine, position.length ? position : coordinates(group, element));
   };
-  app.groupOf = (answer) => groupOf({ ...answer, live: state.live });
+  app.groupOf = (answer) => groupOf({ ...answer, live: state.live, move: state.move });
 
   /** The number of a sample in its scan; a report holds only some of them. */
   app.number = (sample) => state.arrays.original?.data[sample] ?? sample;
@@ -141,5 +143,6 @@ function groupOf(answer) {
     time,
     weights,
     continuous: Boolean(answer.group.continuous && answer.live),
+    unit: IN_PIXELS.includes(answer.move?.action) ? "px" : "",
   };
 }

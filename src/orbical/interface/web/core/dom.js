@@ -1,5 +1,7 @@
 // Small helpers to make elements. No inline style attributes: a strict CSP forbids them.
 
+import { shortened } from "../draw/format.js";
+
 let count = 0;
 
 /** A new id, unique in the document, so that two widgets in one notebook never collide. */
@@ -48,6 +50,13 @@ export function swatch({ colour, dash }) {
     svg.setAttribute(name, value);
   svg.append(line);
   return svg;
+}
+
+/** A model's sign and its name, without its middle where it is long. */
+export function signed(model, most) {
+  const words = shortened(model.name, most);
+  const title = words === model.name ? null : model.name;
+  return [swatch(model), h("span", { class: "model-name", title }, words)];
 }
 
 /** A button with an accessible name. */

@@ -1,4 +1,4 @@
-/** Numbers in words. */
+/** Numbers in words, and names in short. */
 
 /** Decimals with which the largest of a range has about three digits. */
 export function decimals([low, high]) {
@@ -21,6 +21,22 @@ export function formatter(format, range) {
   const places = decimals(range);
   if (format === "px") return (value) => (Number.isFinite(value) ? `${fixed(value, places)} px` : "–");
   return (value) => fixed(value, places);
+}
+
+/** A number by its first digits, however small or large it is. */
+export function significant(value, digits = 3) {
+  if (!Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(digits - 1).replaceAll("-", "−");
+  if (size >= 10 ** (digits - 1)) return fixed(value, 0);
+  return (size === 0 ? "0" : value.toPrecision(digits)).replace("-", "−");
+}
+
+/** A long name without its middle: names of models often differ only at their ends. */
+export function shortened(name, most = 26) {
+  if (name.length <= most) return name;
+  const tail = Math.max(Math.floor((most - 1) / 2), 1);
+  return `${name.slice(0, most - 1 - tail)}…${name.slice(-tail)}`;
 }
 
 /** A tick as short as it can be. */

@@ -1,5 +1,7 @@
 /** SVG elements, and colours by the page's variables. */
 
+import { shortened } from "./format.js";
+
 const SPACE = "http://www.w3.org/2000/svg";
 
 export const INK = "var(--ink, #222222)";
@@ -97,6 +99,13 @@ export function fitted(words, width, size = TEXT_SIZE) {
   let cut = words.length;
   while (cut > 1 && textWidth(`${words.slice(0, cut)}…`, size) > width) cut -= 1;
   return `${words.slice(0, cut).trimEnd()}…`;
+}
+
+/** A name without so much of its middle that it fits a width: names often differ only at their ends. */
+export function fittedMiddle(name, width, size = TEXT_SIZE) {
+  let most = name.length;
+  while (most > 3 && textWidth(shortened(name, most), size) > width) most -= 1;
+  return shortened(name, most);
 }
 
 /** The first of several wordings that fits a width; the last is cut. */

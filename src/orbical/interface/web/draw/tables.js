@@ -63,7 +63,7 @@ export function gridFor(count, parts, width, height, aspect, gaps) {
   let best = null;
   for (let across = 1; across <= count; across += 1) {
     const [columns, down] = [across * parts, Math.ceil(count / across)];
-    const room = (width - (columns - 1) * gaps.x) / columns;
+    const room = (width - (columns - 1) * gaps.x - (across - 1) * (gaps.model ?? 0)) / columns;
     const tall = (height - (down - 1) * gaps.y) / down;
     const wide = Math.min(room, tall / aspect);
     if (!best || wide > best.width + 1e-9) best = { across, columns, down, width: wide, height: wide * aspect };

@@ -3,7 +3,7 @@
 
 import { colourOf } from "../draw/colours.js";
 import { elementAhead } from "../draw/orbits.js";
-import { LINE, SOFT, label, node, round, stroke } from "../draw/svg.js";
+import { LINE, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
 import { cross, ring } from "./outline.js";
 import { surface } from "./surface.js";
 
@@ -50,8 +50,8 @@ export function ball(orbit) {
       node("circle", { cx: round(cx), cy: round(cy), r: round(radius / 2), fill: "none", stroke: LINE }),
       stroke(panel.x, cy, panel.x + panel.width, cy),
       stroke(cx, panel.y, cx, panel.y + panel.height),
-      label(cx + radius + 11, cy, NAMES[across]),
-      label(cx, panel.y - 8, NAMES[up]),
+      haloed(cx + radius + 15, cy, NAMES[across]),
+      haloed(cx, panel.y - 13, NAMES[up]),
       ...cross(cx, cy),
     ];
   }
@@ -59,9 +59,9 @@ export function ball(orbit) {
   return surface(orbit, {
     parts: ["", "", ""],
     aspect: 1,
-    margin: { left: 6, right: 20, bottom: 6 },
-    inner: 12,
-    above: 14,
+    margin: { left: 8, right: 26, bottom: 8 },
+    inner: 22,
+    above: 18,
     paint,
     decorate,
     places: (element) => VIEWS.map((_, p) => [p, ...place(p, element)]),

@@ -5,7 +5,18 @@ import { short } from "../draw/format.js";
 import { linear, ticks } from "../draw/scales.js";
 import { INK, SOFT, fitted, label, node, round, stroke, textWidth } from "../draw/svg.js";
 
-const [WIDE, ROW] = [12, 14];
+const [WIDE, ROW, MOST] = [12, 14, 3];
+
+/** What the numbers are, in several lines where one is longer than there is room; the last one is cut. */
+export function barWords(title, better, room) {
+  const lines = [];
+  for (const word of title.split(" ")) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && textWidth(longer) > room && lines.length < MOST) lines.push(word);
+    else lines[Math.max(lines.length - 1, 0)] = longer;
+  }
+  return [...lines, better].filter(Boolean);
+}
 
 /** The room that a bar with its words needs; `lines` are what the numbers are. */
 export function barWidth(range, lines) {
@@ -16,8 +27,8 @@ function tickWidth(range) {
   return Math.ceil(Math.max(...ticks(...range, 5).map((value) => textWidth(short(value))), 8));
 }
 
-/** Draw the bar with its left edge at `x`; returns its elements. */
-export function colourBar(x, top, height, range, dark, lines) {
+/** Draw the bar with its left edge at `x`, and its words in the `room` beside it; returns its elements. */
+export function colourBar({ x, y: top, height, room }, range, dark, lines) {
   const y = linear(range, [top + height, top]);
   const table = ramp("sequential", dark);
   const steps = Math.min(Math.ceil(height), 128);
@@ -38,8 +49,8 @@ export function colourBar(x, top, height, range, dark, lines) {
   }
   lines.forEach((line, k) => {
     const [tx, ty] = [round(x + WIDE + 16 + tickWidth(range) + ROW * k), round(top + height / 2)];
-    const words = label(tx, ty, fitted(line, height + 24), {
-      fill: k ? SOFT : INK, transform: `rotate(-90 ${tx} ${ty})`,
+    const words = label(tx, ty, fitted(line, room), {
+      fill: line.startsWith("(") ? SOFT : INK, transform: `rotate(-90 ${tx} ${ty})`,
     });
     words.append(node("title", {}, line));
     drawn.push(words);

@@ -23,7 +23,8 @@ export function createCumulative(el) {
     if (!anyFinite(data.accuracy)) return sayEmpty(frame, data.models.length ? "no data" : "");
     const words = data.legend === false ? [] : names();
     const top = (data.legend === false ? 0 : data.models.length * 17 + 2) + KEY + 4;
-    const high = Math.max(...[...data.accuracy, ...data.confidence].filter(Number.isFinite), 1e-6);
+    const most = Math.max(...[...data.accuracy, ...data.confidence].filter(Number.isFinite), 1e-6);
+    const high = most > 0.8 ? 1 : most; // nearly all: the axis ends at one
     const yTicks = ticksFor([0, high], frame.height - top - 40, 28);
     const box = axesBox(frame, { top, yTicks: yTicks.map(short) });
     const x = linear([0, 1], [box.left, box.left + box.width]);

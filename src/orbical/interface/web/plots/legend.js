@@ -1,7 +1,7 @@
 /** Names of models beside their lines, in as many rows as the width needs. */
 
 import { dashOf } from "../draw/colours.js";
-import { INK, TEXT_SIZE, fitted, label, node, stroke, textWidth } from "../draw/svg.js";
+import { INK, TEXT_SIZE, fittedMiddle, label, node, stroke, textWidth } from "../draw/svg.js";
 
 const [SAMPLE, GAP, ROW] = [22, 14, 17];
 
@@ -11,7 +11,7 @@ export function drawLegend(group, models, width, y = 0) {
   const rows = [[]];
   let used = 0;
   for (const [place, model] of models.entries()) {
-    const words = fitted(model.name, width - SAMPLE - 16, TEXT_SIZE + 1);
+    const words = fittedMiddle(model.name, width - SAMPLE - 16, TEXT_SIZE + 1);
     const wide = SAMPLE + 6 + textWidth(words, TEXT_SIZE + 1) + GAP;
     if (used + wide - GAP > width - 8 && rows.at(-1).length) {
       rows.push([]);

@@ -25,6 +25,14 @@ export function plane(orbit) {
   const [low, high] = [Math.min(...rows), Math.max(...rows)];
   const [left, right] = [Math.min(...columns), Math.max(...columns)];
 
+  const unit = orbit.unit ? ` in ${orbit.unit}` : "";
+
+  /** Round values; where there is room for few, the middle and both ends. */
+  function marksOf(from, to, pixels) {
+    if (pixels > 110) return ticks(from, to, pixels > 150 ? 5 : 3);
+    return from < 0 && to > 0 ? [from, 0, to] : [from, to];
+  }
+
   function paint(context, panel, values, range, dark) {
     heat(pixels.data, cells, values, range, dark);
     brush.putImageData(pixels, 0, 0);
@@ -35,29 +43,28 @@ export function plane(orbit) {
   function decorate(panel) {
     const x = linear(u.domain, [panel.x, panel.x + panel.width]);
     const y = linear(v.domain, [panel.y, panel.y + panel.height]);
-    const count = panel.width > 150 ? 5 : 3;
     const bottom = panel.y + panel.height;
     const rim = { x: round(panel.x), y: round(panel.y), width: round(panel.width), height: round(panel.height) };
     const drawn = [node("rect", { ...rim, fill: "none", stroke: SOFT, "stroke-width": 0.7 })];
-    for (const value of ticks(left, right, count)) {
+    for (const value of marksOf(left, right, panel.width)) {
       drawn.push(stroke(x(value), bottom, x(value), bottom + 4, { stroke: SOFT }));
       if (panel.last) drawn.push(label(x(value), bottom + 12, short(value)));
     }
-    for (const value of ticks(low, high, count)) {
+    for (const value of marksOf(low, high, panel.height)) {
       drawn.push(stroke(panel.x - 4, y(value), panel.x, y(value), { stroke: SOFT }));
       if (panel.first) drawn.push(label(panel.x - 7, y(value), short(value), { "text-anchor": "end" }));
     }
-    if (panel.last) drawn.push(label(panel.x + panel.width / 2, bottom + 26, across, { fill: INK }));
+    if (panel.last) drawn.push(label(panel.x + panel.width / 2, bottom + 26, across + unit, { fill: INK }));
     if (panel.first) {
       const [px, py] = [round(panel.x - margin.left + 8), round(panel.y + panel.height / 2)];
-      drawn.push(label(px, py, vertical, { fill: INK, transform: `rotate(-90 ${px} ${py})` }));
+      drawn.push(label(px, py, vertical + unit, { fill: INK, transform: `rotate(-90 ${px} ${py})` }));
     }
     const [row, column] = [Math.floor(orbit.cells[orbit.identity][0] / width), orbit.cells[orbit.identity][0] % width];
     drawn.push(...cross(x(columns[column]), y(rows[row])));
     return drawn;
   }
 
-  const widest = Math.max(...ticks(low, high, 5).map((value) => textWidth(short(value))));
+  const widest = Math.max(...[...ticks(low, high, 5), low, high].map((value) => textWidth(short(value))));
   const margin = { left: Math.ceil(widest) + 26, right: 4, bottom: 34 };
   const cellOf = (element) => orbit.cells[element]?.[0] ?? 0;
 

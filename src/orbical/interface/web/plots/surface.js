@@ -2,8 +2,8 @@
 
 import { fit } from "../draw/canvas.js";
 import { arrange, panelAt } from "../draw/panels.js";
-import { fitted, label, node } from "../draw/svg.js";
-import { barWidth, colourBar } from "./colourbar.js";
+import { fitted, fittedMiddle, label, node } from "../draw/svg.js";
+import { barWidth, barWords, colourBar } from "./colourbar.js";
 
 /**
  * Make a layout from its cells: `{ parts, aspect, margin, paint, decorate, locate, places, mark, step }`,
@@ -14,17 +14,19 @@ export function surface(orbit, cells) {
 
   /** Axes, words and the key: all that stays while only the numbers change. */
   function furnish(frame, data) {
-    const words = [data.title, data.better && `(${data.better})`].filter(Boolean);
     const named = Boolean(data.models.length > 1 || data.models[0]?.name);
-    const plan = arrange(frame, data.models.length, cells, { named, right: barWidth(data.range, words) });
+    const better = data.better && `(${data.better})`;
+    let words = barWords(data.title, better, Infinity);
+    const planned = () => arrange(frame, data.models.length, cells, { named, right: barWidth(data.range, words) });
+    words = barWords(data.title, better, planned().bar.room);
+    const plan = planned();
     panels = plan.panels;
     cells.begin?.();
     const parts = panels.flatMap((panel) => [
       ...titles(panel, data.models[panel.m], named, plan),
       ...cells.decorate(panel, data, frame),
     ]);
-    const { x, y, height } = plan.bar;
-    frame.back.replaceChildren(...parts, ...colourBar(x, y, height, data.range, frame.dark, words));
+    frame.back.replaceChildren(...parts, ...colourBar(plan.bar, data.range, frame.dark, words));
     marks = node("g", { class: "orbit-handle" });
     pointer = node("g", { "data-transient": "" });
     frame.front.replaceChildren(marks, pointer);
@@ -34,7 +36,8 @@ export function surface(orbit, cells) {
     const drawn = [];
     if (named && panel.p === 0) {
       const look = { fill: model.colour, "font-weight": 600, "font-size": 12 };
-      const name = label(panel.x + wide / 2, panel.y - panel.titleUp, fitted(model.name, wide + gap, 13), look);
+      const words = fittedMiddle(model.name, wide + gap, 13);
+      const name = label(panel.x + wide / 2, panel.y - panel.titleUp, words, look);
       name.append(node("title", {}, model.name));
       drawn.push(name);
     }

@@ -8,7 +8,7 @@ import { orientation } from "./orientation.js";
 import { cellRim, cross } from "./outline.js";
 import { surface } from "./surface.js";
 
-const [GAP, ROOMY] = [1, 22];
+const [GAP, ROOMY] = [1, 18];
 
 /** The drawing of tiles for `createOrbitPlot`. */
 export function tiles(orbit) {
@@ -63,8 +63,9 @@ export function tiles(orbit) {
       drawn.push(label(x, y, names.rows.name, { fill: INK, transform: `rotate(-90 ${x} ${y})` }));
     }
     const bottom = panel.y + panel.height;
-    if (!crowded.columns && longest <= wide - 4) {
-      names.columns.words.forEach((word, column) => drawn.push(label(
+    const each = Math.ceil((longest + 4) / wide); // every second or third where all do not fit
+    if (!crowded.columns && each <= Math.max(columns / 2, 1)) {
+      names.columns.words.forEach((word, column) => column % each || drawn.push(label(
         panel.x + (column + 0.5) * wide, bottom + 10, word,
       )));
     }
@@ -80,8 +81,8 @@ export function tiles(orbit) {
     drawn.append(title);
     const name = names.inside[element] && !orbit.plane && wide > 40 ? fitted(names.inside[element], wide - 6) : "";
     const lines = [name, high >= 46 && wide >= 34 ? value : ""].filter(Boolean);
-    const room = high - 13 * lines.length - 6;
-    const picture = orientation(orbit, element, Math.min(room, wide - 8) * 0.82);
+    const room = high - 13 * lines.length - 4;
+    const picture = orientation(orbit, element, Math.min(room, wide - 4) * 0.88);
     const top = y + (picture ? high - 4 - 13 * (lines.length - 0.5) : (high - 13 * (lines.length - 1)) / 2);
     if (picture) {
       picture.setAttribute("transform", `translate(${round(x + wide / 2)} ${round(y + 2 + room / 2)})`);

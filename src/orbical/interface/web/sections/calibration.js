@@ -1,6 +1,6 @@
 // Can the confidence be trusted, for the subset, here or over the whole orbit?
 
-import { fill, h, swatch, write } from "../core/dom.js";
+import { fill, h, signed, write } from "../core/dom.js";
 import { counted, sentence, whole } from "../core/text.js";
 import { fixed } from "../draw/format.js";
 import { createCumulative } from "../plots/cumulative.js";
@@ -21,11 +21,13 @@ const MEANINGS = {
 
 const VERDICT = "Over-confident: more sure than right. Calibrated: the error is no larger than chance makes it.";
 
+const MANY = 3; // models beside whose errors there is no room for more
+
 /** A line of names with their numbers. */
-function pairs(list) {
+function pairs(list, attributes) {
   return h(
     "p",
-    {},
+    attributes,
     list.map(([name, value, rest]) =>
       h("span", { class: "pair-of", title: MEANINGS[name] }, `${name} `, h("b", {}, value), rest),
     ),
@@ -60,6 +62,7 @@ export function createSection(el, app) {
     if (answer.available === false || !answer.arrays.edges)
       return frame.state("empty", answer.reason ?? "This task has no confidence to check.");
     if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
+    if (!answer.measures.length) return frame.state("empty", `Calibration needs 3 or more ${app.noun}.`);
     frame.state("ready");
     const { edges, count, confidence, accuracy, ...rest } = answer.arrays;
     const models = app.shown(answer.models);
@@ -91,15 +94,15 @@ export function createSection(el, app) {
     const items = models.map((model, m) => {
       const one = answer.measures.find((found) => found.model === model.name && found.name === "ece") ?? {};
       const mean = means(answer.arrays, m);
-      const interval = isNumber(one.low) ? ` (${fixed(one.low, 3)} – ${fixed(one.high, 3)})` : "";
+      const interval = isNumber(one.low) ? ` (${fixed(one.low, 3)}–${fixed(one.high, 3)})` : "";
       return h(
         "li",
         {},
-        h("p", {}, swatch(model), model.name, h("b", { class: "verdict", title: VERDICT }, verdict(mean, one))),
+        h("p", {}, ...signed(model, 20), h("b", { class: "verdict", title: VERDICT }, verdict(mean, one))),
         pairs([
           ["confidence", fixed(mean.confidence, 3)],
           ["accuracy", fixed(mean.accuracy, 3)],
-        ]),
+        ], { class: "means" }),
         pairs([
           ["ECE", number(one.value), interval],
           ["by chance", number(one.expected)],
@@ -107,6 +110,7 @@ export function createSection(el, app) {
       );
     });
     fill(list, items);
+    list.classList.toggle("many", models.length > MANY);
     write(note, answer.note ? sentence(`${answer.note}.`) : "");
   }
 

@@ -1,5 +1,7 @@
 // What a sample is taken for along its orbit, in a sentence.
 
+import { shortened } from "../draw/format.js";
+
 /**
  * The wrong answer given most often: `{ model, answer, count }`, null where all are right; `predicted` is
  * [models, elements], `expected` the right class of each model.
@@ -26,5 +28,5 @@ export function confusion({ models, label, consensus, arrays }, byConsensus, nam
   const elements = predicted.shape[1];
   const most = mostConfused(predicted, expected);
   if (!most) return `right at all ${elements} positions`;
-  return `${models[most.model]} answers ${nameOf(most.answer)} at ${most.count} of ${elements} positions`;
+  return `${shortened(models[most.model], 18)} answers ${nameOf(most.answer)} at ${most.count} of ${elements} positions`;
 }

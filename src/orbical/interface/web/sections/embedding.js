@@ -3,6 +3,7 @@
 import { button, h, show, write } from "../core/dom.js";
 import { sentence } from "../core/text.js";
 import { colourise, isDark } from "../draw/colours.js";
+import { shortened } from "../draw/format.js";
 import { classLabels } from "../draw/labels.js";
 import { createScatter } from "../plots/scatter.js";
 import { createFrame, createSelect } from "./frame.js";
@@ -41,7 +42,8 @@ export function createSection(el, app) {
   const card = createHoverCard(plotEl, app);
   const key = createKey();
   const progress = h("p", { class: "progress", role: "status", hidden: true });
-  frame.body.append(key.el, progress);
+  const trouble = h("p", { class: "quiet-text trouble", role: "status", hidden: true });
+  frame.body.append(key.el, progress, trouble);
   let [xy, values, mask, armed] = [null, null, null, false];
 
   function arm(on) {
@@ -52,7 +54,9 @@ export function createSection(el, app) {
 
   function draw() {
     if (!xy) return;
-    if (xy.error) return frame.state("error", xy.error);
+    show(trouble, Boolean(xy.error));
+    plotEl.classList.toggle("away", Boolean(xy.error));
+    if (xy.error) return (write(trouble, sentence(xy.error)), frame.note(""), frame.state("ready"));
     if (!app.state.samples) return frame.state("empty", `The scan holds no ${app.noun}.`);
     frame.state("ready");
     const dark = isDark(frame.el);
@@ -73,7 +77,8 @@ export function createSection(el, app) {
         app.state,
         dark,
       );
-    const share = xy.explained ? ` · ${Math.round(100 * (xy.explained[0] + xy.explained[1]))} % of the variance` : "";
+    const part = xy.explained ? xy.explained.reduce((sum, one) => sum + one, 0) : 0;
+    const share = part > 0 ? ` · ${Math.round(100 * part)} % of the variance` : "";
     frame.note(`similar orbit responses lie together${share}`);
   }
 
@@ -88,7 +93,7 @@ export function createSection(el, app) {
       state.colours.map((name) => [name, COLOURS[name] ?? sentence(name)]),
       now.colour,
     );
-    of.set([["", "all models"], ...state.models.map(({ name }) => [name, name])], now.of);
+    of.set([["", "all models"], ...state.models.map(({ name }) => [name, shortened(name)])], now.of);
   }
 
   /** What is being waited for; a share only where one is known. */

@@ -9,8 +9,14 @@ const MOST = 12;
 
 const end = (value) => short(Number(value.toPrecision(2)));
 
-/** A diverging scale reaches as far on both sides as its values do on one. */
+const NARROW = 1 / 3;
+
+/**
+ * A diverging scale reaches as far on both sides as its values do on one. Values that fill little of
+ * a sequential one would all look alike: it is drawn over them alone.
+ */
 export function stretched(answer) {
+  if (answer.scale === "sequential") return { ...answer, range: narrowed(answer) };
   if (answer.scale !== "diverging") return answer;
   const far = answer.arrays.values.data.reduce(
     (most, value) => (Math.abs(value) > most ? Math.abs(value) : most),
@@ -18,6 +24,16 @@ export function stretched(answer) {
   );
   const round = Math.ceil(far * 20) / 20;
   return { ...answer, range: [-round, round] };
+}
+
+function narrowed({ range, arrays }) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of arrays.values.data) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  const spread = high - low;
+  return spread > 0 && spread < NARROW * (range[1] - range[0]) ? [low, high] : range;
 }
 
 /** Make the key; `set(colourAnswer, state, dark)`. */
@@ -46,10 +62,7 @@ function chip(colour, text) {
 
 function strip(kind, [low, high], dark) {
   const el = h("span", { class: "strip", "aria-hidden": "true" });
-  for (let i = 0; i < STOPS; i += 1) {
-    const cell = h("i", {});
-    cell.style.background = colourOf(low + ((high - low) * i) / (STOPS - 1), [low, high], dark, kind);
-    el.append(cell);
-  }
+  const at = (i) => colourOf(low + ((high - low) * i) / (STOPS - 1), [low, high], dark, kind);
+  el.style.background = `linear-gradient(to right, ${Array.from({ length: STOPS }, (_, i) => at(i)).join()})`;
   return el;
 }

@@ -1,6 +1,6 @@
 // The models with their values at one place of the orbit: legend and readout in one.
 
-import { fill, h, swatch, write } from "../core/dom.js";
+import { fill, h, signed, write } from "../core/dom.js";
 
 /** Make the row; `set(models, values, { place, format })` writes it without new elements. */
 export function createLegend() {
@@ -16,7 +16,7 @@ export function createLegend() {
       names = key;
       cells = models.map((model) => {
         const number = h("b", {});
-        return { number, el: h("span", { class: "item" }, swatch(model), model.name, number) };
+        return { number, el: h("span", { class: "item" }, ...signed(model), number) };
       });
       fill(
         items,

@@ -3,7 +3,7 @@
 import { fill, h, uid } from "../core/dom.js";
 import { className } from "../core/text.js";
 import { paint } from "../core/thumbnails.js";
-import { formatter } from "../draw/format.js";
+import { formatter, significant } from "../draw/format.js";
 import { createSelect } from "./frame.js";
 import { hints } from "./words.js";
 
@@ -45,10 +45,12 @@ export function createSection(el, app) {
     samples = Array.from(answer.arrays.samples.data);
     values = Array.from(answer.arrays.values.data);
     const metric = app.sampleMetric();
-    // A variance has the square of the unit: its numbers are written bare, as fine as they are.
+    // A variance has the square of the unit: its numbers are written bare, by their first digits.
     const spread = app.store.get().order === "variable" && metric.unit !== "share";
     const most = Math.max(...values.map(Math.abs).filter(Number.isFinite), 0);
-    const format = spread ? formatter("number", [0, most]) : formatter(metric.unit, [metric.low ?? 0, metric.high ?? (most || 1)]);
+    const format = spread
+      ? (value) => significant(value, 2)
+      : formatter(metric.unit, [metric.low ?? 0, metric.high ?? (most || 1)]);
     rows = new Map(samples.map((sample, i) => [sample, makeRow(sample, values[i], format)]));
     fill(
       box,

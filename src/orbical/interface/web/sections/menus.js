@@ -1,6 +1,6 @@
 // The bar of menus: data set, models, subset by class, metric, labels or consensus.
 
-import { button, fill, h, swatch } from "../core/dom.js";
+import { button, fill, h, signed } from "../core/dom.js";
 import { attachPopover } from "../core/popover.js";
 import { picked, toggled } from "../core/rules.js";
 import { sentence } from "../core/text.js";
@@ -44,7 +44,7 @@ export function createSection(el, app) {
       state.models.map(({ name }) => {
         const on = !chosen.length || chosen.includes(name);
         return button(
-          [swatch(app.look(name)), name],
+          signed(app.look(name)),
           () => (app.select({ models: toggled(chosen, name, all) }), refocus(models, name)),
           { class: "toggle", "aria-pressed": String(on), "data-key": name },
         );

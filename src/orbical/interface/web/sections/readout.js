@@ -1,8 +1,8 @@
 // Where we are on the orbit, and what each model says there, in numbers.
 
-import { button, fill, h, swatch, write } from "../core/dom.js";
+import { button, fill, h, signed, write } from "../core/dom.js";
 import { className } from "../core/text.js";
-import { formatter } from "../draw/format.js";
+import { formatter, shortened, significant } from "../draw/format.js";
 
 const LONG = 10;
 
@@ -54,7 +54,7 @@ export function createSection(el, app) {
     key = wanted;
     cells = models.map((model) => {
       const made = { metric: h("td", {}), answer: h("td", {}), sure: h("td", {}) };
-      const title = h("th", { scope: "row" }, swatch(model), model.name);
+      const title = h("th", { scope: "row" }, ...signed(model, 22));
       return { ...made, row: h("tr", {}, title, made.metric, made.answer, made.sure) };
     });
     fill(
@@ -96,7 +96,7 @@ export function createSection(el, app) {
     if (place) filled = { classes: Boolean(predicted), sure: Boolean(sure) };
     layout(models, filled);
     write(head.rows[0].cells[1], app.shortTitle(metric));
-    const format = formatter(metric.unit, [metric.low ?? 0, metric.high ?? 1]);
+    const format = writing(metric);
     models.forEach((model, m) => {
       write(cells[m].metric, format(valueOf(metric.column, model)));
       const usual = place?.consensus?.[place.models.indexOf(model.name)];
@@ -105,16 +105,23 @@ export function createSection(el, app) {
     });
   }
 
+  /** Shares with three decimals, all else by its first digits: models may differ by orders of magnitude. */
+  function writing({ unit }) {
+    if (unit === "share") return formatter("share");
+    return (value) => significant(value) + (unit === "px" && Number.isFinite(value) ? " px" : "");
+  }
+
   /** The class, and whether it is right, by sign and word and not by colour alone. */
   function say(cell, label, truth) {
     const known = truth !== null && truth !== undefined;
     const right = known && label === truth;
-    write(cell, className(app.state, label) + (known ? (right ? " ✓" : " ✗") : ""));
+    const said = className(app.state, label);
+    write(cell, shortened(said, 14) + (known ? (right ? " ✓" : " ✗") : ""));
     cell.className = known ? (right ? "right" : "wrong") : "";
     const against = app.byConsensus() ? "consensus" : "label";
     cell.title = known
-      ? `${right ? "agrees with" : "differs from"} the ${against}: ${className(app.state, truth)}`
-      : "";
+      ? `${said} ${right ? "agrees with" : "differs from"} the ${against}: ${className(app.state, truth)}`
+      : said;
   }
 
   const stops = [

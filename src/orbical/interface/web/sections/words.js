@@ -22,6 +22,25 @@ export const hints = {
     "its calibration error lies in the shaded interval.",
 };
 
+/** How each drawing of an orbit is read. */
+const DRAWINGS = {
+  circle: "The angle is the rotation, counter-clockwise from the top; the radius is the metric.",
+  plane: "Each cell is a shift: dx to the right, dy upwards; the cross marks the unmoved input.",
+  slices:
+    "Each disc holds the rotations about the axes of one plane: the direction is the axis, the distance from the " +
+    "centre the angle, 90° on the inner ring and 180° on the rim.",
+  ball:
+    "Each disc shows the rotations as vectors: the direction is the axis, the length the angle, 90° on the inner " +
+    "ring and 180° on the rim. Large points lie near the plane of the disc.",
+  tiles: "Each tile is one transformation: the letter shows what becomes of an F, an arrow to the left time reversed.",
+  line: "From left to right along the orbit.",
+};
+
+/** A hint with how the plot of a layout is read. */
+export function drawn(hint, kind) {
+  return [hint, DRAWINGS[kind]].filter(Boolean).join(" ");
+}
+
 export const tour = [
   [
     "Aggregate",

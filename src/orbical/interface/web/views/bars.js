@@ -4,6 +4,7 @@ import { fill, h, show, write } from "../core/dom.js";
 import { fixed } from "../draw/format.js";
 
 const MOST = 12;
+const MANY = 3; // models whose bars stand close together
 const FAINT = 0.02; // a consensus below this would only blur the axis
 
 /** The classes to show: all where few, else the likeliest of any model, with the truth. */
@@ -96,7 +97,9 @@ export function createView(el, state) {
         rows.map((one) => one.row),
         axis,
       );
-      chart.style.gridTemplateRows = `repeat(${rows.length}, minmax(13px, 1fr)) auto`;
+      chart.classList.toggle("many", colours.length > MANY);
+      const least = Math.max(13, (colours.length > MANY ? 2 : 3) * colours.length + 4);
+      chart.style.gridTemplateRows = `repeat(${rows.length}, minmax(${least}px, 1fr)) auto`;
     }
     for (const { c, bars, row, mark } of rows) {
       row.classList.toggle("is-true", c === truth);

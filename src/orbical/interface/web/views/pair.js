@@ -40,10 +40,9 @@ export function createView(el) {
     ["second", "2", "Show the second frame"],
     ["both", "1+2", "Show the first frame in orange and the second in blue"],
   ];
-  const buttons = modes.map(([mode, words, title]) => button(words, () => choose(mode), { class: "tool", title, "aria-label": title }));
+  const buttons = modes.map(([mode, words, title]) => button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }));
   const note = h("p", { class: "view-note" });
-  const bar = h("div", { class: "field pair-modes", role: "group", "aria-label": "How the two frames are shown" }, buttons);
-  Object.assign(bar.style, { display: "flex", flexDirection: "row", gap: "4px", justifyContent: "center", paddingTop: "4px" });
+  const bar = h("div", { class: "modes pair-modes", role: "group", "aria-label": "How the two frames are shown" }, buttons);
   el.append(h("div", { class: "pixels-holder" }, canvas), bar, note);
 
   let mode = still ? "both" : "blink";

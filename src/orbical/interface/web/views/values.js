@@ -1,17 +1,23 @@
 // Any answer as a table of numbers: a row per field under its name, a column per model.
 
 import { fill, h } from "../core/dom.js";
-import { short } from "../draw/format.js";
+import { short, shortened } from "../draw/format.js";
 
 const MOST = 12;
 
 /** The numbers of one model as short text: all of them where they are few, else their range. */
 export function summary(data) {
-  if (data.length <= MOST) return Array.from(data, (number) => short(Number(number))).join("  ");
+  if (data.length <= MOST) return written(Array.from(data, Number));
   const known = Array.from(data, Number).filter(Number.isFinite);
   if (!known.length) return "–";
   const [low, high] = known.reduce(([a, b], one) => [Math.min(a, one), Math.max(b, one)], [known[0], known[0]]);
   return `${known.length} numbers, ${short(low)} to ${short(high)}`;
+}
+
+/** All of them; what is missing at the end only fills up a molecule that has fewer atoms than others. */
+function written(numbers) {
+  const last = numbers.findLastIndex(Number.isFinite);
+  return numbers.slice(0, Math.max(last, 0) + 1).map(short).join("  ");
 }
 
 /** The view: fields shaped [models, ...] are split by model, others stand in one column. */
@@ -19,7 +25,7 @@ export function createView(el) {
   const table = h("table", { class: "values" });
   el.append(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "values" }, table));
 
-  function set({ fields, models }) {
+  function set({ fields, models, colours = [] }) {
     const width = Math.max(1, models.length);
     const rows = Object.entries(fields).flatMap(([name, { data, shape }]) => {
       const split = models.length > 0 && shape[0] === models.length;
@@ -30,8 +36,14 @@ export function createView(el) {
         h("tr", {}, cells.map((part) => h("td", { colspan: split ? null : width }, summary(part)))),
       ];
     });
-    const head = h("tr", {}, models.map((name) => h("th", { scope: "col" }, name)));
+    const head = h("tr", {}, models.map((name, m) => heading(name, colours[m])));
     fill(table, h("thead", {}, head), h("tbody", {}, rows));
+  }
+
+  function heading(name, colour) {
+    const made = h("th", { scope: "col", title: name }, shortened(name, 18));
+    if (colour) made.style.color = colour;
+    return made;
   }
 
   return { set, destroy: () => el.replaceChildren() };

@@ -15,13 +15,12 @@ export function createView(el, state) {
     ["whole", "Whole", "Show where in the larger image the view lies"],
   ];
   const buttons = modes.map(([mode, words, title]) =>
-    button(words, () => choose(mode), { class: "tool", title, "aria-label": title }),
+    button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }),
   );
-  const bar = h("div", { class: "field", role: "group", "aria-label": "What is shown of the image" }, buttons);
+  const bar = h("div", { class: "modes", role: "group", "aria-label": "What is shown of the image" }, buttons);
   const note = h("p", { class: "view-note" });
   Object.assign(picture.style, { position: "relative" });
   Object.assign(marks.style, { position: "absolute", inset: "0", margin: "auto", width: "min(100cqw, 100cqh)", height: "min(100cqw, 100cqh)", pointerEvents: "none" });
-  Object.assign(bar.style, { display: "flex", flexDirection: "row", gap: "4px", justifyContent: "center", paddingTop: "4px" });
   el.append(picture, bar, note);
   let mode = "view";
   let given = null;
