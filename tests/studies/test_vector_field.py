@@ -15,8 +15,9 @@ from orbical.calibration import gence_floor
 from orbical.datasets.planar_fields import DOMAINS, vector_fields, whole_field
 from orbical.errors import InputError
 from orbical.studies import STUDIES
+from orbical.studies.vector_field import findings, main, measures, tables
 from orbical.studies.vector_field import limits as theory
-from orbical.studies.vector_field import main, measures, tables
+from orbical.studies.vector_field.findings import FREE, SCALAR, SINUSOID, SPIRAL
 from orbical.studies.vector_field.settings import WORLDS, Settings
 from orbical.studies.vector_field.training import (
     EQUIVARIANT,
@@ -223,3 +224,42 @@ def test_committed_results_stay_inside_their_bounds() -> None:
                 assert row["bleed"] == pytest.approx(bound["scalar_bleed"], rel=0.02)
                 assert row["gence"] == pytest.approx(bound["scalar_gence"], abs=0.02)
                 assert row["gence"] > gence_floor
+
+
+@pytest.mark.parametrize(
+    ("world", "kind", "column", "factor", "usual", "changed"),
+    [
+        (SPIRAL, SCALAR, "xy_mse", 1.2, "confirmed, exactly", "(Fig. 6). | confirmed |"),
+        (SPIRAL, SCALAR, "xy_mse", 1e-9, "confirmed, exactly", "(Fig. 6). | not confirmed here |"),
+        (SPIRAL, SCALAR, "trace", 3, "The variance is the squared", "not settled here"),
+        (SPIRAL, SCALAR, "xy_beta_nll", 0, "7). | not confirmed |", "Fig. 7). | confirmed |"),
+        (SINUSOID, SCALAR, "bleed", 1e6, "MSE and bleed: confirmed", "MSE: confirmed; bleed and β"),
+        (
+            SINUSOID,
+            SCALAR,
+            "xy_beta_nll",
+            99,
+            "prefers the perceptron",
+            "MSE and bleed and β-NLL:",
+        ),
+        (SPIRAL, SCALAR, "bleed", 2, "confirmed, and predicted", "bleed (9). | confirmed |"),
+        (SPIRAL, SCALAR, "gence_fibre", 2, "0.438: no worse", "0.438: worse"),
+        (SPIRAL, FREE, "mahalanobis", 9, "perceptron's too large", "perceptron's too small"),
+        (SINUSOID, FREE, "mahalanobis", 9, "it (9). | confirmed", "it (9). | not confirmed here"),
+        (SINUSOID, SCALAR, "bleed", 1e6, "the second holds here", "the first holds here"),
+    ],
+)
+def test_verdicts_on_the_papers_sentences_follow_the_numbers(
+    world, kind, column, factor, usual, changed
+) -> None:
+    data = tables.read(DOCS.with_suffix(""))
+    before = findings.sentences(data)
+    for name in ("results", "angles"):
+        for row in tables.chosen(data[name], world, kind):
+            if column in row:
+                row[column] *= factor
+    after = findings.sentences(data)
+    assert usual in before
+    assert changed not in before
+    assert changed in after
+    assert usual not in after
