@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -12,8 +14,7 @@ def area(boxes: Tensor) -> Tensor:
     >>> area(torch.tensor([[0.0, 0, 2, 3], [5, 5, 4, 9]]))
     tensor([6., 0.])
     """
-    left, top, right, bottom = boxes.unbind(-1)
-    return (right - left).clamp_min(0) * (bottom - top).clamp_min(0)
+    return _size(*boxes.unbind(-1))
 
 
 def turned(boxes: Tensor) -> Tensor:
@@ -37,14 +38,23 @@ def iou(first: Tensor, second: Tensor) -> Tensor:
     >>> iou(torch.tensor([0.0, 0, 2, 2]), torch.tensor([[1.0, 0, 3, 2], [8, 8, 9, 9]]))
     tensor([0.3333, 0.0000])
     """
-    # Side by side rather than stacked: no array of four numbers a pair is ever made.
-    left = torch.maximum(first[..., 0], second[..., 0])
-    top = torch.maximum(first[..., 1], second[..., 1])
-    right = torch.minimum(first[..., 2], second[..., 2])
-    bottom = torch.minimum(first[..., 3], second[..., 3])
-    both = (right - left).clamp_min_(0) * (bottom - top).clamp_min_(0)
-    either = area(first) + area(second) - both
+    return iou_of_sides(first.unbind(-1), second.unbind(-1))
+
+
+def iou_of_sides(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
+    """Give the `iou` of boxes whose four sides are arrays of their own.
+
+    Side by side rather than stacked: no array of four numbers a pair is ever made.
+    """
+    left, top = (torch.maximum(first[side], second[side]) for side in (0, 1))
+    right, bottom = (torch.minimum(first[side], second[side]) for side in (2, 3))
+    both = _size(left, top, right, bottom)
+    either = _size(*first) + _size(*second) - both
     return both / either.clamp_min(torch.finfo(both.dtype).tiny)
+
+
+def _size(left: Tensor, top: Tensor, right: Tensor, bottom: Tensor) -> Tensor:
+    return (right - left).clamp_min_(0) * (bottom - top).clamp_min_(0)
 
 
 def cut(boxes: Tensor, view: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from ..trees import Tree
 from .base import Reader, Task, Variable, as_truth, common_variables
 from .boxes import area, cut, iou, turned
 from .detection_consensus import BORDER, Consensus, consensus_of
-from .detection_matching import Detections, greedy, key_match, pair, set_scores
+from .detection_matching import Detections, Pairing, greedy, key_match, pair, set_scores
 from .detection_reading import faults_in, read_detections
 
 MEASURES = {
@@ -205,7 +205,7 @@ class Detection(Task):
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None = None) -> Tensor:
         """Score detections `[K, B, M, 6]` against objects `[K, B, T, 5]` moved along."""
-        return self.measures(Detections.of(outputs), reference)[self.chosen]
+        return self._chosen_measures(Detections.of(outputs), reference)[self.chosen]
 
     def reference(self, consensus: Tensor) -> Tensor:
         """Take clusters `[..., C, 7]` as objects `[..., C, 5]`.
@@ -220,17 +220,21 @@ class Detection(Task):
     def measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
         """Give every measure of detections against objects `[..., T, 5]` in the same view."""
         pairing = pair(found, objects, self._view(objects))
-        overlap, confidence = key_match(found, pairing)
+        return _key_measures(found, pairing) | self._set_measures(found, pairing)
+
+    def _chosen_measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
+        """Give the measures of the key object, and those of the whole set if the score is one."""
+        pairing = pair(found, objects, self._view(objects))
+        of_key = _key_measures(found, pairing)
+        return of_key if self.chosen in of_key else of_key | self._set_measures(found, pairing)
+
+    def _set_measures(self, found: Detections, pairing: Pairing) -> dict[str, Tensor]:
         correct, judged = greedy(found, pairing, self.threshold)
         scores = set_scores(found, correct, judged, pairing.counted, self.confident)
-        first = found.present[..., 0]
         return {
-            "iou": overlap,
-            "match_confidence": confidence,
-            "iou_confidence": overlap * confidence,
             **scores._asdict(),
             "box_correct": correct.float().masked_fill(~judged, torch.nan),
-            "correct": (correct[..., 0] & first).float(),
+            "correct": (correct[..., 0] & found.present[..., 0]).float(),
         }
 
     def extras(
@@ -257,7 +261,7 @@ class Detection(Task):
         found = Detections.of(outputs)
         agreed = self.consensus(found, elements, weights).rows()
         reference = self.reference(agreed)
-        against = self.measures(found, self.output.move(elements, reference[None]))
+        against = self._chosen_measures(found, self.output.move(elements, reference[None]))
         known = ~reference[:, 0, 4].isnan()
         in_view = ~against["iou"].isnan()
         share = weights.double()[:, None] * in_view
@@ -272,7 +276,8 @@ class Detection(Task):
         }
         if target is not None:
             summary["score"] = summary[self.chosen]
-            judged = self.measures(_as_detections(agreed, self._view(target)), target)
+            agreed_upon = _as_detections(agreed, self._view(target))
+            judged = self._chosen_measures(agreed_upon, target)
             summary["consensus_vs_truth"] = judged[self.chosen]
         declared = self.variables(target is not None)
         return {
@@ -324,6 +329,15 @@ class Detection(Task):
         sides[2].fill_(width)
         sides[3].fill_(height)
         return sides
+
+
+def _key_measures(found: Detections, pairing: Pairing) -> dict[str, Tensor]:
+    overlap, confidence = key_match(found, pairing)
+    return {
+        "iou": overlap,
+        "match_confidence": confidence,
+        "iou_confidence": overlap * confidence,
+    }
 
 
 def _two_sides(size: Any) -> tuple[int, int]:

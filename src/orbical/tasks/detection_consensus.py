@@ -26,7 +26,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .boxes import iou
+from .boxes import iou_of_sides
 from .detection_matching import Detections
 
 BORDER = 1.0
@@ -178,7 +178,7 @@ def _overlap(pool: _Pool, place: Tensor) -> Tensor:
     leader = [box.gather(1, place) for box in pool.box]
     second = [torch.maximum(box, edge) for box, edge in zip(leader[:2], both[:2], strict=True)]
     second += [torch.minimum(box, edge) for box, edge in zip(leader[2:], both[2:], strict=True)]
-    return iou(torch.stack(first, -1), torch.stack(second, -1))
+    return iou_of_sides(first, second)
 
 
 def _mean(pool: _Pool, member: Tensor, share: Tensor, kind: Tensor) -> tuple[Tensor, ...]:
