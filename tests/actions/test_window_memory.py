@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 
 import orbical as ob
 from orbical.actions import Window
 from orbical.actions.images import _gathered, _joined
 from orbical.groups import translations
-from orbical.sweep import Sweep
-from orbical.zoo import detector
 
 
 def test_crops_are_one_copy_in_the_order_of_a_batch() -> None:
@@ -41,30 +38,6 @@ def test_a_view_moved_beyond_the_image_shows_zeros_there() -> None:
     for crop, dx in zip(crops, translations(2).coords["dx"], strict=True):
         outside = max(0, abs(int(dx)) - 1)
         assert (crop[0, 0].sum(0) < 1e-4).sum() == outside
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA accelerator")
-def test_a_sweep_of_detections_never_waits_for_the_accelerator() -> None:
-    device = torch.device("cuda")
-    net = detector.load("jittered").to(device)
-    group, made = translations(8, 4), ob.datasets.scenes(3)
-    predictor = ob.predictors.as_predictor(net)
-    with predictor.ready(device), torch.inference_mode():
-        sweep = Sweep({"net": predictor}, group, ob.tasks.Detection(), device, 25)
-        sweep.run(made["images"], made["objects"], ["net"]).wait(group, 0)
-        torch.cuda.set_sync_debug_mode("error")
-        try:
-            unit = sweep.run(made["images"], made["objects"], ["net"])
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
-    unit.wait(group, 0)
-    here = Sweep({"net": ob.predictors.as_predictor(detector.load("jittered"))}, group,
-                 ob.tasks.Detection(), torch.device("cpu"), 25)  # fmt: skip
-    with torch.inference_mode():
-        expected = here.run(made["images"], made["objects"], ["net"]).summaries["net"]
-    for name in ("consensus", "iou_confidence", "ap", "score_vs_consensus"):
-        found = unit.summaries["net"][name]
-        assert torch.allclose(found, expected[name], atol=2e-2, equal_nan=True), name
 
 
 def test_a_scan_never_holds_more_crops_than_a_batch() -> None:
