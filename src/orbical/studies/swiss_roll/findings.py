@@ -1,4 +1,4 @@
-"""What the Swiss roll study found: tables and sentences, from its rows alone."""
+"""What the Swiss roll study found: sentences chosen by the numbers."""
 
 from __future__ import annotations
 
@@ -6,225 +6,94 @@ import statistics
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ..pages import Row, markdown, spread
+from .. import pages
+from ..pages import Row
+from .numbers import World, line_of, printed, values, world_name
 from .settings import INVARIANT, PLAIN
 
-World = tuple[float, float]
-PAPER = {
-    eighths: {"accuracy": accuracy, "ece": ece}
-    for eighths, accuracy, ece in (
-        *((1, 0.575, 0.217), (2, 0.620, 0.230), (3, 0.665, 0.255), (4, 0.725, 0.203)),
-        *((5, 0.770, 0.207), (6, 0.835, 0.140), (7, 0.905, 0.090), (8, 0.965, 0.034)),
-    )
-}
-"""Fig. 3 of the paper for its invariant network, by eighths of correct invariance: one run each."""
 NEARLY = 0.02
 """An accuracy no more than this below its ceiling nearly reaches it; within it a curve is flat."""
 
 
-def world_name(world: World) -> str:
-    """Name a world by its share of correct invariance.
-
-    >>> world_name((0.25, 0.75)), world_name((0.0, 0.0))
-    ('2/8', 'all extrinsic')
-    """
-    return "all extrinsic" if sum(world) == 0 else f"{8 * world[0]:g}/8"
-
-
-def printed(world: World, quantity: str) -> str:
-    """What the paper's figure shows for its invariant network, where it shows something.
-
-    >>> printed((0.125, 0.875), "ece"), printed((0.0, 1.0), "ece")
-    ('0.217', '')
-    """
-    found = PAPER.get(round(8 * world[0]), {}) if sum(world) else {}
-    return f"{found[quantity]:.3f}" if found else ""
-
-
-def worlds_of(rows: Sequence[Row]) -> list[World]:
-    """The worlds, in the order of the rows."""
-    return list(dict.fromkeys((row["correct"], row["incorrect"]) for row in rows))
-
-
-def line_of(rows: Sequence[Row]) -> list[World]:
-    """Give the worlds of the paper's line, by their share of correct invariance."""
-    return sorted(world for world in worlds_of(rows) if sum(world))
-
-
-def values(
-    rows: Sequence[Row], column: str, network: str, world: World, epoch: int | None = None
-) -> list[float]:
-    """One column over the seeds: of a network in a world, after some epochs (by default the last).
-
-    >>> row = {"correct": 0.0, "incorrect": 1.0, "network": PLAIN, "epoch": 9, "ece": 0.5}
-    >>> values([row], "ece", PLAIN, (0.0, 1.0))
-    [0.5]
-    """
-    at = max(row["epoch"] for row in rows) if epoch is None else epoch
-    wanted = (network, at, *world)
-    return [
-        row[column]
-        for row in rows
-        if (row["network"], row["epoch"], row["correct"], row["incorrect"]) == wanted
-    ]
-
-
-def settings_table(rows: Sequence[Row]) -> str:
-    """What was trained and measured."""
-    last = max(row["epoch"] for row in rows)
-    ends = [row for row in rows if row["epoch"] == last]
-    gap = max(row["gap"] for row in ends if row["network"] == INVARIANT)
-    sizes = {row["network"]: row["parameters"] for row in rows}
-    lines = [
-        ["seeds", ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))],
-        ["training runs", str(len(ends))],
-        ["epochs", str(last)],
-        ["training points", str(rows[0]["train"])],
-        ["test points", f"{rows[0]['test']:,}"],
-        *([f"parameters, {name}", f"{count:,}"] for name, count in sizes.items()),
-        [f"{INVARIANT}: largest change of a probability under the swap", f"{gap:.1e}"],
-        ["minutes of processor time, all runs", f"{sum(row['seconds'] for row in ends) / 60:.1f}"],
-    ]
-    return markdown(["setting", "value"], lines)
-
-
-def accuracy_table(rows: Sequence[Row]) -> str:
-    """Accuracy beside its exact ceiling and the paper's values."""
-    lines = [
-        [
-            world_name(world),
-            f"{values(rows, 'ceiling', INVARIANT, world)[0]:.4f}",
-            spread(values(rows, "accuracy", INVARIANT, world)),
-            f"{max(values(rows, 'accuracy', INVARIANT, world)):.4f}",
-            printed(world, "accuracy"),
-            spread(values(rows, "accuracy", PLAIN, world)),
-        ]
-        for world in worlds_of(rows)
-    ]
-    header = ["correct share", "ceiling", INVARIANT, "its best seed", "paper's invariant", PLAIN]
-    return markdown(header, lines)
-
-
-def ece_table(rows: Sequence[Row]) -> str:
-    """ECE inside its sharp interval, beside the paper's values."""
-    lines = [
-        [
-            world_name(world),
-            *(
-                spread(values(rows, column, INVARIANT, world))
-                for column in ("sharp_lower", "ece", "sharp_upper")
-            ),
-            printed(world, "ece"),
-            spread(values(rows, "ece", PLAIN, world)),
-        ]
-        for world in worlds_of(rows)
-    ]
-    header = ["lower end", f"ECE, {INVARIANT}", "upper end", "paper's invariant", f"ECE, {PLAIN}"]
-    return markdown(["correct share", *header], lines)
-
-
-def bias_table(rows: Sequence[Row]) -> str:
-    """ECE of the whole test world beside ECE of small test sets drawn from it."""
-    lines = []
-    for world in worlds_of(rows):
-        for network in (INVARIANT, PLAIN):
-            whole, small, deviation, calibrated = (
-                values(rows, column, network, world)
-                for column in ("ece", "small_ece", "small_spread", "small_calibrated")
-            )
-            lines.append(
-                [
-                    world_name(world),
-                    network,
-                    spread(whole),
-                    spread(small),
-                    f"{sum(deviation) / len(deviation):.3f}",
-                    f"{sum(calibrated) / len(calibrated):.3f}",
-                    printed(world, "ece") if network == INVARIANT else "",
-                ]
-            )
-    size, draws = rows[0]["small"], rows[0]["draws"]
-    header = [
-        *("correct share", "network", f"{rows[0]['test']:,} points"),
-        f"{size} points, mean of {draws} sets",
-        *("deviation between sets", f"{size} points, if calibrated", "paper's invariant"),
-    ]
-    return markdown(header, lines)
-
-
-def epochs_table(rows: Sequence[Row]) -> str:
-    """How ECE and its lower end grow with training."""
-    stages = sorted({row["epoch"] for row in rows})
-    lines = [
-        [
-            world_name(world),
-            *(
-                spread(values(rows, column, INVARIANT, world, epoch))
-                for epoch in stages
-                for column in ("accuracy", "sharp_lower", "ece")
-            ),
-        ]
-        for world in worlds_of(rows)
-    ]
-    header = [f"{name}, {e}" for e in stages for name in ("accuracy", "lower end", "ECE")]
-    return markdown(["correct share", *header], lines)
-
-
 def findings(rows: Sequence[Row]) -> str:
-    """What the rows say, in sentences whose numbers come from them."""
-
-    def mean(column: str, world: World, network: str = INVARIANT) -> float:
-        found = values(rows, column, network, world)
-        return sum(found) / len(found)
-
-    line = line_of(rows)
-    ends = [row for row in rows if row["network"] == INVARIANT]
-    below = [mean("ceiling", world) - mean("accuracy", world) for world in line]
-    above = sum(row["accuracy"] > row["ceiling"] + 1e-9 for row in ends)
-    outside = sum(
-        not row["sharp_lower"] - 1e-4 <= row["ece"] <= row["sharp_upper"] + 1e-4 for row in ends
-    )
-    ceiling = "The ceiling holds" if above == 0 else "The ceiling is broken"
-    reached = "and is nearly reached" if max(below) <= NEARLY else "and is not reached everywhere"
+    """Write what the rows say, as a list."""
+    shown = [(eighths / 8, 1 - eighths / 8) for eighths in (1, 4)]
     sentences = [
-        f"**{ceiling} {reached}.** {above} of {len(ends)} measurements of the "
+        _ceiling(rows),
+        _interval(rows),
+        *(_forced(rows, world) for world in shown if world in line_of(rows)),
+        _perceptron(rows),
+    ]
+    return "\n".join(f"* {sentence}" for sentence in sentences)
+
+
+def _mean(rows: Sequence[Row], column: str, world: World, network: str = INVARIANT) -> float:
+    return pages.mean(values(rows, column, network, world))
+
+
+def _ceiling(rows: Sequence[Row]) -> str:
+    """Tell whether the ceiling holds, and how near the accuracy comes to it."""
+    line = line_of(rows)
+    measured = [row for row in rows if row["network"] == INVARIANT]
+    above = sum(row["accuracy"] > row["ceiling"] + 1e-9 for row in measured)
+    below = [_mean(rows, "ceiling", world) - _mean(rows, "accuracy", world) for world in line]
+    free = [_mean(rows, "accuracy", world, PLAIN) for world in line]
+    holds = "The ceiling holds" if above == 0 else "The ceiling is broken"
+    reached = "and is nearly reached" if max(below) <= NEARLY else "and is not reached everywhere"
+    return (
+        f"**{holds} {reached}.** {above} of {len(measured)} measurements of the "
         f"{INVARIANT} network lie above it; after the last epoch the mean accuracy is "
         f"{min(below):.3f} to {max(below):.3f} below it. The {PLAIN}, which sees the height, has "
-        f"{min(mean('accuracy', w, PLAIN) for w in line):.3f} to "
-        f"{max(mean('accuracy', w, PLAIN) for w in line):.3f}.",
-        f"**The interval {'holds' if outside == 0 else 'is broken'}.** {outside} of {len(ends)} "
-        "measured ECEs lie outside it.",
-    ]
-    for eighths in (1, 4):
-        world = (eighths / 8, 1 - eighths / 8)
-        if world not in line:
-            continue
-        forced, whole = mean("sharp_lower", world), mean("ece", world)
-        deviation = (mean("ceiling", world) * (1 - mean("ceiling", world)) / 200) ** 0.5
-        sentences.append(
-            f"**At {world_name(world)} correct** the ECE is {whole:.3f}, of which "
-            f"{forced:.3f} ({forced / whole:.0%}) is forced by the symmetry. On "
-            f"{rows[0]['small']} points the same networks show {mean('small_ece', world):.3f} on "
-            f"average, and would show {mean('small_calibrated', world):.3f} if they were perfectly "
-            f"calibrated; the paper prints {printed(world, 'ece')}. Its accuracy there is "
-            f"{printed(world, 'accuracy')} against a ceiling of {mean('ceiling', world):.4f}: on "
-            f"200 points an accuracy at the ceiling has a standard deviation of {deviation:.3f}."
-        )
-    first, final = line[0], line[-1]
-    levels = [mean("accuracy", world, PLAIN) for world in line]
-    falls = levels[0] - levels[-1] > NEARLY
+        f"{min(free):.3f} to {max(free):.3f}."
+    )
+
+
+def _interval(rows: Sequence[Row]) -> str:
+    """Tell whether every measured ECE lies inside its sharp interval."""
+    measured = [row for row in rows if row["network"] == INVARIANT]
+    outside = sum(
+        not row["sharp_lower"] - 1e-4 <= row["ece"] <= row["sharp_upper"] + 1e-4 for row in measured
+    )
+    return (
+        f"**The interval {'holds' if outside == 0 else 'is broken'}.** {outside} of "
+        f"{len(measured)} measured ECEs lie outside it."
+    )
+
+
+def _forced(rows: Sequence[Row], world: World) -> str:
+    """Tell how much of a world's ECE the symmetry forces, and what a small test set adds."""
+    forced, whole, ceiling, small, calibrated = (
+        _mean(rows, column, world)
+        for column in ("sharp_lower", "ece", "ceiling", "small_ece", "small_calibrated")
+    )
+    size = rows[0]["small"]
+    deviation = (ceiling * (1 - ceiling) / size) ** 0.5
+    return (
+        f"**At {world_name(world)} correct** the ECE is {whole:.3f}, of which "
+        f"{forced:.3f} ({forced / whole:.0%}) is forced by the symmetry. On "
+        f"{size} points the same networks show {small:.3f} on "
+        f"average, and would show {calibrated:.3f} if they were perfectly "
+        f"calibrated; the paper prints {printed(world, 'ece')}. Its accuracy there is "
+        f"{printed(world, 'accuracy')} against a ceiling of {ceiling:.4f}: on "
+        f"{size} points an accuracy at the ceiling has a standard deviation of {deviation:.3f}."
+    )
+
+
+def _perceptron(rows: Sequence[Row]) -> str:
+    """Tell whether the network that sees the height is flat along the paper's line."""
+    line = line_of(rows)
+    levels = [_mean(rows, "accuracy", world, PLAIN) for world in line]
+    first, last = (_mean(rows, "ece", world, PLAIN) for world in (line[0], line[-1]))
     reason = (
         ": the height alone tells the labels of an incorrect world, those of a correct one must be "
         f"learnt in the plane from {rows[0]['train']} points"
     )
-    sentences.append(
+    return (
         f"**The {PLAIN} is {'not flat' if max(levels) - min(levels) > NEARLY else 'flat'}.** From "
-        f"{world_name(first)} to {world_name(final)} accuracy "
-        f"goes from {levels[0]:.3f} to {levels[-1]:.3f}, "
-        f"its ECE from {mean('ece', first, PLAIN):.3f} to {mean('ece', final, PLAIN):.3f}"
-        f"{reason if falls else ''}."
+        f"{world_name(line[0])} to {world_name(line[-1])} accuracy "
+        f"goes from {levels[0]:.3f} to {levels[-1]:.3f}, its ECE from {first:.3f} to {last:.3f}"
+        f"{reason if levels[0] - levels[-1] > NEARLY else ''}."
     )
-    return "\n".join(f"* {sentence}" for sentence in sentences)
 
 
 def trend(rows: Sequence[Row]) -> str:
@@ -262,14 +131,3 @@ def trend(rows: Sequence[Row]) -> str:
         f"correct share rises, {words[0]}, {words[1]}, and {words[2]} (steps within a standard "
         "deviation over seeds left aside)."
     )
-
-
-TABLES = {
-    "settings": settings_table,
-    "findings": findings,
-    "accuracy": accuracy_table,
-    "ece": ece_table,
-    "bias": bias_table,
-    "epochs": epochs_table,
-    "trend": trend,
-}

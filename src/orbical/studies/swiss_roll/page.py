@@ -6,7 +6,18 @@ from pathlib import Path
 
 from ..pages import read_csv, write_page
 from .figures import bias_figure, main_figure, worlds_figure
-from .findings import TABLES
+from .findings import findings, trend
+from .tables import accuracy_table, bias_table, ece_table, epochs_table, settings_table
+
+TABLES = {
+    "settings": settings_table,
+    "findings": findings,
+    "accuracy": accuracy_table,
+    "ece": ece_table,
+    "bias": bias_table,
+    "epochs": epochs_table,
+    "trend": trend,
+}
 
 
 def tables_of(folder: Path) -> dict[str, str]:

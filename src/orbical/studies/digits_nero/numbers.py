@@ -1,0 +1,39 @@
+"""What the CSV files of the digits' NERO plots say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..pages import Row, read_csv
+
+
+class Numbers:
+    """The CSV files of the page."""
+
+    def __init__(self, folder: Path) -> None:
+        self.networks = {row["network"]: row for row in read_csv(folder / "networks.csv")}
+        self.digits = {
+            (row["network"], row["digit"]): row for row in read_csv(folder / "digits.csv")
+        }
+        self.curves = read_csv(folder / "curves.csv")
+        self.six_nine = {
+            (row["network"], row["digit"], row["angle"]): row
+            for row in read_csv(folder / "six-nine.csv")
+        }
+        self.maps = {row["network"]: row for row in read_csv(folder / "maps.csv")}
+
+    @property
+    def all_digits(self) -> list[int]:
+        """The digits, in order."""
+        return sorted({digit for _, digit in self.digits})
+
+    def ranked(self, quantity: str, network: str = "plain") -> list[int]:
+        """The digits from the smallest to the largest value."""
+        return sorted(self.all_digits, key=lambda digit: self.digits[network, digit][quantity])
+
+    def mistake(self, network: str, digit: int, angle: float) -> Row:
+        """What a digit is mostly taken for at an angle."""
+        wanted = (network, digit, angle)
+        return next(
+            row for row in self.curves if (row["network"], row["digit"], row["angle"]) == wanted
+        )
