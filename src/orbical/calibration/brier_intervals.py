@@ -16,10 +16,13 @@ from .cells import fine_index
 from .ends import Interval, ends
 from .inputs import ArrayLike, probabilities, true_labels
 from .measures import checked_level, checked_resamples, tail_quantiles
-from .scores import brier_parts, brier_terms
+from .scores import brier_parts
 
 _WORK = 1 << 28
 """Additions that all draws together may cost; of very large outputs fewer draws are made."""
+
+_FITS = 40_000
+"""Isotonic regressions of each world at most: of many classes fewer draws are made, too."""
 
 _FEWEST = 20
 
@@ -40,7 +43,7 @@ def brier_part_intervals(
         logits: scores `[N, C]`. Give one of both.
         labels: class indices `[N]`.
         level: nominal coverage.
-        resamples: number of draws from each of two worlds; fewer where `N C` is very large.
+        resamples: number of draws from each of two worlds; fewer where `N C` or C is large.
         seed: of the draws.
 
     >>> rng = np.random.default_rng(0)
@@ -56,17 +59,18 @@ def brier_part_intervals(
     p = probabilities(probs=probs, logits=logits).detach().double().cpu()
     truth = true_labels(labels, p).cpu()
     index, cells = fine_index(p.T.contiguous())
-    draws = max(_FEWEST, min(resamples, _WORK // p.numel()))
+    draws = max(_FEWEST, min(resamples, _WORK // p.numel(), _FITS // p.shape[-1]))
     generator = np.random.default_rng(seed)
     again, chance = [], []
     cumulative = p.cumsum(-1)
+    squares = p.square().sum(-1)
     whole = torch.ones(len(p), dtype=torch.float64)
     for _ in range(draws):
         weight = torch.from_numpy(generator.poisson(1.0, len(p)).astype(np.float64))
-        again.append(_parts(p, truth, weight, index, cells))
+        again.append(_parts(_terms(p, squares, truth), truth, weight, index, cells))
         place = torch.from_numpy(generator.random((len(p), 1))) * cumulative[:, -1:]
         label = torch.searchsorted(cumulative, place)[:, 0].clamp(max=p.shape[-1] - 1)
-        chance.append(_parts(p, label, whole, index, cells))
+        chance.append(_parts(_terms(p, squares, label), label, whole, index, cells))
     observed = torch.stack([parts.calibration, parts.refinement]).cpu()
     resampled, calibrated = torch.stack(again), torch.stack(chance)
     here, drawn, right = (
@@ -93,12 +97,17 @@ def _interval(value: Tensor, low: Tensor, high: Tensor, chance: Tensor, level: f
     return Interval(value, low, high, chance.mean(), least, most, level, "isotonic, two worlds")
 
 
-def _parts(p: Tensor, truth: Tensor, weight: Tensor, index: Tensor, cells: int) -> Tensor:
+def _terms(p: Tensor, squares: Tensor, truth: Tensor) -> Tensor:
+    """Return `brier_terms`, of which the squares `[N]` do not depend on the labels."""
+    return squares - 2 * p.gather(-1, truth[..., None])[..., 0] + 1
+
+
+def _parts(terms: Tensor, truth: Tensor, weight: Tensor, index: Tensor, cells: int) -> Tensor:
     """Return calibration and refinement of weighted samples, gathered in cells of each class."""
     from scipy.optimize import isotonic_regression
 
     total = weight.sum().clamp(min=1)
-    score = (weight * brier_terms(p, truth)).sum() / total
+    score = (weight * terms).sum() / total
     refinement = 0.0
     for k, place in enumerate(index):
         count = torch.zeros(cells, dtype=torch.float64).index_add_(0, place, weight)

@@ -92,7 +92,7 @@ def classification_table(
         labels: class indices `[N]`.
         bins: of the binned measures.
         level: nominal coverage.
-        resamples: number of draws.
+        resamples: number of draws; a fifth of it, or less of many classes, for what is class-wise.
         seed: of the draws.
 
     >>> found = classification_table(probs=[[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]], labels=[0, 0, 1],
@@ -117,6 +117,8 @@ def classification_table(
     draws: dict[str, Any] = {"level": level, "resamples": max(20, resamples // 5), "seed": seed}
     scores |= brier_part_intervals(probs=probs, logits=logits, labels=labels, **draws)
     of_class, is_class = classwise(**outputs, labels=labels)
+    # Their mean needs fewer draws the more classes there are.
+    draws["resamples"] = max(20, min(draws["resamples"], 10_000 // len(of_class)))
     by_class = {
         f"classwise_{name}": _mean_of_classes(
             interval(name, of_class, is_class, **draws, **({"bins": bins} if name == "ece" else {}))
