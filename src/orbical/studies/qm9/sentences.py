@@ -253,5 +253,6 @@ def shorter(data: Data) -> str:
         return ""
     return (
         f" The oriented network had {least} epochs and the others {most}, for want of time on the "
-        "device: its larger error, and the bleed that goes with it, may come from that alone."
+        "device: what is left of a difference may come from that alone. A training shorter still, "
+        "kept no longer, had larger errors and more bleed, so the length counts."
     )
