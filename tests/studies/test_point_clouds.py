@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -13,11 +15,14 @@ from orbical.studies.pages import read_csv
 from orbical.studies.point_clouds import main, training
 from orbical.studies.point_clouds.collecting import Answers, calibrated_ece, collect, summary_rows
 from orbical.studies.point_clouds.figures import labelled
+from orbical.studies.point_clouds.findings import claims
 from orbical.studies.point_clouds.numbers import Numbers
 from orbical.studies.point_clouds.settings import Settings
 from orbical.studies.point_clouds.training import rows_of, split, unpack
 
 SLICES, BALL = "slices3d:8:3", "rotations3d:40"
+
+DOCS = Path(__file__).parents[2] / "docs" / "studies" / "point-clouds"
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +182,18 @@ def test_a_training_that_fails_is_named_in_the_end(packed, tmp_path, capsys):
     with pytest.raises(InputError, match="plain on sweethome3d, seed 0 did not end well"):
         training.run(tmp_path, packed, settings, **wrong)
     assert "unknown name 'nothing'" in capsys.readouterr().out
+
+
+def test_the_papers_claims_are_judged_by_the_numbers():
+    numbers = Numbers(DOCS)
+    before = claims(numbers)
+    assert "near upright alone | confirmed; and along the upright axis" in before
+    assert "more invariant one | confirmed; with accuracy upright" in before
+    assert "it pays on sweethome3d, not on modelnet10" in before
+    for row in numbers.summary:
+        better = row["network"] == "augmented"
+        row |= {"accuracy_upright": 0.9, "accuracy_ball": 0.1 if better else 0.9}
+    after = claims(numbers)
+    assert "near upright alone | not confirmed here" in after
+    assert "more invariant one | not confirmed here" in after
+    assert "it pays on no data set, not on sweethome3d, modelnet10" in after

@@ -31,6 +31,12 @@ class Numbers:
         """The digits from the smallest to the largest value."""
         return sorted(self.all_digits, key=lambda digit: self.digits[network, digit][quantity])
 
+    def accuracy(self, network: str, angle: float) -> float:
+        """The accuracy over all digits at an angle."""
+        rows = [row for row in self.curves if (row["network"], row["angle"]) == (network, angle)]
+        samples = sum(row["samples"] for row in rows)
+        return float(sum(row["samples"] * row["accuracy"] for row in rows) / samples)
+
     def mistake(self, network: str, digit: int, angle: float) -> Row:
         """What a digit is mostly taken for at an angle."""
         wanted = (network, digit, angle)

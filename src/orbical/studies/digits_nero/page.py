@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..pages import write_page
-from .findings import findings
+from .findings import findings, interpolation
 from .numbers import Numbers
 from .tables import digits_table, maps_table, networks_table, six_nine_table
 
@@ -15,6 +15,7 @@ TABLES = {
     "digits": digits_table,
     "six-nine": six_nine_table,
     "maps": maps_table,
+    "interpolation": interpolation,
 }
 
 

@@ -18,6 +18,7 @@ from .tables import (
     orbit_table,
     rotation_table,
     time_table,
+    training_table,
     truth_time_sentence,
     truth_time_table,
 )
@@ -31,6 +32,7 @@ def tables_of(folder: Path) -> dict[str, str]:
     return {
         "findings": findings(samples, rotations),
         "paper": paper_table(samples),
+        "training": training_table(),
         "accuracy": accuracy_table(samples),
         "orbit": orbit_table(samples),
         "equivariance": equivariance_table(samples),

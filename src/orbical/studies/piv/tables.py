@@ -78,6 +78,33 @@ def _by_model(rows: Sequence[Row], columns: Mapping[str, Cell]) -> str:
     return markdown(["set", "model", *columns], lines)
 
 
+def training_table() -> str:
+    """How the two networks were trained, from the headers of their weight files."""
+    from orbical.zoo import flownet
+
+    lines = []
+    for name in flownet.NAMES:
+        header = flownet.provenance(name)
+        weights = sum(weight.numel() for weight in flownet.load(name).parameters())
+        moved = header["moved by D4 x time reversal"] == "True"
+        lines.append(
+            [
+                name,
+                f"{weights:,}",
+                "yes" if moved else "no",
+                f"{int(header['steps']):,}",
+                header["seconds"],
+                header["held-out end-point error"],
+                header["held-out end-point error over 16 elements"],
+            ]
+        )
+    columns = [
+        *("network", "parameters", "pairs moved", "steps", "seconds"),
+        *("error on new pairs (px)", "and over 16 elements (px)"),
+    ]
+    return markdown(columns, lines)
+
+
 def accuracy_table(rows: Sequence[Row]) -> str:
     """End-point error of the pairs as they are."""
     return _by_kind(rows, "error")

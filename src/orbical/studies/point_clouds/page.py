@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..pages import write_page
 from .figures import angle_figure, individual_figure, orbit_figure, tilt_figure
-from .findings import findings
+from .findings import claims, findings
 from .numbers import Numbers
 from .tables import (
     accuracy_table,
@@ -25,6 +25,7 @@ TABLES = {
     "axes": axes_table,
     "tilt": tilt_table,
     "classes": classes_table,
+    "claims": claims,
 }
 
 

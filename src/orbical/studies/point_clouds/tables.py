@@ -30,7 +30,13 @@ def settings_table(numbers: Numbers) -> str:
     groups = ", ".join(
         f"`{group.spec}` ({len(group):,} rotations)" for group in numbers.groups.values()
     )
-    return markdown(header, lines) + f"\n\nRotations: {groups}."
+    trained, asked = (
+        sum(row[f"{what}_seconds"] for row in numbers.summary) / 60 for what in ("train", "ask")
+    )
+    return (
+        f"{markdown(header, lines)}\n\nRotations: {groups}. Minutes, summed over the "
+        f"{len(numbers.summary)} networks: {trained:.0f} to train, {asked:.0f} to ask."
+    )
 
 
 def accuracy_table(numbers: Numbers) -> str:
