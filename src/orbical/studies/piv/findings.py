@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..pages import Row, markdown, verdict
 from .settings import MODELS
@@ -76,6 +77,22 @@ GATHERING = {
 }
 
 
+@dataclass(frozen=True)
+class Writer:
+    """Writes numbers of the samples; those of several sets of pairs beside each other."""
+
+    samples: Samples
+
+    def one(self, function: Number, model: str, digits: int = 3, **wanted: object) -> str:
+        """A number of one model."""
+        found = self.samples.each(function, model, **wanted)
+        return " / ".join(f"{value:.{digits}f}" for value in found)
+
+    def all(self, function: Number, digits: int = 3) -> str:
+        """A number of every model, with its name."""
+        return ", ".join(f"{model} {self.one(function, model, digits)}" for model in MODELS)
+
+
 def findings(rows: Sequence[Row], rotations: Sequence[Row]) -> str:
     """Write a list in Markdown; numbers of several sets of pairs stand beside each other.
 
@@ -84,59 +101,22 @@ def findings(rows: Sequence[Row], rotations: Sequence[Row]) -> str:
         rotations: rows of `rotations.csv`.
     """
     samples = Samples(rows)
-
-    def number(function: Number, model: str, digits: int = 3, **wanted: object) -> str:
-        found = samples.each(function, model, **wanted)
-        return " / ".join(f"{value:.{digits}f}" for value in found)
-
-    def numbers(function: Number, digits: int = 3) -> str:
-        return ", ".join(f"{model} {number(function, model, digits)}" for model in MODELS)
-
-    def still(model: str) -> str:
-        return number(average("gap"), model, kind="turbulence")
-
-    def times(model: str) -> str:
-        given, carried = average("error"), average("error_forward_truth")
-        return f"from {number(given, model)} to {number(carried, model)} px"
-
-    lost = max(row["gap_plane"] for row in chosen(rows, model="farneback"))
-    angles = sorted({row["angle"] for row in rotations})
-    swing = []
-    for model in MODELS:
-        here = chosen(rotations, model=model)
-        curve = [mean(chosen(here, angle=angle), "error") for angle in angles]
-        swing.append(f"{model} {max(curve) / min(curve):.1f}")
-    shares = samples.shares()
-    turned = turned_farneback(samples)
-    answered = time_of(samples, "directed"), time_of(samples, "symmetric")
+    write = Writer(samples)
     points = [
-        f"{TURNED[turned]} The largest gap over D4 of any pair is {lost:.1e} px: "
-        f"{TURNED_MEANING[turned]} Gap over D4 × time: {numbers(square('gap'))} px.",
-        f"{REVERSED[reversed_farneback(samples)]} Its answers forwards and backwards "
-        f"differ by {number(average('time_difference'), 'farneback')} px; a perfect estimator of "
-        f"forward flow would by {number(average('self_advection'), 'farneback')} px, the mean of "
-        "|u · ∇u|. That is over all pairs; by kind of flow it is in the table of time reversal.",
-        f"{TIMES.get(answered, '**Which time a network answers is not settled here.**')} Judged by "
-        "the truth carried to the first frame instead of the given one, the directed network goes "
-        f"{times('directed')}, the symmetric one {times('symmetric')}: the directed one "
-        f"{TIME_MEANING[answered[0]]}, the symmetric one {TIME_MEANING[answered[1]]}.",
+        _turned(samples, write),
+        _reversed(samples, write),
+        _times(samples, write),
         f"{SEEN}{ACCURACY[best_still(samples), worst_moved(samples)]} "
-        f"As they are: {numbers(average('error'))} px. At the worst of the 16 "
-        f"elements: {numbers(average('error_worst'))} px.",
-        f"{_cause(samples)} The same network with moved training pairs has a gap of "
-        f"{number(square('gap'), 'symmetric')} px. And on turbulence, which had no direction in "
-        f"training, the directed network's gap is {still('directed')} px, Farneback's "
-        f"{still('farneback')} px. {_price(samples)}",
+        f"As they are: {write.all(average('error'))} px. At the worst of the 16 "
+        f"elements: {write.all(average('error_worst'))} px.",
+        _broken(samples, write),
         "**Consensus.** The mean of the un-moved answers has an error of "
-        f"{numbers(average('consensus_error'))} px: {_consensus(samples)} than the answer to the "
+        f"{write.all(average('consensus_error'))} px: {_consensus(samples)} than the answer to the "
         f"pair as it is. As a stand-in for the truth it gives {_stand_in(samples)}; correlation of "
-        f"the two plots: {numbers(average('consensus_likeness'), 2)}. A flat plot leaves nothing "
+        f"the two plots: {write.all(average('consensus_likeness'), 2)}. A flat plot leaves nothing "
         "to correlate, and what all elements get wrong alike stays unseen.",
-        f"**Any angle.** Worst over best angle of the mean error: {', '.join(swing)}.",
-        f"{GATHERING[gathered(shares)]} The worst tenth of the pixels holds "
-        f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of the squared error, by kind of "
-        "flow and model; Gaussian errors of one size everywhere would give "
-        f"{100 * GATHERED:.0f} %.",
+        _any_angle(rotations),
+        _places(samples),
     ]
     beside = (
         f"Where two numbers stand: {' / '.join(samples.sets)}\n\n" if len(samples.sets) > 1 else ""
@@ -144,72 +124,91 @@ def findings(rows: Sequence[Row], rotations: Sequence[Row]) -> str:
     return beside + "\n".join(f"* {point}" for point in points)
 
 
+def _turned(samples: Samples, write: Writer) -> str:
+    """Tell how Farneback answers turned and mirrored pairs."""
+    kind = turned_farneback(samples)
+    lost = max(row["gap_plane"] for row in chosen(samples.rows, model="farneback"))
+    return (
+        f"{TURNED[kind]} The largest gap over D4 of any pair is {lost:.1e} px: "
+        f"{TURNED_MEANING[kind]} Gap over D4 × time: {write.all(square('gap'))} px."
+    )
+
+
+def _reversed(samples: Samples, write: Writer) -> str:
+    """Tell how Farneback answers pairs in reverse."""
+    return (
+        f"{REVERSED[reversed_farneback(samples)]} Its answers forwards and backwards differ by "
+        f"{write.one(average('time_difference'), 'farneback')} px; a perfect estimator of forward "
+        f"flow would by {write.one(average('self_advection'), 'farneback')} px, the mean of "
+        "|u · ∇u|. That is over all pairs; by kind of flow it is in the table of time reversal."
+    )
+
+
+def _times(samples: Samples, write: Writer) -> str:
+    """Tell whether the networks answer for the middle of the two frames or for the first."""
+    directed, symmetric = (time_of(samples, model) for model in ("directed", "symmetric"))
+    heading = TIMES.get(
+        (directed, symmetric), "**Which time a network answers is not settled here.**"
+    )
+    given, carried = average("error"), average("error_forward_truth")
+    change = {
+        model: f"from {write.one(given, model)} to {write.one(carried, model)} px"
+        for model in ("directed", "symmetric")
+    }
+    return (
+        f"{heading} Judged by the truth carried to the first frame instead of the given one, the "
+        f"directed network goes {change['directed']}, the symmetric one {change['symmetric']}: the "
+        f"directed one {TIME_MEANING[directed]}, the symmetric one {TIME_MEANING[symmetric]}."
+    )
+
+
+def _broken(samples: Samples, write: Writer) -> str:
+    """Tell what breaks the directed network's symmetry, and what mending it costs."""
+    still = {
+        model: write.one(average("gap"), model, kind="turbulence")
+        for model in ("directed", "farneback")
+    }
+    return (
+        f"{_cause(samples)} The same network with moved training pairs has a gap of "
+        f"{write.one(square('gap'), 'symmetric')} px. And on turbulence, which had no direction in "
+        f"training, the directed network's gap is {still['directed']} px, Farneback's "
+        f"{still['farneback']} px. {_price(samples)}"
+    )
+
+
+def _any_angle(rotations: Sequence[Row]) -> str:
+    """Tell how much the error of each model swings with the angle."""
+    angles = sorted({row["angle"] for row in rotations})
+    swing = []
+    for model in MODELS:
+        here = chosen(rotations, model=model)
+        curve = [mean(chosen(here, angle=angle), "error") for angle in angles]
+        swing.append(f"{model} {max(curve) / min(curve):.1f}")
+    return f"**Any angle.** Worst over best angle of the mean error: {', '.join(swing)}."
+
+
+def _places(samples: Samples) -> str:
+    """Tell whether errors gather in some pixels."""
+    shares = samples.shares()
+    return (
+        f"{GATHERING[gathered(shares)]} The worst tenth of the pixels holds "
+        f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of the squared error, by kind of "
+        "flow and model; Gaussian errors of one size everywhere would give "
+        f"{100 * GATHERED:.0f} %."
+    )
+
+
 def paper_table(rows: Sequence[Row]) -> str:
     """Hold what the paper says against the rows of `samples.csv`."""
     samples = Samples(rows)
-    turned, reversed_ = turned_farneback(samples), reversed_farneback(samples)
-    equivariant = {
-        "exact": "confirmed, and sharper: exact to rounding under D4",
-        "nearly": "confirmed under D4",
-        "not": "not confirmed here",
-    }[turned]
-    convention = {
-        "alike": "by about as much as any estimator of forward flow must",
-        "more": "by more than an estimator of forward flow must",
-        "less": "by less than an estimator of forward flow must",
-        "mixed": "by what depends on the pairs",
-    }[reversed_]
-    learned = {
-        True: "confirmed for a network whose training flows had a direction",
-        False: "not confirmed here, even for a network whose training flows had a direction",
-    }[far_off(samples)]
-    near = [
-        words
-        for words, holds in (
-            ("the same network with moved training pairs", within(samples, "symmetric")),
-            (
-                "the directed one on turbulence, which has no direction",
-                within(samples, "directed", kind="turbulence"),
-            ),
-        )
-        if holds
-    ]
-    if far_off(samples):
-        learned += (
-            "; not a property of learned models, for near Farneback (up to "
-            f"{NEAR:g} times its gap): {', and '.join(near)}"
-            if near
-            else "; and for one with moved training pairs as well"
-        )
-    # An average hides a gap where the most accurate model has the largest.
-    others = [model for model in MODELS if model != "directed"]
-    hides = best_still(samples) and all(
-        samples.below(square("gap"), model, ["directed"]) for model in others
-    )
-    turbulence, everywhere = (
-        gathered(samples.shares(kind="turbulence")),
-        gathered(samples.shares()),
-    )
-    gathering = verdict(turbulence == "all")
-    if everywhere == "all":
-        gathering += ", and not for turbulence alone: every kind of flow and every model"
     lines = [
+        ["Farneback is nearly equivariant", _nearly_equivariant(samples)],
+        ["the learned model has less", _learned(samples)],
+        ["an average error hides it", _hidden(samples)],
         [
-            "Farneback is nearly equivariant",
-            f"{equivariant}; under time reversal it differs from itself {convention}",
+            "in turbulence errors gather in some places, so an average says little",
+            _gathering(samples),
         ],
-        ["the learned model has less", learned],
-        [
-            "an average error hides it",
-            verdict(hides)
-            + (
-                ": by the error of the pairs as they are the directed network is the best of the "
-                "four, by the gap the worst"
-                if hides
-                else ""
-            ),
-        ],
-        ["in turbulence errors gather in some places, so an average says little", gathering],
         [
             "samples of high variance are found in the embedding",
             "looked at in `orbical demo piv`, not measured: pairs of large spread lie apart there; "
@@ -218,6 +217,62 @@ def paper_table(rows: Sequence[Row]) -> str:
         ["consensus can stand in for the truth (said of detection)", _stand_in(samples)],
     ]
     return markdown(["the paper says", "found here"], lines)
+
+
+def _nearly_equivariant(samples: Samples) -> str:
+    """Judge Farneback under D4, and under time reversal."""
+    under_turns = {
+        "exact": "confirmed, and sharper: exact to rounding under D4",
+        "nearly": "confirmed under D4",
+        "not": "not confirmed here",
+    }[turned_farneback(samples)]
+    under_time = {
+        "alike": "by about as much as any estimator of forward flow must",
+        "more": "by more than an estimator of forward flow must",
+        "less": "by less than an estimator of forward flow must",
+        "mixed": "by what depends on the pairs",
+    }[reversed_farneback(samples)]
+    return f"{under_turns}; under time reversal it differs from itself {under_time}"
+
+
+def _learned(samples: Samples) -> str:
+    """Judge the gap of the directed network, and whether learning is to blame."""
+    if not far_off(samples):
+        return "not confirmed here, even for a network whose training flows had a direction"
+    nearness = {
+        "the same network with moved training pairs": within(samples, "symmetric"),
+        "the directed one on turbulence, which has no direction": within(
+            samples, "directed", kind="turbulence"
+        ),
+    }
+    near = ", and ".join(words for words, holds in nearness.items() if holds)
+    return "confirmed for a network whose training flows had a direction" + (
+        "; not a property of learned models, for near Farneback (up to "
+        f"{NEAR:g} times its gap): {near}"
+        if near
+        else "; and for one with moved training pairs as well"
+    )
+
+
+def _hidden(samples: Samples) -> str:
+    """Judge whether an average hides a gap: the most accurate model has the largest."""
+    hides = best_still(samples) and all(
+        samples.below(square("gap"), model, ["directed"]) for model in MODELS if model != "directed"
+    )
+    return verdict(hides) + (
+        ": by the error of the pairs as they are the directed network is the best of the four, by "
+        "the gap the worst"
+        if hides
+        else ""
+    )
+
+
+def _gathering(samples: Samples) -> str:
+    """Judge whether errors gather in some places, in turbulence and elsewhere."""
+    text = verdict(gathered(samples.shares(kind="turbulence")) == "all")
+    if gathered(samples.shares()) == "all":
+        text += ", and not for turbulence alone: every kind of flow and every model"
+    return text
 
 
 def _cause(samples: Samples) -> str:
