@@ -21,17 +21,28 @@ def test_there_are_examples():
     assert len(EXAMPLES) == 3
 
 
-def test_the_guide_to_scanning_runs_from_top_to_bottom(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("guide", "figures"),
+    [
+        ("scan", {"aggregate.png", "embedding.png", "worst.png"}),
+        ("bounds", {"groups.png"}),
+        ("repair", set()),
+    ],
+)
+def test_a_guide_runs_from_top_to_bottom_and_prints_what_it_says(
+    guide, figures, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/guide/scan.md").read_text(), re.S)
-    for number, block in enumerate(blocks):
-        exec(compile(block, f"guide block {number}", "exec"), names)
-    assert {path.name for path in tmp_path.glob("*.png")} == {
-        "aggregate.png",
-        "embedding.png",
-        "worst.png",
-    }
+    text = (ROOT / "docs" / "guide" / f"{guide}.md").read_text()
+    said = ""
+    for number, (kind, block) in enumerate(re.findall(r"```(python|text)\n(.*?)```", text, re.S)):
+        if kind == "python":
+            exec(compile(block, f"{guide}, block {number}", "exec"), names)
+            said = capsys.readouterr().out
+        else:
+            assert said == block
+    assert {path.name for path in tmp_path.glob("*.png")} == figures
 
 
 def test_the_accuracies_are_those_recorded_with_the_weights():
