@@ -119,52 +119,16 @@ def tiles_figure(rows: Sequence[Row]) -> Figure:
 
 def gap_figure(rows: Sequence[Row]) -> Figure:
     """Draw error and gap of each kind and model."""
-    from orbical.figures.style import PAGE, figure, model_colours, styled
+    from orbical.figures.style import PAGE, figure, styled
 
-    colours = model_colours(MODELS)
     names = sets_of(rows)
+    columns = {"error": "error of the pairs as they are", "gap": "gap along the orbit"}
     with styled():
         fig = figure(PAGE, 2.5 * len(names))
         panels = np.atleast_2d(fig.subplots(len(names), 2, sharey="row"))
         for name, line in zip(names, panels, strict=True):
-            kinds = kinds_of(rows, name)
-            for axes, column, words in zip(
-                line,
-                ("error", "gap"),
-                ("error of the pairs as they are", "gap along the orbit"),
-                strict=True,
-            ):
-                for number, model in enumerate(MODELS):
-                    for place, kind in enumerate(kinds):
-                        found = [
-                            row[column] for row in chosen(rows, set=name, kind=kind, model=model)
-                        ]
-                        height = place + (number - 1.5) * 0.19
-                        axes.plot(
-                            found,
-                            [height] * len(found),
-                            ".",
-                            color=colours[model],
-                            alpha=0.3,
-                            ms=4,
-                            mew=0,
-                        )
-                        axes.plot(
-                            [np.mean(found)],
-                            [height],
-                            "|",
-                            color=colours[model],
-                            ms=9,
-                            mew=2.2,
-                            label=model if place == 0 else None,
-                        )
-                axes.set_yticks(range(len(kinds)), labels=kinds)
-                axes.set_ylim(len(kinds) - 0.45, -0.55)
-                axes.set_xscale("log")
-                axes.xaxis.set_minor_formatter(lambda value, _: "")
-                axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-                axes.grid(axis="x")
-                axes.set_xlabel("pixels")
+            for axes, (column, words) in zip(line, columns.items(), strict=True):
+                _dots_by_kind(axes, chosen(rows, set=name), column, kinds_of(rows, name))
                 axes.set_title(f"{name}: {words}", loc="left", fontsize=8)
         fig.legend(
             *line[0].get_legend_handles_labels(),
@@ -174,6 +138,27 @@ def gap_figure(rows: Sequence[Row]) -> Figure:
             title_fontsize=7,
         )
     return fig
+
+
+def _dots_by_kind(axes: Any, rows: Sequence[Row], column: str, kinds: Sequence[str]) -> None:
+    """Draw a dot a pair and a bar at the mean, a line for each kind and model."""
+    from orbical.figures.style import model_colours
+
+    for number, (model, colour) in enumerate(model_colours(MODELS).items()):
+        for place, kind in enumerate(kinds):
+            found = [row[column] for row in chosen(rows, kind=kind, model=model)]
+            height = place + (number - 1.5) * 0.19
+            dots: dict[str, Any] = {"alpha": 0.3, "ms": 4, "mew": 0}
+            axes.plot(found, [height] * len(found), ".", color=colour, **dots)
+            label = model if place == 0 else None
+            axes.plot([np.mean(found)], [height], "|", color=colour, ms=9, mew=2.2, label=label)
+    axes.set_yticks(range(len(kinds)), labels=kinds)
+    axes.set_ylim(len(kinds) - 0.45, -0.55)
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_formatter(lambda value, _: "")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.grid(axis="x")
+    axes.set_xlabel("pixels")
 
 
 def time_figure(rows: Sequence[Row]) -> Figure:
@@ -295,53 +280,48 @@ def quiver_figure(example: dict[str, np.ndarray]) -> Figure:
     worst = int(example["score"][models.index("directed")].argmax())
     top = float(np.quantile(example["error_map"].astype(float), 0.99))
     fastest = float(np.linalg.norm(example["truth_map"].astype(float), axis=2).max())
-    places = np.arange(0.5, 16, 2)
     image: Any = None
     with styled():
         fig = figure(PAGE, 3.3)
         panels = fig.subplots(2, 1 + len(MODELS))
         for line, element in zip(panels, (group.identity, worst), strict=True):
-            fields = [("truth", example["truth_map"][0, element], None)]
-            for model in MODELS:
+            line[0].set_facecolor("#f2f2f2")
+            line[0].set_aspect("equal")
+            _arrows(line[0], example["truth_map"][0, element], fastest)
+            for axes, model in zip(line[1:], MODELS, strict=True):
                 number = models.index(model)
-                fields.append(
-                    (
-                        model,
-                        example["flow_map"][number, element],
-                        example["error_map"][number, element],
-                    )
-                )
-            for axes, (name, field, error) in zip(line, fields, strict=True):
-                if error is None:
-                    axes.set_facecolor("#f2f2f2")
-                    axes.set_aspect("equal")
-                else:
-                    image = axes.imshow(error.astype(float), vmin=0, vmax=top, alpha=0.8)
-                fewer = field.astype(float).reshape(2, 8, 2, 8, 2).mean((2, 4))
-                axes.quiver(
-                    places,
-                    places,
-                    *fewer,
-                    angles="xy",
-                    scale_units="xy",
-                    pivot="middle",
-                    scale=fastest / 2.2,
-                    color=INK,
-                    width=0.012,
-                    headwidth=3.5,
-                )
-                axes.set(xlim=(-0.5, 15.5), ylim=(15.5, -0.5))
-                if element == group.identity:
-                    axes.set_title(name, color=colours.get(name, INK))
-                if error is not None:
-                    score = example["score"][models.index(name), element]
-                    axes.set_xlabel(f"{score:.3f} px", fontsize=7)
+                error = example["error_map"][number, element].astype(float)
+                image = axes.imshow(error, vmin=0, vmax=top, alpha=0.8)
+                _arrows(axes, example["flow_map"][number, element], fastest)
+                axes.set_xlabel(f"{example['score'][number, element]:.3f} px", fontsize=7)
             line[0].set_ylabel("as it is" if element == group.identity else _words(group, element))
+        for axes, name in zip(panels[0], ("truth", *MODELS), strict=True):
+            axes.set_title(name, color=colours.get(name, INK))
         _plain(panels.flat)
         bar = fig.colorbar(image, ax=list(panels.flat), fraction=0.02, pad=0.01, aspect=30)
         bar.set_label("end-point error (px)")
         bar.outline.set_visible(False)
     return fig
+
+
+def _arrows(axes: Any, field: np.ndarray, fastest: float) -> None:
+    """Draw a flow `[2, 16, 16]` by 8 x 8 arrows; one as fast as `fastest` spans 2.2 cells."""
+    from orbical.figures.style import INK
+
+    places = np.arange(0.5, 16, 2)
+    axes.quiver(
+        places,
+        places,
+        *field.astype(float).reshape(2, 8, 2, 8, 2).mean((2, 4)),
+        angles="xy",
+        scale_units="xy",
+        pivot="middle",
+        scale=fastest / 2.2,
+        color=INK,
+        width=0.012,
+        headwidth=3.5,
+    )
+    axes.set(xlim=(-0.5, 15.5), ylim=(15.5, -0.5))
 
 
 def figures_of(folder: Path, samples: Sequence[Row], rotations: Sequence[Row]) -> list[Path]:
