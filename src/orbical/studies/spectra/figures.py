@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..pages import Row
-from .numbers import Data, chosen
+from .numbers import Data, chosen, squares_done
 from .settings import BONDS, DISTANCES, LIKELIHOOD, NETWORKS, PENALTY, SQUARES, STEERABLE
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def samples_figure(data: Data) -> Figure:
                 beside = column(rows, "answer_squares")
                 left.plot(x, beside, color=MODELS[3], lw=1.0, label="mean by squares")
                 top = max(top, 1.05 * beside.max())
-                named += f", {rows[0]['r2_squares']:.2f}"
+                named += f"; by squares {rows[0]['r2_squares']:.2f}"
             left.set(ylim=(0, top), ylabel="√ absorption")
             left.set_title(named, loc="left", fontsize=7.5)
             right.plot(x, np.abs(truth - answer), color=SOFT, lw=1.0, label="error")
@@ -99,30 +99,33 @@ def regions_figure(data: Data) -> Figure:
 
 
 def shares_figure(data: Data) -> Figure:
-    """Draw how many test molecules have at least an R^2."""
+    """Draw how many test molecules have at least an R^2, a panel for each way to learn means."""
     from orbical.figures.style import INK, MODELS, PAGE, SOFT, figure, styled
 
+    ways = {LIKELIHOOD: "means by likelihood, the paper's"}
+    if squares_done(data):
+        ways[SQUARES] = "means by squared error"
+    base = data["limits"][0]["mean_r2"]
     with styled():
         fig = figure(PAGE, 2.7)
-        ax = fig.subplots()
-        for network in reversed(NETWORKS):
-            for means, style in ((LIKELIHOOD, "-"), (SQUARES, "--")):
+        panels = fig.subplots(1, len(ways), sharey=True, squeeze=False)[0]
+        for ax, (means, title) in zip(panels, ways.items(), strict=True):
+            for network in reversed(NETWORKS):
                 rows = chosen(data["explained"], network, PENALTY, means=means)
-                words = "" if means == LIKELIHOOD else ", means by squares"
                 for place, seed in enumerate(sorted({row["seed"] for row in rows})):
                     own = [row for row in rows if row["seed"] == seed]
-                    label = f"{network}{words}" if place == 0 else None
+                    label = network if place == 0 else None
                     x, y = column(own, "r2"), 1 - column(own, "share")
-                    colour = MODELS[COLOURS[network]]
-                    ax.plot(x, y, ls=style, color=colour, lw=1.0, label=label)
-        ax.axvline(0.9, color=SOFT, lw=0.8, ls="--")
-        ax.text(0.895, 0.97, "the paper's .9", color=SOFT, va="top", ha="right", fontsize=7)
-        base = data["limits"][0]["mean_r2"]
-        ax.axvline(base, color=INK, lw=0.8, ls=":")
-        ax.text(base - 0.01, 0.06, "the mean spectrum", color=INK, ha="right", fontsize=7)
-        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="R² of a spectrum", ylabel="share above it")
-        ax.grid()
-        ax.legend(loc="lower left")
+                    ax.plot(x, y, color=MODELS[COLOURS[network]], lw=1.1, label=label)
+            ax.axvline(0.9, color=SOFT, lw=0.8, ls="--")
+            ax.text(0.89, 0.06, "the paper's .9", color=SOFT, ha="right", fontsize=7)
+            ax.axvline(base, color=INK, lw=0.8, ls=":")
+            ax.text(base - 0.01, 0.06, "the mean spectrum", color=INK, ha="right", fontsize=7)
+            ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="R² of a spectrum")
+            ax.set_title(title, loc="left")
+            ax.grid()
+        panels[0].set_ylabel("share above it")
+        panels[0].legend(loc="center left")
     return fig
 
 

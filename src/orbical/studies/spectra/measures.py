@@ -44,6 +44,7 @@ def scores(truth: Truth, answers: Answers) -> Row:
         "r2_absorption": middle(_absorption_explained(truth, found)),
         "mse": float(error.mean()),
         "nll": _likelihood(truth, found),
+        **_likelihood_by_height(truth, found, tallest),
         "mse_median": middle(error),
         "mse_top": float(error.flatten()[tallest].sum() / error.sum()),
         "height_top": float(_over_truth(truth, found, tallest)),
@@ -226,6 +227,19 @@ def _absorption_explained(truth: Truth, found: Evidence) -> Tensor:
 def _likelihood(truth: Truth, found: Evidence) -> float:
     total = nig_nll(found.gamma, found.nu, found.alpha, found.beta, truth.values)
     return float(total) / truth.values.shape[1]
+
+
+def _likelihood_by_height(truth: Truth, found: Evidence, tallest: Tensor) -> Row:
+    """Negative log-likelihood of one entry, in the mean over the tallest and over the others."""
+    is_tall = torch.zeros(truth.values.numel(), dtype=torch.bool)
+    is_tall[tallest] = True
+    entries = [values.flatten() for values in (*found, truth.values)]
+
+    def of(chosen: Tensor) -> float:
+        gamma, nu, alpha, beta, target = (values[chosen] for values in entries)
+        return float(nig_nll(gamma, nu, alpha, beta, target))
+
+    return {"nll_top": of(is_tall), "nll_rest": of(~is_tall)}
 
 
 def _top_share(terms: Tensor) -> float:

@@ -8,10 +8,12 @@ from typing import Any
 
 from ..pages import Row
 from .measures import REGIONS
-from .settings import NETWORKS, PENALTY, SQUARES, is_kind
+from .settings import NETWORKS, PENALTY, SQUARES, STEERABLE, is_kind
 
 Data = dict[str, list[Row]]
 """The study's CSV files by name."""
+ABSENT = "Not trained: `orbical study spectra train --only squares` does it."
+"""What stands in the place of what was not trained."""
 
 
 def chosen(rows: list[Row], network: str, penalty: float, **kind: Any) -> list[Row]:
@@ -27,6 +29,11 @@ def values(data: Data, name: str, network: str, penalty: float, **kind: Any) -> 
 def mean(data: Data, name: str, network: str, penalty: float, **kind: Any) -> float:
     """A column of the results, averaged over seeds."""
     return fmean(values(data, name, network, penalty, **kind))
+
+
+def at(data: Data, name: str, network: str = STEERABLE) -> float:
+    """A column of the results of the paper's training with the penalty, averaged over seeds."""
+    return mean(data, name, network, PENALTY)
 
 
 def by_squares(data: Data, name: str, network: str, **kind: Any) -> list[float]:

@@ -1,23 +1,36 @@
-"""Means by squared error beside the paper's training: what changes, and what more data would."""
+"""Means by squared error beside the paper's training: what changes, and at what cost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log
-from statistics import fmean
+from statistics import fmean, median
 
-from ..pages import Row, markdown
-from .findings import LOOSE, compared
-from .numbers import Data, by_squares, mean, number, percent, span, spread, squares_done, values
+from ..pages import markdown
+from .comparisons import compared
+from .findings import LOOSE, judged
+from .numbers import (
+    ABSENT,
+    Data,
+    by_squares,
+    chosen,
+    mean,
+    number,
+    percent,
+    span,
+    spread,
+    squares_done,
+    values,
+)
 from .settings import (
+    BATCH,
     BEST,
     LAST,
     LIKELIHOOD,
     NETWORKS,
-    PAPER_MOLECULES,
-    PARTS,
+    PAPER_R2,
     PENALTY,
     SQUARES,
+    STEERABLE,
     is_kind,
 )
 
@@ -27,19 +40,16 @@ WAYS = {
     (SQUARES, LAST): "squared error, end of schedule",
 }
 """How means are learnt and where weights are taken, in words."""
-PAPER_R2 = 0.9
+SAME = 0.03
+"""Shares of truths in an interval that differ by less are taken as one."""
+UNTRIED = "How stable training is depends on λ (E)."
+"""The sentence on which means by squares, always with the penalty, say nothing."""
 CHANGED = 0.05
 """A rank correlation that changes by more is another one."""
 PICTURE = """![Error, bleed and share called noise, before and after](spectra/remedy.png)
 
 *Steerable network with the penalty, both trainings, weights from the best validation likelihood;
 median of the seeds, bands from the least to the largest.*"""
-CURVE = """![What is not explained, by the number of molecules](spectra/learning.png)
-
-*Means by squared error, first seed; crosses: the paper's training on all molecules, each seed.
-Dotted: the power law of the last doubling, extended. Dashed: the paper's R² and its number of
-molecules.*"""
-ABSENT = "Not trained: `orbical study spectra train --only squares` does it."
 
 
 def squares_table(data: Data) -> str:
@@ -82,6 +92,30 @@ def squares_table(data: Data) -> str:
     )
 
 
+def claims_table(data: Data) -> str:
+    """The verdicts on the paper's sentences after its own training, and with means by squares."""
+    if not squares_done(data):
+        return ABSENT
+    pairs = zip(judged(data), judged(as_paper(data)), strict=True)
+    lines = [
+        [own[0], own[1], "the same" if own[1] == other[1] else other[1], other[2]]
+        for own, other in pairs
+        if own[2] != other[2] and own[0] != UNTRIED
+    ]
+    header = ["the paper", "after its training", "with means by squared error", "measured there"]
+    return markdown(header, lines)
+
+
+def as_paper(data: Data) -> Data:
+    """Put networks with means by squares in the place of those that the paper trains."""
+    return {
+        name: [row | {"means": LIKELIHOOD} for row in rows if is_kind(row, PENALTY, SQUARES)]
+        if name in ("results", "wavenumbers")
+        else rows
+        for name, rows in data.items()
+    }
+
+
 def remedy(data: Data) -> str:
     """Say what means by squared error change, and which of the paper's claims with them."""
     if not squares_done(data):
@@ -115,16 +149,37 @@ def _direction(data: Data, name: str) -> str:
 
 
 def _accuracy(data: Data) -> str:
-    order = sorted(NETWORKS, key=lambda n: fmean(by_squares(data, "r2_median", n)), reverse=True)
+    order = _order({n: fmean(by_squares(data, "r2_median", n)) for n in NETWORKS})
+    before = _order({n: mean(data, "r2_median", n, PENALTY) for n in NETWORKS})
     best = fmean(by_squares(data, "r2_median", order[0]))
     reached = "is reached" if best > PAPER_R2 else "is not reached"
+    seen = ", the more the more they see" if order == [*reversed(NETWORKS)] else ""
+    changed = f"; it was {', '.join(before)}" if before != order else ", as before"
     return (
         f"**What is explained.** The median R² {_direction(data, 'r2_median')}: "
         f"{_from_to(data, 'r2_median')}. The mean squared error {_direction(data, 'mse')}: "
         f"{_from_to(data, 'mse')}. The paper's {PAPER_R2} {reached} in the median; "
         f"{percent(fmean(by_squares(data, 'r2_above', order[0])))} of the test molecules are above "
-        f"it for {order[0]}. From the best to the worst, by R²: {', '.join(order)}. "
-        f"{_where_taken(data, order[0])}"
+        f"it for {order[0]}. From the best to the worst, by R²: {', '.join(order)}{seen}{changed}. "
+        f"{_steps_taken(data)} {_where_taken(data, order[0])}"
+    )
+
+
+def _order(found: dict[str, float]) -> list[str]:
+    return sorted(found, key=found.__getitem__, reverse=True)
+
+
+def _steps_taken(data: Data) -> str:
+    """Say after how many steps weights were taken, so that more steps can be told from the loss."""
+    an_epoch = -(-data["limits"][0]["train"] // BATCH)
+    taken = {
+        n: (mean(data, "steps", n, PENALTY), an_epoch * fmean(by_squares(data, "best_epoch", n)))
+        for n in reversed(NETWORKS)
+    }
+    listed = ", ".join(f"{n} {number(new)}" for n, (_, new) in taken.items())
+    fewer = all(new <= old for old, new in taken.values())
+    return f"Weights are those after so many steps: {listed}" + (
+        ", no more than the paper's training took." if fewer else "."
     )
 
 
@@ -143,10 +198,6 @@ def _where_taken(data: Data, network: str) -> str:
 
 
 def _price(data: Data) -> str:
-    ratio = [
-        fmean(by_squares(data, "mse", n)) / fmean(by_squares(data, "train_mse", n))
-        for n in NETWORKS
-    ]
     worse = [new > old for old, new in (_both(data, "nll", n) for n in NETWORKS)]
     if all(worse):
         said = "It costs likelihood"
@@ -154,11 +205,26 @@ def _price(data: Data) -> str:
         said = "It costs some networks likelihood"
     else:
         said = "It costs no likelihood"
+    return f"**What it costs.** {said}, NLL: {_from_to(data, 'nll')}. {_why(data)}"
+
+
+def _why(data: Data) -> str:
+    """Say at which entries likelihood is lost or won, and whether intervals have a part in it."""
+    inside = [_both(data, "inside_50", n) for n in NETWORKS]
+    same = max(abs(new - old) for old, new in inside) < SAME
+    ratio = [
+        fmean(by_squares(data, "mse", n)) / fmean(by_squares(data, "train_mse", n))
+        for n in NETWORKS
+    ]
     return (
-        f"**What it costs.** {said}, NLL: {_from_to(data, 'nll')}. Variances are learnt from "
-        f"errors on training molecules, and errors on new ones are {number(min(ratio))} to "
-        f"{number(max(ratio))} times as large, in squares. Inside the 50% interval lie: "
-        f"{_from_to(data, 'inside_50', percent)} of the truths."
+        f"Over the tallest tenth of entries NLL {_direction(data, 'nll_top')}: "
+        f"{_from_to(data, 'nll_top')}; over the others it {_direction(data, 'nll_rest')}: "
+        f"{_from_to(data, 'nll_rest')}. The median squared error {_direction(data, 'mse_median')}: "
+        f"{_from_to(data, 'mse_median')}. Of the truths the 50% interval holds "
+        f"{'as many as before' if same else 'other shares than before'}: "
+        f"{_from_to(data, 'inside_50', percent)}; variances are learnt from errors on training "
+        f"molecules, and errors on new ones are {number(min(ratio))} to {number(max(ratio))} times "
+        "as large, in squares."
     )
 
 
@@ -198,110 +264,25 @@ def _sees(data: Data) -> str:
     )
     return (
         f"**Whether a network that sees more bleeds less.** By typical bleed, {equal} "
-        f"({' or '.join(sorted(steps))}): {after}. {answer}. Typical bleed: {typical}."
+        f"({' or '.join(sorted(steps))}): {after}. {answer}. Typical bleed "
+        f"{_direction(data, 'typical')}: {typical}. {_places(data)}"
     )
 
 
-def learning_rows(data: Data, network: str) -> list[Row]:
-    """One network on a part of the molecules after the other and on all, first seed, by squares.
-
-    From the fewest molecules to the most; weights from the best validation likelihood.
-    """
-    seed = min(row["seed"] for row in data["results"])
-    found = [
-        row
-        for parts in (*PARTS, 1)
-        for row in data["results"]
-        if is_kind(row, PENALTY, SQUARES, parts)
-        if row["network"] == network and row["seed"] == seed
-    ]
-    return sorted(found, key=lambda row: row["train"])
-
-
-def exponent(few: Row, many: Row) -> float:
-    """The b of a power law `1 - R² ~ n^-b` through the medians of two trainings.
-
-    >>> round(exponent({"train": 100, "r2_median": 0.6}, {"train": 400, "r2_median": 0.8}), 6)
-    0.5
-    """
-    return log((1 - few["r2_median"]) / (1 - many["r2_median"])) / log(many["train"] / few["train"])
-
-
-def extended(row: Row, power: float, molecules: float) -> float:
-    """The median R² of a training with so many molecules, were the power law to go on.
-
-    >>> round(extended({"train": 100, "r2_median": 0.8}, 0.5, 400), 3)
-    0.9
-    """
-    return float(1 - (1 - row["r2_median"]) * (row["train"] / molecules) ** power)
-
-
-def learning_table(data: Data) -> str:
-    """R^2 and error by the number of molecules."""
-    lines = [
-        [
-            *(network, f"{row['train']:,}", number(row["r2_median"]), percent(row["r2_above"])),
-            *(number(row["mse"]), number(row["nll"])),
-        ]
-        for network in reversed(NETWORKS)
-        for row in learning_rows(data, network)
-    ]
-    header = ["network", "training molecules", "R², median", "R² above .9", "squared error, mean"]
-    return markdown([*header, "NLL"], lines) if lines else ABSENT
-
-
-def shortfall(data: Data) -> str:
-    """Part the distance to the paper's R^2 into what the loss and what the data are to blame for.
-
-    The loss first: from the paper's training to means by squares, both on all molecules; then the
-    data: from there to the paper's number of molecules, were the power law of the last doubling to
-    go on.
-    """
-    curves = {network: learning_rows(data, network) for network in reversed(NETWORKS)}
-    curves = {network: rows for network, rows in curves.items() if len(rows) > 1}
-    if not curves:
-        return ABSENT
-    told = [_parted(data, network, rows) for network, rows in curves.items()]
-    checks = [
-        f"{network} {number(exponent(*rows[-3:-1]))} then {number(exponent(*rows[-2:]))}"
-        for network, rows in curves.items()
-        if len(rows) > 2
-    ]
-    check = (
-        f"A power law would have one exponent; from each number of molecules to the next it is: "
-        f"{', '.join(checks)}. "
-        if checks
-        else ""
-    )
-    factor = PAPER_MOLECULES / data["limits"][0]["train"]
-    caution = (
-        f"To extend it over a factor of {number(factor)} is to guess at the size of things; and "
-        "the paper's molecules are larger than these."
-    )
-    return "\n".join([*(f"- {one}" for one in told), "", f"{check}{caution}", "", CURVE])
-
-
-def _parted(data: Data, network: str, rows: list[Row]) -> str:
-    old, last = mean(data, "r2_median", network, PENALTY), rows[-1]
-    power = exponent(*rows[-2:])
-    gain = last["r2_median"] - rows[-2]["r2_median"]
-    said = (
-        f"{network}: from {rows[-2]['train']:,} to {last['train']:,} molecules the median R² goes "
-        f"from {number(rows[-2]['r2_median'])} to {number(last['r2_median'])}"
-    )
-    if gain <= 0:
-        return f"{said}; no gain from more molecules is seen, and nothing can be extended."
-    there = extended(last, power, PAPER_MOLECULES)
-    needed = last["train"] * ((1 - last["r2_median"]) / (1 - PAPER_R2)) ** (1 / power)
-    if last["r2_median"] >= PAPER_R2:
-        goal = f"{PAPER_R2} is reached"
-    elif needed > 100 * PAPER_MOLECULES:
-        goal = f"{PAPER_R2} would need more than a hundred times as many"
-    else:
-        goal = f"{PAPER_R2} would need {number(needed)} molecules"
-    loss = (last["r2_median"] - old) / (there - old)
+def _places(data: Data) -> str:
+    """Say at how many wavenumbers the typical bleed of the steerable network falls."""
+    fallen = []
+    rows = {
+        means: chosen(data["wavenumbers"], STEERABLE, PENALTY, means=means)
+        for means in (LIKELIHOOD, SQUARES)
+    }
+    for place in sorted({row["wavenumber"] for row in rows[SQUARES]}):
+        old, new = (
+            median(row["typical"] for row in rows[means] if row["wavenumber"] == place)
+            for means in (LIKELIHOOD, SQUARES)
+        )
+        fallen.append(new < old)
     return (
-        f"{said}. Extended by the same power law, {PAPER_MOLECULES:,} molecules would give "
-        f"{number(there)}, and {goal}. Of the distance from the paper's training here, "
-        f"{number(old)}, to that, the loss is {percent(loss)} and the data {percent(1 - loss)}."
+        f"The sum hides where: for {STEERABLE} it falls at {percent(fmean(fallen))} of the "
+        "wavenumbers and rises at the others (medians over seeds)."
     )

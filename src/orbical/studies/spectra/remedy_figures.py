@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .figures import COLOURS, band
+from .learning import exponent, extended, learning_rows
 from .numbers import Data, chosen
-from .remedy import PAPER_R2, exponent, extended, learning_rows
-from .settings import LIKELIHOOD, NETWORKS, PAPER_MOLECULES, PENALTY, SQUARES, STEERABLE
+from .settings import (
+    LIKELIHOOD,
+    NETWORKS,
+    PAPER_MOLECULES,
+    PAPER_R2,
+    PENALTY,
+    SQUARES,
+    STEERABLE,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Ticks of what is not explained."""
 
 
 def remedy_figure(data: Data) -> Figure:
@@ -63,9 +74,16 @@ def learning_figure(data: Data) -> Figure:
                 ax.plot(beyond, line, ":", lw=1.1, color=colour)
             before = [1 - row["r2_median"] for row in chosen(data["results"], network, PENALTY)]
             ax.plot([x[-1]] * len(before), before, "x", ms=4, color=colour)
+        ax.plot([], [], "x", ms=4, color=SOFT, label="the paper's training")
         ax.axhline(1 - PAPER_R2, color=SOFT, lw=0.8, ls="--")
         ax.axvline(PAPER_MOLECULES, color=SOFT, lw=0.8, ls="--")
         ax.set(xscale="log", yscale="log", xlabel="training molecules", ylabel="1 − median R²")
+        lowest, highest = ax.get_ylim()
+        ax.set_yticks([level for level in LEVELS if lowest <= level <= highest])
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter("")
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+        ax.set_xlim(None, 1.25 * PAPER_MOLECULES)
         ax.grid()
-        ax.legend(loc="upper right")
+        ax.legend(loc="upper right", bbox_to_anchor=(0.97, 1.0))
     return fig

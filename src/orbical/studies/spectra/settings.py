@@ -44,6 +44,8 @@ PARTS = (2, 4)
 BEST, LAST = "best", "last"
 """Where weights are taken: at the best validation likelihood, or at the end of the schedule."""
 
+PAPER_R2 = 0.9
+"""Above this lies the paper's R^2 on test molecules."""
 PAPER_MOLECULES = 130_000
 """About as many has the paper."""
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from statistics import fmean
 
 from ..pages import Row, markdown
-from .findings import budgets, orders, seeing, sentences, sureness
+from .comparisons import budgets, orders, seeing, sureness
+from .findings import sentences
+from .learning import learning_table, shortfall
 from .measures import REGIONS
 from .numbers import (
     Data,
@@ -20,7 +22,7 @@ from .numbers import (
     squares_done,
     values,
 )
-from .remedy import learning_table, remedy, shortfall, squares_table
+from .remedy import claims_table, remedy, squares_table
 from .settings import BEST, BONDS, MOST_HEAVY, NETWORKS, PAPER_BLEED, PENALTY
 
 HOW = {"_all": "all entries", "_along": "along a spectrum", "_across": "across molecules"}
@@ -226,6 +228,7 @@ TABLES: dict[str, Callable[[Data], str]] = {
     "correlations": correlations_table,
     "squares": squares_table,
     "remedy": remedy,
+    "claims": claims_table,
     "learning": learning_table,
     "shortfall": shortfall,
 }
