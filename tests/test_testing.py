@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -67,6 +68,36 @@ def test_no_samples_are_refused():
     with pytest.raises(InputError, match="x: no samples given"):
         ob.testing.equivariance_error(
             POOL, torch.rand(0, 3, 8, 8), group="cyclic:4", task="classification"
+        )
+
+
+@pytest.mark.parametrize("keep", [list, np.asarray, torch.Tensor.tolist])
+def test_data_may_be_kept_in_any_way(keep):
+    images = torch.rand(3, 2, 6, 6, generator=torch.Generator().manual_seed(0))
+    pool = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    ob.testing.assert_equivariant(pool, keep(images), group="cyclic:4", task="classification")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (dict(x=None), "x: NoneType given"),
+        (dict(x=[torch.rand(3), torch.rand(2)]), "x: a list of 2 given, which makes no array"),
+        (dict(x=torch.full((2, 3), torch.nan)), "data: NaN or infinity given, of which model"),
+        (dict(tolerance="small"), "tolerance: 'small' given"),
+        (dict(tolerance=-1e-3), "tolerance: -0.001 given, a number >= 0"),
+        (dict(tolerance=np.nan), "tolerance: nan given"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused(settings, words):
+    task = ob.tasks.Regression(input=ob.actions.Vectors(), representation="vector")
+    settings = {"x": torch.rand(2, 3)} | settings
+    with pytest.raises(InputError) as caught:
+        ob.testing.assert_equivariant(lambda v: v, group="rotations3d:4", task=task, **settings)
+    assert words in str(caught.value)
+    with pytest.raises(InputError, match="batch_size: 0 given"):
+        ob.testing.equivariance_error(
+            lambda v: v, torch.rand(2, 3), group="rotations3d:4", task=task, batch_size=0
         )
 
 

@@ -137,6 +137,11 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     [1, 0, 2]
     """
     count = whole_number("count", count, 1)
+    if not {"sample", "component"} <= {*getattr(embedding, "dims", ())}:
+        raise InputError(
+            f"embedding: {type(embedding).__name__} given, a map [sample, component] from "
+            "orbical.reduce.embed expected"
+        )
     one = embedding.isel(model=0) if "model" in embedding.dims else embedding
     places = one.transpose("sample", "component").values
     known = np.flatnonzero(np.isfinite(places).all(1))

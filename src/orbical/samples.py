@@ -55,6 +55,10 @@ class Samples:
         """Read some inputs as tensors; double precision from NumPy becomes single."""
         return tree_map(lambda leaf: _as_tensor(leaf[start:stop], longest=4), self.x)
 
+    def whole(self) -> Tree:
+        """Read all inputs as tensors, in the precision in which they are given."""
+        return tree_map(lambda leaf: _as_tensor(leaf[: self.count]), self.x)
+
     def fingerprint(self) -> str:
         """Hash the contents of inputs and truth, a block at a time."""
         digest = hashlib.sha256()

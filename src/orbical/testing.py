@@ -14,10 +14,12 @@ from .actions import check_group
 from .engine import as_task
 from .errors import InputError
 from .groups import Group, as_group
+from .groups.sample import real_number, whole_number
 from .predictors import as_predictor
+from .samples import Samples
 from .sweep import Sweep, refusal
 from .tasks import Task
-from .trees import Tree, leaves, tree_map
+from .trees import Tree, leaves
 
 TOLERANCE = {
     torch.float16: 1e-2,
@@ -78,13 +80,12 @@ def equivariance_error(
     """
     group = as_group(group)
     task = as_task(task)
-    x = tree_map(torch.as_tensor, task.take((x, None))[0])
+    batch_size = whole_number("batch_size", batch_size, 1)
+    x = _tensors(task, x)
     check_group(task.input, group)
     task.input.check(group, x)
     task.input.check_values(x)
     first = next(leaves(x))
-    if len(first) == 0:
-        raise InputError("x: no samples given, at least one expected")
     predictor = as_predictor(model)
     with predictor.ready(first.device):
         sweep = Sweep({"model": predictor}, group, task, first.device, batch_size)
@@ -106,6 +107,13 @@ def equivariance_error(
         home = values[group.identity]
         parts[name] = _relative((values - move(group, home[None])).abs(), home.abs().max())
     return EquivarianceError(parts, group, _precision(x, answers))
+
+
+def _tensors(task: Task, x: Any) -> Tree:
+    try:
+        return Samples((task.take((x, None))[0], None)).whole()
+    except InputError as error:
+        raise InputError(f"x: {str(error).removeprefix('data: ')}") from error
 
 
 def _relative(difference: Tensor, scale: Tensor) -> np.ndarray:
@@ -131,6 +139,8 @@ def assert_equivariant(
     >>> ob.testing.assert_equivariant(pool, torch.rand(4, 3, 8, 8), group="dihedral:4",
     ...                               task="classification")
     """
+    if tolerance is not None and not real_number("tolerance", tolerance) >= 0:
+        raise InputError(f"tolerance: {tolerance!r} given, a number >= 0 expected")
     error = equivariance_error(model, x, group=group, task=task)
     limit = TOLERANCE[error.dtype] if tolerance is None else tolerance
     if not error.largest <= limit:
