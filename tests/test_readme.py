@@ -13,8 +13,16 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_an_example_of_the_readme_runs_as_printed(number):
+def test_an_example_of_the_readme_runs_as_printed(number, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     exec(compile(EXAMPLES[number], f"README example {number}", "exec"), {})
+    said = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    shown = re.match(r"\s*```text\n(.*?)```", README.partition(EXAMPLES[number] + "```")[2], re.S)
+    assert shown is None or shown[1].splitlines() == said
+
+
+def test_the_first_example_shows_what_it_prints():
+    assert re.search(r"```python\n[^`]*```\s*```text", README)
 
 
 def test_there_are_examples():
