@@ -8,7 +8,7 @@ which all networks share, does not move it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -122,6 +122,12 @@ def slope(along: Mapping[int, Estimate]) -> Estimate:
     )
 
 
+Measured = Mapping[tuple[str, float], Estimate]
+"""One measure, by network and blur."""
+Contrast = tuple[str, float | str, str, Estimate]
+"""Family, blur, name and value of a contrast."""
+
+
 def contrast_rows(
     data: str, answers: Mapping[tuple[str, float], Sequence[Pair]], wide: str
 ) -> list[Row]:
@@ -144,55 +150,65 @@ def contrast_rows(
     images = drawn_images(size)
     generator = np.random.default_rng(0)
     found = {key: estimates(seeds, images, generator) for key, seeds in answers.items()}
-    blurs = sorted({blur for _, blur in found})
-    rows: list[Row] = []
-    alike: dict[tuple[str, str], list[Estimate]] = {}
-
-    def add(
-        family: str, blur: float | str, measure: str, contrast: str, estimate: Estimate
-    ) -> None:
-        alike.setdefault((measure, contrast), []).append(estimate)
-        value, low, high = estimate.interval()
-        head = {"data": data, "family": family, "blur": blur, "measure": measure}
-        rows.append(head | {"contrast": contrast, "value": value, "low": low, "high": high})
-
+    rows: list[tuple[str, str, float | str, str, Estimate]] = []
     for measure in MEASURES:
-        ends: dict[tuple[str, float], tuple[Estimate, Estimate]] = {}
+        measured = {key: each[measure] for key, each in found.items()}
+        rows += [(measure, *one) for one in _contrasts(measured, wide)]
+        rows += [(measure, *one) for one in _over_blurs(measured)]
+    alike: dict[tuple[str, str], list[Estimate]] = {}
+    for measure, _, _, contrast, estimate in rows:
+        alike.setdefault((measure, contrast), []).append(estimate)
+    for (measure, contrast), several in alike.items():
+        rows.append((measure, "both", "all", contrast, Estimate.mean(several)))
+    names = ("value", "low", "high")
+    return [
+        {"data": data, "family": family, "blur": blur, "measure": measure, "contrast": contrast}
+        | dict(zip(names, estimate.interval(), strict=True))
+        for measure, family, blur, contrast, estimate in rows
+    ]
 
-        def at(network: str, blur: float, measure: str = measure) -> Estimate:
-            return found[network, blur][measure]
 
-        for family, blur in product(("cyclic", "dihedral"), blurs):
-            along = {
-                int(network.split(":")[1]): at(network, blur)
-                for network, width in found
-                if _family(network) == family and width == blur
-            }
-            if not along or ("cyclic:1", blur) not in found:
-                continue
-            last, plain = along[max(along)], at("cyclic:1", blur)
-            if len(along) > 1:
-                add(family, blur, measure, "slope", slope(along))
-            add(family, blur, measure, "gain", last - plain)
-            if 4 in along:
-                add(family, blur, measure, "early", along[4] - plain)
-                add(family, blur, measure, "late", last - along[4])
-            if (wide, blur) in found:
-                add(family, blur, measure, "over wide", last - at(wide, blur))
-                if family == "cyclic":
-                    add(family, blur, measure, "wide", at(wide, blur) - plain)
-            ends[family, blur] = (last, plain)
-        for family in ("cyclic", "dihedral"):
-            if len(blurs) > 1 and {(family, blurs[0]), (family, blurs[-1])} <= {*ends}:
-                (sharp, plain_sharp), (dim, plain_dim) = (
-                    ends[family, blur] for blur in (blurs[0], blurs[-1])
-                )
-                lost = (sharp - plain_sharp) - (dim - plain_dim)
-                add(family, blurs[-1], measure, "gain lost", lost)
-                add(family, blurs[-1], measure, "blur", dim - sharp)
-    for (measure, contrast), several in [*alike.items()]:
-        add("both", "all", measure, contrast, Estimate.mean(several))
-    return rows
+def _by_order(measured: Measured, family: str, blur: float) -> dict[int, Estimate]:
+    return {
+        int(network.split(":")[1]): estimate
+        for (network, width), estimate in measured.items()
+        if _family(network) == family and width == blur
+    }
+
+
+def _contrasts(measured: Measured, wide: str) -> Iterator[Contrast]:
+    """Compare the networks of each family at each blur, where a plain one is beside them."""
+    blurs = sorted({blur for _, blur in measured})
+    for family, blur in product(("cyclic", "dihedral"), blurs):
+        along = _by_order(measured, family, blur)
+        plain, beside = (measured.get((network, blur)) for network in ("cyclic:1", wide))
+        if not along or plain is None:
+            continue
+        last = along[max(along)]
+        if len(along) > 1:
+            yield family, blur, "slope", slope(along)
+        yield family, blur, "gain", last - plain
+        if 4 in along:
+            yield family, blur, "early", along[4] - plain
+            yield family, blur, "late", last - along[4]
+        if beside is not None:
+            yield family, blur, "over wide", last - beside
+            if family == "cyclic":
+                yield family, blur, "wide", beside - plain
+
+
+def _over_blurs(measured: Measured) -> Iterator[Contrast]:
+    """Compare the largest order of each family without blur and with the most."""
+    blurs = sorted({blur for _, blur in measured})
+    ends = blurs[0], blurs[-1]
+    for family in ("cyclic", "dihedral"):
+        along = [_by_order(measured, family, blur) for blur in ends]
+        plain = [measured.get(("cyclic:1", blur)) for blur in ends]
+        if len(blurs) < 2 or not all(along) or plain[0] is None or plain[1] is None:
+            continue
+        sharp, dim = (each[max(each)] for each in along)
+        yield family, ends[1], "gain lost", (sharp - plain[0]) - (dim - plain[1])
+        yield family, ends[1], "blur", dim - sharp
 
 
 def _family(network: str) -> str:

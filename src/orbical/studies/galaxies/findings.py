@@ -20,7 +20,8 @@ def sentences(numbers: Numbers) -> str:
     """Write the table of the paper's claims."""
     if not numbers.photographs:
         return "*The photographs were not trained on.*"
-    lines = [*_accuracy(numbers), *_calibration(numbers), *_symmetry(numbers)]
+    judged = (_accuracy, _calibration, _symmetry, _mirrors)
+    lines = [line for judge in judged for line in judge(numbers)]
     return markdown(["the paper", "verdict", "measured"], lines)
 
 
@@ -202,7 +203,7 @@ def _symmetry(numbers: Numbers) -> list[list[str]]:
         for data in numbers.photographs
     }
     falling = all(gap == sorted(gap, reverse=True) for gap in gaps.values())
-    lines = [
+    return [
         [
             "C_n and D_n, and both catalogues, behave alike (4.7.2, F).",
             f"in line with it: {above} of {len(slopes)} rise, none falls"
@@ -225,38 +226,42 @@ def _symmetry(numbers: Numbers) -> list[list[str]]:
             f"therefore not invariant; those here are so {exactly(numbers)}.",
         ],
     ]
-    if numbers.bounds:
-        accuracy = mean([row["accuracy"] for row in numbers.bounds])
-        ceiling = numbers.bounds[0]["ceiling"]
-        turned = numbers.mean("accuracy", data="generated", network=_largest(numbers, "generated"))
-        worse = [
-            row
-            for measure in ("ece", "esd", "overconfidence")
-            for row in numbers.contrast("gain", measure, data="generated", family="dihedral")
-        ]
-        shown = ", ".join(
-            with_interval(row, thousandths if row["measure"] == "esd" else points) for row in worse
-        )
-        lines += [
-            [
-                "Every C_n and D_n is a correct symmetry of galaxies (4.7.2).",
-                "true of these labels, not of galaxies",
-                "Where the sense of the arms is the label (generated galaxies) mirrors are an "
-                f"incorrect symmetry: D_n reaches {accuracy:.3f} of its ceiling {ceiling:.3f}, the "
-                f"largest C_n {turned:.3f}.",
-            ],
-            [
-                "An incorrect symmetry can spoil calibration (4.7.2).",
-                worsening(worse),
-                "The largest D_n less the plain network on generated galaxies, ECE in points, ESD "
-                f"in thousandths and confidence less accuracy in points: {shown}. The sharp "
-                "interval would allow "
-                f"{mean([r['lower'] for r in numbers.bounds]):.3f} to "
-                f"{mean([r['upper'] for r in numbers.bounds]):.3f}; measured "
-                f"{mean([r['ece'] for r in numbers.bounds]):.3f}.",
-            ],
-        ]
-    return lines
+
+
+def _mirrors(numbers: Numbers) -> list[list[str]]:
+    """Judge mirrors where they are an incorrect symmetry: on generated galaxies, if there are."""
+    if not numbers.bounds:
+        return []
+    ceiling = numbers.bounds[0]["ceiling"]
+    accuracy, lower, ece, upper = (
+        mean([row[name] for row in numbers.bounds])
+        for name in ("accuracy", "lower", "ece", "upper")
+    )
+    turned = numbers.mean("accuracy", data="generated", network=_largest(numbers, "generated"))
+    worse = [
+        row
+        for measure in ("ece", "esd", "overconfidence")
+        for row in numbers.contrast("gain", measure, data="generated", family="dihedral")
+    ]
+    shown = ", ".join(
+        with_interval(row, thousandths if row["measure"] == "esd" else points) for row in worse
+    )
+    return [
+        [
+            "Every C_n and D_n is a correct symmetry of galaxies (4.7.2).",
+            "true of these labels, not of galaxies",
+            "Where the sense of the arms is the label (generated galaxies) mirrors are an "
+            f"incorrect symmetry: D_n reaches {accuracy:.3f} of its ceiling {ceiling:.3f}, the "
+            f"largest C_n {turned:.3f}.",
+        ],
+        [
+            "An incorrect symmetry can spoil calibration (4.7.2).",
+            worsening(worse),
+            "The largest D_n less the plain network on generated galaxies, ECE in points, ESD "
+            f"in thousandths and confidence less accuracy in points: {shown}. The sharp "
+            f"interval would allow {lower:.3f} to {upper:.3f}; measured {ece:.3f}.",
+        ],
+    ]
 
 
 def exactly(numbers: Numbers) -> str:

@@ -39,13 +39,19 @@ def neighbour_rows(data: str, images: Tensor, labels: Tensor) -> list[Row]:
         `matched` within `turning`, into how many `orbits`, and the accuracy `ceiling` of those;
         and the share `wrong` of nearest ones of another class.
     """
-    from scipy.sparse.csgraph import connected_components
-
     grey = prepared(images, 0.0).mean(1, keepdim=True)
     coarse = functional.avg_pool2d(grey, grey.shape[-1] // COARSE)
-    flat = coarse.flatten(1)
-    norms = flat.norm(dim=1)
-    squares = flat.square().sum(1)
+    best, turning = _least_squares(coarse)
+    facts = {"galaxies": len(coarse), "turning": turning}
+    norms = coarse.flatten(1).norm(dim=1)
+    return [
+        {"data": data, "group": name, **facts, **_nearest_others(squared, norms, labels, turning)}
+        for name, squared in best.items()
+    ]
+
+
+def _least_squares(coarse: Tensor) -> tuple[dict[str, Tensor], float]:
+    """Give squared distances `[n, n]` after the best element of each group, and `turning`."""
     group, action = dihedral(TURNS), Images("bicubic")
     angles, mirrored = _angles(group), _mirrored(group)
     members = {
@@ -54,6 +60,8 @@ def neighbour_rows(data: str, images: Tensor, labels: Tensor) -> list[Row]:
         "rotations": ~mirrored,
         "rotations and mirrors": np.ones(len(group), dtype=bool),
     }
+    flat = coarse.flatten(1)
+    squares = flat.square().sum(1)
     best = {name: torch.full((len(flat),) * 2, torch.inf, dtype=flat.dtype) for name in members}
     lost = []
     for k in range(len(group)):
@@ -62,37 +70,31 @@ def neighbour_rows(data: str, images: Tensor, labels: Tensor) -> list[Row]:
         lost.append(action.defect(element, coarse, moved)[0])
         turned = moved[0].flatten(1)
         squared = turned.square().sum(1)[:, None] + squares - 2 * turned @ flat.T
-        for name, inside in members.items():
-            if inside[k]:
-                torch.minimum(best[name], squared, out=best[name])
-    turning = float(torch.stack(lost).median(0).values.median())
-    rows = []
-    for name, squared in best.items():
-        squared.fill_diagonal_(torch.inf)
-        least, place = squared.clamp_min(0).sqrt().min(0)
-        relative = least / norms
-        wrong = labels[place] != labels
-        linked = (squared.clamp_min(0).sqrt() <= turning * norms).numpy()
-        orbits, orbit = connected_components(linked, directed=False)
-        table = bounds.OrbitTable.from_labels(orbit, labels.numpy())
-        share = share_interval(wrong, torch.ones(len(wrong)))
-        rows.append(
-            {
-                "data": data,
-                "group": name,
-                "galaxies": len(flat),
-                "turning": turning,
-                "least": float(relative.min()),
-                "nearest": float(relative.median()),
-                "matched": int((relative <= turning).sum()),
-                "orbits": int(orbits),
-                "ceiling": table.accuracy_ceiling,
-                "wrong": float(share.value),
-                "wrong_low": float(share.low),
-                "wrong_high": float(share.high),
-            }
-        )
-    return rows
+        for name in (name for name, inside in members.items() if inside[k]):
+            torch.minimum(best[name], squared, out=best[name])
+    return best, float(torch.stack(lost).median(0).values.median())
+
+
+def _nearest_others(squared: Tensor, norms: Tensor, labels: Tensor, turning: float) -> Row:
+    """Give how near the nearest others are, which of them share an orbit, and their labels."""
+    from scipy.sparse.csgraph import connected_components
+
+    distances = squared.fill_diagonal_(torch.inf).clamp_min(0).sqrt()
+    least, place = distances.min(0)
+    relative = least / norms
+    orbits, orbit = connected_components((distances <= turning * norms).numpy(), directed=False)
+    wrong = labels[place] != labels
+    share = share_interval(wrong, torch.ones(len(wrong)))
+    return {
+        "least": float(relative.min()),
+        "nearest": float(relative.median()),
+        "matched": int((relative <= turning).sum()),
+        "orbits": int(orbits),
+        "ceiling": bounds.OrbitTable.from_labels(orbit, labels.numpy()).accuracy_ceiling,
+        "wrong": float(share.value),
+        "wrong_low": float(share.low),
+        "wrong_high": float(share.high),
+    }
 
 
 def _angles(group: Any) -> np.ndarray:

@@ -23,10 +23,12 @@ from .settings import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DRAWN = 450
 """Molecules that are drawn as dots."""
+DOTS: dict[str, Any] = {"ms": 2.5, "mew": 0, "alpha": 0.6}
 
 OFFSET = {name: 0.22 * (1 - place) for place, name in enumerate(NETWORKS)}
 
@@ -181,67 +183,67 @@ def calibration_figure(data: Data) -> Figure:
 
 def dipole_figure(data: Data) -> Figure:
     """Draw the paper's Fig. 8: answers, parts of the variance, and their distributions."""
-    from orbical.figures.style import INK, PAGE, figure, styled
+    from orbical.figures.style import PAGE, figure, styled
 
-    rows = data["molecules"][:DRAWN]
-    truth = np.array([row["truth"] for row in rows])
     with styled():
         fig = figure(PAGE, 5.2)
         panels = fig.subplots(2, 2)
-        colours = _colours(data)
-        for network in COMPARED[::-1]:
-            mean = np.array([row[f"{network}_mean"] for row in rows])
-            panels[0, 0].plot(
-                truth, mean, ".", ms=2.5, mew=0, alpha=0.6, color=colours[network], label=network
-            )
-        top = float(truth.max())
-        panels[0, 0].plot([0, top], [0, top], color=INK, lw=0.8)
-        panels[0, 0].set(xlabel="dipole (D)", ylabel="answer (D)")
-        panels[0, 0].legend(loc="upper left", markerscale=3)
-        for part, marker, label in (
-            ("aleatoric", "#009E73", "aleatoric"),
-            ("epistemic", "#CC79A7", "epistemic"),
-        ):
-            gin, other = (
-                np.array([row[f"{network}_{part}"] for row in rows])
-                for network in (GIN_NAME, INVARIANT_NAME)
-            )
-            panels[0, 1].plot(
-                truth,
-                np.log10(gin) - np.log10(other),
-                ".",
-                ms=2.5,
-                mew=0,
-                alpha=0.6,
-                color=marker,
-                label=label,
-            )
-        panels[0, 1].axhline(0, color=INK, lw=0.8)
-        panels[0, 1].set(
-            xlabel="dipole (D)", ylabel="log₁₀ GIN's / invariant's variance", ylim=(-2, 4)
-        )
-        panels[0, 1].legend(loc="upper right", markerscale=3)
+        _answers(panels[0, 0], data)
+        _ratios(panels[0, 1], data)
         for ax, part in zip(panels[1], ("epistemic", "aleatoric"), strict=True):
-            for network in COMPARED:
-                bins = [
-                    row
-                    for row in data["histogram"]
-                    if (row["network"], row["property"]) == (network, SHOWN)
-                ]
-                starts = np.array([row["from"] for row in bins])
-                ax.step(
-                    10.0**starts,
-                    [row[part] for row in bins],
-                    where="post",
-                    color=colours[network],
-                    label=network,
-                )
-            ax.set_xscale("log")
-            ax.set_xlim(1e-5, 1e1)
-            ax.set(xlabel=f"{part} variance (deviations²)", ylabel="share of molecules")
-            ax.legend(loc="upper left")
-            ax.grid()
+            _distribution(ax, data, part)
     return fig
+
+
+def _answers(ax: Axes, data: Data) -> None:
+    """Draw answers against the truth, a dot a molecule."""
+    from orbical.figures.style import INK
+
+    rows = data["molecules"][:DRAWN]
+    truth = np.array([row["truth"] for row in rows])
+    colours = _colours(data)
+    for network in COMPARED[::-1]:
+        mean = np.array([row[f"{network}_mean"] for row in rows])
+        ax.plot(truth, mean, ".", color=colours[network], label=network, **DOTS)
+    top = float(truth.max())
+    ax.plot([0, top], [0, top], color=INK, lw=0.8)
+    ax.set(xlabel="dipole (D)", ylabel="answer (D)")
+    ax.legend(loc="upper left", markerscale=3)
+
+
+def _ratios(ax: Axes, data: Data) -> None:
+    """Draw how many times as large each part of GIN's variance is, a dot a molecule."""
+    from orbical.figures.style import INK
+
+    rows = data["molecules"][:DRAWN]
+    truth = np.array([row["truth"] for row in rows])
+    for part, colour in (("aleatoric", "#009E73"), ("epistemic", "#CC79A7")):
+        gin, other = (
+            np.array([row[f"{network}_{part}"] for row in rows])
+            for network in (GIN_NAME, INVARIANT_NAME)
+        )
+        ax.plot(truth, np.log10(gin) - np.log10(other), ".", color=colour, label=part, **DOTS)
+    ax.axhline(0, color=INK, lw=0.8)
+    ax.set(xlabel="dipole (D)", ylabel="log₁₀ GIN's / invariant's variance", ylim=(-2, 4))
+    ax.legend(loc="upper right", markerscale=3)
+
+
+def _distribution(ax: Axes, data: Data, part: str) -> None:
+    """Draw how a part of the variance is spread over all test molecules."""
+    colours = _colours(data)
+    for network in COMPARED:
+        bins = [
+            row
+            for row in data["histogram"]
+            if (row["network"], row["property"]) == (network, SHOWN)
+        ]
+        starts, shares = (np.array([row[name] for row in bins]) for name in ("from", part))
+        ax.step(10.0**starts, shares, where="post", color=colours[network], label=network)
+    ax.set_xscale("log")
+    ax.set_xlim(1e-5, 1e1)
+    ax.set(xlabel=f"{part} variance (deviations²)", ylabel="share of molecules")
+    ax.legend(loc="upper left")
+    ax.grid()
 
 
 def curves_figure(data: Data) -> Figure:

@@ -27,6 +27,7 @@ from .settings import WORLDS, Settings
 from .training import EQUIVARIANT, KINDS, AsGaussian, train_together
 
 Tables = dict[str, list[Row]]
+HEAD = ("field", "domain", "network", "variance", "seed")
 
 
 def run(settings: Settings, say: Callable[[str], None] = print) -> Tables:
@@ -41,14 +42,12 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> Tables:
     trainings = [(*world, seed) for world in WORLDS for seed in range(settings.seeds)]
     data = [vector_fields(field, domain, settings.train, seed) for field, domain, seed in trainings]
     x, target = (torch.stack(parts) for parts in zip(*data, strict=True))
-    for (name, variance), make in KINDS.items():
+    for kind, make in KINDS.items():
         started = time.process_time()
-        networks = []
-        for (_, _, seed), values in zip(trainings, target, strict=True):
-            torch.manual_seed(seed)
-            network = make()
-            network.get_submodule("head").fit_scale(values)  # type: ignore[operator]
-            networks.append(network)
+        networks = [
+            _begun(make, seed, values)
+            for (_, _, seed), values in zip(trainings, target, strict=True)
+        ]
         for epoch, trained in train_together(
             *(networks, x, target),
             epochs=settings.epochs,
@@ -58,13 +57,7 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> Tables:
         ):
             seconds = (time.process_time() - started) / len(trainings)
             for (field, domain, seed), network in zip(trainings, trained, strict=True):
-                head = {
-                    "field": field,
-                    "domain": domain,
-                    "network": name,
-                    "variance": variance,
-                    "seed": seed,
-                }
+                head = dict(zip(HEAD, (field, domain, *kind, seed), strict=True))
                 row = head | {
                     "epoch": epoch,
                     "parameters": parameters_of(network),
@@ -75,12 +68,27 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> Tables:
                 tables["results"].append(row)
                 if epoch == max(settings.epochs):
                     _say(row, say)
-                    tables["angles"] += along_angles(network, head, settings)
-                    if domain == "disc":
-                        tables["profile"] += profile(network, head, settings)
-                    elif seed == 0 and variance == "scalar":
-                        tables["arrows"] += arrows(network, head, settings)
+                    for name, rows in drawn(network, head, settings).items():
+                        tables[name] += rows
     return tables
+
+
+def _begun(make: Callable[[], nn.Module], seed: int, target: torch.Tensor) -> nn.Module:
+    """Make a network from a seed, its scale fitted to what it is to learn."""
+    torch.manual_seed(seed)
+    network = make()
+    network.get_submodule("head").fit_scale(target)  # type: ignore[operator]
+    return network
+
+
+def drawn(network: nn.Module, head: Row, settings: Settings) -> Tables:
+    """Give the rows that figures need of a trained network."""
+    found = {"angles": along_angles(network, head, settings)}
+    if head["domain"] == "disc":
+        found["profile"] = profile(network, head, settings)
+    elif head["seed"] == 0 and head["variance"] == "scalar":
+        found["arrows"] = arrows(network, head, settings)
+    return found
 
 
 def limits_of(field: str, domain: str, settings: Settings) -> Row:
