@@ -135,6 +135,16 @@ def test_whole_numbers_become_single_precision_under_every_group(spec):
     np.testing.assert_allclose(moved[0], images.float(), atol=1e-3)
 
 
+@pytest.mark.parametrize("action", [actions.Points(), actions.Vectors(), actions.Irreps("1o")])
+@pytest.mark.parametrize("spec", ["rotations3d:3", "permutations:3"])
+def test_points_and_vectors_of_whole_numbers_are_moved_as_numbers(action, spec):
+    x = torch.arange(18).reshape(2, 3, 3)
+    group = groups.parse(spec)
+    moved = action.apply(group, x)
+    assert moved.dtype == torch.float32
+    assert torch.equal(moved, action.apply(group, x.float()))
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_images_in_half_precision_are_turned_in_single(dtype):
     images = torch.rand(2, 1, 64, 64, generator=torch.Generator().manual_seed(0)).to(dtype)
@@ -294,6 +304,12 @@ def test_rows_of_any_width_can_be_reordered():
             {"b": torch.rand(1)},
             "['a'] expected",
         ),
+        (
+            actions.as_action({"a": {"b": actions.Points()}}),
+            "cyclic:4",
+            {"a": torch.rand(1, 5, 2)},
+            "data['a']: fields none given, fields ['b'] expected",
+        ),
     ],
 )
 def test_data_that_cannot_be_moved_are_refused(action, spec, x, words):
@@ -328,6 +344,8 @@ def test_a_part_that_moves_nothing_is_reported():
         (lambda: actions.Window("8x"), "size: '8x' given"),
         (lambda: actions.Window(0), "size: 0 given"),
         (lambda: actions.Irreps("nonsense"), "e3nn irreps such as"),
+        (lambda: actions.Irreps(None), "representation: None given"),
+        (lambda: actions.Irreps(""), "representation: '' given"),
         (lambda: actions.as_action("images"), "an orbical.actions.Action"),
     ],
 )

@@ -199,6 +199,18 @@ def test_dictionaries_of_fields_are_scanned():
     assert result.data["mean"].shape == (1, 6, 16, 1)
 
 
+def test_fields_within_fields_are_kept_under_their_names():
+    points = torch.rand(3, 4, 3)
+    nested = {"a": {"pos": points, "rest": (torch.ones(3), torch.zeros(3, 2))}}
+    actions = ob.actions
+    task = ob.tasks.Classification(
+        {"a": {"pos": actions.Points(), "rest": (actions.Trivial(), actions.Trivial())}}
+    )
+    result = scan(lambda batch: batch["a"]["pos"][:, 0], nested, "trivial", task, keep="inputs")
+    assert torch.equal(torch.from_numpy(result.data["input_a_pos"].values), points)
+    assert result.data["input_a_rest_1"].shape == (3, 2)
+
+
 def test_torch_data_sets_and_memory_maps_are_data(net, digits, tmp_path):
     reference = scan(net, digits)
     dataset = torch.utils.data.TensorDataset(*(torch.as_tensor(part) for part in digits))
@@ -314,6 +326,16 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (dict(keep="probability"), InputError, "did you mean 'probabilities'"),
         (dict(task=ob.tasks.Flow), InputError, "task: the class Flow given"),
         (dict(keep=None), InputError, "keep: None given"),
+        (
+            dict(
+                images={"a/b": torch.rand(30, 1, 8, 8)},
+                models=lambda batch: linear(batch["a/b"]),
+                task=ob.tasks.Classification({"a/b": ob.actions.Images()}),
+                keep="inputs",
+            ),
+            InputError,
+            "keep: the input 'a/b' cannot be stored under its name",
+        ),
         (dict(batch_size=0), InputError, "batch_size: 0 given"),
         (dict(device="tpu9"), InputError, "device: 'tpu9'"),
         (dict(device="meta"), InputError, "device: 'meta' cannot be used here"),

@@ -243,6 +243,8 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
         (lambda: tasks.Regression().check_target([0.0, np.nan], 2), "NaN or infinite"),
         (lambda: tasks.Flow().check_target(torch.full((1, 2, 8, 8), np.inf), 1), "NaN or infinite"),
         (lambda: tasks.Classification(answers="logit"), "did you mean 'logits'"),
+        (lambda: tasks.Classification(classes="cat"), "classes: 'cat' given, a list of names"),
+        (lambda: tasks.Classification(classes=3), "classes: 3 given, a list of names"),
         (lambda: tasks.parse_input("image"), "did you mean 'images'"),
         (lambda: tasks.parse_input("window"), "does not take these settings"),
     ],

@@ -109,6 +109,11 @@ def array_specs(
         specs[sweep.task.truth_name] = ArraySpec(dims, tuple(target.shape), _dtype(target), "truth")
     if "inputs" in sweep.keep:
         for name, leaf in input_fields(samples.inputs(0, 1)):
+            if "/" in name or name in specs:
+                raise InputError(
+                    f"keep: the input {name.removeprefix('input_')!r} cannot be stored under its "
+                    "name; fields named without '/', and each otherwise, expected"
+                )
             dims = ("sample", *(f"{name}_{i}" for i in range(leaf.ndim - 1)))
             specs[name] = ArraySpec(dims, (number, *leaf.shape[1:]), _dtype(leaf), "input")
     return specs
@@ -154,9 +159,15 @@ def _dtype(values: Tensor) -> str:
 
 def input_fields(batch: Tree) -> Iterator[tuple[str, Tensor]]:
     """Name the tensors of an input batch as the store does."""
+    yield from _named(batch, "input")
+
+
+def _named(batch: Tree, name: str) -> Iterator[tuple[str, Tensor]]:
     if isinstance(batch, dict):
-        for key in sorted(batch):
-            yield f"input_{key}", batch[key]
+        for key in sorted(batch, key=str):
+            yield from _named(batch[key], f"{name}_{key}")
+    elif isinstance(batch, tuple):
+        for number, part in enumerate(batch):
+            yield from _named(part, f"{name}_{number}")
     else:
-        for number, leaf in enumerate(leaves(batch)):
-            yield (f"input_{number}" if isinstance(batch, tuple) else "input"), leaf
+        yield name, batch

@@ -141,14 +141,6 @@ class Fields(Action):
     def __init__(self, actions: Tree) -> None:
         self.actions = actions
 
-    def _each(self, function: Any, x: Tree) -> Tree:
-        try:
-            return tree_map(function, self.actions, x)
-        except (KeyError, ValueError, TypeError, IndexError) as error:
-            raise InputError(
-                f"data: fields {_names(x)} given, fields {_names(self.actions)} expected"
-            ) from error
-
     def move(self, elements: Elements, x: Tree) -> Tree:
         """Move each field by its own action."""
         return tree_map(lambda action, leaf: action.move(elements, leaf), self.actions, x)
@@ -163,10 +155,7 @@ class Fields(Action):
 
     def check(self, group: Group, x: Tree) -> None:
         """Check that the fields match, and each of them."""
-        if _names(x) != _names(self.actions):
-            raise InputError(
-                f"data: fields {_names(x)} given, fields {_names(self.actions)} expected"
-            )
+        _check_fields(x, self.actions)
         tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
 
     def doubt(self, x: Tree) -> Tensor | None:
@@ -184,9 +173,22 @@ class Fields(Action):
         return {"action": "Fields", "fields": tree_map(lambda a: a.describe(), self.actions)}
 
 
+def _check_fields(x: Tree, actions: Tree, within: str = "") -> None:
+    if _names(x) != _names(actions):
+        raise InputError(
+            f"data{within}: fields {_names(x)} given, fields {_names(actions)} expected"
+        )
+    if isinstance(actions, dict):
+        for key, action in actions.items():
+            _check_fields(x[key], action, f"{within}[{key!r}]")
+    elif isinstance(actions, tuple):
+        for place, action in enumerate(actions):
+            _check_fields(x[place], action, f"{within}[{place}]")
+
+
 def _names(tree: Tree) -> Any:
     if isinstance(tree, Mapping):
-        return sorted(tree)
+        return sorted(tree, key=str)
     if isinstance(tree, tuple | list):
         return len(tree)
     return "none"

@@ -43,7 +43,8 @@ class Points(Exact):
     drawn_as: ClassVar[str] = "points"
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Move `x[K or 1, B, n, d]`."""
+        """Move `x[K or 1, B, n, d]`; whole numbers become float32, whatever the group."""
+        x = _real(x)
         part = _PART_OF_DIMENSION.get(x.shape[-1], "")  # rows of other widths are only reordered
         moved = _turn(elements, x, part)
         if part in elements.parts and elements.parts[part][:, :-1, -1].any():
@@ -86,7 +87,7 @@ class Vectors(Exact):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., d]`."""
-        moved = _turn(elements, x, _PART_OF_DIMENSION.get(x.shape[-1], ""))
+        moved = _turn(elements, _real(x), _PART_OF_DIMENSION.get(x.shape[-1], ""))
         return _reorder(elements, moved, 2) if self.per_point else moved
 
     def check(self, group: Group, x: Tensor) -> None:
@@ -111,6 +112,7 @@ class Irreps(Exact):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., D]`."""
+        x = _real(x)
         moved = x.expand(len(elements), *x.shape[1:])
         if "space" in elements.parts:
             turns = torch.as_tensor(np.ascontiguousarray(elements.linear("space")))
@@ -135,12 +137,19 @@ def _load_irreps(text: str) -> Any:
     except ImportError:
         raise MissingExtra("e3nn", "equivariant", f"the representation {text!r}") from None
     try:
-        return o3.Irreps(text)
+        irreps = o3.Irreps(text)
     except Exception:
+        irreps = None
+    if not irreps:  # none, or none of them
         raise InputError(
             f"representation: {text!r} given, 'trivial', 'vector' or e3nn irreps such as "
             "'0e + 1o' expected"
-        ) from None
+        )
+    return irreps
+
+
+def _real(x: Tensor) -> Tensor:
+    return x if x.is_floating_point() else x.float()
 
 
 def _representation(irreps: str, turns: Tensor) -> Tensor:

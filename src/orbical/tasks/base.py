@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -223,6 +223,15 @@ def as_truth(target: Any) -> Tensor:
         given = ", ".join(repr(one) for one in array.reshape(-1)[:1].tolist())
         raise InputError(f"labels: {given or array.dtype} given, numbers for each sample expected")
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
+
+
+def class_names(classes: Any) -> list[str] | None:
+    """Check the names of classes, in the order of their indices."""
+    if classes is None:
+        return None
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise InputError(f"classes: {classes!r} given, a list of names expected")
+    return [str(name) for name in classes]
 
 
 def described(given: Any) -> str:

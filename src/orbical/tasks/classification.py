@@ -16,6 +16,7 @@ from .base import (
     Task,
     Variable,
     as_truth,
+    class_names,
     common_variables,
     described,
     is_real,
@@ -54,7 +55,7 @@ class Classification(Task):
             raise unknown_name("answers", answers, ANSWERS)
         super().__init__(Images() if input is None else input, Trivial(), read)
         self.answers = answers
-        self.classes = None if classes is None else [str(name) for name in classes]
+        self.classes = class_names(classes)
 
     def __repr__(self) -> str:
         return f"Classification(answers={self.answers!r})"

@@ -14,7 +14,7 @@ from ..actions import Boxes, Window
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
 from ..trees import Tree
-from .base import Reader, Task, Variable, as_truth, common_variables
+from .base import Reader, Task, Variable, as_truth, class_names, common_variables
 from .boxes import area, cut, iou, turned
 from .detection_consensus import BORDER, Consensus, consensus_of
 from .detection_matching import Detections, Pairing, greedy, key_match, pair, set_scores
@@ -106,7 +106,7 @@ class Detection(Task):
         self.confident = float(confident)
         self.most = most
         self.size = (height, width)
-        self.classes = None if classes is None else [str(name) for name in classes]
+        self.classes = class_names(classes)
 
     def __repr__(self) -> str:
         return f"Detection(score={self.chosen!r}, threshold={self.threshold:g})"
