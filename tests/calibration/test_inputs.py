@@ -201,8 +201,9 @@ def test_logits_without_any_finite_maximum_are_refused():
 
 @pytest.mark.parametrize("rows", [PROBS * 2, [[0.0, 1.0]] * 3])
 def test_probabilities_called_logits_are_pointed_out(rows):
-    with pytest.warns(UserWarning, match="pass them as probs="):
+    with pytest.warns(UserWarning, match="pass them as probs=") as told:
         top_label(logits=rows, labels=[0] * len(rows))
+    assert told[0].filename == __file__
 
 
 def test_logits_are_not_taken_for_probabilities(recwarn):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -107,5 +108,16 @@ def warn_of_probabilities(logits: Tensor) -> None:
         warnings.warn(
             "logits: every row looked at is >= 0 and sums to 1; if these are probabilities, "
             "pass them as probs=",
-            stacklevel=4,
+            stacklevel=_of_the_caller(),
         )
+
+
+def _of_the_caller() -> int:
+    """Return the stack level of the line outside of orbical that led here.
+
+    A table asks for probabilities at several places of its own; Python tells each line once.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("orbical"):
+        level, frame = level + 1, frame.f_back
+    return level

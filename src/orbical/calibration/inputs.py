@@ -141,9 +141,10 @@ def _outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Te
     name = "probs" if logits is None else "logits"
     outputs = as_floating(name, probs if logits is None else logits)
     if outputs.ndim < 2 or outputs.shape[-1] < 2:
+        both = "[1 - p, p]" if name == "probs" else "[0 * z, z]"
         raise InputError(
             f"{name}: expected shape [..., N, C] with C >= 2 classes, got {tuple(outputs.shape)}"
-            "; of two classes give both, torch.stack([1 - p, p], -1) or [0, logit]"
+            f"; of two classes give both, torch.stack({both}, -1)"
         )
     if outputs.numel() == 0:
         raise InputError(f"{name}: no samples given, shape {tuple(outputs.shape)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -37,7 +38,7 @@ def _register() -> None:
 def main() -> None:
     """Run the command line; expected errors and warnings are one clear line each."""
     _register()
-    warnings.showwarning = _show_warning
+    warnings.showwarning = _warnings_said_once()
     try:
         app()
     except OrbicalError as error:
@@ -45,8 +46,16 @@ def main() -> None:
         sys.exit(2)
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    _say("[bold yellow]warning:[/]", str(message))
+def _warnings_said_once() -> Callable[..., None]:
+    """Show each warning of a command once; Python forgets what it said when filters change."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            _say("[bold yellow]warning:[/]", str(message))
+
+    return show
 
 
 def _say(heading: str, text: str) -> None:
