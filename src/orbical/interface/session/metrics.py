@@ -36,6 +36,7 @@ _SHARES = (
     *("confidence", "correct", "iou", "match_confidence", "iou_confidence"),
     *("precision", "recall", "f1", "ap"),
 )
+_GAPS = ("ece", "ks", "smooth_ece")  # measures that are differences of shares
 _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
 
 
@@ -80,7 +81,8 @@ def find_metrics(reader: Reader) -> dict[str, Metric]:
         )
     if {"confidence", "correct"} <= {*names}:
         for name, (title, meaning) in MEASURES.items():
-            found[name] = Metric(name, title, "number", 0.0, None, False, False, meaning)
+            unit = "share" if name in _GAPS else "number"
+            found[name] = Metric(name, title, unit, 0.0, None, False, False, meaning)
     if {"error", "variance"} <= {*reader.dims}:
         several = reader.shape("error")[-1] > 1
         for name, (title, meaning) in REGRESSION_MEASURES.items():

@@ -63,6 +63,7 @@ function render({ model, el }) {
       on: requests.on,
     });
     Object.assign(shell.detail.dataset, { layout: state.group.kind, view: state.views.detail });
+    shell.overview.dataset.layout = state.group.kind;
     shell.detail.classList.toggle("with-many", state.models.length > 4);
     app.thumbnails = createThumbnails(app);
     app.sections = createSections(shell, app);

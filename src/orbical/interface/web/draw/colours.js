@@ -67,6 +67,37 @@ export function lightness([red, green, blue]) {
   return (0.299 * red + 0.587 * green + 0.114 * blue) / 255;
 }
 
+/** How bright a colour is, by which WCAG measures contrast. */
+function luminance(colour) {
+  const [red, green, blue] = colour.map((part) => {
+    const share = part / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** The contrast of two colours, from 1 to 21. */
+export function contrast(one, other) {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}
+
+const PAPER = { light: [255, 255, 255], dark: [24, 28, 34] };
+const READABLE = 4.5;
+
+/** A colour for words: darker on a light page, lighter on a dark one, until it can be read. */
+export function inkOf(colour, dark = false) {
+  const [paper, end] = [PAPER[dark ? "dark" : "light"], dark ? 255 : 0];
+  let mixed = parse(colour);
+  while (contrast(mixed, paper) < READABLE) mixed = mixed.map((part) => Math.round(part + 0.1 * (end - part)));
+  return `rgb(${mixed.join(", ")})`;
+}
+
+/** The colour in which the name of a model is written: that of its lines, dark enough for words. */
+export function modelInk(colour) {
+  return String(colour).replace("--model-", "--model-ink-");
+}
+
 /** Whether an element stands on a dark page: its text is light there. */
 export function isDark(element) {
   return lightness(parse(getComputedStyle(element).color)) > 0.5;

@@ -32,6 +32,12 @@ export function significant(value, digits = 3) {
   return (size === 0 ? "0" : value.toPrecision(digits)).replace("-", "−");
 }
 
+/** A function that writes a value by itself: models may differ by orders of magnitude. */
+export function precise(format) {
+  if (format === "share" || typeof format === "function") return formatter(format);
+  return (value) => significant(value) + (format === "px" && Number.isFinite(value) ? " px" : "");
+}
+
 /** A long name without its middle: names of models often differ only at their ends. */
 export function shortened(name, most = 26) {
   if (name.length <= most) return name;

@@ -1,8 +1,8 @@
 /** A metric along the orbit, drawn as the group's layout says; one class for every section. */
 
-import { better, formatter } from "../draw/format.js";
+import { better, formatter, precise } from "../draw/format.js";
 import { nameOf, orbitOf } from "../draw/orbits.js";
-import { anyFinite, rangeOf } from "../draw/scales.js";
+import { anyFinite, clamp, rangeOf } from "../draw/scales.js";
 import { assign } from "../draw/svg.js";
 import { ball } from "./ball.js";
 import { attachDrag } from "./drag.js";
@@ -20,7 +20,7 @@ const LAYOUTS = { circle: polar, line, plane, slices, ball, tiles };
 /** Make the plot of an orbit in `el`; see the members of what is returned. */
 export function createOrbitPlot(el, group) {
   const orbit = orbitOf(group);
-  const data = { models: [], values: new Float32Array(0), range: [0, 1], title: "", legend: true, write: String };
+  const data = { models: [], values: new Float32Array(0), range: [0, 1], title: "", legend: true, write: String, say: String };
   const layout = (LAYOUTS[orbit.kind] ?? tiles)(orbit);
   const now = { element: orbit.identity, position: [] };
   let [moved, hovered, filled, hover] = [() => {}, () => {}, false, null];
@@ -45,9 +45,10 @@ export function createOrbitPlot(el, group) {
 
   function words(m, element) {
     const at = m * orbit.size + element;
-    const value = data.write(data.values[at]);
+    const value = data.say(data.values[at]);
     if (!data.low || !data.high || !Number.isFinite(data.low[at])) return value;
-    return `${value} [${data.write(data.low[at])}, ${data.write(data.high[at])}]`;
+    const ends = [data.low[at], data.high[at]].map((end) => (data.format === "share" ? clamp(end, 0, 1) : end));
+    return `${value} [${ends.map(precise(data.format === "px" ? "number" : data.format)).join(", ")}]`;
   }
 
   function say() {
@@ -105,7 +106,8 @@ export function createOrbitPlot(el, group) {
       Object.assign(data, { low: null, high: null, title: "", legend: true }, given);
       data.range = given.range?.every?.(Number.isFinite) ? given.range : rangeOf(data.values);
       if (!(data.range[1] > data.range[0])) data.range = [data.range[0], data.range[0] + 1];
-      data.write = formatter(given.format, data.range);
+      data.write = formatter(given.format, data.range); // in cells, side by side
+      data.say = precise(given.format); // by itself
       data.better = better(given.higherIsBetter);
       filled = data.values.length >= orbit.size && anyFinite(data.values);
       frame.root.setAttribute("aria-label", `${data.title || "metric"} along the orbit`);

@@ -1,7 +1,21 @@
 /** What is marked on a scatter plot: the selected point, the hovered one, the lasso, names of classes. */
 
-import { ACCENT, INK, PANEL, assign, haloed, node, polyline } from "../draw/svg.js";
+import { inkOf } from "../draw/colours.js";
+import { shortened } from "../draw/format.js";
+import { ACCENT, INK, PANEL, assign, haloed, node, polyline, textWidth } from "../draw/svg.js";
 import { toPixels } from "../draw/view.js";
+
+const [SIZE, BOLD, AWAY, LONGEST] = [13, 1.1, 14, 22];
+
+/** A place for words beside a point, inside the plot and off the words that are there; none if all are taken. */
+export function freeSpot([px, py], wide, { width, height }, taken) {
+  const aside = wide / 2 + AWAY - 4;
+  const spots = [[0, -AWAY], [0, AWAY], [aside, 0], [-aside, 0]].map(([dx, dy]) => ({ x: px + dx, y: py + dy, wide }));
+  const inside = ({ x, y }) => x >= wide / 2 && x <= width - wide / 2 && y >= 8 && y <= height - 8;
+  const apart = (one) => (other) =>
+    Math.abs(one.x - other.x) > (one.wide + other.wide) / 2 + 2 || Math.abs(one.y - other.y) >= SIZE + 1;
+  return spots.find((spot) => inside(spot) && taken.every(apart(spot))) ?? null;
+}
 
 /** Make the marks: `elements` to show, and `place(state, xy)` to put them where they belong. */
 export function createRings() {
@@ -15,10 +29,15 @@ export function createRings() {
   return {
     elements: [outline, names, hovered, under, selected],
     /** Write names `{ text, x, y, colour }` among the points. */
-    name(state, labels) {
-      names.replaceChildren(...labels.map(({ text, x, y, colour }) => {
-        const look = { fill: colour, "font-size": 13, "stroke-width": 4, "font-weight": 700 };
-        return haloed(...toPixels(state.view, x, y), text, look);
+    name(state, labels, dark) {
+      const taken = [];
+      names.replaceChildren(...labels.flatMap(({ text, x, y, colour }) => {
+        const words = shortened(text, LONGEST);
+        const spot = freeSpot(toPixels(state.view, x, y), textWidth(words, SIZE) * BOLD, state.view, taken);
+        if (!spot) return []; // the key below the map has all names
+        taken.push(spot);
+        const look = { fill: inkOf(colour, dark), "font-size": SIZE, "stroke-width": 4, "font-weight": 700 };
+        return haloed(spot.x, spot.y, words, look);
       }));
     },
     place(state, xy) {

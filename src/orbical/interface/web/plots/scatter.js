@@ -45,7 +45,7 @@ export function createScatter(el, { webgl = true } = {}) {
     const n = points.xy.length / 2;
     const look = { radius: pointRadius(n, state.view.zoom), opacity: pointOpacity(n) };
     layer.draw({ width, height, ratio, ...affine(state.view), ...look });
-    rings.name(state, points.labels ?? []);
+    rings.name(state, points.labels ?? [], frame.dark);
     overlay();
   }
 

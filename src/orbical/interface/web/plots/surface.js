@@ -3,6 +3,7 @@
 import { fit } from "../draw/canvas.js";
 import { arrange, panelAt } from "../draw/panels.js";
 import { fitted, fittedMiddle, label, node } from "../draw/svg.js";
+import { modelInk } from "../draw/colours.js";
 import { barWidth, barWords, colourBar } from "./colourbar.js";
 
 /**
@@ -35,7 +36,7 @@ export function surface(orbit, cells) {
   function titles(panel, model, named, { wide, gap, titled }) {
     const drawn = [];
     if (named && panel.p === 0) {
-      const look = { fill: model.colour, "font-weight": 600, "font-size": 12 };
+      const look = { fill: modelInk(model.colour), "font-weight": 600, "font-size": 12 };
       const words = fittedMiddle(model.name, wide + gap, 13);
       const name = label(panel.x + wide / 2, panel.y - panel.titleUp, words, look);
       name.append(node("title", {}, model.name));

@@ -1,6 +1,9 @@
 /** The small readout beside the pointer: a heading, and a row for each model. */
 
 import { beside } from "../draw/beside.js";
+import { shortened } from "../draw/format.js";
+
+const LONGEST = 24;
 
 /** Make the readout of a plot inside its root element. */
 export function createTooltip(root) {
@@ -17,7 +20,7 @@ export function createTooltip(root) {
   head.style.fontWeight = "600";
   const body = document.createElement("div");
   Object.assign(body.style, {
-    display: "grid", gridTemplateColumns: "auto auto 1fr", columnGap: "6px", alignItems: "center",
+    display: "grid", gridTemplateColumns: "auto minmax(0, auto) 1fr", columnGap: "6px", alignItems: "center",
   });
   box.append(head, body);
   root.append(box);
@@ -27,7 +30,7 @@ export function createTooltip(root) {
   return {
     /** Show a heading and rows `{ colour, name, value }` near a place of the root. */
     show(x, y, heading, rows, width, height) {
-      const words = heading + rows.map((row) => row.name + row.value).join();
+      const words = heading + rows.map((row) => shortened(row.name, LONGEST) + row.value).join();
       head.textContent = heading;
       fill(body, rows);
       box.hidden = false;
@@ -52,7 +55,7 @@ function fill(body, rows) {
     Object.assign(swatch.style, {
       width: row.colour ? "10px" : "0", height: "10px", borderRadius: "2px", background: row.colour ?? "none",
     });
-    name.textContent = row.name;
+    name.textContent = shortened(row.name, LONGEST);
     value.textContent = row.value;
     Object.assign(value.style, { textAlign: "right", whiteSpace: "nowrap", fontVariantNumeric: "tabular-nums" });
   });

@@ -2,7 +2,7 @@
 
 import { h } from "../core/dom.js";
 import { counted } from "../core/text.js";
-import { formatter } from "../draw/format.js";
+import { precise } from "../draw/format.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createFrame } from "./frame.js";
 import { createLegend } from "./legend.js";
@@ -26,7 +26,7 @@ export function createSection(el, app) {
     const values = Array.from({ length: models }, (_, m) => answer.arrays.values.data[m * count + element]);
     legend.set(app.shown(answer.models), values, {
       where: `at ${app.group.names[element]}`,
-      format: formatter(app.metric().unit, answer.range),
+      format: precise(app.metric().unit),
     });
   }
 

@@ -2,9 +2,10 @@
 
 import { button, fill, h, signed, write } from "../core/dom.js";
 import { className } from "../core/text.js";
-import { formatter, shortened, significant } from "../draw/format.js";
+import { precise, shortened } from "../draw/format.js";
 
 const LONG = 10;
+const share = precise("share");
 
 /** The strip above input and answer. It follows the handle at once, the numbers follow the models. */
 export function createSection(el, app) {
@@ -96,19 +97,13 @@ export function createSection(el, app) {
     if (place) filled = { classes: Boolean(predicted), sure: Boolean(sure) };
     layout(models, filled);
     write(head.rows[0].cells[1], app.shortTitle(metric));
-    const format = writing(metric);
+    const format = precise(metric.unit);
     models.forEach((model, m) => {
       write(cells[m].metric, format(valueOf(metric.column, model)));
       const usual = place?.consensus?.[place.models.indexOf(model.name)];
       if (predicted) say(cells[m].answer, from(place, predicted, model), app.byConsensus() ? usual : place.truth);
-      write(cells[m].sure, formatter("share")(from(place, sure, model)));
+      write(cells[m].sure, share(from(place, sure, model)));
     });
-  }
-
-  /** Shares with three decimals, all else by its first digits: models may differ by orders of magnitude. */
-  function writing({ unit }) {
-    if (unit === "share") return formatter("share");
-    return (value) => significant(value) + (unit === "px" && Number.isFinite(value) ? " px" : "");
   }
 
   /** The class, and whether it is right, by sign and word and not by colour alone. */

@@ -1,6 +1,7 @@
 // Detections on the larger image: the field of view, boxes of all models, truth and consensus, and a table.
 
 import { fill, h, write } from "../core/dom.js";
+import { modelInk } from "../draw/colours.js";
 import { fixed } from "../draw/format.js";
 import { node } from "../draw/svg.js";
 import { pixels, valueRange } from "./image.js";
@@ -132,7 +133,7 @@ export function createView(el, state) {
     const rows = models.flatMap((model, m) => {
       const reference = referenceOf(truths, consensus, m, byConsensus);
       const title = h("th", { scope: "row" }, model);
-      title.style.color = colours[m];
+      title.style.color = modelInk(colours[m]);
       if (!found[m].length) {
         said.push(`${model}: nothing found`);
         return [h("tr", {}, title, h("td", { colspan: "4" }, "nothing found"))];

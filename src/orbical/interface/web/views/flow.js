@@ -2,7 +2,7 @@
 
 import { fill, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
-import { colourOf } from "../draw/colours.js";
+import { colourOf, modelInk } from "../draw/colours.js";
 import { fixed } from "../draw/format.js";
 
 const [NAME, GAP, LEAST] = [17, 5, 44];
@@ -155,7 +155,7 @@ export function createView(el) {
     const canvas = h("canvas", { role: "img" });
     const caption = h("span", {}, panel.name);
     const value = h("b", {});
-    if (panel.colour) caption.style.color = panel.colour;
+    if (panel.colour) caption.style.color = modelInk(panel.colour);
     const line = h("span", {}, caption, value);
     Object.assign(line.style, LINE);
     caption.style.fontWeight = "650";

@@ -1,6 +1,7 @@
 // Any answer as a table of numbers: a row per field under its name, a column per model.
 
 import { fill, h } from "../core/dom.js";
+import { modelInk } from "../draw/colours.js";
 import { short, shortened } from "../draw/format.js";
 
 const MOST = 12;
@@ -42,7 +43,7 @@ export function createView(el) {
 
   function heading(name, colour) {
     const made = h("th", { scope: "col", title: name }, shortened(name, 18));
-    if (colour) made.style.color = colour;
+    if (colour) made.style.color = modelInk(colour);
     return made;
   }
 

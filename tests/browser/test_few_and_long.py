@@ -1,0 +1,77 @@
+"""The page with little to show, and with names that are long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from reader import SECTIONS, WIDE  # beside this file
+
+import orbical as ob
+
+pytestmark = pytest.mark.browser
+
+NARROW = {"width": 390, "height": 844}
+NAMES = ("a-rather-long-name-of-a-network-v2.1", "resnet18_rotations_augmented_seed_2026")
+CLASSES = ("zero, the round one", *map(str, range(1, 9)), "nine (often taken for a six)")
+
+
+def linear(seed: int) -> torch.nn.Module:
+    """A network that answers at once."""
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+
+
+def opened(browser: Any, address: str) -> Any:
+    """The page, once it shows everything that it can."""
+    tab = browser.new_context(viewport=WIDE).new_page()
+    tab.goto(address)
+    for name in SECTIONS:
+        tab.wait_for_selector(f".section.{name}:is([data-state=ready], [data-state=empty])")
+    return tab
+
+
+def test_long_names_are_cut_in_their_middle_and_push_nothing_out(browser: Any, serve: Any) -> None:
+    images, labels = ob.datasets.digits()
+    networks = {name: linear(seed) for seed, name in enumerate(NAMES)}
+    scan = ob.scan(
+        networks,
+        (images[:20], labels[:20]),
+        group="rotations:8",
+        task=ob.tasks.Classification(classes=CLASSES),
+        keep=("probabilities", "inputs"),
+        progress=False,
+    )
+    tab = opened(browser, serve({"long": scan}, models=networks).url)
+    for size in (WIDE, NARROW):
+        tab.set_viewport_size(size)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        out = tab.evaluate(
+            """() => [...document.querySelectorAll(".section, .readout, .menus, .legend")]
+            .filter(el => el.offsetParent && el.scrollWidth > el.clientWidth + 1)
+            .map(el => el.className)"""
+        )
+        assert out == []
+    button = tab.locator(".menus .toggle .model-name").nth(1)
+    assert button.inner_text().endswith("seed_2026")
+    assert button.get_attribute("title") == NAMES[1]
+    tab.context.close()
+
+
+def test_one_sample_is_shown_without_a_map(browser: Any, serve: Any) -> None:
+    images, labels = ob.datasets.digits()
+    scan = ob.scan(
+        {"net": linear(0)},
+        (images[:1], labels[:1]),
+        group="cyclic:4",
+        task="classification",
+        keep=("probabilities", "inputs"),
+        progress=False,
+    )
+    tab = opened(browser, serve({"one": scan}).url)
+    assert tab.locator(".overview h2").inner_text() == "One image"
+    assert "4 or more" in tab.locator(".embedding .trouble").inner_text()
+    assert tab.locator(".embedding .row").count() == 1
+    assert "needs 3 or more images" in tab.locator(".calibration .message").inner_text()
+    tab.context.close()

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { counted } from "../../src/orbical/interface/web/core/text.js";
+import { CLASSES, CLASSES_ON_DARK, contrast, inkOf, modelInk, parse } from "../../src/orbical/interface/web/draw/colours.js";
+import { precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
+import { arrange } from "../../src/orbical/interface/web/draw/panels.js";
+import { freeSpot } from "../../src/orbical/interface/web/plots/rings.js";
+import { stretched } from "../../src/orbical/interface/web/sections/key.js";
+import { verdict } from "../../src/orbical/interface/web/sections/verdict.js";
+import { summary } from "../../src/orbical/interface/web/views/values.js";
+
+test("long names that differ at their ends stay apart", () => {
+  const [one, other] = ["resnet18_rotations_seed_2026", "resnet18_rotations_seed_2027"].map((name) => shortened(name, 18));
+  assert.notEqual(one, other);
+  assert.equal(one.length, 18);
+  assert.equal(shortened("plain", 18), "plain");
+});
+
+test("numbers are written by their first digits, whatever their size", () => {
+  assert.equal(significant(0.04604), "0.0460");
+  assert.equal(significant(1.32e-15), "1.32e−15");
+  assert.equal(significant(-2.345), "−2.35");
+  assert.equal(significant(0), "0");
+  assert.equal(significant(NaN), "–");
+  assert.equal(significant(12345.6), "12346");
+  assert.equal(precise("px")(11.04), "11.0 px");
+  assert.equal(precise("px")(NaN), "–");
+  assert.equal(precise("share")(0.0001), "0.000");
+});
+
+test("one of a noun is not many", () => {
+  assert.equal(counted(1, 1, "images"), "1 image");
+  assert.equal(counted(1, 9, "images"), "1 of 9 images");
+});
+
+test("values that fill little of a range are coloured over what they fill", () => {
+  const answer = (...values) => ({ scale: "sequential", range: [0, 1], arrays: { values: { data: Float32Array.from(values) } } });
+  assert.deepEqual(stretched(answer(0.5, NaN, 0.75)).range, [0.5, 0.75]);
+  assert.deepEqual(stretched(answer(0.25, 0.75)).range, [0, 1]);
+  assert.deepEqual(stretched(answer(0.5, 0.5)).range, [0, 1]);
+});
+
+test("nothing is said of calibration where there is no error", () => {
+  assert.equal(verdict({ confidence: 1, accuracy: 1 }, {}), "–");
+});
+
+test("what only fills up a shorter molecule is not listed", () => {
+  assert.equal(summary(Float32Array.of(1, NaN, 2, NaN, NaN)), "1  –  2");
+  assert.equal(summary(Float32Array.of(NaN, NaN)), "–");
+});
+
+test("the names of classes can be read on either page", () => {
+  for (const colour of CLASSES) assert.ok(contrast(parse(inkOf(colour)), [255, 255, 255]) >= 4.5, colour);
+  for (const colour of CLASSES_ON_DARK) assert.ok(contrast(parse(inkOf(colour, true)), [24, 28, 34]) >= 4.5, colour);
+  assert.ok(Math.abs(contrast([0, 0, 0], [255, 255, 255]) - 21) < 1e-9);
+  assert.equal(modelInk("var(--model-3, #CC79A7)"), "var(--model-ink-3, #CC79A7)");
+});
+
+test("names stand beside their points, and none upon another", () => {
+  const view = { width: 100, height: 100 };
+  const first = freeSpot([50, 50], 40, view, []);
+  assert.ok(first.y < 50);
+  const second = freeSpot([50, 50], 40, view, [first]);
+  assert.ok(second.y > 50);
+  const aside = freeSpot([20, 50], 30, view, [{ x: 20, y: 36, wide: 30 }, { x: 20, y: 64, wide: 30 }]);
+  assert.equal(aside.y, 50);
+  assert.equal(freeSpot([50, 50], 90, view, [first, second]), null);
+});
+
+test("models of several panels stand apart, and words along the bar have their room", () => {
+  const cells = { parts: ["", "", ""], aspect: 1, margin: { left: 0, right: 0, bottom: 0 } };
+  const { panels, bar } = arrange({ width: 900, height: 200 }, 2, cells, { named: true, right: 60 });
+  const gaps = panels.slice(1).map((panel, k) => panel.x - panels[k].x - panel.width);
+  assert.ok(gaps[2] > gaps[1] + 10);
+  assert.ok(bar.room > bar.height && bar.y + bar.height / 2 + bar.room / 2 <= 200);
+});
