@@ -164,7 +164,7 @@ def test_mistakes_are_named(words, message, capsys, tmp_path, monkeypatch):
 
 
 def test_one_command_goes_from_clouds_to_the_page(packed, tmp_path, capsys):
-    few = ["--steps", "2", "--seeds", "2", "--points", "32", "--most", "3", "--workers", "2"]
+    few = ["--steps", "2", "--seeds", "2", "--points", "32", "--most", "3", "--workers", "1"]
     few += ["--networks", "plain", "augmented"]
     groups = ["--slices", "slices3d:4:3", "--ball", "rotations3d:12"]
     page = tmp_path / "point-clouds.md"
