@@ -99,23 +99,10 @@ def test_only_what_is_new_is_calculated(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["dipoles-gfn2-xtb.npz"]
 
 
-def test_a_stopped_calculation_goes_on_where_it_was(tmp_path, monkeypatch):
-    real = dipole_vectors.dipole_function
-    done = []
-
-    def stopping():
-        calculate = real()
-
-        def one(numbers, pos):
-            if len(done) == 2:
-                raise KeyboardInterrupt
-            done.append(len(numbers))
-            return calculate(numbers, pos)
-
-        return one
-
+def test_a_stopped_calculation_goes_on_where_it_was(tmp_path, monkeypatch, stopping):
+    stopped = stopping(dipole_vectors.dipole_function, after=2)
     with monkeypatch.context() as patch:
-        patch.setattr(dipole_vectors, "dipole_function", stopping)
+        patch.setattr(dipole_vectors, "dipole_function", stopped)
         with pytest.raises(Interrupted, match="stopped after 2 of 5 molecules, which are kept"):
             ob.datasets.dipoles(some(), cache=tmp_path, progress=False)
     sizes = counted(monkeypatch)

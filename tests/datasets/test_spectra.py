@@ -104,23 +104,10 @@ def test_spectra_do_not_turn_with_their_molecules(tmp_path):
     np.testing.assert_allclose(there.lines[0][0], here.lines[0][0], atol=0.05)
 
 
-def test_a_stopped_calculation_goes_on_where_it_was(tmp_path, monkeypatch, found):
-    real = infrared_spectra.spectrum_function
-    sizes: list[int] = []
-
-    def stopping():
-        calculate = real()
-
-        def one(numbers, pos):
-            if len(sizes) == 1:
-                raise KeyboardInterrupt
-            sizes.append(len(numbers))
-            return calculate(numbers, pos)
-
-        return one
-
+def test_a_stopped_calculation_goes_on_where_it_was(tmp_path, monkeypatch, found, stopping):
+    stopped = stopping(infrared_spectra.spectrum_function, after=1)
     with monkeypatch.context() as patch:
-        patch.setattr(infrared_spectra, "spectrum_function", stopping)
+        patch.setattr(infrared_spectra, "spectrum_function", stopped)
         with pytest.raises(Interrupted, match="spectra: stopped after 1 of 3 molecules"):
             ob.datasets.spectra(some(), cache=tmp_path, progress=False)
     again = ob.datasets.spectra(some(), cache=tmp_path, progress=False)
