@@ -15,6 +15,7 @@ from scipy import integrate, stats
 from torch import Tensor
 
 from orbical.calibration import gaussian, quantiles, regression
+from orbical.errors import InputError
 
 
 def rotation(d: int, seed: int = 0) -> Tensor:
@@ -211,3 +212,12 @@ def test_nll_is_scipys_for_one_target_diagonal_and_full_covariance() -> None:
     )
     column = (mean[:, 0], variance[:, 0], target[:, 0])
     assert gaussian.gaussian_nll(*column).item() == pytest.approx(single[:, 0].mean())
+
+
+@pytest.mark.parametrize("measure", ["ence", "uce", "quantile_calibration"])
+def test_a_column_of_predictions_is_pointed_out(measure: str) -> None:
+    column = torch.ones(5, 1)
+    with pytest.warns(UserWarning, match=r"shape \(5, 1\) given; of one target give \[N\]"):
+        getattr(regression, measure)(column, column, column)
+    with pytest.raises(InputError, match=r"of one target give \[N\]"):
+        regression.regression_esd(column, column, column)

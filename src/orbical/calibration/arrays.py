@@ -108,12 +108,12 @@ def warn_of_probabilities(logits: Tensor) -> None:
         warnings.warn(
             "logits: every row looked at is >= 0 and sums to 1; if these are probabilities, "
             "pass them as probs=",
-            stacklevel=_of_the_caller(),
+            stacklevel=callers_level(),
         )
 
 
-def _of_the_caller() -> int:
-    """Return the stack level of the line outside of orbical that led here.
+def callers_level() -> int:
+    """Return the stack level, for a warning, of the line outside of orbical that led here.
 
     A table asks for probabilities at several places of its own; Python tells each line once.
     """

@@ -14,12 +14,13 @@ Everything is computed in float64 and keeps its place in the autograd graph.
 from __future__ import annotations
 
 import math
+import warnings
 
 import torch
 from torch import Tensor
 
 from ..errors import InputError
-from .arrays import ArrayLike, as_floating
+from .arrays import ArrayLike, as_floating, callers_level
 
 
 def _finite(name: str, tensor: Tensor) -> Tensor:
@@ -50,6 +51,12 @@ def _broadcast(*tensors: Tensor) -> tuple[Tensor, ...]:
         raise InputError(f"mean, variance, target: shapes {shapes} do not fit together") from error
 
 
+def _hint(mean: Tensor) -> str:
+    """Tell who gives `[N, 1]` how it is read."""
+    column = mean.ndim > 1 and mean.shape[-1] == 1
+    return f" (shape {tuple(mean.shape)} given; of one target give [N])" if column else ""
+
+
 def one_target(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, minimum: int = 1
 ) -> tuple[Tensor, Tensor]:
@@ -67,7 +74,13 @@ def one_target(
                 f"{name}: expected [..., N] with N = {size} as mean has, got {tuple(tensor.shape)}"
             )
     if size < minimum:
-        raise InputError(f"mean: got {size} samples, expected at least {minimum}")
+        raise InputError(
+            f"mean: got {size} samples, expected at least {minimum}{_hint(tensors[0])}"
+        )
+    if size == 1 and tensors[0].numel() > 1:
+        warnings.warn(
+            f"mean: one sample in each row{_hint(tensors[0])}", stacklevel=callers_level()
+        )
     mean, variance, target = _broadcast(
         *(_finite(name, tensor) for name, tensor in zip(given, tensors, strict=True))
     )
