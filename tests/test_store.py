@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import signal
@@ -311,75 +310,6 @@ def test_half_written_and_unreadable_stores_are_explained(tmp_path, digits):
         ob.load(tmp_path / "cut.zarr")
     with pytest.raises(StoreError, match="there is no store"):
         ob.load(tmp_path / "absent.zarr")
-
-
-@pytest.mark.parametrize("gone", ["group", "done", "models", "run", "all"])
-def test_a_store_that_lost_what_nothing_is_read_without_is_named(tmp_path, digits, gone):
-    path = tmp_path / "run.zarr"
-    scan(linear(), (digits[0][:4], digits[1][:4]), path)
-    if gone in ("group", "done"):
-        shutil.rmtree(path / gone)
-    else:
-        record = json.loads((path / "zarr.json").read_text())
-        if gone == "all":
-            record["attributes"]["orbical"] = "lost"
-        else:
-            del record["attributes"]["orbical"][gone]
-        (path / "zarr.json").write_text(json.dumps(record))
-    for use in (ob.load, lambda store: scan(linear(), digits, store)):
-        with pytest.raises(StoreError, match=r"damaged beyond reading.*left as it is"):
-            use(path)
-
-
-def test_a_store_is_found_by_its_link_and_from_home(tmp_path, digits, monkeypatch):
-    few = (digits[0][:4], digits[1][:4])
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    assert scan(linear(), few, "~/run.zarr").path == tmp_path / "run.zarr"
-    (tmp_path / "link").symlink_to("run.zarr")
-    (tmp_path / "ahead").symlink_to("later.zarr")
-    assert scan({"b": linear(1)}, few, "link").models == ["model", "b"]
-    assert scan(linear(1), few, "link/", overwrite=True).models == ["model"]
-    assert (tmp_path / "link").is_symlink()
-    assert scan(linear(), few, "ahead").path == tmp_path / "later.zarr"
-    assert ob.load("~/run.zarr").complete
-
-
-@pytest.mark.parametrize(
-    ("out", "words"),
-    [
-        (3, "out: 3 given, the name of a folder expected"),
-        ("", "out: '' given"),
-        ("s3://bucket/run.zarr", "a folder on this machine expected"),
-        ("a\0b", "embedded null"),
-        ("x" * 300, "File name too long"),
-    ],
-)
-def test_what_names_no_folder_is_refused(digits, tmp_path, monkeypatch, out, words):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError) as caught:
-        scan(linear(), digits, out)
-    assert words in str(caught.value)
-    assert len(str(caught.value)) < 200
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, digits, monkeypatch):
-    from orbical import store as stores
-
-    path, fill = tmp_path / "run.zarr", stores._fill
-
-    def fill_while_another_is_faster(store, *rest):
-        if store.path == path:
-            monkeypatch.setattr(stores, "_fill", fill)
-            scan(linear(), digits, path)
-        return fill(store, *rest)
-
-    monkeypatch.setattr(stores, "_fill", fill_while_another_is_faster)
-    with pytest.raises(StoreError, match="made by another scan in the meantime"):
-        scan(linear(), digits, path)
-    assert ob.load(path).complete
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run.zarr"]
 
 
 def test_a_store_is_never_seen_half_made(tmp_path, digits, monkeypatch):

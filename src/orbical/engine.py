@@ -19,7 +19,7 @@ from .probing import PROBE_SAMPLES, array_specs, input_fields, probe_model
 from .progress import progress_bar
 from .record import adopt, describe_scan, failures_of, warn_of_failures
 from .samples import Samples
-from .sources import words_of
+from .sources import as_path, words_of
 from .sweep import Sweep, Unit
 from .tasks import TASKS, Task
 from .trees import Tree, leaves
@@ -84,7 +84,7 @@ def scan(
     task.input.check(group, first)
     task.input.check_values(first)
     target = None if samples.y is None else task.check_target(samples.y, len(samples))
-    path = None if out is None else stores.as_path("out", out)
+    path = None if out is None else as_path("out", out)
     exists = path is not None and path.exists()
     if exists:
         stores.open_store(path)  # type: ignore[arg-type] # what is no store is refused at once

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,28 @@ def import_attribute(text: str, argument: str) -> Any:
         raise InputError(
             f"{argument}: {text!r} raised {type(error).__name__} when called: {words_of(error)}"
         ) from error
+
+
+def as_path(argument: str, given: Any) -> Path:
+    """Take the folder of a store as the user names it: `~` is the home, a link what it leads to."""
+    if not isinstance(given, str | os.PathLike) or not str(given):
+        raise InputError(f"{argument}: {given!r} given, the name of a folder expected")
+    if "://" in str(given):
+        raise InputError(f"{argument}: {str(given)!r} given, a folder on this machine expected")
+    try:
+        path = Path(given).expanduser()
+        path.lstat()
+        return path.resolve() if path.is_symlink() else path
+    except (FileNotFoundError, NotADirectoryError):
+        return path
+    except (OSError, ValueError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{argument}: {_shortened(given)} cannot be used: {why}") from error
+
+
+def _shortened(given: Any) -> str:
+    text = repr(str(given))
+    return text if len(text) < 100 else f"{text[:97]}..."
 
 
 def words_of(error: BaseException) -> str:

@@ -25,8 +25,9 @@ from zarr.codecs import BloscCodec, BloscShuffle, Crc32cCodec
 from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
 
-from .errors import InputError, StoreError
+from .errors import StoreError
 from .groups import Group
+from .sources import as_path
 from .stored_group import describe_group, read_group
 
 FORMAT = 1
@@ -186,28 +187,6 @@ def _dims(array: zarr.Array) -> tuple[str | None, ...]:
     return getattr(array.metadata, "dimension_names", None) or ()
 
 
-def as_path(argument: str, given: Any) -> Path:
-    """Take the folder of a store as the user names it: `~` is the home, a link what it leads to."""
-    if not isinstance(given, str | os.PathLike) or not str(given):
-        raise InputError(f"{argument}: {given!r} given, the name of a folder expected")
-    if "://" in str(given):
-        raise InputError(f"{argument}: {str(given)!r} given, a folder on this machine expected")
-    try:
-        path = Path(given).expanduser()
-        path.lstat()
-        return path.resolve() if path.is_symlink() else path
-    except (FileNotFoundError, NotADirectoryError):
-        return path
-    except (OSError, ValueError, RuntimeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise InputError(f"{argument}: {_shortened(given)} cannot be used: {why}") from error
-
-
-def _shortened(given: Any) -> str:
-    text = repr(str(given))
-    return text if len(text) < 100 else f"{text[:97]}..."
-
-
 def create(
     path: Path | None, header: Mapping[str, Any], specs: Mapping[str, ArraySpec], group: Group
 ) -> Store:
@@ -318,7 +297,10 @@ def remove(path: Path) -> None:
     """Delete a store, but nothing that is not one, nor one that is being written."""
     if path.exists():
         with locked(open_store(path)):
-            shutil.rmtree(path)
+            try:
+                shutil.rmtree(path)
+            except OSError as error:
+                raise StoreError(f"{str(path)!r} cannot be deleted: {error}") from error
 
 
 @contextmanager
@@ -356,7 +338,13 @@ class Scan:
         self.header = store.header
         self.group = read_group(store.root)
         self.path = store.path
-        self.data = _dataset(store, self.header, self.group)
+        try:
+            self.data = _dataset(store, self.header, self.group)
+        except ValueError as error:  # arrays of several lengths
+            raise StoreError(
+                f"a model is being added to {store.name}, or a scan was killed while it added one: "
+                "run that scan again"
+            ) from error
 
     @property
     def models(self) -> list[str]:

@@ -1,0 +1,137 @@
+"""Stores in trouble: parts that are lost, names that are no folders, scans that meet."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import InputError, StoreError
+
+
+@pytest.fixture(scope="module")
+def few():
+    images, labels = ob.datasets.digits()
+    return images[:4], labels[:4]
+
+
+@pytest.fixture(scope="module")
+def sound(few, tmp_path_factory):
+    """A finished store, to be copied."""
+    path = tmp_path_factory.mktemp("sound") / "run.zarr"
+    scan(linear(), few, path)
+    return path
+
+
+def linear(seed=0):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+
+
+def scan(models, data, out, **settings):
+    return ob.scan(
+        models,
+        data,
+        group="rotations:3",
+        task="classification",
+        out=out,
+        progress=False,
+        **settings,
+    )
+
+
+@pytest.mark.parametrize("gone", ["group", "done", "models", "run", "all"])
+def test_a_store_that_lost_what_nothing_is_read_without_is_named(tmp_path, few, sound, gone):
+    path = shutil.copytree(sound, tmp_path / "run.zarr")
+    if gone in ("group", "done"):
+        shutil.rmtree(path / gone)
+    else:
+        record = json.loads((path / "zarr.json").read_text())
+        if gone == "all":
+            record["attributes"]["orbical"] = "lost"
+        else:
+            del record["attributes"]["orbical"][gone]
+        (path / "zarr.json").write_text(json.dumps(record))
+    for use in (ob.load, lambda store: scan(linear(), few, store)):
+        with pytest.raises(StoreError, match=r"damaged beyond reading.*left as it is"):
+            use(path)
+
+
+def test_a_kill_while_room_is_made_for_a_model_is_explained_and_mended(tmp_path, few, sound):
+    from orbical import store as stores
+
+    path = shutil.copytree(sound, tmp_path / "run.zarr")
+    before = ob.load(path).data["score"].values
+    array = stores.open_store(path).root["score"]
+    array.resize((2, *array.shape[1:]))
+    with pytest.raises(StoreError, match="killed while it added one: run that scan again"):
+        ob.load(path)
+    result = scan({"model": linear(), "b": linear(1)}, few, path)
+    assert result.complete
+    np.testing.assert_array_equal(result.data["score"].values[:1], before)
+
+
+def test_a_store_that_cannot_be_deleted_is_named(tmp_path, few, sound, monkeypatch):
+    path = shutil.copytree(sound, tmp_path / "run.zarr")
+
+    def refuse(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    with pytest.raises(StoreError, match=r"run.zarr' cannot be deleted: .*Permission denied"):
+        scan(linear(), few, path, overwrite=True)
+    assert ob.load(path).complete
+
+
+def test_a_store_is_found_by_its_link_and_from_home(tmp_path, few, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert scan(linear(), few, "~/run.zarr").path == tmp_path / "run.zarr"
+    (tmp_path / "link").symlink_to("run.zarr")
+    (tmp_path / "ahead").symlink_to("later.zarr")
+    assert scan({"b": linear(1)}, few, "link").models == ["model", "b"]
+    assert scan(linear(1), few, "link/", overwrite=True).models == ["model"]
+    assert (tmp_path / "link").is_symlink()
+    assert scan(linear(), few, "ahead").path == tmp_path / "later.zarr"
+    assert ob.load("~/run.zarr").complete
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        (3, "out: 3 given, the name of a folder expected"),
+        ("", "out: '' given"),
+        ("s3://bucket/run.zarr", "a folder on this machine expected"),
+        ("a\0b", "embedded null"),
+        ("x" * 300, "File name too long"),
+    ],
+)
+def test_what_names_no_folder_is_refused(few, tmp_path, monkeypatch, out, words):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        scan(linear(), few, out)
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 200
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, few, monkeypatch):
+    from orbical import store as stores
+
+    path, fill = tmp_path / "run.zarr", stores._fill
+
+    def fill_while_another_is_faster(store, *rest):
+        if store.path == path:
+            monkeypatch.setattr(stores, "_fill", fill)
+            scan(linear(), few, path)
+        return fill(store, *rest)
+
+    monkeypatch.setattr(stores, "_fill", fill_while_another_is_faster)
+    with pytest.raises(StoreError, match="made by another scan in the meantime"):
+        scan(linear(), few, path)
+    assert ob.load(path).complete
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.zarr"]
