@@ -1,5 +1,12 @@
 """Recalibration: maps, fitted on held-out data, from a model's outputs to calibrated probabilities.
 
+| calibrator | what it learns | for |
+|---|---|---|
+| `Temperature` | one number; predictions stay | the first thing to try |
+| `VectorScaling`, `MatrixScaling` | numbers for each class, for each pair | classes that differ |
+| `Isotonic`, `HistogramBinning` | a curve | many held-out samples |
+| `OrbitTemperature` | one number for all positions of an orbit | scans |
+
 In the manner of scikit-learn: parameters in the constructor, `fit`, `transform`, learnt attributes
 with a trailing underscore. Inputs are named (`logits=` or `probs=`) and never guessed.
 
