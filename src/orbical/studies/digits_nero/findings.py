@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from ..pages import Row, mean, verdict
+from .measures import ALIKE, APART
 from .numbers import Numbers
 from .settings import ANGLES, NETWORKS, SMALL_DEG
 
 STEP_DEG = 360 / ANGLES
+NEAR = 0.05
+"""Accuracies that differ by less are alike."""
 
 ByDigit = dict[int, Row]
 """What was measured of one network, by digit."""
@@ -25,9 +28,11 @@ def findings(numbers: Numbers) -> str:
         _flatter(numbers, plain, augmented),
         _small_angles(numbers, plain, augmented),
         _four(numbers, plain, augmented),
+        _begin_alike(plain, augmented),
         _six_and_nine(numbers),
         _told_apart(numbers, augmented),
         _neighbours(numbers.maps["plain"]),
+        _far_apart(numbers.maps["plain"]),
         _calibration(*(numbers.networks[network] for network in ("plain", "augmented"))),
     ]
     return "\n".join(f"* {sentence}" for sentence in sentences)
@@ -109,11 +114,34 @@ def _small_angles(numbers: Numbers, plain: ByDigit, augmented: ByDigit) -> str:
 
 
 def _four(numbers: Numbers, plain: ByDigit, augmented: ByDigit) -> str:
-    upside_down = numbers.mistake("plain", 4, 180.0)
+    upside_down = numbers.curve("plain", 4, 180.0)
+    better = augmented[4]["accuracy"] > plain[4]["accuracy"]
     return (
-        f"**4:** over the orbit {augmented[4]['accuracy']:.3f} with augmentation, "
-        f"{plain[4]['accuracy']:.3f} without; upside down the original takes "
+        f"**On 4 the augmented network is the more accurate: {verdict(better)} over the orbit.** "
+        f"{augmented[4]['accuracy']:.3f} against {plain[4]['accuracy']:.3f}; upright "
+        f"{numbers.curve('augmented', 4, 0.0)['accuracy']:.3f} against "
+        f"{numbers.curve('plain', 4, 0.0)['accuracy']:.3f}. Upside down the original takes "
         f"{upside_down['mistaken']:.0%} of the 4s for {upside_down['mistaken_for']}."
+    )
+
+
+def _begin_alike(plain: ByDigit, augmented: ByDigit) -> str:
+    """Tell of 6 and 9 whether the networks agree at small angles and part at larger ones."""
+    small, large = (
+        [
+            [network[digit][f"accuracy_{angles}"] for digit in (6, 9)]
+            for network in (plain, augmented)
+        ]
+        for angles in ("small", "large")
+    )
+    alike = max(abs(a - b) for a, b in zip(*small, strict=True)) < NEAR
+    parted = all(turned - upright > NEAR for upright, turned in zip(*large, strict=True))
+    return (
+        "**On 6 and 9 both networks are alike at small angles, and the original falls off at "
+        f"larger ones: {verdict(alike and parted)}.** Within {SMALL_DEG}° the original names "
+        f"{small[0][0]:.1%} of the 6s and {small[0][1]:.1%} of the 9s rightly, the augmented "
+        f"network {small[1][0]:.1%} and {small[1][1]:.1%}; beyond, {large[0][0]:.1%} and "
+        f"{large[0][1]:.1%} against {large[1][0]:.1%} and {large[1][1]:.1%}."
     )
 
 
@@ -151,6 +179,25 @@ def _neighbours(maps: Row) -> str:
         f"that differ may still lie together. The first is the mean (correlation "
         f"{maps['correlation_mean']:.2f}): colouring by the mean repeats it, colouring by the "
         "variance adds to it."
+    )
+
+
+def _far_apart(maps: Row) -> str:
+    """Tell whether distant points differ, those too that differ in orientation alone."""
+    text = (
+        "**Distant points respond differently: "
+        f"{verdict(maps['distance_far'] > maps['distance_random'])}.** The tenth of "
+        f"{maps['pairs']:,} random pairs that lies farthest apart on the map differs by "
+        f"{maps['distance_far']:.3f}."
+    )
+    if "map_turned" not in maps or "map_alike" not in maps:
+        return text
+    apart = verdict(maps["map_turned"] > 2 * maps["map_alike"])
+    return (
+        f"{text} Plots of one shape in different orientations lie apart: {apart}. "
+        f"{maps['turned_pairs']:,} pairs differ by more than {APART:g}, and by less than {ALIKE:g} "
+        f"once one of them is turned; on the map they lie {maps['map_turned']:.2f} of the distance "
+        f"of random pairs apart, those that are alike as they are {maps['map_alike']:.2f}."
     )
 
 

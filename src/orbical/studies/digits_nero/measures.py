@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 NEIGHBOURS = 10
+ALIKE, APART = 0.15, 0.3
+"""Root mean square differences: two responses below the first are alike, above the second not."""
 
 
 def scan_digits(store: Path, count: int | None = None, data: str = "mnist-full") -> Any:
@@ -167,7 +169,9 @@ def map_rows(scan: Any, seed: int = 0) -> Iterator[Row]:
 
     The distance is the root mean square difference of two responses along the orbit: between each
     digit and its ten neighbours on the map, its ten neighbours in the space of responses, which no
-    map can beat, and random digits.
+    map can beat, random digits, and the tenth of these that lies farthest apart on the map. Where
+    responses are alike, and where they are only after one of them is turned, is told in distances
+    on the map, of which that of random digits is 1.
     """
     import orbical as ob
 
@@ -183,7 +187,10 @@ def map_rows(scan: Any, seed: int = 0) -> Iterator[Row]:
         near = _neighbour_distance(found.values, response)
         best = _neighbour_distance(response, response)
         pairs = random.integers(len(response), size=(2, 20_000))
-        apart = np.sqrt(((response[pairs[0]] - response[pairs[1]]) ** 2).mean(1)).mean()
+        first_half, second_half = response[pairs[0]], response[pairs[1]]
+        apart = np.sqrt(((first_half - second_half) ** 2).mean(1))
+        on_map = np.linalg.norm(found.values[pairs[0]] - found.values[pairs[1]], axis=1)
+        turned = (turned_difference(first_half, second_half) < ALIKE) & (apart > APART)
         yield {
             "network": network,
             "method": "pca",
@@ -193,8 +200,30 @@ def map_rows(scan: Any, seed: int = 0) -> Iterator[Row]:
             "correlation_means_variances": float(np.corrcoef(mean, found["variance"].values)[0, 1]),
             "distance_map": near,
             "distance_response": best,
-            "distance_random": float(apart),
+            "distance_random": float(apart.mean()),
+            "distance_far": float(apart[on_map >= np.quantile(on_map, 0.9)].mean()),
+            "pairs": len(apart),
+            "turned_pairs": int(turned.sum()),
+            **{
+                name: float(on_map[rows].mean() / on_map.mean())
+                for name, rows in (("map_alike", apart < ALIKE), ("map_turned", turned))
+                if rows.any()
+            },
         }
+
+
+def turned_difference(first: NDArray, second: NDArray) -> NDArray:
+    """Root mean square difference of responses `[n, K]` on a circle, the second turned to fit best.
+
+    >>> one = np.array([[0.0, 1.0, 0.0, 0.0]])
+    >>> turned_difference(one, np.roll(one, 2, axis=1)).tolist()
+    [0.0]
+    """
+    count = first.shape[1]
+    spectrum = np.fft.rfft(first, axis=1) * np.conj(np.fft.rfft(second, axis=1))
+    fit = np.fft.irfft(spectrum, n=count, axis=1).max(1)
+    squares = (first**2).sum(1) + (second**2).sum(1) - 2 * fit
+    return np.sqrt(np.maximum(squares, 0) / count)
 
 
 def _neighbour_distance(places: NDArray, response: NDArray) -> float:

@@ -37,8 +37,8 @@ class Numbers:
         samples = sum(row["samples"] for row in rows)
         return float(sum(row["samples"] * row["accuracy"] for row in rows) / samples)
 
-    def mistake(self, network: str, digit: int, angle: float) -> Row:
-        """What a digit is mostly taken for at an angle."""
+    def curve(self, network: str, digit: int, angle: float) -> Row:
+        """What was measured of a digit at an angle: accuracy, and what it is mostly taken for."""
         wanted = (network, digit, angle)
         return next(
             row for row in self.curves if (row["network"], row["digit"], row["angle"]) == wanted

@@ -84,11 +84,13 @@ def maps_table(numbers: Numbers) -> str:
             f"{row['distance_map']:.3f}",
             f"{row['distance_response']:.3f}",
             f"{row['distance_random']:.3f}",
+            f"{row['distance_far']:.3f}",
         ]
         for network, row in numbers.maps.items()
     ]
     header = [
         *("network", "variance of the two components", "first component against the mean"),
         *("distance to neighbours on the map", "to true neighbours", "to random digits"),
+        "of the farthest tenth on the map",
     ]
     return markdown(header, lines)
