@@ -13,6 +13,7 @@ from scipy.stats import binomtest
 from orbical.calibration import (
     brier_part_intervals,
     cells,
+    compare,
     ece,
     esd,
     ks,
@@ -260,7 +261,10 @@ def test_answers_that_are_all_right_do_not_prove_an_accuracy_of_one(measure):
     assert found.high.tolist() == pytest.approx([allowed] * 2, abs=1e-6)
 
 
-def test_an_interval_prints_as_one_line():
-    found = interval("ece", torch.full((8,), 0.75), torch.arange(8) > 1)
-    assert str(found).startswith("0 [0, ")
-    assert "tensor" not in str(found)
+def test_intervals_and_comparisons_print_as_one_line():
+    confidence, correct = torch.full((8,), 0.75), torch.arange(8) > 1
+    found = interval("ece", confidence, correct)
+    assert repr(found).startswith("Interval(0 [0, ")
+    assert "tensor" not in repr(interval("ece", confidence.expand(2, 8), correct))
+    apart = compare("ece", (confidence, correct), (confidence, correct))
+    assert repr(apart).startswith("Comparison(0 [-")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..errors import InputError
 from .drawing import PairedWorlds, paired_worlds
-from .ends import binary_pair, ends, unbiased
+from .ends import binary_pair, ends, in_short, unbiased
 from .inputs import ArrayLike
 from .measures import (
     CLASSIFICATION,
@@ -27,7 +27,7 @@ from .measures import (
 from .targets import as_vectors, on_vectors, paired_targets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The difference of a measure between two models on the same samples, `a - b`.
 
@@ -46,10 +46,11 @@ class Comparison:
     level: float
 
     def __str__(self) -> str:
-        if self.difference.ndim:
-            return repr(self)
-        ends = f"[{self.low:.4g}, {self.high:.4g}]"
-        return f"{self.difference:.4g} {ends}, p = {self.p_value:.2g}"
+        ends = f"[{in_short(self.low)}, {in_short(self.high)}]"
+        return f"{in_short(self.difference)} {ends}, p = {in_short(self.p_value)}"
+
+    def __repr__(self) -> str:
+        return f"Comparison({self})"
 
 
 def compare(

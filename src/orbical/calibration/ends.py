@@ -16,7 +16,7 @@ from .inputs import ArrayLike, pair
 from .measures import Measure, tail_quantiles
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Interval:
     """A measure with its uncertainty; all values are float64 of the measure's leading shape.
 
@@ -41,17 +41,27 @@ class Interval:
     method: str
 
     def __str__(self) -> str:
-        if self.value.ndim:
-            return repr(self)
-        return (
-            f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}], if calibrated "
-            f"{self.calibrated:.4g} [{self.calibrated_low:.4g}, {self.calibrated_high:.4g}]"
-        )
+        value, calibrated = in_short(self.value), in_short(self.calibrated)
+        found = f"{value} [{in_short(self.low)}, {in_short(self.high)}]"
+        usual = f"[{in_short(self.calibrated_low)}, {in_short(self.calibrated_high)}]"
+        return f"{found}, if calibrated {calibrated} {usual}"
+
+    def __repr__(self) -> str:
+        return f"Interval({self})"
 
     @property
     def excess(self) -> Tensor:
         """How far the value lies above that of a calibrated model: what bias does not explain."""
         return self.value - self.calibrated
+
+
+def in_short(values: Tensor) -> str:
+    """Write a number, or the span of an array of them, in four digits."""
+    if values.ndim == 0:
+        return f"{values:.4g}"
+    if values.numel() == 0:
+        return "none"
+    return f"{values.min():.4g}..{values.max():.4g}"
 
 
 def binary_pair(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
