@@ -149,7 +149,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     running.add_argument("--limit", type=float, default=1e9, help="seconds to start runs in")
     reporting = steps.add_parser("report", help="tables, CSV, figures and the page")
     reporting.add_argument(
-        "--results", type=Path, nargs="+", default=[RESULTS], help=f"default {RESULTS}"
+        "--results",
+        type=Path,
+        nargs="+",
+        help=f"default {RESULTS}, or without it the CSV files beside the page",
     )
     reporting.add_argument("--page", type=Path, default=PAGE, help=f"default {PAGE}")
     options = parser.parse_args(arguments)
@@ -171,4 +174,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             from .page import report
 
-            report(options.results, options.page)
+            at_hand = RESULTS if RESULTS.is_file() else options.page.with_suffix("")
+            report(options.results or [at_hand], options.page)

@@ -231,24 +231,24 @@ def consistency_table(data: Data) -> str:
     }
     lines = []
     for column, text in texts.items():
-        cells = [text]
-        for network in networks_of(data):
-            found = [
+        found = (
+            [
                 row[column]
                 for row in data["consistency"]
                 if (row["network"], row["loss"]) == (network, LIKELIHOOD)
             ]
-            cells.append(about(found))
-        lines.append(cells)
-    deviation = {name: limit(data, name)["deviation"] for name in ("u0", "u", "u0_atom")}
-    for row in lines[:3]:
-        name = {v: k for k, v in texts.items()}[row[0]]
-        row += [
-            number(limit(data, name)[f"paper_{n.lower()}_mae"] * deviation[name]) for n in COMPARED
-        ]
-    width = 3 + len(networks_of(data))
-    lines = [row + [""] * (width - len(row)) for row in lines]
+            for network in networks_of(data)
+        )
+        lines.append([text, *map(about, found), *_printed_errors(data, column)])
     return markdown(["", *networks_of(data), "paper, GIN", "paper, E(3)-invariant"], lines)
+
+
+def _printed_errors(data: Data, column: str) -> list[str]:
+    """Give the paper's errors of an energy in eV, and nothing where it prints none."""
+    if column not in ("u0", "u", "u0_atom"):
+        return [""] * len(COMPARED)
+    bound = limit(data, column)
+    return [number(bound[f"paper_{name.lower()}_mae"] * bound["deviation"]) for name in COMPARED]
 
 
 def single_table(data: Data) -> str:
