@@ -107,8 +107,9 @@ def findings(
         f"{held([row['dark'] > 0 for row in spots])}.** The 100 % "
         f"detector has {spread(values_of(dark, last, 'dark'), 0)} dark spots on "
         f"{spread(values_of(dark, last, 'objects'), 0)} key objects. The "
-        "paper found the same boxes in another order of confidence; here the order changes at "
-        f"{percent(values_of(dark, last, 'order_changed'))} of them, confidence alone is lost at "
+        "paper found the same boxes in another order of confidence; here the box is there and a "
+        f"wrong one comes first at {percent(values_of(dark, last, 'wrong_first'))} of them, "
+        "confidence alone is lost at "
         f"{percent(values_of(dark, last, 'confidence_lost'))}, and the box itself at "
         f"{percent(values_of(dark, last, 'box_lost'))}.{grid_sentence(period)}",
         consensus_sentence(consensus),

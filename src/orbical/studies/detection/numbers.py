@@ -168,7 +168,7 @@ def dark_rows(results: Results) -> list[Row]:
     """One row a training: how many dark spots there are, and what is lost there."""
     rows = []
     for trial, found in results.summaries.items():
-        dark, objects, lost, order = (int(count) for count in found.dark)
+        dark, objects, lost, wrong_first = (int(count) for count in found.dark)
         rows.append(
             {
                 "jitter": trial.jitter,
@@ -177,8 +177,8 @@ def dark_rows(results: Results) -> list[Row]:
                 "share": dark / (len(found.labels) * len(found.score)),
                 "objects": objects,
                 "box_lost": lost / max(1, dark),
-                "order_changed": order / max(1, dark),
-                "confidence_lost": (dark - lost - order) / max(1, dark),
+                "wrong_first": wrong_first / max(1, dark),
+                "confidence_lost": (dark - lost - wrong_first) / max(1, dark),
             }
         )
     return rows

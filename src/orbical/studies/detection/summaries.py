@@ -51,7 +51,7 @@ class Summary:
         consensus_vs_truth: score of the consensus, `[n]`; NaN where there is none.
         consensus_iou: IoU of its first cluster with the key object, 0 for another class or none.
         consensus_label: class of its first cluster, -1 where there is none.
-        dark: dark spots, objects with one, spots where the box is lost, where its order changed.
+        dark: dark spots, objects with one, spots where the box is lost, where a wrong one is first.
         period: mean autocorrelation of single plots along dx and dy at each lag, `[lags, 2]`.
         period_objects: how many objects these are means of.
     """
@@ -211,14 +211,14 @@ def _dark_spots(scan: Scan, side: int) -> Array:
     """Count dark spots, objects with one, and what is lost there; see `Summary.dark`.
 
     A dark spot is a shift whose score lies `DARK` below the median of its eight neighbours. The
-    box is lost where its IoU falls below the threshold, the order changes where the match keeps its
-    IoU but is no longer right by being first, and only confidence is lost otherwise.
+    box is lost where its IoU falls below the threshold; a wrong box comes first where the match
+    keeps its IoU, but the most confident detection is not right; only confidence is lost otherwise.
     """
     score = scan["iou"] * scan["match_confidence"]
     dark = neighbours_median(score, side) - score >= DARK
     lost = dark & (scan["iou"] < TASK.threshold)
-    order = dark & ~lost & ~(scan["box_correct"][..., 0] > 0)
-    return np.array([dark.sum(), dark.any(1).sum(), lost.sum(), order.sum()])
+    wrong_first = dark & ~lost & ~(scan["box_correct"][..., 0] > 0)
+    return np.array([dark.sum(), dark.any(1).sum(), lost.sum(), wrong_first.sum()])
 
 
 def _period(score: Array, side: int) -> tuple[Array, int]:

@@ -102,10 +102,10 @@ def dark_table(rows: Sequence[Row]) -> str:
         ("share of all shifts", "share", 2),
         ("key objects with one", "objects", 0),
         ("box lost", "box_lost", 0),
-        ("order changed", "order_changed", 0),
+        ("wrong box first", "wrong_first", 0),
         ("confidence alone lost", "confidence_lost", 0),
     ]
-    shares = ("share", "box_lost", "order_changed", "confidence_lost")
+    shares = ("share", "box_lost", "wrong_first", "confidence_lost")
     return _table(rows, columns, shares)
 
 
