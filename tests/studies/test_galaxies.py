@@ -293,3 +293,11 @@ def test_what_is_missing_or_wrong_is_said_in_one_line(words, message, capsys):
         commands.main(words)
     assert end.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_verdict_near_0_is_called_marginal():
+    numbers = read(DOCS.with_suffix(""))
+    assert "is marginal: one end of its interval" in texts.marginal_text(numbers)
+    for row in numbers.contrast("gain", "ece", data="generated", family="dihedral"):
+        row |= {"low": 0.02, "high": 0.06}
+    assert "is clear: 0 is far from both ends" in texts.marginal_text(numbers)

@@ -24,6 +24,7 @@ from .texts import (
     coverage_text,
     exactness_text,
     fit_text,
+    marginal_text,
     matching_text,
     refit_text,
     summary,
@@ -49,6 +50,7 @@ TABLES: dict[str, Callable[[Numbers], str]] = {
     "coverage": coverage_text,
     "refit-text": refit_text,
     "matching-text": matching_text,
+    "marginal": marginal_text,
 }
 
 

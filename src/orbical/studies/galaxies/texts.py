@@ -9,6 +9,9 @@ from .numbers import Numbers, mean, points, signs
 from .tables import incomplete, rank_correlation
 from .verdicts import unseen, verdict
 
+MARGIN = 0.2
+"""An end of an interval that lies nearer to 0 than this share of its width is near."""
+
 
 def summary(numbers: Numbers) -> str:
     """Say in a paragraph what came out, as far as the intervals on both catalogues allow."""
@@ -177,4 +180,22 @@ def matching_text(numbers: Numbers) -> str:
         f"{found} How often the nearest other galaxy is of another class is a guide to what a "
         f"symmetry costs: it {guide} where turns and mirrors are allowed"
         + ("." if rising else ", in agreement with a correct symmetry.")
+    )
+
+
+def marginal_text(numbers: Numbers) -> str:
+    """Say how near to 0 the interval of what mirrors do to the ECE comes."""
+    rows = numbers.contrast("gain", "ece", data="generated", family="dihedral")
+    if not rows:
+        return "*not measured*"
+    low, high = rows[0]["low"], rows[0]["high"]
+    if min(abs(low), abs(high)) > MARGIN * (high - low):
+        return (
+            f"The verdict on ECE above is clear: 0 is far from both ends of its interval "
+            f"({points(low)} to {points(high)} points)."
+        )
+    return (
+        f"The verdict on ECE above is marginal: one end of its interval ({points(low)} to "
+        f"{points(high)} points) lies near 0, and on which side depends on the seeds and on how "
+        "their chance is counted."
     )
