@@ -245,6 +245,13 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
         (lambda: tasks.Classification(answers="logit"), "did you mean 'logits'"),
         (lambda: tasks.Classification(classes="cat"), "classes: 'cat' given, a list of names"),
         (lambda: tasks.Classification(classes=3), "classes: 3 given, a list of names"),
+        (lambda: tasks.Atoms(None), "quantities: None given, some of energy"),
+        (
+            lambda: tasks.Atoms().take(
+                ({"pos": torch.zeros(1, 1, 3), "numbers": torch.ones(1, 1).long()}, {"force": 0})
+            ),
+            "truth: unknown name 'force'; did you mean 'forces'",
+        ),
         (lambda: tasks.parse_input("image"), "did you mean 'images'"),
         (lambda: tasks.parse_input("window"), "does not take these settings"),
     ],

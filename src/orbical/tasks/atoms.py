@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ..actions import Points, Rows, Trivial, Vectors
-from ..errors import InputError, ModelError
+from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements
 from ..trees import Tree
 from .base import Reader, Task, Variable, as_truth, common_variables, described, is_real
@@ -111,6 +111,8 @@ class Atoms(Task):
         inputs = completed(inputs)
         if not isinstance(truth, Mapping):
             return inputs, truth
+        if truth and not {*truth} & {*UNITS}:  # what is known of a molecule besides is passed over
+            raise unknown_name("truth", next(iter(truth)), UNITS)
         wanted = {name: truth[name] for name in self.quantities if truth.get(name) is not None}
         if wanted and self.chosen not in wanted:
             warnings.warn(

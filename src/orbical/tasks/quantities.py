@@ -37,8 +37,10 @@ def chosen(quantities: str | Iterable[str]) -> tuple[str, ...]:
     >>> chosen("forces,energy")
     ('energy', 'forces')
     """
+    if not isinstance(quantities, Iterable):
+        raise InputError(f"quantities: {quantities!r} given, some of {', '.join(UNITS)} expected")
     names = quantities.split(",") if isinstance(quantities, str) else list(quantities)
-    names = [name.strip() for name in names]
+    names = [str(name).strip() for name in names]
     for name in names:
         if name not in UNITS:
             raise unknown_name("quantities", name, UNITS)
