@@ -13,7 +13,8 @@ import numpy as np
 
 from ..errors import InputError
 from .orbit import aggregate
-from .style import COLUMN, INK, PAGE, SOFT, figure, model_colours, styled
+from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, model_colours, styled
+from .words import fitted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,10 +27,16 @@ if TYPE_CHECKING:
     from ..calibration.intervals import Interval
 
 _PER_ROW = 3
+_LEAST = 2.2
+"""Inches below which a panel gets no narrower."""
 
 
 def error_along_orbit(
-    array: xr.DataArray, *, limits: tuple[float, float] | None = None, title: str = ""
+    array: xr.DataArray,
+    *,
+    limits: tuple[float, float] | None = None,
+    title: str = "",
+    width: float | None = None,
 ) -> Figure:
     """Draw a calibration error along the orbit, with its interval where the array has one.
 
@@ -42,6 +49,7 @@ def error_along_orbit(
             if it was asked for the interval.
         limits: the range of values shown; otherwise from zero to the largest.
         title: written above.
+        width: in inches, as in `orbical.figures.aggregate`.
 
     >>> import orbical as ob, xarray as xr
     >>> group = ob.groups.rotations(12)
@@ -55,20 +63,24 @@ def error_along_orbit(
     array = array.compute()
     ends = {"low", "high", "calibrated"}
     if not ends <= set(array.coords):
-        return aggregate(array, limits=limits, title=title)
+        return aggregate(array, limits=limits, title=title, width=width)
     bare = array.drop_vars(sorted(ends))
     if limits is None:
         largest = float(np.nanmax(array["high"].values))
         limits = (min(0.0, float(np.nanmin(array["low"].values))), largest or 1.0)
     if array.attrs.get("layout") not in ("circle", "line"):
-        return _three_surfaces(array, bare, limits, title)
-    fig = aggregate(bare, limits=limits, title=title)
+        return _three_surfaces(array, bare, limits, title, width)
+    fig = aggregate(bare, limits=limits, title=title, width=width)
     _add_bands(fig, array)
     return fig
 
 
 def _three_surfaces(
-    array: xr.DataArray, bare: xr.DataArray, limits: tuple[float, float], title: str
+    array: xr.DataArray,
+    bare: xr.DataArray,
+    limits: tuple[float, float],
+    title: str,
+    width: float | None,
 ) -> Figure:
     import xarray as xr
 
@@ -82,7 +94,8 @@ def _three_surfaces(
     dim = str(array.name or "error")
     stacked = xr.concat(list(ends.values()), dim=xr.Variable(dim, list(ends)), coords="minimal")
     stacked.attrs = array.attrs
-    return aggregate(stacked.transpose("model", dim, "element"), limits=limits, title=title)
+    turned = stacked.transpose("model", dim, "element")
+    return aggregate(turned, limits=limits, title=title, width=width)
 
 
 def _add_bands(fig: Figure, array: xr.DataArray) -> None:
@@ -107,7 +120,8 @@ def _add_bands(fig: Figure, array: xr.DataArray) -> None:
             colour = line.get_color()
             axes.fill_between(along, low, high, color=colour, alpha=0.2, linewidth=0)
             axes.plot(along, one["calibrated"].values[order], ":", color=colour, linewidth=0.9)
-    fig.supxlabel("band: interval of the error; dotted: a calibrated model", fontsize=7, color=SOFT)
+    key = "band: interval of the error; dotted: a calibrated model"
+    fig.supxlabel(f"{fig.get_supxlabel()}\n{key}".strip(), fontsize=7, color=SOFT)
 
 
 def _shows(curve: Line2D, values: np.ndarray) -> bool:
@@ -128,7 +142,10 @@ def _order_of(shown: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def reliability_diagram(
-    curves: ReliabilityCurve | Mapping[str, ReliabilityCurve], *, title: str = ""
+    curves: ReliabilityCurve | Mapping[str, ReliabilityCurve],
+    *,
+    title: str = "",
+    width: float | None = None,
 ) -> Figure:
     """Draw accuracy against confidence, with its band, the density, and the error in numbers.
 
@@ -139,6 +156,7 @@ def reliability_diagram(
     Arguments:
         curves: of one model, or of several by name; from `orbical.calibration.reliability_curve`.
         title: written above.
+        width: in inches; diagrams that do not fit beside each other go below.
 
     >>> from orbical.calibration.curves import reliability_curve
     >>> rng = np.random.default_rng(0)
@@ -148,7 +166,7 @@ def reliability_diagram(
     >>> fig.axes[0].get_xlabel()
     'confidence'
     """
-    return _a_panel_each(curves, _draw_reliability, title)
+    return _a_panel_each(curves, _draw_reliability, title, width)
 
 
 def _draw_reliability(axes: Axes, curve: ReliabilityCurve, colour: str) -> None:
@@ -195,7 +213,10 @@ def _in_words(name: str, found: Interval) -> str:
 
 
 def cumulative_plot(
-    curves: CumulativeCurve | Mapping[str, CumulativeCurve], *, title: str = ""
+    curves: CumulativeCurve | Mapping[str, CumulativeCurve],
+    *,
+    title: str = "",
+    width: float | None = None,
 ) -> Figure:
     """Draw cumulative accuracy and confidence against the quantile of confidence.
 
@@ -205,6 +226,7 @@ def cumulative_plot(
     Arguments:
         curves: of one model, or of several by name; from `orbical.calibration.cumulative_curve`.
         title: written above.
+        width: in inches; plots that do not fit beside each other go below.
 
     >>> from orbical.calibration import cumulative_curve
     >>> fig = cumulative_plot(cumulative_curve([0.6, 0.8, 0.9], [True, False, True]))
@@ -213,7 +235,7 @@ def cumulative_plot(
 
     Paper: Yoon et al., ESD: Expected Squared Difference, figure 4.
     """
-    return _a_panel_each(curves, _draw_cumulative, title)
+    return _a_panel_each(curves, _draw_cumulative, title, width)
 
 
 def _draw_cumulative(axes: Axes, curve: CumulativeCurve, colour: str) -> None:
@@ -236,28 +258,32 @@ def _draw_cumulative(axes: Axes, curve: CumulativeCurve, colour: str) -> None:
     axes.legend(loc="upper left", title=None)
 
 
-def _a_panel_each(curves: Any, draw: Callable[[Axes, Any, str], None], title: str) -> Figure:
+def _a_panel_each(
+    curves: Any, draw: Callable[[Axes, Any, str], None], title: str, width: float | None
+) -> Figure:
     """Draw each model's curve in a panel of its own, in the colour of the model."""
+    check_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
     if not named:
         raise InputError("curves: none given, at least one expected")
     colours = model_colours(named)
     with styled():
-        fig, places = _grid(len(named), title)
+        fig, places, wide = _grid(len(named), title, width)
         for axes, (name, curve) in zip(places, named.items(), strict=True):
             draw(axes, curve, colours[name])
-            axes.set_title(name)
+            axes.set_title(fitted(name, wide - 0.3, 9))
     return fig
 
 
-def _grid(count: int, title: str) -> tuple[Figure, list[Axes]]:
-    columns = min(count, _PER_ROW)
+def _grid(count: int, title: str, given: float | None) -> tuple[Figure, list[Axes], float]:
+    """Make the panels; the last of what is given is the width of one, in inches."""
+    width = given or (COLUMN if count == 1 else PAGE)
+    columns = max(1, min(count, _PER_ROW, int(width / _LEAST)))
     rows = -(-count // columns)
-    width = COLUMN if columns == 1 else PAGE
     fig = figure(width, rows * (width / columns) * 1.02 + (0.3 if title else 0.0))
     places = fig.subplots(rows, columns, squeeze=False).reshape(-1)
     for axes in places[count:]:
         axes.set_visible(False)
     if title:
         fig.suptitle(title)
-    return fig, list(places[:count])
+    return fig, list(places[:count]), width / columns

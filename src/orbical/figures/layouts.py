@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .style import FAINT, INK, SEQUENTIAL, SOFT
+from .words import inches
 
 Array = np.ndarray
 
@@ -52,7 +53,8 @@ class Curves:
 class Surface:
     """A layout on which a model is coloured cells: `draw(axes, orbit, values, small)`.
 
-    `panels` names the axes that one model needs, and `aspect` is the height of one over its width.
+    `panels` names the axes that one model needs, `aspect` is the height of one over its width, and
+    `margin` the inches that words to the left of the first of a row take.
     """
 
     draw: Callable[[Sequence[Any], Orbit, Array, bool], Any]
@@ -60,6 +62,7 @@ class Surface:
     panels: Callable[[Orbit], list[str]] = lambda orbit: [""]
     projection: str | None = None
     aspect: Callable[[Orbit], float] = lambda orbit: 1.0
+    margin: Callable[[Orbit], float] = lambda orbit: 0.0
 
 
 def colour_scale(orbit: Orbit) -> dict[str, Any]:
@@ -191,6 +194,7 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
     names = ("rx", "ry", "rz")
     places = np.stack([np.asarray(orbit.coords[name], float) for name in names], -1)
     shown = orbit.index[~((places[orbit.index, 0] > 0) & (places[orbit.index, 1] < 0))]
+    panel.set_facecolor("none")  # else it would cover the words of its neighbour
     panel.view_init(elev=25, azim=-45)  # from where rx > 0 and ry < 0
     points = panel.scatter(
         *places[shown].T,
@@ -207,7 +211,7 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
         getattr(panel, f"set_{axis}label")(name, labelpad=-8)
         panel.tick_params(axis=axis, pad=-3, labelsize=6)
         getattr(panel, f"{axis}axis").pane.set_alpha(0.0)
-    panel.set_box_aspect((1, 1, 1), zoom=0.86)  # with room for the labels
+    panel.set_box_aspect((1, 1, 1), zoom=0.8 if small else 0.86)  # with room for the labels
     return points
 
 
@@ -223,7 +227,7 @@ def _draw_tiles(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
         axis.set_label_text(label)
     if sum(map(len, names.columns[0])) > (24 if small else 48):  # side by side they would overlap
         panel.tick_params(axis="x", rotation=90)
-    panel.tick_params(length=0)
+    panel.tick_params(length=0, labelsize=6 if small else 7)
     panel.spines[:].set_visible(False)
     for border in np.arange(1, index.shape[1]) - 0.5:
         panel.axvline(border, color="white", lw=1.2)
@@ -248,6 +252,12 @@ def _draw_tiles(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
 def _tiles_aspect(orbit: Orbit) -> float:
     rows, columns = _table(orbit.index).shape
     return float(np.clip(rows / columns, 0.3, 2.0))
+
+
+def _tiles_margin(orbit: Orbit) -> float:
+    words, name = _tile_names(orbit, _table(orbit.index)).rows
+    longest = max((inches(word, 7) for word in words), default=0.0)
+    return longest + 0.15 * bool(name)
 
 
 def _table(index: Array) -> Array:
@@ -338,5 +348,5 @@ LAYOUTS: dict[str, Curves | Surface] = {
         ["place: axis of rotation times its angle, in degrees", "the front quarter is cut out"],
         projection="3d",
     ),
-    "tiles": Surface(_draw_tiles, [], aspect=_tiles_aspect),
+    "tiles": Surface(_draw_tiles, [], aspect=_tiles_aspect, margin=_tiles_margin),
 }

@@ -12,7 +12,20 @@ from ..errors import InputError, unknown_name
 from .layouts import LAYOUTS, Curves, Orbit
 from .orbit import orbit_of, picture
 from .panels import show_picture
-from .style import COLUMN, INK, PAGE, SEQUENTIAL, SOFT, class_colours, figure, model_colours, styled
+from .style import (
+    COLUMN,
+    INK,
+    PAGE,
+    SEQUENTIAL,
+    SOFT,
+    check_width,
+    class_colours,
+    figure,
+    model_colours,
+    readable,
+    styled,
+)
+from .words import fitted, legend_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,6 +34,8 @@ if TYPE_CHECKING:
 Array = np.ndarray
 _NAMES = {"pca": "PCA", "ica": "ICA", "isomap": "ISOMAP", "tsne": "t-SNE", "umap": "UMAP"}
 _MOST_CLASSES = 20
+_LEAST = 1.6
+"""Inches below which a map gets no narrower."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +55,7 @@ def embedding(
     *,
     colour: str = "mean",
     title: str = "",
+    width: float | None = None,
 ) -> Figure:
     """Draw a map of samples, a panel for each model, all in the same frame.
 
@@ -53,6 +69,7 @@ def embedding(
             another. Numbers are coloured along a scale; labels, other whole numbers and words by
             class, with the class written among its points.
         title: written above.
+        width: in inches; maps that do not fit beside each other go below.
 
     >>> import numpy as np, orbical as ob, xarray as xr
     >>> places = xr.DataArray(np.eye(5)[:, :2], dims=("sample", "component"),
@@ -74,9 +91,10 @@ def embedding(
         name = str(array["model"].values) if "model" in array.coords else ""
         array = array.drop_vars("model", errors="ignore").expand_dims({"model": [name]})
     array = array.transpose("model", "sample", "component")
+    check_width(width)
     glyphs, orbit = _glyphs(array, responses, image)
     with styled():
-        fig = _draw(array, colour, glyphs, orbit)
+        fig = _draw(array, colour, glyphs, orbit, width)
         if title:
             fig.suptitle(title)
     return fig
@@ -117,45 +135,57 @@ def _glyphs(
     return glyphs, orbit_of(responses, None)
 
 
-def _draw(array: xr.DataArray, colour: str, glyphs: list[_Glyph], orbit: Orbit | None) -> Figure:
+def _draw(
+    array: xr.DataArray,
+    colour: str,
+    glyphs: list[_Glyph],
+    orbit: Orbit | None,
+    given: float | None,
+) -> Figure:
     models = [str(name) for name in array["model"].values]
     order = array.attrs.get("models", models)
     colours = {**model_colours(order if {*models} <= {*order} else models), "": INK}
     beside = -(-len(glyphs) // 2)
     if glyphs:  # a row for each model, so that lines to the glyphs do not cross other maps
-        down, across, width = len(models), 1, PAGE
-        height = len(models) * max(3.0, 1.05 * beside) + 0.5
+        down, across, width = len(models), 1, given or PAGE
+        height = len(models) * max(3.0 * width / PAGE, 1.05 * beside) + 0.5
     else:
-        down, across = 1, len(models)
-        width = PAGE if across > 1 else COLUMN + 0.8
-        height = (width - 0.4) / across + 0.8
+        width = given or (PAGE if len(models) > 1 else COLUMN + 0.8)
+        across = max(1, min(len(models), int(width / _LEAST)))
+        down = -(-len(models) // across)
+        across = -(-len(models) // down)
+        height = down * (width - 0.4) / across + 0.8
     fig = figure(width, height)
     ratios = [1.0, 3.0, 1.0] if glyphs else [1.0] * across
     outer = fig.add_gridspec(down, len(ratios), width_ratios=ratios)
     frame = array.values[..., :2].reshape(-1, 2)
     maps = []
     for number, model in enumerate(models):
-        cell = outer[number, 1] if glyphs else outer[0, number]
+        row, column = divmod(number, across)
+        cell = outer[number, 1] if glyphs else outer[row, column]
         axes = fig.add_subplot(cell)
         maps.append(axes)
         one = array.isel(model=number)
         key = _scatter(axes, one, array, colour)
         _furnish(axes, array, frame)
         if model:
-            axes.set_title(model, color=colours[model])
-        if not glyphs and number:
+            wide = 0.6 * width if glyphs else width / across - 0.2
+            axes.set_title(fitted(model, wide, 9), color=readable(colours[model]))
+        if not glyphs and column:
             axes.set_ylabel("")
+        if not glyphs and number + across < len(models):
+            axes.set_xlabel("")
         if glyphs and orbit is not None:
             sides = _sides(glyphs, one.values[:, :2])
-            for glyphs_here, column in zip(sides, (0, 2), strict=True):
-                inner = outer[number, column].subgridspec(max(beside, 1), 1)
+            for glyphs_here, side in zip(sides, (0, 2), strict=True):
+                inner = outer[number, side].subgridspec(max(beside, 1), 1)
                 for place, glyph in enumerate(glyphs_here):
                     small = fig.add_subplot(inner[place], projection=LAYOUTS[orbit.kind].projection)
                     _draw_glyph(small, glyph, model, orbit, colours[model])
                     if glyph.image is not None:  # away from the line to the map
-                        corner = (-0.36 if column == 0 else 1.0, 0.68, 0.36, 0.36)
+                        corner = (-0.36 if side == 0 else 1.0, 0.68, 0.36, 0.36)
                         show_picture(small.inset_axes(corner), glyph.image)
-                    _lead(fig, small, axes, one.values[glyph.row, :2], column == 0)
+                    _lead(fig, small, axes, one.values[glyph.row, :2], side == 0)
     if key is not None:
         # Below, where no line to a glyph passes.
         bar = fig.colorbar(
@@ -210,7 +240,7 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, colour: str) -> 
                 ha="center",
                 va="center",
                 weight="bold",
-                color=shade,
+                color=readable(shade),
                 path_effects=[withStroke(linewidth=2.5, foreground="white")],
             )
     return None
@@ -223,12 +253,13 @@ def _write_classes(fig: Figure, maps: list[Any], colour: str) -> None:
         for axes in maps
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
     }
+    labels, columns = legend_of(list(named), fig.get_figwidth() - 0.2, most=10)
     legend = fig.legend(
         named.values(),
-        named,
+        labels,
         title=colour,
         loc="outside lower center",
-        ncols=min(len(named), 10 if fig.get_figwidth() > COLUMN + 1 else 5),
+        ncols=columns,
         columnspacing=1.0,
         handletextpad=0.1,
     )

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InputError, unknown_name
 from .layouts import LAYOUTS, Orbit
 from .panels import Panel, Sheet, draw_sheet
-from .style import INK, model_colours, model_lines, styled
+from .style import INK, check_width, model_colours, model_lines, styled, write_title
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,7 +23,11 @@ Array = np.ndarray
 
 
 def aggregate(
-    array: xr.DataArray, *, limits: tuple[float, float] | None = None, title: str = ""
+    array: xr.DataArray,
+    *,
+    limits: tuple[float, float] | None = None,
+    title: str = "",
+    width: float | None = None,
 ) -> Figure:
     """Draw averages over samples along the orbit, one small plot for each group of samples.
 
@@ -36,6 +40,8 @@ def aggregate(
         limits: the range of values shown; otherwise that of the metric where it is known, else
             from zero to the largest value.
         title: written above.
+        width: in inches, such as that of a journal's column; plots that do not fit beside each
+            other go below. Otherwise a column or a page, as many as there are plots.
 
     >>> import numpy as np, orbical as ob, xarray as xr
     >>> group = ob.groups.rotations(36)
@@ -64,7 +70,7 @@ def aggregate(
         names = [f"{by} {_word(value)}" for value in _values_of(array, str(by))]
         panels = [Panel(name, values[:, place]) for place, name in enumerate(names)]
     statistic = array.attrs.get("statistic", "mean ")  # of the samples at each element
-    return _sheet_figure(array, panels, limits, title, statistic)
+    return _sheet_figure(array, panels, limits, title, statistic, width)
 
 
 def individual(
@@ -73,6 +79,7 @@ def individual(
     *,
     limits: tuple[float, float] | None = None,
     title: str = "",
+    width: float | None = None,
 ) -> Figure:
     """Draw the responses of one sample, or of several, with their inputs beside them.
 
@@ -82,6 +89,7 @@ def individual(
             there are samples; of a pair of frames `[2, C, H, W]` the first is shown.
         limits: as in `aggregate`.
         title: written above.
+        width: as in `aggregate`.
 
     >>> import numpy as np, orbical as ob, xarray as xr
     >>> values = xr.DataArray(
@@ -114,7 +122,7 @@ def individual(
         )
         for place, number in enumerate(numbers)
     ]
-    return _sheet_figure(array, panels, limits, title, "")
+    return _sheet_figure(array, panels, limits, title, "", width)
 
 
 def _with_models(array: xr.DataArray) -> xr.DataArray:
@@ -216,7 +224,9 @@ def _sheet_figure(
     limits: tuple[float, float] | None,
     title: str,
     prefix: str,
+    width: float | None,
 ) -> Figure:
+    check_width(width)
     models = [str(name) for name in _values_of(array, "model")]
     order = array.attrs.get("models", models)
     order = order if {*models} <= {*order} else models
@@ -228,7 +238,7 @@ def _sheet_figure(
         panels,
     )
     with styled():
-        fig = draw_sheet(sheet)
+        fig = draw_sheet(sheet, width)
         if title:
-            fig.suptitle(title)
+            write_title(fig, title)
     return fig

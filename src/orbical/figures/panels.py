@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .layouts import LAYOUTS, Curves, Orbit, Surface
-from .style import COLUMN, INK, PAGE, SOFT, figure
+from .style import COLUMN, INK, PAGE, SOFT, figure, readable
+from .words import fitted, inches, legend_of, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = np.ndarray
+_SMALL = 1.3
+"""Inches of a plot below which there is little room for words."""
 _PLOTS_IN_A_ROW = 5
 _PICTURED_PLOTS_IN_A_ROW = 3
 _SURFACES_IN_A_ROW = 10
+_LEAST_PLOT, _LEAST_PICTURED, _LEAST_SURFACE, _LEAST_OF_A_SERIES = 1.05, 2.2, 1.1, 0.55
+"""Inches below which a plot gets no narrower: those that do not fit go into another row."""
 
 
 @dataclass(frozen=True)
@@ -46,32 +51,38 @@ class Sheet:
         return any(panel.image is not None for panel in self.panels)
 
 
-def draw_sheet(sheet: Sheet) -> Figure:
-    """Draw all panels as the layout says."""
+def draw_sheet(sheet: Sheet, width: float | None = None) -> Figure:
+    """Draw all panels as the layout says, on a figure of a width in inches."""
     layout = LAYOUTS[sheet.orbit.kind]
-    return _curves(sheet, layout) if isinstance(layout, Curves) else _surfaces(sheet, layout)
+    if isinstance(layout, Curves):
+        return _curves(sheet, layout, width)
+    return _surfaces(sheet, layout, width)
 
 
-def show_picture(axes: Any, pixels: Array, title: str = "") -> None:
+def show_picture(axes: Any, pixels: Array, title: str = "", size: float = 8) -> None:
     """Show an input without axes."""
     axes.imshow(pixels, cmap="gray", vmin=0, vmax=1)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set(visible=True, color=SOFT, linewidth=0.5)
-    axes.set_title(title, fontsize=8)
+    axes.set_title(title, fontsize=size)
 
 
-def _curves(sheet: Sheet, layout: Curves) -> Figure:
+def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
     """Draw one plot a panel, all models in it."""
     count, pictured = len(sheet.panels), sheet.pictured
-    across = min(count, _PICTURED_PLOTS_IN_A_ROW if pictured else _PLOTS_IN_A_ROW)
+    width = given or (PAGE if count > 1 else COLUMN + (1.2 if pictured else 0))
+    most = _PICTURED_PLOTS_IN_A_ROW if pictured else _PLOTS_IN_A_ROW
+    room = int(width / (_LEAST_PICTURED if pictured else _LEAST_PLOT))
+    across = max(1, min(count, most, room))
     down = math.ceil(count / across)
     small = across > 2
-    width = PAGE if across > 1 else COLUMN + (1.2 if pictured else 0)
     ratios = ([0.45, 1.0] if pictured else [1.0]) * across
     wide = len(ratios) // across
     plot = width / across / (1.45 if pictured else 1.0)
-    fig = figure(width, down * (plot * layout.aspect + 0.25) + 0.5)
+    names, columns = legend_of(sheet.models, width - 0.1)
+    lines = math.ceil(len(names) / columns)
+    fig = figure(width, down * (plot * layout.aspect + 0.25) + 0.5 + 0.17 * max(lines - 2, 0))
     grid = fig.add_gridspec(down, len(ratios), width_ratios=ratios)
     handles: dict[str, Any] = {}
     for place, panel in enumerate(sheet.panels):
@@ -82,7 +93,8 @@ def _curves(sheet: Sheet, layout: Curves) -> Figure:
             handles[model] = layout.draw(
                 axes, sheet.orbit, values, sheet.colours[model], sheet.lines[model]
             )
-        axes.set_title(panel.title, fontsize=8 if small else 9)
+        size = 8 if small else 9
+        axes.set_title(fitted(panel.title, plot, size), fontsize=size)
         if layout.projection is None:
             axes.tick_params(labelleft=column == 0 or pictured)
             if place + across < count:
@@ -90,12 +102,7 @@ def _curves(sheet: Sheet, layout: Curves) -> Figure:
         if panel.image is not None:
             show_picture(fig.add_subplot(grid[row, wide * column]), panel.image)
     if [*handles] != [""]:
-        fig.legend(
-            handles.values(),
-            handles,
-            loc="outside upper center",
-            ncols=min(len(handles), 4 if width > COLUMN else 2),
-        )
+        fig.legend(handles.values(), names, loc="outside upper center", ncols=columns)
     _write_caption(fig, layout.caption(sheet.orbit, small))
     return fig
 
@@ -109,9 +116,10 @@ class _Row:
     image: Array | None
     image_title: str
     plots: list[tuple[str, str, Array]]
+    titled: bool = False
 
 
-def _rows(sheet: Sheet, parts: int) -> list[_Row]:
+def _rows(sheet: Sheet, parts: int, width: float) -> list[_Row]:
     """Arrange panels and models in rows.
 
     A model that needs several plots has a row of its own. Otherwise models stand side by side, and
@@ -132,8 +140,9 @@ def _rows(sheet: Sheet, parts: int) -> list[_Row]:
                 zip(sheet.models, colours, panel.values, strict=True)
             )
         ]
-    if sheet.pictured or len(sheet.panels) == 1 or len(sheet.panels) > _SURFACES_IN_A_ROW:
-        return [
+    series = min(_SURFACES_IN_A_ROW, int((width - 1.25) / _LEAST_OF_A_SERIES))
+    if sheet.pictured or len(sheet.panels) == 1 or len(sheet.panels) > series:
+        rows = [
             _Row(
                 "" if sheet.pictured else panel.title,
                 INK,
@@ -143,6 +152,9 @@ def _rows(sheet: Sheet, parts: int) -> list[_Row]:
             )
             for panel in sheet.panels
         ]
+        room = (width - 1.0) / _LEAST_SURFACE
+        across = max(1, int(room / 0.75 - 0.6 if sheet.pictured else room))
+        return [part for row in rows for part in _split(row, across)]
     return [
         _Row(
             model,
@@ -155,27 +167,49 @@ def _rows(sheet: Sheet, parts: int) -> list[_Row]:
     ]
 
 
-def _surfaces(sheet: Sheet, layout: Surface) -> Figure:
+def _split(row: _Row, across: int) -> list[_Row]:
+    """Break a row that is too long into several of about equal length."""
+    count = len(row.plots)
+    lines = math.ceil(count / across)
+    if lines == 1:
+        return [row]
+    each = math.ceil(count / lines)
+    parts = [row.plots[start : start + each] for start in range(0, count, each)]
+    first = replace(row, plots=parts[0], titled=True)
+    return [first, *(_Row("", INK, None, "", part, titled=True) for part in parts[1:])]
+
+
+def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
     """Draw one plot a panel and model, all in one scale of colours."""
     parts = layout.panels(sheet.orbit)
-    rows = _rows(sheet, len(parts))
+    several = len(parts) * max(len(sheet.models), len(sheet.panels)) > 1 or sheet.pictured
+    width = given or (PAGE if several else COLUMN + 0.6)
+    rows = _rows(sheet, len(parts), width)
     columns = len(rows[0].plots) * len(parts)
-    small = columns > 2 and len(parts) == 1
     labelled, pictured = any(row.label for row in rows), sheet.pictured
-    width = PAGE if columns > 1 or pictured else COLUMN + 0.6
-    side = (width - 1.0 - 0.25 * labelled) / (columns + 0.6 * pictured)
-    ratios = [0.22 / side] * labelled + [0.6] * pictured + [1.0] * columns
-    fig = figure(width, max(2.0, len(rows) * (side * layout.aspect(sheet.orbit) + 0.12) + 0.6))
+    aside = 1.0 + 0.25 * labelled + layout.margin(sheet.orbit)
+    side = max(width - aside, 0.5) / (columns + 0.6 * pictured)
+    small = (columns > 2 or side < _SMALL) and len(parts) == 1
+    high = side * layout.aspect(sheet.orbit)
+    label_size = 9 if high > 0.9 else 8
+    labels = [fitted(row.label, high + 0.25, label_size) if row.label else "" for row in rows]
+    margin = 0.22 + 0.16 * any("\n" in label for label in labels)
+    ratios = [margin / side] * labelled + [0.6] * pictured + [1.0] * columns
+    titles = 0.2 * sum(row.titled for row in rows[1:])
+    fig = figure(width, max(2.0, len(rows) * (high + 0.12) + titles + 0.6))
+    size = 9 if not small and side > _SMALL else 8 if side > 0.9 else 7
     grid = fig.add_gridspec(len(rows), len(ratios), width_ratios=ratios)
     first = labelled + pictured
     drawn: list[Any] = []
+    broken = False
     for number, row in enumerate(rows):
         if row.label:
-            _write_label(fig.add_subplot(grid[number, 0]), row.label, row.colour)
+            _write_label(fig.add_subplot(grid[number, 0]), labels[number], row.colour, label_size)
         if row.image is not None:
             below = number + (len(sheet.models) if len(parts) > 1 else 1)
             axes = fig.add_subplot(grid[number:below, int(labelled)])
-            show_picture(axes, row.image, row.image_title.replace(", ", "\n"))  # a narrow column
+            words = row.image_title.replace(", ", "\n")  # a narrow column
+            show_picture(axes, row.image, words, 8 if side > 1 else 6)
         for place, (title, colour, values) in enumerate(row.plots):
             cells = range(first + place * len(parts), first + (place + 1) * len(parts))
             plots = [
@@ -184,15 +218,19 @@ def _surfaces(sheet: Sheet, layout: Surface) -> Figure:
             image = layout.draw(plots, sheet.orbit, values, small)
             drawn += plots
             for axes, part in zip(plots, parts, strict=True):
-                if number == 0:
-                    axes.set_title(title or part, color=colour, fontsize=8 if small else 9)
+                if number == 0 or row.titled:
+                    words = fitted(title, 0.85 * side, size) if title else part
+                    broken = broken or "\n" in words
+                    axes.set_title(words, color=readable(colour), fontsize=size)
                 if layout.projection is None:
-                    _label_outer(axes, place == 0, number == len(rows) - 1)
+                    following = rows[number + 1].plots if number + 1 < len(rows) else []
+                    _label_outer(axes, place == 0, place >= len(following))
     bar = fig.colorbar(image, ax=drawn, fraction=0.04, pad=0.02, shrink=0.9, aspect=25)
     meaning = textwrap.fill(sheet.orbit.meaning, max(24, int(fig.get_figheight() * 13)))
     bar.set_label("\n".join(filter(None, [meaning, sheet.orbit.better.strip()])))
     bar.outline.set_visible(False)
     _write_caption(fig, layout.caption)
+    fig.set_figheight(fig.get_figheight() + 0.16 * broken)
     return fig
 
 
@@ -205,19 +243,27 @@ def _label_outer(axes: Any, left: bool, bottom: bool) -> None:
         axes.set_xlabel("")
 
 
-def _write_label(axes: Any, text: str, colour: str) -> None:
+def _write_label(axes: Any, text: str, colour: str, size: float) -> None:
     axes.set_axis_off()
     axes.text(
-        0.5, 0.5, text, rotation=90, ha="center", va="center", color=colour, weight="bold", size=9
+        0.5,
+        0.5,
+        text,
+        rotation=90,
+        ha="center",
+        va="center",
+        color=readable(colour),
+        weight="bold",
+        size=size,
     )
 
 
 def _write_caption(fig: Figure, parts: list[str]) -> None:
     """Write the small print below, on one line where it fits."""
-    line = " · ".join(parts)
-    fits = len(line) <= fig.get_figwidth() * 17
+    line, room = " · ".join(parts), fig.get_figwidth() - 0.1
     if line:
-        fig.supxlabel(line if fits else "\n".join(parts), fontsize=7, color=SOFT)
+        lines = [line] if inches(line, 7) <= room else [wrapped(part, room, 7) for part in parts]
+        fig.supxlabel("\n".join(lines), fontsize=7, color=SOFT)
 
 
 def _joined(first: str, second: str) -> str:

@@ -45,8 +45,11 @@ INK, SOFT, FAINT = "#222222", "#6E6E6E", "#D9D9D9"
 COLUMN, PAGE = 3.4, 7.0
 """Widths in inches: one column of a journal page, and the page."""
 
+FONT = "DejaVu Sans"
+_READABLE = 4.5
+
 _SETTINGS: dict[str, Any] = {
-    "font.family": "DejaVu Sans",
+    "font.family": FONT,
     "font.size": 8,
     "axes.titlesize": 9,
     "axes.titleweight": "bold",
@@ -122,6 +125,28 @@ def class_colours(names: Iterable[Any]) -> dict[str, str]:
     return {str(name): CLASSES[i % len(CLASSES)] for i, name in enumerate(names)}
 
 
+def readable(colour: str) -> str:
+    """Darken a colour until words in it can be read on white: a contrast of 4.5 or more (WCAG).
+
+    >>> readable("#332288"), readable("#88CCEE")
+    ('#332288', '#50798d')
+    """
+    from matplotlib.colors import to_hex, to_rgb
+
+    mixed = to_rgb(colour)
+    while 1.05 / (_luminance(mixed) + 0.05) < _READABLE:
+        red, green, blue = (round(255 * 0.9 * part) / 255 for part in mixed)
+        mixed = red, green, blue
+    return colour if mixed == to_rgb(colour) else str(to_hex(mixed))
+
+
+def _luminance(colour: Iterable[float]) -> float:
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
 def figure(width: float = PAGE, height: float = 4.0, **settings: Any) -> Figure:
     """Make an empty figure of a size in inches, apart from pyplot, arranged by constraints.
 
@@ -136,6 +161,23 @@ def figure(width: float = PAGE, height: float = 4.0, **settings: Any) -> Figure:
     made = Figure(figsize=(width, height), **{"layout": "constrained", **settings})
     FigureCanvasAgg(made)
     return made
+
+
+def check_width(width: float | None) -> None:
+    """Refuse a width that no figure can have."""
+    if width is not None and not 1.5 <= width <= 40:
+        raise InputError(f"width: {width!r} given, inches from 1.5 to 40 expected")
+
+
+def write_title(fig: Figure, title: str) -> None:
+    """Write above a figure, and above a legend that stands there."""
+    from matplotlib.font_manager import FontProperties
+
+    fig.set_figheight(fig.get_figheight() + 0.25)
+    if fig.legends:  # the layout keeps room for either, not for both
+        fig.legends[0].set_title(title, prop=FontProperties(family=FONT, size=10, weight="bold"))
+    else:
+        fig.suptitle(title)
 
 
 def save(fig: Figure, path: str | Path) -> Path:
