@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
+GUIDES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/guide/*.md"))
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
@@ -51,6 +53,37 @@ def test_a_guide_runs_from_top_to_bottom_and_prints_what_it_says(
         else:
             assert said == block
     assert {path.name for path in tmp_path.glob("*.png")} == figures
+
+
+def commands_of(text: str) -> list[list[str]]:
+    """Every command `orbical ...` of a page, as words; lines that go on are joined."""
+    joined = text.replace("\\\n", " ")
+    fenced = "".join(re.findall(r"```(?:sh|bash)\n(.*?)```", joined, re.S))
+    lines = re.findall(r"^(orbical .*)$", fenced, re.M)
+    lines += re.findall(r"^    (orbical .*)$", joined, re.M) + re.findall(
+        r"`(orbical [a-z][^`]*)`", joined
+    )
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", *GUIDES])
+def test_every_command_of_a_page_has_the_options_that_it_names(page):
+    from typer.main import get_command
+
+    from orbical.cli import _register, app
+
+    _register()
+    known = get_command(app).commands
+    for name, *words in commands_of((ROOT / page).read_text()):
+        assert name in known, f"{page}: orbical {name}"
+        if name == "study":  # reads its own options
+            continue
+        options = {"--help"} | {
+            option for parameter in known[name].params for option in parameter.opts
+        }
+        options |= {o for parameter in known[name].params for o in parameter.secondary_opts}
+        given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert given <= options, f"{page}: orbical {name} {' '.join(words)}"
 
 
 def test_the_accuracies_are_those_recorded_with_the_weights():
