@@ -1,7 +1,15 @@
 """The papers' experiments, each one command: `orbical study NAME`.
 
 A study is a package with a function `main(arguments)` that reads its own options, so that it can
-also run as `python -m orbical.studies.NAME` where only torch and numpy are installed.
+also run as `python -m orbical.studies.NAME` where only torch and numpy are installed. Its modules,
+as far as it needs them:
+
+* `settings`, what is varied; `packing`, data for another machine; `training` and `measures`;
+* `collecting`, from raw answers to the CSV files beside the page, which are all that follows;
+* `numbers`, how a value is found in them; `tables`, `findings` (sentences that the numbers choose)
+  and `figures`;
+* `page`, with `tables_of(folder)`, which makes all that the page shows, and `report`;
+  `commands`, with `main`.
 """
 
 from __future__ import annotations
