@@ -286,6 +286,7 @@ def test_rows_of_any_width_can_be_reordered():
     [
         (actions.Images(), "cyclic:4", torch.rand(2, 1, 6, 8), "square ones expected"),
         (actions.Images(), "cyclic:4", torch.rand(2, 6, 6), "[sample, channel, row, column]"),
+        (actions.Images(), "rotations:8", torch.rand(2, 1, 0, 6), "some pixels expected"),
         (actions.Images(), "cyclic:4", {"x": torch.rand(2, 1, 6, 6)}, "fields ['x'] given"),
         (actions.Window(9), "translations:1:1", torch.rand(1, 1, 8, 8), "at least 9 x 9"),
         (actions.Window(8), "translations:4:1", torch.rand(1, 1, 12, 14), "radius is 2"),
@@ -343,6 +344,9 @@ def test_a_part_that_moves_nothing_is_reported():
         (lambda: actions.Images(padding="zero"), "did you mean 'zeros'"),
         (lambda: actions.Window("8x"), "size: '8x' given"),
         (lambda: actions.Window(0), "size: 0 given"),
+        (lambda: actions.PairWindow(np.float32(8)), "a whole number of pixels"),
+        (lambda: actions.Boxes(-1, 8), "height: -1 given"),
+        (lambda: actions.Boxes(8, "wide"), "width: 'wide' given"),
         (lambda: actions.Irreps("nonsense"), "e3nn irreps such as"),
         (lambda: actions.Irreps(None), "representation: None given"),
         (lambda: actions.Irreps(""), "representation: '' given"),

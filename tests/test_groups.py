@@ -290,6 +290,14 @@ def test_given_matrices_make_a_group():
         (lambda: groups.from_matrices(plane=np.eye(2)[None], coords={"a": [1, 2]}), "(1,)"),
         (lambda: groups.parse("from_matrices:plane:0123abcd"), "not in its name"),
         (lambda: groups.as_group(72), "a int given"),
+        (
+            lambda: groups.from_matrices(plane=np.eye(2)[None], coords={"a": [1j]}),
+            "coords: 'a' is neither numbers nor text",
+        ),
+        (
+            lambda: groups.from_matrices(plane=np.eye(2)[None], coords={"a": [1, [2]]}),
+            "coords: 'a' is neither numbers nor text",
+        ),
         (lambda: groups.rotations("four"), "n: 'four' given, a whole number"),
         (lambda: groups.rotations(np.inf), "n: inf given, a whole number"),
         (lambda: groups.translations(np.inf), "radius: inf given, a number expected"),

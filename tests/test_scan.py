@@ -322,6 +322,11 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (dict(images=torch.zeros(30, 1, 8, 9), group="cyclic:4"), InputError, "square"),
         (dict(group="rotations3d:8"), InputError, "can be moved by plane"),
         (dict(group="rotation:8"), InputError, "did you mean 'rotations'"),
+        (
+            dict(group=ob.groups.from_matrices(plane=np.eye(2)[None], coords={"score": [1]})),
+            InputError,
+            "has a coordinate 'score', which is the name of a result",
+        ),
         (dict(task="clasification"), InputError, "did you mean 'classification'"),
         (dict(keep="probability"), InputError, "did you mean 'probabilities'"),
         (dict(task=ob.tasks.Flow), InputError, "task: the class Flow given"),

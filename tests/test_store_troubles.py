@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import math
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,3 +138,44 @@ def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, few, monkeypatch)
         scan(linear(), few, path)
     assert ob.load(path).complete
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.zarr"]
+
+
+class Filtered(ob.actions.Images):
+    """An action of a user's own, set by anything."""
+
+    def __init__(self, setting):
+        super().__init__()
+        self.setting = setting
+
+
+def one():
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "other"),
+    [
+        ((3, 4), (3, 5)),
+        (np.float32(2), np.float32(3)),
+        (np.arange(3), np.arange(4)),
+        (np.arange(100), np.arange(1, 101)),
+        (torch.ones(2), torch.zeros(2)),
+        ({"a": {1, 2}}, {"a": {1, 3}}),
+        (math.nan, math.inf),
+        (Path("here"), Path("there")),
+        (one, linear),
+        (ob.actions.Window(2), ob.actions.Window(3)),
+    ],
+    ids=lambda setting: type(setting).__name__,
+)
+def test_a_scan_by_an_action_of_ones_own_is_recorded_and_continued(tmp_path, few, setting, other):
+    path = tmp_path / "run.zarr"
+
+    def scan_by(setting):
+        task = ob.tasks.Classification(Filtered(setting))
+        return ob.scan(linear(), few, group="trivial", task=task, out=path, progress=False)
+
+    assert scan_by(setting).complete
+    assert scan_by(copy.deepcopy(setting)).complete
+    with pytest.raises(StoreError, match="made with another task"):
+        scan_by(other)

@@ -99,6 +99,7 @@ def scan(
         probes = {name: probe_model(sweep, name, first, target) for name in predictors}
         header = describe_scan(sweep, samples, target, probes)
         specs = array_specs(sweep, samples, target, probes)
+        _check_coordinates(group, specs)
         if exists and overwrite:  # only now: a mistake above must not cost the old result
             stores.remove(path)  # type: ignore[arg-type]
         if exists and not overwrite:
@@ -220,6 +221,16 @@ def _as_named(name: str, model: Any) -> Predictor:
         return as_predictor(model)
     except InputError as error:
         raise InputError(f"model {name!r}: {str(error).removeprefix('model: ')}") from error
+
+
+def _check_coordinates(group: Group, specs: Iterable[str]) -> None:
+    """Refuse a group whose elements are named by what names results."""
+    taken = sorted({*group.coords} & {*specs, "model", "sample", "label", "weight"})
+    if taken:
+        raise InputError(
+            f"group: {group.spec} has a coordinate {taken[0]!r}, which is the name of a result of "
+            "the scan; another name expected"
+        )
 
 
 def as_task(task: Task | str) -> Task:

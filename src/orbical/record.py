@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import importlib.metadata
+import math
+import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +17,7 @@ import torch
 from torch import Tensor
 
 from . import __version__
+from .actions import Action
 from .errors import StoreError
 from .samples import Samples
 from .sources import name_of
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
 _PROBE_TOLERANCE = 1e-3
 _MOST_UNITS = 512
+_MOST_NUMBERS = 64
 
 
 def describe_scan(
@@ -36,7 +41,7 @@ def describe_scan(
     return {
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": {"orbical": __version__, **_versions()},
-        "task": sweep.task.describe(),
+        "task": plain(sweep.task.describe()),
         "score": {
             "meaning": sweep.task.score_meaning,
             "higher_is_better": sweep.task.higher_is_better,
@@ -73,6 +78,37 @@ def describe_scan(
             ),
         },
     }
+
+
+def plain(setting: Any) -> Any:
+    """Write a setting of a task or an action in the words of a record, the same each time.
+
+    A user's own action may be set by anything. Large arrays are known by a hash, functions and
+    other objects by the names of what they are.
+
+    >>> plain({"size": (3, np.float32(0.5)), "kernel": np.eye(2), "name": str.lower})
+    {'size': [3, 0.5], 'kernel': [[1.0, 0.0], [0.0, 1.0]], 'name': 'builtins:str.lower'}
+    """
+    if setting is None or isinstance(setting, bool | int | str):
+        return setting
+    if isinstance(setting, float):
+        return setting if math.isfinite(setting) else repr(setting)
+    if isinstance(setting, Mapping):
+        return {str(key): plain(value) for key, value in setting.items()}
+    if isinstance(setting, set | frozenset):
+        return sorted((plain(value) for value in setting), key=repr)
+    if isinstance(setting, tuple | list):
+        return [plain(value) for value in setting]
+    if isinstance(setting, Tensor):
+        setting = setting.detach().cpu().double().numpy()
+    if isinstance(setting, np.ndarray) and setting.size > _MOST_NUMBERS:
+        digest = hashlib.sha256(np.ascontiguousarray(setting).tobytes()).hexdigest()[:16]
+        return f"{setting.dtype} {setting.shape} {digest}"
+    if isinstance(setting, np.ndarray | np.generic):
+        return plain(setting.tolist())
+    if isinstance(setting, Action):
+        return plain(setting.describe())
+    return str(setting) if isinstance(setting, os.PathLike) else name_of(setting)
 
 
 @cache

@@ -86,8 +86,10 @@ def name_of(thing: Any) -> str:
     """Name a function, or an object that is called like one, as `module:name`.
 
     >>> import functools, math
-    >>> name_of(math.sqrt), name_of(functools.partial(pow, 2))
-    ('math:sqrt', 'functools:partial')
+    >>> name_of(math.sqrt), name_of(functools.partial(pow, 2)), name_of(str.lower)
+    ('math:sqrt', 'functools:partial', 'builtins:str.lower')
     """
     kind = thing if hasattr(thing, "__qualname__") else type(thing)
-    return f"{kind.__module__}:{kind.__qualname__}"
+    owner = getattr(kind, "__objclass__", kind)  # of a method that is written in C
+    module = getattr(kind, "__module__", None) or getattr(owner, "__module__", None) or "builtins"
+    return f"{module}:{kind.__qualname__}"

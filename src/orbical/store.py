@@ -340,7 +340,9 @@ class Scan:
         self.path = store.path
         try:
             self.data = _dataset(store, self.header, self.group)
-        except ValueError as error:  # arrays of several lengths
+        except ValueError as error:
+            if "conflicting sizes for dimension 'model'" not in str(error):
+                raise
             raise StoreError(
                 f"a model is being added to {store.name}, or a scan was killed while it added one: "
                 "run that scan again"

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..groups import Elements, Group
+from ..groups.sample import whole_number
 from .base import Action, matrices
 from .images import pixel_frame
 
@@ -31,9 +32,9 @@ class Boxes(Action):
     parts: ClassVar[tuple[str, ...]] = ("plane",)
 
     def __init__(self, height: int, width: int, view: int | None = None) -> None:
-        self.height = height
-        self.width = width
-        self.view = view
+        self.height = whole_number("height", height, 1)
+        self.width = whole_number("width", width, 1)
+        self.view = None if view is None else whole_number("view", view, 1)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, n, 4 or more]`."""

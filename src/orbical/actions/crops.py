@@ -14,7 +14,7 @@ from torch import Tensor
 from ..errors import InputError
 from ..groups import Elements, Group
 from .base import relative_loss
-from .images import ImagePair, VectorField, _inside, pixel_frame
+from .images import ImagePair, VectorField, _inside, checked_size, pixel_frame
 
 
 def largest_view(elements: Elements, height: int, width: int) -> int:
@@ -119,10 +119,3 @@ class FieldWindow(VectorField):
                 f"data: fields of shape {tuple(x.shape)} given, [sample, 2, row, column] of at "
                 f"least {self.size} x {self.size} pixels expected"
             )
-
-
-def checked_size(size: int) -> int:
-    """Refuse what is no number of pixels."""
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise InputError(f"size: {size!r} given, a whole number of pixels >= 1 expected")
-    return size

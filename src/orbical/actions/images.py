@@ -153,9 +153,7 @@ class Window(Images):
 
     def __init__(self, size: int, interpolation: str = "bilinear") -> None:
         super().__init__(interpolation, "zeros")
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InputError(f"size: {size!r} given, a whole number of pixels >= 1 expected")
-        self.size = size
+        self.size = checked_size(size)
         self._corners: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
@@ -353,7 +351,17 @@ def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
     return torch.gather(pixels, 2, index).reshape(count, *lead, height, width)
 
 
+def checked_size(size: Any) -> int:
+    """Refuse what is no number of pixels."""
+    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+    if not whole or size < 1:
+        raise InputError(f"size: {size!r} given, a whole number of pixels >= 1 expected")
+    return int(size)
+
+
 def _check_square(group: Group, x: Any) -> None:
+    if 0 in x.shape[1:]:
+        raise InputError(f"data: images of shape {tuple(x.shape)} given, some pixels expected")
     turned = group.exact_on_grid and "plane" in group.parts and group.parts["plane"][:, 0, 1].any()
     if turned and x.shape[-1] != x.shape[-2]:
         raise InputError(

@@ -104,7 +104,8 @@ def from_matrices(
             f"weights: {count} numbers >= 0, not all 0, expected, "
             f"{np.array2string(quadrature, threshold=8)} given"
         )
-    names = {key: np.asarray(entry) for key, entry in (coords or {"element": range(count)}).items()}
+    given_names = coords or {"element": np.arange(count)}
+    names = {key: _words("coords", key, entry) for key, entry in given_names.items()}
     for key, entry in names.items():
         if entry.shape != (count,):
             raise InputError(f"coords: {key!r} has shape {entry.shape}, ({count},) expected")
@@ -119,6 +120,16 @@ def from_matrices(
         weights=quadrature,
     )
     return dataclasses.replace(group, closed=is_closed(group))
+
+
+def _words(argument: str, key: str, given: Any) -> Array:
+    try:
+        entry = np.asarray(given)
+    except ValueError:
+        entry = np.array(None)
+    if entry.dtype.kind not in "fiubU":
+        raise InputError(f"{argument}: {key!r} is neither numbers nor text, {given!r} given")
+    return entry
 
 
 def _numbers(argument: str, given: Any) -> Array:
