@@ -137,8 +137,8 @@ def _only_tells(data: Data) -> list[str]:
         "All that bleed can tell is that kinds of uncertainty are mixed up.",
         verdict,
         f"The largest 1% of entries hold {percent(top)} of it: β/(α − 1) has a pole at α = 1, and "
-        f"{percent(near)} of the entries have α − 1 below {POLE:g}. What has no pole is the share "
-        f"called noise, ν/(1 + ν), {percent(at(data, 'noise_share'))} in the median.",
+        f"{percent(near, 1)} of the entries have α − 1 below {POLE:g}. What has no pole is the "
+        f"share called noise, ν/(1 + ν), {percent(at(data, 'noise_share'))} in the median.",
         "share 0 without bleed",
     ]
 
@@ -167,16 +167,16 @@ def _explained(data: Data) -> list[str]:
     above = {network: at(data, "r2_above", network) for network in NETWORKS}
     best = max(NETWORKS, key=middle.__getitem__)
     if min(middle.values()) > PAPER_R2:
-        verdict = "confirmed in the median"
+        verdict = "reached in the median"
     elif middle[best] > PAPER_R2:
-        verdict = f"confirmed in the median for {_reached(middle)}"
+        verdict = f"reached in the median by {reached(middle)}"
     elif above[best] > 0.1:
         verdict = "not reached: for some molecules, not for most"
     else:
         verdict = "not reached"
-    if middle[best] <= PAPER_R2 and _reached(_by_squares(data, "r2_median")):
+    if middle[best] <= PAPER_R2 and reached(_by_squares(data, "r2_median")):
         verdict += (
-            f"; reached in the median by {_reached(_by_squares(data, 'r2_median'))} when means "
+            f"; reached in the median by {reached(_by_squares(data, 'r2_median'))} when means "
             "learn by squared error"
         )
     listed = ", ".join(f"{n} {number(middle[n])} ({percent(above[n])})" for n in NETWORKS)
@@ -195,7 +195,7 @@ def _explained(data: Data) -> list[str]:
     ]
 
 
-def _reached(middle: dict[str, float]) -> str:
+def reached(middle: dict[str, float]) -> str:
     """Name the networks whose median R^2 is above that of the paper."""
     return " and ".join(network for network, value in middle.items() if value > PAPER_R2)
 

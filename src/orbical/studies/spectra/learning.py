@@ -1,4 +1,4 @@
-"""A learning curve: how much of the distance to the paper's R^2 is the loss, how much the data."""
+"""A learning curve: what more molecules are worth beside means by squared error."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def learning_table(data: Data) -> str:
 
 
 def shortfall(data: Data) -> str:
-    """Part the distance to the paper's R^2 into what the loss and what the data are to blame for.
+    """Say what a doubling of the molecules gains, and what is left for more of them.
 
-    The loss first: from the paper's training to means by squares, both on all molecules; then the
-    data: from there to the paper's number of molecules, were the power law of the last doubling to
-    go on.
+    Means by squares come first: from the paper's training to them, both on all molecules, and from
+    there to an R^2 of 1, which no number of molecules exceeds. The power law of the last doubling,
+    extended to the paper's number of molecules, stands beside it.
     """
     curves = {network: learning_rows(data, network) for network in reversed(NETWORKS)}
     curves = {network: rows for network, rows in curves.items() if len(rows) > 1}
@@ -88,8 +88,9 @@ def shortfall(data: Data) -> str:
     )
     factor = PAPER_MOLECULES / data["limits"][0]["train"]
     caution = (
-        f"To extend it over a factor of {number(factor)} is to guess at the size of things; and "
-        "the paper's molecules are larger than these."
+        f"To extend it over a factor of {number(factor)}, from one seed, is to guess at the size "
+        "of things; and the paper's molecules are larger than these. What more molecules would do "
+        "for the paper's own loss was not tried: they might go part of the same way."
     )
     fewest = {n: (rows[0], mean(data, "r2_median", n, PENALTY)) for n, rows in curves.items()}
     enough = [n for n, (row, old) in fewest.items() if row["r2_median"] > old]
@@ -121,9 +122,15 @@ def _parted(data: Data, network: str, rows: list[Row]) -> str:
         goal = f"{PAPER_R2} would need more than a hundred times as many"
     else:
         goal = f"{PAPER_R2} would need {number(needed)} molecules"
-    loss = (last["r2_median"] - old) / (there - old)
+    gone = (last["r2_median"] - old) / (1 - old)
+    left = (
+        f"From the paper's training here, {number(old)}, to 1, means by squared error go "
+        f"{percent(gone)} of the way on the same molecules, which leaves {percent(1 - gone)} at "
+        "most for more of them."
+        if gone > 0
+        else f"The paper's training here has {number(old)} on the same molecules."
+    )
     return (
         f"{said}. Extended by the same power law, {PAPER_MOLECULES:,} molecules would give "
-        f"{number(there)}, and {goal}. Of the distance from the paper's training here, "
-        f"{number(old)}, to that, the loss is {percent(loss)} and the data {percent(1 - loss)}."
+        f"{number(there)}, and {goal}. {left}"
     )
