@@ -268,3 +268,16 @@ def test_intervals_and_comparisons_print_as_one_line():
     assert "tensor" not in repr(interval("ece", confidence.expand(2, 8), correct))
     apart = compare("ece", (confidence, correct), (confidence, correct))
     assert repr(apart).startswith("Comparison(0 [-")
+
+
+@pytest.mark.parametrize(
+    ("size", "accuracy", "least"), [(30, 0.97, 0.9), (100, 0.99, 0.95), (100, 0.95, 0.83)]
+)
+def test_intervals_of_few_errors_cover_nearly_as_often_as_they_say(size, accuracy, least):
+    generator = torch.Generator().manual_seed(0)
+    confidence = torch.full((500, size), 0.98, dtype=torch.float64)
+    correct = torch.rand(500, size, generator=generator) < accuracy
+    found = interval("ece", confidence, correct, resamples=200)
+    true = abs(accuracy - 0.98)
+    covered = (found.low <= true + 1e-9) & (found.high >= true - 1e-9)
+    assert covered.double().mean() > least
