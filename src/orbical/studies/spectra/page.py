@@ -40,12 +40,23 @@ def measured(pack: Path, out: Path, folder: Path) -> list[Path]:
     return [write_csv(folder / f"{name}.csv", tables[name]) for name in FILES]
 
 
+def read(folder: Path) -> Data:
+    """Read the CSV files of a folder."""
+    return {name: read_csv(folder / f"{name}.csv") for name in FILES}
+
+
+def tables_of(folder: Path) -> dict[str, str]:
+    """Write all tables of the page from the CSV files of a folder."""
+    data = read(folder)
+    return {name: table(data) for name, table in TABLES.items()}
+
+
 def report(page: Path) -> list[Path]:
     """Write tables and figures from the CSV files; return what was written."""
     from orbical.figures import save
 
     folder = page.with_suffix("")
-    data: Data = {name: read_csv(folder / f"{name}.csv") for name in FILES}
+    data = read(folder)
     figures = {
         "samples": samples_figure(data),
         "wavenumbers": regions_figure(data),
@@ -58,6 +69,6 @@ def report(page: Path) -> list[Path]:
         ),
     }
     return [
-        write_page(page, {name: table(data) for name, table in TABLES.items()}),
+        write_page(page, tables_of(folder)),
         *(fewer_colours(save(fig, folder / f"{name}.png"), 64) for name, fig in figures.items()),
     ]
