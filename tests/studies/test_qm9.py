@@ -277,6 +277,25 @@ def test_verdicts_follow_the_numbers(packed, data, tmp_path):
     assert "it lowers bleed" not in texts["GIN"]
 
 
+@pytest.mark.parametrize(
+    ("least", "ratio", "most", "unequal", "verdict"),
+    [
+        (0.9, 1.0, 1.2, True, "confirmed"),
+        (0.5, 0.82, 1.03, True, "confirmed that it does not prevent bleed; open whether"),
+        (0.5, 0.82, 1.03, False, "confirmed that it does not prevent bleed; open whether"),
+        (0.4, 0.5, 0.6, True, "confirmed that it does not prevent bleed; open whether"),
+        (0.4, 0.5, 0.6, False, "it lowers bleed, and does not prevent it"),
+        (1.5, 2.0, 3.0, True, "confirmed: it does not lower bleed"),
+    ],
+)
+def test_a_symmetry_changes_nothing_only_where_no_pair_of_seeds_differs(
+    least, ratio, most, unequal, verdict
+):
+    found = contests.Contest(0, 0, ratio, least, most)
+    said = sentences._of_bleed(found, unequal)
+    assert said == verdict or (verdict != "confirmed" and said.startswith(verdict))
+
+
 def test_one_answer_for_a_bond_graph_leaves_its_variance(packed, data):
     paired = data._replace(bond_class=torch.arange(len(data.linear)) // 2)
     rows = collecting.limits(collecting.truth_of(paired))

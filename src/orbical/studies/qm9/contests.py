@@ -24,29 +24,51 @@ class Contest(NamedTuple):
         first: the number of properties on which every seed of the first is below the second's.
         second: the other way round.
         ratio: the geometric mean over properties of the first over the second.
+        least: the least such mean of a seed of the first and one of the second.
+        most: the largest.
     """
 
     first: int
     second: int
     ratio: float
+    least: float
+    most: float
 
     @property
     def text(self) -> str:
         """Write how often each is lower.
 
-        >>> Contest(3, 1, 0.5).text
+        >>> Contest(3, 1, 0.5, 0.4, 0.6).text
         'lower on 3, higher on 1 of 11'
         """
         return f"lower on {self.first}, higher on {self.second} of {len(PROPERTIES)}"
 
     @property
+    def range(self) -> str:
+        """Write between which ratios pairs of seeds lie.
+
+        >>> Contest(0, 0, 0.8, 0.5, 1.1).range
+        'pairs of seeds from 2.0 times smaller to 1.1 times larger'
+        """
+        return f"pairs of seeds from {times(self.least)} to {times(self.most)}"
+
+    @property
     def alike(self) -> bool:
         """Whether the two hardly differ on the whole.
 
-        >>> Contest(0, 0, 1.1).alike, Contest(0, 0, 2.0).alike
+        >>> Contest(0, 0, 1.1, 0.5, 2.0).alike, Contest(0, 0, 2.0, 0.5, 2.2).alike
         (True, False)
         """
         return 1 / ALIKE < self.ratio < ALIKE
+
+    @property
+    def surely_alike(self) -> bool:
+        """Whether they hardly differ whichever seeds are taken.
+
+        >>> Contest(0, 0, 1.1, 0.9, 1.2).surely_alike, Contest(0, 0, 1.1, 0.5, 2).surely_alike
+        (True, False)
+        """
+        return self.least > 1 / ALIKE and self.most < ALIKE
 
 
 def contest(
@@ -55,6 +77,7 @@ def contest(
     """Compare two networks, or one network in two frames, property by property."""
     lower = higher = 0
     ratios = []
+    pairs = []
     for name in PROPERTIES:
         a, b = (
             values(data, column, name, network, frame=frame)
@@ -63,17 +86,19 @@ def contest(
         lower += max(a) < min(b)
         higher += max(b) < min(a)
         ratios.append(math.log(mean(a) / mean(b)))
-    return Contest(lower, higher, math.exp(mean(ratios)))
+        pairs.append([math.log(one / other) for one in a for other in b])
+    by_seeds = [math.exp(mean(found)) for found in zip(*pairs, strict=True)]
+    return Contest(lower, higher, math.exp(mean(ratios)), min(by_seeds), max(by_seeds))
 
 
 def times(ratio: float) -> str:
     """Write a ratio in words.
 
     >>> times(0.5), times(3.0), times(1.01)
-    ('2.0 times smaller', '3.0 times larger', 'the same')
+    ('2.0 times smaller', '3.0 times larger', 'the same within 5 %')
     """
     if 1 / 1.05 < ratio < 1.05:
-        return "the same"
+        return "the same within 5 %"
     return f"{ratio:.1f} times larger" if ratio > 1 else f"{1 / ratio:.1f} times smaller"
 
 

@@ -44,8 +44,8 @@ def answer(data: Data) -> str:
         lines += [
             "* **The symmetry alone**, the invariant network against the same one that also sees "
             f"directions: error {times(free['mae'].ratio)} ({free['mae'].text} properties), bleed "
-            f"{times(free['bleed_99'].ratio)} ({free['bleed_99'].text}), coverage error "
-            f"{times(free['coverage'].ratio)} ({free['coverage'].text}), ENCE "
+            f"{times(free['bleed_99'].ratio)} ({free['bleed_99'].text}; {free['bleed_99'].range}), "
+            f"coverage error {times(free['coverage'].ratio)} ({free['coverage'].text}), ENCE "
             f"{times(free['ence'].ratio)} ({free['ence'].text})." + shorter(data),
             "* **Turned molecules** change nothing for the invariant network. Of the other one the "
             f"error is then {times(turned['mae'].ratio)}, the bleed "
