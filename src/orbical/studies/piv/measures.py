@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from orbical.actions import VectorField
@@ -180,6 +183,40 @@ def element_rows(name: str, kind: str, data: Any) -> list[Row]:
         for model in data["model"].values
         for element in range(len(group))
     ]
+
+
+def put_on_map(rows: Iterable[Row], errors: Mapping[str, Sequence[NDArray]]) -> None:
+    """Add to the rows of one set their places `map_1`, `map_2` on the map of their model.
+
+    Args:
+        rows: of `sample_rows`.
+        errors: by model, along the orbit of each pair, `[n, K]` in parts, in the order of the rows.
+    """
+    places = {model: iter(mapped(np.concatenate(parts))) for model, parts in errors.items()}
+    for row in rows:
+        first, second = next(places[row["model"]])
+        row |= {"map_1": float(first), "map_2": float(second)}
+
+
+def mapped(responses: NDArray) -> NDArray:
+    """Give the two principal components of responses `[n, K]`, `[n, 2]`.
+
+    >>> np.abs(mapped(np.array([[0.0, 0, 0], [1, 1, 1], [2, 2, 2]])).round(2)).tolist()
+    [[1.73, 0.0], [0.0, 0.0], [1.73, 0.0]]
+    """
+    left, sizes, _ = np.linalg.svd(responses - responses.mean(0), full_matrices=False)
+    return (left * sizes)[:, :2]
+
+
+def milliseconds(model: Callable[[Tensor], Any], pairs: Tensor) -> list[float]:
+    """Processor time of one answer to each pair `[n, 2, c, h, w]`, after one that warms up."""
+    model(pairs[:1])
+    taken = []
+    for pair in pairs:
+        started = time.process_time()
+        model(pair[None])
+        taken.append(1000 * (time.process_time() - started))
+    return taken
 
 
 def _gap(home: Tensor) -> float:

@@ -14,7 +14,7 @@ from orbical.datasets.particle_images import ParticlePairs
 from orbical.errors import InputError
 
 from ..pages import Row, write_csv
-from .measures import element_rows, sample_rows, truth_time_rows
+from .measures import element_rows, milliseconds, put_on_map, sample_rows, truth_time_rows
 from .settings import GROUP, SEED, Settings
 
 Models = Mapping[str, Any]
@@ -124,12 +124,23 @@ def run(settings: Settings, folder: Path, models: Models, tell: Tell) -> None:
     timing: list[Row] = []
     for name, data in data_sets(settings).items():
         timing += truth_time_rows(name, data)
+        found: list[Row] = []
+        errors: dict[str, list[np.ndarray]] = {model: [] for model in models}
         for part in orbits(data, models, name, tell):
             names = [data["names"][row] for row in part["rows"]]
-            samples += sample_rows(name, part["kind"], names, part["scan"])
+            rows = sample_rows(name, part["kind"], names, part["scan"])
+            for model, ask in models.items():
+                errors[model].append(part["scan"]["score"].sel(model=model).values.astype(float))
+                taken = dict(zip(names, milliseconds(ask, data["pair"][part["rows"]]), strict=True))
+                for row in rows:
+                    if row["model"] == model:
+                        row["milliseconds"] = taken[row["name"]]
+            found += rows
             elements += element_rows(name, part["kind"], part["scan"])
             if name == "generated" and part["kind"] == "cylinder":
                 save_example(folder / "example.npz", part["scan"])
+        put_on_map(found, errors)
+        samples += found
         write_csv(folder / "samples.csv", samples)
         write_csv(folder / "elements.csv", elements)
         write_csv(folder / "truth-time.csv", timing)

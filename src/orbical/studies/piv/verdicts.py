@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..pages import Row
 from .settings import MODELS
 from .tables import chosen, kinds_of, mean, root_mean_square, sets_of
@@ -24,6 +26,9 @@ NEAR = 2.0
 """A gap up to so many times Farneback's is near it."""
 ALIKE = 0.75
 """The correlation from which two plots are alike."""
+TOLD = 0.5
+"""The rank correlation with the neighbours on a map from which place tells the spread."""
+NEIGHBOURS = 3
 GATHERED = (1 + math.log(10)) / 10
 """The worst tenth's share of the square of a plane Gaussian error of one size everywhere, 33 %."""
 
@@ -197,3 +202,41 @@ def gathered(shares: Sequence[float]) -> str:
     """Whether the errors gather in some places: `all`, `some` or `none` of the shares given."""
     above = [share > GATHERED for share in shares]
     return "all" if all(above) else "some" if any(above) else "none"
+
+
+def gain(samples: Samples, kind: str) -> list[float]:
+    """How many times Farneback's error is the directed network's in a kind of flow, by set."""
+    return [
+        classical / learned
+        for classical, learned in zip(
+            samples.each(average("error"), "farneback", kind=kind),
+            samples.each(average("error"), "directed", kind=kind),
+            strict=True,
+        )
+    ]
+
+
+def told_by_place(samples: Samples, model: str, column: str) -> list[float]:
+    """How well the place on the map tells a number of a pair, one value a set of pairs.
+
+    It is the rank correlation of the number with its mean over the pair's neighbours there; NaN
+    where the pairs were not placed or all have one number.
+    """
+    return [
+        _with_neighbours(chosen(samples.rows, set=name, model=model), column)
+        for name in samples.sets
+    ]
+
+
+def _with_neighbours(rows: Sequence[Row], column: str) -> float:
+    if len(rows) <= NEIGHBOURS or any("map_1" not in row for row in rows):
+        return math.nan
+    place = np.array([[row["map_1"], row["map_2"]] for row in rows])
+    numbers = np.array([row[column] for row in rows])
+    apart = np.linalg.norm(place[:, None] - place, axis=2)
+    np.fill_diagonal(apart, np.inf)
+    around = numbers[apart.argsort(1)[:, :NEIGHBOURS]].mean(1)
+    if min(np.ptp(numbers), np.ptp(around)) < ROUNDING * NEARLY:
+        return math.nan
+    first, second = (values.argsort().argsort() for values in (numbers, around))
+    return float(np.corrcoef(first, second)[0, 1])
