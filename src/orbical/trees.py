@@ -78,8 +78,12 @@ def split_leading(tree: Tree, first: int, second: int) -> Tree:
 def to_device(tree: Tree, device: torch.device | str) -> Tree:
     """Move every tensor to a device, without waiting for what the device is doing."""
 
+    there = torch.device(device)
+
     def move(leaf: torch.Tensor) -> torch.Tensor:
-        travels = torch.device(device).type == "cuda" and leaf.device.type == "cpu"
-        return (leaf.pin_memory() if travels else leaf).to(device, non_blocking=True)
+        if leaf.device == there:
+            return leaf
+        travels = there.type == "cuda" and leaf.device.type == "cpu"
+        return (leaf.pin_memory() if travels else leaf).to(there, non_blocking=True)
 
     return tree_map(move, tree)
