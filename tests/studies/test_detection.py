@@ -171,9 +171,11 @@ def test_levels_whose_ranges_overlap_are_not_told_apart() -> None:
         for seed in (0, 1)
         for jitter in JITTERS
     ]
-    said = findings.resolution_sentence(rows)
+    objects = [{"jitter": j, "centre": c, "orbit": c / 2} for j in JITTERS for c in (0.1, 0.3)]
+    said = findings.resolution_sentence(rows, objects)
     assert "overlap for 50 and 75 % at the centre, 75 and 100 % at the centre, 0 and 25 %" in said
-    assert "one training a level" in findings.resolution_sentence(rows[:5])
+    assert "is up to 0.100 at the centre and 0.050 over the orbit" in said
+    assert "one training a level" in findings.resolution_sentence(rows[:5], objects)
 
 
 def test_a_consensus_as_good_as_the_truth_in_one_seed_alone_is_no_confirmation() -> None:
@@ -186,7 +188,7 @@ def test_a_consensus_as_good_as_the_truth_in_one_seed_alone_is_no_confirmation()
     assert "truth: confirmed by 1 of 2 seeds" in mixed
 
 
-def test_only_a_detector_that_errs_more_off_centre_and_is_too_sure_is_called_so() -> None:
+def test_only_a_detector_that_errs_more_off_centre_and_as_surely_is_called_so() -> None:
     def said(confidence: float, *orbit: float) -> str:
         rows = [
             {"jitter": jitter, "seed": seed, "ece_centre": 0.1, "ece_orbit": error}
@@ -196,9 +198,9 @@ def test_only_a_detector_that_errs_more_off_centre_and_is_too_sure_is_called_so(
         right = {"precision_centre": 0.5, "precision_orbit": 0.2, "confidence_centre": 0.5}
         return findings.calibration_sentence(rows, [right | {"confidence_orbit": confidence}])
 
-    assert "wrong and sure of it" in said(0.4, 0.3, 0.2)
-    assert "wrong and sure" not in said(0.4, 0.3, 0.05)
-    assert "wrong and sure" not in said(0.1, 0.3, 0.2)
+    assert "errs more and is hardly less sure" in said(0.45, 0.3, 0.2)
+    assert "less sure" not in said(0.45, 0.3, 0.05)
+    assert "less sure" not in said(0.3, 0.3, 0.2)
 
 
 def test_a_training_that_was_stopped_or_lacks_a_level_is_told() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from statistics import stdev
 
 from ..pages import Row, mean, spread, verdict
 from .settings import JITTERS, complete_seeds
@@ -14,6 +15,12 @@ from .tables import percent, repetition, values_of
 
 FLAT = 0.5
 """Share of the score at the centre that a flat plot still has at its corners."""
+
+AS_SURE = 0.8
+"""Share of the confidence at the centre that a detector has elsewhere if it is hardly less sure."""
+
+
+PRICE = ": the height falls with the width; whether longer training lifts it was not tested"
 
 
 def held(claims: Sequence[bool]) -> str:
@@ -100,7 +107,7 @@ def findings(
         f"{', at a price the paper does not show' if price else ''}.** It "
         f"has {told(last, 'centre')} at the centre, {told(last, 'corner')} at the "
         f"corners. Of equal budget, the levels reach {peaks} at the centre"
-        f"{': the height falls with the width' if price else ''}. Over the orbit "
+        f"{PRICE if price else ''}. Over the orbit "
         f"{agreed(turned, 'the order turns round', 'the order stays')}: "
         f"{told(first, 'orbit')} at 0 %, {told(last, 'orbit')} at 100 %.",
         "**Single plots have dark spots even with 100 % jitter: "
@@ -133,15 +140,18 @@ def calibration_sentence(levels: Sequence[Row], certainty: Sequence[Row]) -> str
     ]
     worse = all(row["ece_orbit"] > row["ece_centre"] for row in levels if row["jitter"] == first)
     found = certainty[0]
-    sure = found["confidence_orbit"] > found["precision_orbit"]
-    lost = ": away from where it was trained, the detector is wrong and sure of it"
+    sure = found["confidence_orbit"] > max(
+        found["precision_orbit"], AS_SURE * found["confidence_centre"]
+    )
+    lost = ": away from where it was trained, the detector errs more and is hardly less sure"
     return (
         "**Calibration and the peak.** The ECE of detections (confidence against precision "
         f"at IoU 0.5) is {ece[0]} at the centre and {ece[1]} over the orbit at 0 %, {ece[2]} and "
-        f"{ece[3]} at 100 %{lost if worse and sure else ''}. At 0 % (seed 0) detections over the "
+        f"{ece[3]} at 100 %. At 0 % (seed 0) detections over the "
         f"orbit have a mean confidence of {found['confidence_orbit']:.2f}, and "
         f"{100 * found['precision_orbit']:.1f} % of them are right; at the centre "
-        f"{found['confidence_centre']:.2f} and {100 * found['precision_centre']:.1f} %."
+        f"{found['confidence_centre']:.2f} and {100 * found['precision_centre']:.1f} %"
+        f"{lost if worse and sure else ''}."
     )
 
 
@@ -164,7 +174,8 @@ def consensus_sentence(rows: Sequence[Row]) -> str:
         f"{min(misses):.2f} to {max(misses):.2f} elsewhere; it is the key object for "
         f"{percent(values_of(rows, first, 'hit'))} of the objects at 0 %, "
         f"{percent(values_of(rows, last, 'hit'))} at 100 %. A "
-        "consensus says how steady a detector is, not whether it is right."
+        "consensus says how steady a detector is, not whether it is right, nor of which of several "
+        "objects it is."
     )
 
 
@@ -177,7 +188,7 @@ def grid_sentence(rows: Sequence[Row]) -> str:
         min(eighth, sixteenth) > max(between)
         for eighth, sixteenth, *between in zip(eight, sixteen, six, ten, strict=True)
     ]
-    begun = agreed(repeating, "they come back", "they do not come back")
+    begun = agreed(repeating, "plots repeat", "plots do not repeat")
     return (
         f" {begun[0].upper()}{begun[1:]} with the grid of the network, whose cells are 8 pixels "
         "wide and 16 at its coarser level: the correlation of a plot with itself is "
@@ -201,7 +212,8 @@ def training_sentence(trained: Sequence[Row]) -> str:
         f"* **Training**: AdamW, {each} steps of {used[0]['batch']} views for each of "
         f"{len(used)} detectors, the five levels with {many}. Only the key object is a "
         "target; cells inside other objects are neither target nor background, so that levels "
-        "differ in nothing but where the key object was."
+        "differ in nothing but where the key object was. Weights are averages over the last steps, "
+        "and no score chose among them."
     )
     early = sum(row["steps"] < row["asked"] for row in used)
     if early:
@@ -212,8 +224,13 @@ def training_sentence(trained: Sequence[Row]) -> str:
     return text
 
 
-def resolution_sentence(levels: Sequence[Row]) -> str:
-    """Tell which neighbouring levels the seeds do not tell apart."""
+def resolution_sentence(levels: Sequence[Row], objects: Sequence[Row]) -> str:
+    """Tell which neighbouring levels the seeds do not tell apart, and what they leave out.
+
+    Args:
+        levels: a row a training.
+        objects: a row a level and key object, means over the seeds.
+    """
     if len(by_seed(levels)) == 1:
         return (
             "* **Spread**: there is one training a level; differences between neighbouring levels "
@@ -229,7 +246,17 @@ def resolution_sentence(levels: Sequence[Row]) -> str:
         "* **Spread**: numbers are means ± standard deviations over the seeds. The scores of "
         "neighbouring levels, at the centre and over the orbit, have ranges over the seeds that "
         + (f"overlap for {', '.join(blurred)}." if blurred else "overlap nowhere.")
+        + " Seeds do not tell what other key objects would: the standard error of a mean over "
+        f"these is up to {_standard_error(objects, 'centre'):.3f} at the centre and "
+        f"{_standard_error(objects, 'orbit'):.3f} over the orbit, and more where one image has "
+        "several."
     )
+
+
+def _standard_error(objects: Sequence[Row], name: str) -> float:
+    """The largest standard error over key objects of a level's mean, as if independent."""
+    found = [values_of(objects, jitter, name) for jitter in JITTERS]
+    return max(stdev(scores) / len(scores) ** 0.5 for scores in found)
 
 
 def _overlap(first: Sequence[float], second: Sequence[float]) -> bool:

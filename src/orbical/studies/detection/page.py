@@ -13,13 +13,13 @@ from .figures import aggregate_figure, section_figure
 def tables_of(folder: Path) -> dict[str, str]:
     """Write all tables of the page from the CSV files of a folder."""
     names = ("trainings", "levels", "classes", "dark-spots", "period", "consensus", "certainty")
-    trained, levels, classes, dark, period, consensus, certainty = (
-        read_csv(folder / f"{name}.csv") for name in names
+    trained, levels, classes, dark, period, consensus, certainty, objects = (
+        read_csv(folder / f"{name}.csv") for name in (*names, "objects")
     )
     how = (
         findings.training_sentence(trained),
         findings.counting_sentence(consensus),
-        findings.resolution_sentence(levels),
+        findings.resolution_sentence(levels, objects),
     )
     return {
         "findings": findings.findings(levels, consensus, dark, period, certainty),
