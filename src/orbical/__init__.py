@@ -2,7 +2,22 @@
 
     import orbical as ob
 
-The names below are the public face; everything else may change.
+    scan = ob.scan(net, (images, labels), group="rotations:72", task="classification")
+    ob.nero.summary(scan)                            # upright, over the orbit, at its worst
+    ob.figures.aggregate(ob.nero.aggregate(scan))    # angle by angle, as a figure
+    ob.view(scan)                                    # or in the browser, or in a notebook
+
+Four questions, and where their answers are:
+
+* How does a model behave along the orbits of its inputs? `scan`, `nero`, `reduce`, `view`,
+  `report`, `figures`; `groups`, `actions` and `tasks` say what moves and what is judged.
+* Can its confidence be trusted there? `calibration`.
+* What does a built-in symmetry make possible, at best and at worst? `bounds`.
+* How is it made better? `losses`, `training`, `recalibrate`.
+
+`testing.equivariance_error` audits a network in a line; `datasets` and `zoo` are data and networks
+to begin with, `studies` whole experiments. All of these names are the public face; everything else
+may change.
 """
 
 from __future__ import annotations

@@ -44,6 +44,7 @@ def unknown_name(argument: str, given: object, known: Iterable[str]) -> InputErr
     group: unknown name 'rotation'; did you mean 'rotations'? (known: flips, rotations)
     """
     names = sorted(known)
-    nearest = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
-    hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
+    in_lower_case = {name.lower(): name for name in names}
+    nearest = difflib.get_close_matches(str(given).lower(), in_lower_case, n=1, cutoff=0.5)
+    hint = f"; did you mean {in_lower_case[nearest[0]]!r}?" if nearest else ""
     return InputError(f"{argument}: unknown name {str(given)!r}{hint} (known: {', '.join(names)})")

@@ -39,7 +39,7 @@ def cifar10(folder: str | Path | None = None, split: str = "test") -> tuple[Tens
         >>> cifar10(split="valid")
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: split: unknown name 'valid'; (known: test, train)
+        orbical.errors.InputError: split: unknown name 'valid' (known: test, train)
     """
     pixels, labels = cifar10_pixels(folder, split)
     images = torch.as_tensor(pixels.transpose(0, 3, 1, 2).astype(np.float32) / 255)

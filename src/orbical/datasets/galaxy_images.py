@@ -68,7 +68,7 @@ def galaxy_zoo(
         >>> galaxy_zoo(split="test")
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: split: unknown name 'test'; (known: train, validation)
+        orbical.errors.InputError: split: unknown name 'test' (known: train, validation)
 
     Paper: Willett et al. 2013.
     """

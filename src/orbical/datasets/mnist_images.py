@@ -63,7 +63,7 @@ def full_mnist(folder: str | Path | None = None, split: str = "test") -> tuple[T
         >>> full_mnist(split="valid")
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: split: unknown name 'valid'; (known: test, train)
+        orbical.errors.InputError: split: unknown name 'valid' (known: test, train)
     """
     stems = {"train": "train", "test": "t10k"}
     if split not in stems:

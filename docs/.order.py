@@ -1,0 +1,38 @@
+"""The order in which the documentation is offered: what one reads first comes first.
+
+Called by mkdocs. Pages that are not named here follow, by name: a new page is one new file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+FIRST = ("index.md", "guide", "studies", "theory.md", "api", "benchmarks.md", "design.md")
+GUIDES = ("scan", "calibration", "bounds", "repair", "uncertainty", "interface", "own-task")
+TITLES = {"Api": "API"}
+
+
+def on_nav(nav: Any, config: Any, files: Any) -> Any:
+    """Sort the sections, and the guides among themselves."""
+    nav.items.sort(key=lambda item: _rank(_place(item), FIRST))
+    for section in nav.items:
+        if section.is_section:
+            section.title = TITLES.get(section.title, section.title)
+            if _place(section) == "guide":
+                section.children.sort(key=lambda page: _rank(_name(page), GUIDES))
+    return nav
+
+
+def _place(item: Any) -> str:
+    """Give the file or folder of an item directly below the documentation."""
+    while item.is_section:
+        item = item.children[0]
+    return str(item.file.src_uri).split("/")[0]
+
+
+def _name(page: Any) -> str:
+    return str(page.file.name)
+
+
+def _rank(name: str, order: tuple[str, ...]) -> tuple[int, str]:
+    return (order.index(name) if name in order else len(order), name)
