@@ -153,6 +153,21 @@ def test_what_writes_into_its_inputs_changes_nothing_for_others(digits):
             assert torch.equal(points, before)
 
 
+def test_a_model_may_write_all_its_answers_into_one_place(digits):
+    place = torch.empty(512, 3)
+
+    def thrifty(x):
+        return torch.sum(x.flatten(1)[:, :63].reshape(len(x), 3, 21), -1, out=place[: len(x)])
+
+    def lavish(x):
+        return x.flatten(1)[:, :63].reshape(len(x), 3, 21).sum(-1)
+
+    models = {"thrifty": thrifty, "dictionary": lambda x: {"mean": thrifty(x)}, "lavish": lavish}
+    means = scan(models, digits[0], task="regression", batch_size=16).data["mean"].values
+    np.testing.assert_array_equal(means[0], means[2])
+    np.testing.assert_array_equal(means[1], means[2])
+
+
 def test_answers_that_are_elsewhere_are_brought_to_the_device_of_the_scan():
     predictors = {"net": ob.predictors.as_predictor(linear)}
     group, task = ob.groups.rotations(4), ob.tasks.Classification()

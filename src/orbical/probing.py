@@ -37,7 +37,9 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
             where = f"sample {sample} at {sweep.group.name(element)}"
             raise refusal(f"model {name!r}", fault, where, first, sample)
     outputs = flatten_leading(orbits)
-    again = flatten_leading(sweep.read(name, sweep.answer(name, inputs), moved))
+    repeated = sweep.answer(name, inputs)
+    sweep.compare(name, raw, repeated)
+    again = flatten_leading(sweep.read(name, repeated, moved))
     try:
         sweep.task.output.check(sweep.group, sweep.task.primary(outputs))
     except InputError as error:

@@ -101,8 +101,8 @@ def _whole(x: Any, argument: str = "data") -> Any:
     except (ValueError, TypeError, RuntimeError) as error:
         raise InputError(
             f"{argument}: {_described(x)} given, which makes no array; samples of one shape "
-            "expected (point clouds of unequal sizes are padded with a mask: "
-            "orbical.datasets.padded)"
+            "expected (fields are a dictionary or a tuple; point clouds of unequal sizes are "
+            "padded with a mask: orbical.datasets.padded)"
         ) from error
 
 

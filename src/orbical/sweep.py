@@ -51,6 +51,7 @@ class Sweep:
     preprocess: Callable[[Tree], Tree] | None = None
     keep: frozenset[str] = frozenset()
     _blocks: dict[int, list[Elements]] = field(default_factory=dict)
+    _reuses: set[str] = field(default_factory=set)
     _writes: dict[str | None, bool] = field(default_factory=dict)  # None is `preprocess`
 
     def __post_init__(self) -> None:
@@ -176,7 +177,8 @@ class Sweep:
     def answer(self, name: str, inputs: Tree) -> Any:
         """Ask one model, and name it where it fails."""
         try:
-            return self._untouched(name, self.predictors[name], inputs)
+            raw = self._untouched(name, self.predictors[name], inputs)
+            return _copied(raw) if name in self._reuses else raw
         except torch.OutOfMemoryError:
             raise
         except ModelError as error:
@@ -187,6 +189,14 @@ class Sweep:
                 f"model {name!r} raised {type(error).__name__} for inputs {shapes}: "
                 f"{words_of(error)}"
             ) from error
+
+    def compare(self, name: str, first: Any, second: Any) -> None:
+        """Find out from two answers that are both held whether a model writes all into one place.
+
+        Its answers are copied from then on: of one that was kept, the next would make its own.
+        """
+        if {*_places(first)} & {*_places(second)}:
+            self._reuses.add(name)
 
     def _untouched(self, name: str | None, function: Callable[[Tree], Any], inputs: Tree) -> Any:
         """Call a function so that it changes nothing but what is its own.
@@ -285,6 +295,19 @@ class Unit:
                     element, sample = map(int, places[0])
                     where = f"sample {first_sample + sample} at {group.name(element)}"
                     raise refusal(f"model {name!r}", fault, where, self.asked.batch, sample)
+
+
+def _copied(raw: Any) -> Any:
+    if isinstance(raw, Tensor):
+        return raw.clone()
+    return tree_map(_copied, raw) if type(raw) in (dict, tuple, list) else raw
+
+
+def _places(raw: Any) -> Iterator[int]:
+    """Give where the tensors of a raw output lie in memory."""
+    for leaf in leaves(raw):
+        if isinstance(leaf, Tensor) and leaf.numel():
+            yield leaf.data_ptr()
 
 
 def _same(one: Tree, other: Tree) -> bool:
