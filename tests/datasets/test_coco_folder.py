@@ -12,7 +12,8 @@ import torch
 from PIL import Image
 
 from orbical.datasets import coco, coco_five
-from orbical.datasets.coco_folder import FIVE_CLASSES, key_objects
+from orbical.datasets.coco_folder import FIVE_CLASSES
+from orbical.datasets.key_objects import key_objects
 from orbical.errors import InputError
 
 
@@ -106,13 +107,37 @@ def test_only_asked_classes_count_and_crowds_do_not(tmp_path: Path) -> None:
         coco(folder, ["book"], window=32, radius=8)
 
 
-@pytest.mark.parametrize(
-    "box", [[100, 40, 40, 20], [50, 40, 0, 20], [50, 40, -5, 20], [50, float("nan"), 5, 20]]
-)
-def test_boxes_outside_degenerate_or_nan_are_named(tmp_path: Path, box: list[float]) -> None:
+@pytest.mark.parametrize("box", [[100, 40, 40, 20], [50, 40, -5, 20], [50, float("nan"), 5, 20]])
+def test_boxes_outside_turned_or_nan_are_named(tmp_path: Path, box: list[float]) -> None:
     folder = write_folder(tmp_path / "a", [note(3, box)])
     with pytest.raises(InputError, match=r"given for '3\.png', which is 120 x 100"):
         coco(folder, window=32, radius=8)
+
+
+def test_boxes_without_area_are_left_out_and_said_to_be(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "a", [note(3, [50, 40, 0, 20]), note(3, [50, 40, 20, 20])])
+    with pytest.warns(UserWarning, match=r"1 of the boxes in 'instances\.json' .* '3\.png'"):
+        found = coco(folder, window=32, radius=8)
+    assert found["objects"].shape == (1, 1, 5)
+
+
+def test_one_of_several_annotation_files_is_chosen_by_its_path(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "a", [note(3, [50, 40, 20, 20])])
+    (folder / "annotations" / "captions.json").write_text("{}")
+    with pytest.raises(InputError, match=r"2 JSON files .*give the path of one"):
+        coco(folder, window=32, radius=8)
+    found = coco(folder / "annotations" / "instances.json", window=32, radius=8)
+    assert found["names"] == ["3.png"]
+
+
+def test_boxes_of_three_numbers_and_impossible_views_are_refused(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "a", [note(3, [50, 40, 20])])
+    with pytest.raises(InputError, match="not in COCO's format"):
+        coco(folder)
+    with pytest.raises(InputError, match="window: 0 given"):
+        coco(folder, window=0)
+    with pytest.raises(InputError, match="radius: -4 given"):
+        coco(folder, radius=-4)
 
 
 def test_folders_that_are_not_in_the_format_are_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orbical.errors import InputError
 
-from .coco_folder import KeyObjects, padded
+from .key_objects import KeyObjects, padded
 
 SHAPES = ("disc", "square", "triangle", "cross", "ring")
 SMALLEST, LARGEST = 9.0, 24.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orbical.datasets.coco_folder import KeyObjects
+from orbical.datasets.key_objects import KeyObjects
 
 from ..pages import fewer_colours, write_csv
 from . import figures, numbers

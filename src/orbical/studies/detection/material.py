@@ -18,12 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical.datasets.coco_folder import (
-    FIVE_CLASSES,
+from orbical.datasets.coco_folder import FIVE_CLASSES, coco_five
+from orbical.datasets.key_objects import (
     AnnotatedImage,
     KeyObjects,
     Pixels,
-    coco_five,
     key_objects,
     padded,
     surroundings,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orbical.datasets.coco_folder import KeyObjects
+from orbical.datasets.key_objects import KeyObjects
 from orbical.errors import InputError
 from orbical.groups import Group, translations
 

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from orbical.calibration import ece
-from orbical.datasets.coco_folder import KeyObjects
+from orbical.datasets.key_objects import KeyObjects
 from orbical.errors import InputError
 from orbical.groups import Group
 from orbical.tasks.detection_matching import Detections, average_precision, pair

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from orbical.datasets.coco_folder import KeyObjects
 from orbical.datasets.generated_scenes import scenes
+from orbical.datasets.key_objects import KeyObjects
 from orbical.errors import InputError
 from orbical.groups import Group, translations
 from orbical.predictors import as_predictor
