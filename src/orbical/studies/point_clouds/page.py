@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..pages import write_page
+from ..pages import fewer_colours, write_page
 from .figures import angle_figure, individual_figure, orbit_figure, tilt_figure
 from .findings import claims, findings
 from .numbers import Numbers
@@ -60,5 +60,7 @@ def report(page: Path) -> list[Path]:
             figures[f"individual-{name}"] = individual_figure(numbers, name)
     except InputError as error:
         print(f"single clouds not drawn: {error}")
-    written = [save(figure, folder / f"{name}.png") for name, figure in figures.items()]
+    written = [
+        fewer_colours(save(figure, folder / f"{name}.png"), 256) for name, figure in figures.items()
+    ]
     return [write_page(page, tables_of(folder)), *written]
