@@ -55,7 +55,7 @@ export function createSection(el, app) {
     key = wanted;
     cells = models.map((model) => {
       const made = { metric: h("td", {}), answer: h("td", {}), sure: h("td", {}) };
-      const title = h("th", { scope: "row" }, ...signed(model, 22));
+      const title = h("th", { scope: "row" }, ...signed(model, 16));
       return { ...made, row: h("tr", {}, title, made.metric, made.answer, made.sure) };
     });
     fill(
