@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..pages import write_page
+from ..pages import fewer_colours, write_page
 from .figures import angles_figure, fields_figure, profile_figure
 from .findings import sentences
 from .tables import TABLES, read
@@ -22,9 +22,12 @@ def report(page: Path) -> list[Path]:
 
     folder = page.with_suffix("")
     data = read(folder)
+    figures = {
+        "fields": fields_figure(data),
+        "angles": angles_figure(data),
+        "profile": profile_figure(data),
+    }
     return [
         write_page(page, tables_of(folder)),
-        save(fields_figure(data), folder / "fields.png"),
-        save(angles_figure(data), folder / "angles.png"),
-        save(profile_figure(data), folder / "profile.png"),
+        *(fewer_colours(save(fig, folder / f"{name}.png"), 256) for name, fig in figures.items()),
     ]
