@@ -19,6 +19,7 @@ from torch import Tensor
 from ..errors import InputError, ModelError, OrbicalError, unknown_name
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
+from ..record import plain
 from ..samples import Samples
 from ..store import Scan
 from ..sweep import Sweep, errors_in
@@ -256,7 +257,7 @@ class Live:
 
     def _find_task(self, task: Task | None, read: Reader | None) -> Task | None:
         if task is not None:
-            if task.describe() != self.scan.header["task"]:
+            if plain(task.describe()) != self.scan.header["task"]:
                 self.warnings.append("the given task differs from that of the scan")
             return task
         try:

@@ -10,7 +10,7 @@ from ...errors import InputError
 from ..selection import Selection
 from .opened import Opened
 from .subsets import Answer
-from .tallies import tally
+from .tallies import over_models, tally
 
 Array = np.ndarray
 
@@ -49,7 +49,7 @@ def _spread(values: Array) -> list[float]:
 def _mean(opened: Opened, selection: Selection) -> Answer:
     metric = opened.metric(selection, per_sample=True)
     sums = tally(opened, opened.variable(metric, opened.reference(selection)))
-    values = sums.mean[opened.of(selection)].mean(0)
+    values = over_models(sums.mean[opened.of(selection)])
     span = [0.0, 1.0] if metric.unit == "share" else _spread(values)
     title = f"{metric.title}, mean over the orbit"
     return {"scale": "sequential", "range": span, "title": title}, {"values": values}
@@ -58,7 +58,7 @@ def _mean(opened: Opened, selection: Selection) -> Answer:
 def _variance(opened: Opened, selection: Selection) -> Answer:
     metric = opened.metric(selection, per_sample=True)
     sums = tally(opened, opened.variable(metric, opened.reference(selection)))
-    values = sums.variance[opened.of(selection)].mean(0)
+    values = over_models(sums.variance[opened.of(selection)])
     title = f"{metric.title}, variance over the orbit"
     span = [0.0, _spread(values)[1]]
     return {"scale": "sequential", "range": span, "title": title}, {"values": values}
@@ -67,7 +67,7 @@ def _variance(opened: Opened, selection: Selection) -> Answer:
 def _correct(opened: Opened, selection: Selection) -> Answer:
     metric = opened.metrics["correct"]
     sums = tally(opened, opened.variable(metric, opened.reference(selection)))
-    values = sums.mean[opened.of(selection)].mean(0)
+    values = over_models(sums.mean[opened.of(selection)])
     title = "Share of the orbit answered correctly"
     return {"scale": "sequential", "range": [0.0, 1.0], "title": title}, {"values": values}
 
@@ -79,11 +79,11 @@ def _gap(opened: Opened, selection: Selection) -> Answer:
         reference = opened.reference(selection)
         right = tally(opened, opened.variable(opened.metrics["correct"], reference)).mean
         sure = tally(opened, "confidence").mean
-        values = (sure[models] - right[models]).mean(0)
+        values = over_models(sure[models] - right[models])
         title = "Confidence less accuracy over the orbit"
         return {"scale": "diverging", "range": [-1.0, 1.0], "title": title}, {"values": values}
     stored = opened.memo.once("gap", lambda: opened.reader.whole("invariance_gap"))
-    values = stored[models].mean(0)
+    values = over_models(stored[models])
     title = "Invariance gap: distance of the answers from their mean"
     about = {"scale": "sequential", "range": [0.0, _spread(values)[1]], "title": title}
     return about, {"values": values}

@@ -1,8 +1,9 @@
 """The map of samples by their responses, in [-1, 1]^2, made in passes over blocks of samples.
 
-A sample is one point: its scores along the orbit, those of several models side by side. The map is
-of the scores whatever metric is shown, so that a subset drawn in it stays the same when the metric
-changes.
+A sample is one point: its scores along the orbit, those of several models side by side. Where a
+score is missing (a key object may leave the view), the mean over samples at that element stands in
+its place, so that a gap pulls a point nowhere. The map is of the scores whatever metric is shown,
+so that a subset drawn in it stays the same when the metric changes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Map:
     """A place for each sample.
 
     Attributes:
-        xy: `[N, 2]`, NaN for unfinished samples.
+        xy: `[N, 2]`, NaN for samples of which a model has no score at all: unfinished ones.
         explained: shares of the variance, for PCA.
         note: how many samples the map was made from, where it was not all.
     """
@@ -133,8 +134,8 @@ def _principal(opened: Opened, models: list[int], variable: str, sums: Tally) ->
     second, first, used = np.zeros((size, size)), np.zeros(size), 0
     for number, rows in opened.blocks(variable):
         start = -rows.start % stride
-        points = _points(opened, models, variable, number)[start::stride]
-        points = (points[np.isfinite(points).all(1)] - centre) * roots
+        points = _centred(opened, models, variable, number, centre)[start::stride]
+        points = points[np.isfinite(points).all(1)] * roots
         second += points.T @ points
         first += points.sum(0, dtype=np.float64)
         used += len(points)
@@ -149,15 +150,25 @@ def _principal(opened: Opened, models: list[int], variable: str, sums: Tally) ->
     axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
     scores = np.empty((opened.samples, axes.shape[1]), np.float32)
     turned = (roots[:, None] * axes).astype(np.float32)
-    home = (centre * roots + shift).astype(np.float64) @ axes
+    home = (shift @ axes).astype(np.float32)
     for number, rows in opened.blocks(variable):
-        scores[rows] = _points(opened, models, variable, number) @ turned - home
+        scores[rows] = _centred(opened, models, variable, number, centre) @ turned - home
     whole = max(float(variances.clip(0).sum()), _TINY)
     return Components(scores, [float(part) / whole for part in variances[:2].clip(0)], used)
 
 
-def _points(opened: Opened, models: list[int], variable: str, number: int) -> Array:
-    return np.concatenate([opened.responses(variable, number, model) for model in models], axis=1)
+def _centred(opened: Opened, models: list[int], variable: str, number: int, centre: Array) -> Array:
+    """Give a block of points less their centre, 0 in gaps; NaN where a model has no score at all.
+
+    The centre is the mean over samples of each score, `[M K]`.
+    """
+    each = [opened.responses(variable, number, model) for model in models]
+    points = np.concatenate(each, axis=1) - centre
+    seen = np.isfinite(points)
+    if not seen.all():
+        begun = seen.reshape(len(points), len(models), -1).any(2).all(1)
+        points[~seen & begun[:, None]] = 0
+    return points
 
 
 def _by_representatives(points: Array, method: str) -> Array:

@@ -11,7 +11,7 @@ from ...errors import InputError
 from ..selection import Selection
 from .embedding import embedding
 from .opened import Opened
-from .tallies import tally
+from .tallies import over_models, tally
 
 Array = np.ndarray
 
@@ -79,7 +79,7 @@ def listed(opened: Opened, selection: Selection, message: dict[str, Any]) -> Ans
     sums = tally(opened, opened.variable(metric, opened.reference(selection)))
     models = opened.of(selection)
     variable = selection.order == "variable"
-    values = (sums.variance if variable else sums.mean)[models].mean(0)
+    values = over_models((sums.variance if variable else sums.mean)[models])
     upward = metric.higher_is_better is not False
     falling = variable or (selection.order == "best") == upward
     mask = mask_of(opened, selection)

@@ -21,7 +21,9 @@ class Tally:
         count: `[M, C, K]`, finished samples of each class at each element; C is 1 without classes.
         total: `[M, C, K]`, their sum.
         squares: `[M, C, K]`, the sum of their squares.
-        mean: `[M, N]`, each sample's mean over its orbit, by the weights of the group.
+        mean: `[M, N]`, each sample's mean over its orbit, by the weights of the group, over the
+            elements at which it has a value (a key object may leave the view); NaN where it has
+            none.
         variance: `[M, N]`, its variance there.
         low: the smallest value.
         high: the largest value.
@@ -105,13 +107,37 @@ def _make(opened: Opened, variable: str) -> Tally:
                 total[model] += members @ filled
                 squares[model] += members @ np.square(filled)
                 count[model] += members.sum(1)[:, None] if whole else members @ seen.astype("f4")
-            mean[model, rows] = values @ weights
-            centred = values - mean[model, rows, None]
-            variance[model, rows] = np.square(centred) @ weights
+            share = _shares(seen, weights, whole)
+            mean[model, rows] = filled @ weights / share
+            centred = filled - mean[model, rows, None]
+            if not whole:
+                centred[~seen] = 0
+            variance[model, rows] = np.square(centred) @ weights / share
             if seen.any():
                 low = min(low, float(filled.min() if whole else values[seen].min()))
                 high = max(high, float(filled.max() if whole else values[seen].max()))
     return Tally(count, total, squares, mean, variance, low, high)
+
+
+def over_models(values: Array) -> Array:
+    """Average `[M, N]` over the models that have a value, to `[N]`; NaN where none has.
+
+    >>> over_models(np.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan]])).tolist()
+    [2.0, 2.0, nan]
+    """
+    seen = np.isfinite(values)
+    if seen.all():
+        return np.asarray(values.mean(0))
+    count = np.where(seen.any(0), seen.sum(0), np.nan).astype(values.dtype)
+    return np.asarray(np.where(seen, values, 0).sum(0) / count)
+
+
+def _shares(seen: Array, weights: Array, whole: bool) -> Array | float:
+    """Give the weight of the elements that each row `[rows, K]` has, NaN for none."""
+    if whole:
+        return 1.0
+    share = seen @ weights
+    return np.where(share > 0, share, np.float32(np.nan))
 
 
 def _members(label: Array, classes: int) -> Array:

@@ -1,18 +1,26 @@
 // What a request to a report is about: the selection, read against the state of the scan.
 import { insidePolygon } from "./static_subset.js";
 
-// Mean and variance of every response [M, N] over its orbit, by the weights of the group.
+// Mean and variance of every response [M, N] over its orbit, by the weights of the group, over the
+// elements at which it has a value; NaN where it has none.
 function momentsOf({ data, shape }, weights) {
   const [models, samples, elements] = shape;
   const mean = new Float32Array(models * samples);
   const variance = new Float32Array(models * samples);
   for (let row = 0; row < models * samples; row++) {
-    let [first, second] = [0, 0];
+    let [share, first, second] = [0, 0, 0];
     const start = row * elements;
-    for (let k = 0; k < elements; k++) first += weights[k] * data[start + k];
-    for (let k = 0; k < elements; k++) second += weights[k] * (data[start + k] - first) ** 2;
+    for (let k = 0; k < elements; k++) {
+      if (!Number.isFinite(data[start + k])) continue;
+      share += weights[k];
+      first += weights[k] * data[start + k];
+    }
+    first /= share;
+    for (let k = 0; k < elements; k++) {
+      if (Number.isFinite(data[start + k])) second += weights[k] * (data[start + k] - first) ** 2;
+    }
     mean[row] = first;
-    variance[row] = second;
+    variance[row] = second / share;
   }
   return { mean, variance, models };
 }

@@ -23,11 +23,13 @@ export async function subset(context) {
   return { count: rows.length, arrays: { mask: { data: mask, shape: [mask.length] } } };
 }
 
-// The mean of some models' numbers [M, N] for each sample.
+// The mean of some models' numbers [M, N] for each sample, over those that have one.
 export function overModels({ data, models }, of, samples) {
   const chosen = models > 1 ? of : [0];
-  return Float32Array.from({ length: samples }, (_, i) =>
-    chosen.reduce((sum, model) => sum + data[model * samples + i], 0) / chosen.length);
+  return Float32Array.from({ length: samples }, (_, i) => {
+    const seen = chosen.map((model) => data[model * samples + i]).filter(Number.isFinite);
+    return seen.reduce((sum, value) => sum + value, 0) / seen.length;
+  });
 }
 
 export async function list(context) {
