@@ -263,3 +263,18 @@ def test_clouds_of_unequal_sizes_in_a_file_are_refused_with_the_way_out(orbical,
         expect=2,
     )  # fmt: skip
     assert "padded with a mask" in " ".join(told.split())
+
+
+def test_failing_sources_and_places_are_named_on_one_line(orbical, tmp_path):
+    (tmp_path / "mine.py").write_text("def data():\n    raise ValueError('none today')\n")
+    scan = ("scan", "-m", "net=mine:net", "-g", "cyclic:4", "-d")
+    told = orbical(tmp_path, *scan, "mine:data", expect=2)
+    assert told.strip().endswith("error: --data: mine:data raised ValueError: none today")
+    assert "'images:x:y:z'" in orbical(tmp_path, *scan, "images:x:y:z", expect=2)
+    (tmp_path / "file").write_text("")
+    np.savez(tmp_path / "o.npz", probs=np.full((9, 2), 0.5), labels=np.arange(9) % 2)
+    told = orbical(
+        tmp_path, "calibration", "o.npz", "--resamples", "20", "--figure", "file/x.png", expect=2
+    )
+    assert "Traceback" not in told
+    assert told.strip().endswith("error: file: File exists")

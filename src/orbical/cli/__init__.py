@@ -44,6 +44,11 @@ def main() -> None:
     except OrbicalError as error:
         _say("[bold red]error:[/]", str(error))
         sys.exit(2)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _say("[bold red]error:[/]", f"{error.filename}: {error.strerror or error}")
+        sys.exit(2)
 
 
 def _warnings_said_once() -> Callable[..., None]:
@@ -62,4 +67,7 @@ def _say(heading: str, text: str) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    Console(stderr=True, soft_wrap=True).print(f"{heading} {escape(text)}", highlight=False)
+    # Without emoji, which would be read out of texts such as images:x:y.
+    Console(stderr=True, soft_wrap=True, emoji=False).print(
+        f"{heading} {escape(text)}", highlight=False
+    )

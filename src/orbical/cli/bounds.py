@@ -74,7 +74,9 @@ def bounds(
             "must be equal up to rounding."
         ),
     ] = None,
-    bins: Annotated[int, typer.Option(help="Bins of the calibration error, the fibres.")] = 15,
+    bins: Annotated[
+        int, typer.Option(min=1, help="Bins of the calibration error, the fibres.")
+    ] = 15,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
     """Tell what accuracy and calibration a symmetry allows.

@@ -53,7 +53,7 @@ def calibration(
     bins: Annotated[int, typer.Option(help="Bins of the binned measures.")] = 15,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Draws for each interval.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     figure: Annotated[
         Path | None, typer.Option(help="Write a reliability figure here: .png, .pdf or .svg.")
     ] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -261,6 +262,9 @@ def limits_from(given: Mapping[str, float | None], settings: Mapping[str, Any]) 
             raise InputError(f"tool.orbical.check: {name} = {value!r} given, a number expected")
         limits[name] = float(value)
     limits |= {name: float(value) for name, value in given.items() if value is not None}
+    for name, value in limits.items():
+        if not math.isfinite(value):
+            raise InputError(f"{name}: {value} given, a finite number expected")
     if not limits:
         options = ", ".join("--" + name.replace("_", "-") for name in RULES)
         raise InputError(f"check: no limit given; expected one of {options}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError, Interrupted
+from ..errors import InputError, Interrupted, OrbicalError
 from . import atoms
 from .arrays import read_npz
 
@@ -225,10 +226,20 @@ def _load_unnamed(text: str) -> Any:
         return molecules(text)
     if ":" in text:
         found = import_attribute(text, "--data")
-        return found() if callable(found) and not hasattr(found, "shape") else found
+        return _called(found, text) if callable(found) and not hasattr(found, "shape") else found
     raise unknown_name(
         "--data", text, [*BUILT_IN, "FILE.npz", "FILE.xyz", "package.module:attribute"]
     )
+
+
+def _called(function: Callable[[], Any], name: str) -> Any:
+    """Call what the user named as the source of data; a failure there is named as such."""
+    try:
+        return function()
+    except OrbicalError:
+        raise
+    except Exception as error:
+        raise InputError(f"--data: {name} raised {type(error).__name__}: {error}") from error
 
 
 def _read_coco(text: str) -> Any:
