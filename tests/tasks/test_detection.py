@@ -252,6 +252,34 @@ def test_sides_cut_off_at_the_border_do_not_shrink_the_consensus() -> None:
     assert torch.allclose(size[0], size[1], rtol=1e-5)
 
 
+def test_a_detection_of_what_hardly_shows_is_neither_right_nor_wrong() -> None:
+    barely = torch.tensor(
+        [[[-18.0, 0, 2, 20, 1], NOTHING], [[-18, 0, 2, 20, 1], [30, 30, 50, 50, 0]]]
+    )
+    boxes = barely[..., :4].nan_to_num(0)
+    found = Detections(
+        boxes, torch.tensor([[0.9, 0.0], [0.9, 0.6]]), torch.tensor([[1, -1], [1, 0]])
+    )
+    told = Detection(ob.actions.Window(64)).measures(found, barely)
+    assert told["correct"].isnan().tolist() == [True, False]
+    assert told["confidence"].isnan().tolist() == [True, False]
+    assert (told["correct"][1], told["confidence"][1]) == (1, torch.tensor(0.6))
+    none = found._replace(label=torch.full((2, 2), -1))
+    assert torch.equal(
+        Detection(ob.actions.Window(64)).measures(none, barely)["correct"].nan_to_num(9),
+        torch.tensor([9.0, 0.0]),  # nothing to find, and something missed
+    )
+
+
+def test_what_is_agreed_upon_but_never_in_view_has_no_gap() -> None:
+    def huge(views: torch.Tensor) -> torch.Tensor:
+        return torch.tensor([[[-300.0, -300, 300, 300, 0.9, 0]]]).expand(len(views), -1, -1)
+
+    images, objects = blobs()
+    scan = ob.scan(huge, (images, objects), group="translations:8:8", task=task(), progress=False)
+    assert bool(scan.data["invariance_gap"].isnull().all())
+
+
 def test_a_model_without_any_detection_scores_nothing_and_has_no_consensus() -> None:
     images, objects = blobs()
     scan = ob.scan(

@@ -17,7 +17,15 @@ from ..trees import Tree
 from .base import Reader, Task, Variable, as_truth, class_names, common_variables
 from .boxes import area, cut, iou, turned
 from .detection_consensus import BORDER, Consensus, consensus_of
-from .detection_matching import Detections, Pairing, greedy, key_match, pair, set_scores
+from .detection_matching import (
+    Detections,
+    Pairing,
+    greedy,
+    key_match,
+    most_confident,
+    pair,
+    set_scores,
+)
 from .detection_reading import faults_in, read_detections
 
 MEASURES = {
@@ -184,6 +192,7 @@ class Detection(Task):
     def variables(self, labelled: bool) -> dict[str, Variable]:
         """Declare the detections of each element, and every measure of them."""
         orbit = ("sample", "element")
+        judged = " that is judged" if labelled else ""
         variables = common_variables(labelled, ("cluster", "cluster_column")) | {
             "box": Variable((*orbit, "detection", "side"), "boxes in pixels of the view"),
             "box_label": Variable(
@@ -191,7 +200,7 @@ class Detection(Task):
             ),
             "box_score": Variable((*orbit, "detection"), "confidence of each box"),
             "count": Variable(orbit, "number of detections"),
-            "confidence": Variable(orbit, "confidence of the most confident detection"),
+            "confidence": Variable(orbit, f"confidence of the most confident detection{judged}"),
         }
         if labelled:
             variables |= {name: Variable(orbit, meaning) for name, meaning in MEASURES.items()}
@@ -199,7 +208,11 @@ class Detection(Task):
                 "box_correct": Variable(
                     (*orbit, "detection"), "1 where a box is right, 0 where wrong, NaN unjudged"
                 ),
-                "correct": Variable(orbit, "whether the most confident detection is right"),
+                "correct": Variable(
+                    orbit,
+                    "whether the most confident detection that is judged is right; 0 where an "
+                    "object is in view and none is found",
+                ),
             }
         return variables
 
@@ -231,10 +244,12 @@ class Detection(Task):
     def _set_measures(self, found: Detections, pairing: Pairing) -> dict[str, Tensor]:
         correct, judged = greedy(found, pairing, self.threshold)
         scores = set_scores(found, correct, judged, pairing.counted, self.confident)
+        sure, right = most_confident(found, correct, judged, pairing.counted)
         return {
             **scores._asdict(),
             "box_correct": correct.float().masked_fill(~judged, torch.nan),
-            "correct": (correct[..., 0] & found.present[..., 0]).float(),
+            "confidence": sure,
+            "correct": right,
         }
 
     def extras(
@@ -267,6 +282,9 @@ class Detection(Task):
         share = weights.double()[:, None] * in_view
         apart = (1 - against["iou"].nan_to_num(1.0)).double().square()
         gap = ((share * apart).sum(0) / share.sum(0).clamp_min(1e-12)).sqrt()
+        # What is agreed upon but hardly in view anywhere could not be compared; nothing, always, is
+        # steady.
+        gap = gap.masked_fill(known & (share.sum(0) == 0), torch.nan)
         summary = {
             "consensus": agreed,
             "invariance_gap": gap.float(),

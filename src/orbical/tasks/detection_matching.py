@@ -145,6 +145,27 @@ def greedy(found: Detections, pairing: Pairing, threshold: float) -> tuple[Tenso
     return right, found.present & (right | ~barely.any(-1))
 
 
+def most_confident(
+    found: Detections, correct: Tensor, judged: Tensor, counted: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Give confidence and correctness `[...]` of the most confident detection that is judged.
+
+    Where none is, the confidence is NaN, and correctness 0 if there was an object to find, NaN if
+    there was none.
+
+    Args:
+        found: M detections in falling order of confidence.
+        correct: `[..., M]`, from `greedy`.
+        judged: `[..., M]`, from `greedy`.
+        counted: `[..., T]`, the objects to be found.
+    """
+    first = judged.int().argmax(-1, keepdim=True)
+    none = ~judged.any(-1)
+    sure = found.confidence.gather(-1, first)[..., 0].masked_fill(none, torch.nan)
+    right = correct.gather(-1, first)[..., 0].to(sure.dtype)
+    return sure, right.masked_fill(none & ~counted.any(-1), torch.nan)
+
+
 def average_precision(confidence: Tensor, correct: Tensor, objects: Tensor) -> Tensor:
     """Give the average precision of detections ranked by confidence.
 
