@@ -50,6 +50,10 @@ def embed(
     neighbours (Barnes-Hut), UMAP likewise, ISOMAP on the distances from 500 landmarks where there
     are more than 5,000 points.
 
+    A response may have gaps: a detector's key object leaves the view, and its score is missing
+    there. In a gap stands the mean of the map's other points at that element, which pulls the point
+    nowhere.
+
     Arguments:
         scan: a scan, or its `data`.
         method: `"pca"`, `"ica"`, `"isomap"`, `"tsne"` or `"umap"` (extra `umap`).
@@ -60,9 +64,9 @@ def embed(
 
     Returns:
         `[model, sample, component]`, or `[sample, component]` for one model, with the coordinates
-        `label` (where there are labels), and `mean` and `variance` of each response over the orbit.
-        Unfinished samples keep their place, with missing coordinates; `attrs["missing"]` counts
-        them.
+        `label` (where there are labels), and `mean` and `variance` of each response over the
+        elements of the orbit at which it is known. Samples without any response, the unfinished
+        ones, keep their place, with missing coordinates; `attrs["missing"]` counts them.
 
     >>> import orbical as ob, torch
     >>> images, labels = ob.datasets.digits()
@@ -88,16 +92,19 @@ def embed(
     values = values.compute()
     weights = values["weight"].values
     points = values.values.reshape(-1, len(weights)).astype(np.float64)
-    finished = np.isfinite(points).all(1)
+    finished = np.isfinite(points).any(1)
     least = max(4, dims + 1)
     if finished.sum() < least:
         raise InputError(
             f"scan: {finished.sum()} finished samples given, {least} or more expected to embed"
         )
     placed = np.full((len(points), dims), np.nan)
-    placed[finished] = _embed_points(points[finished] * np.sqrt(weights), method, dims, seed)
-    mean = values.weighted(values["weight"]).mean("element", skipna=False)
-    variance = ((values - mean) ** 2).weighted(values["weight"]).mean("element", skipna=False)
+    placed[finished] = _embed_points(
+        _filled(points[finished]) * np.sqrt(weights), method, dims, seed
+    )
+    known = values.where(np.isfinite(values))
+    mean = known.weighted(values["weight"]).mean("element")
+    variance = ((known - mean) ** 2).weighted(values["weight"]).mean("element")
     lead = values.shape[:2]
     kept = {name: entry for name, entry in values.coords.items() if "element" not in entry.dims}
     kept.setdefault("sample", xr.DataArray(np.arange(lead[1]), dims="sample"))
@@ -155,6 +162,15 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
         nearest[chosen] = -1.0  # so that equal points are not chosen twice
         chosen.append(int(nearest.argmax()))
     return known[chosen]
+
+
+def _filled(points: Array) -> Array:
+    """Put the mean of the others, 0 where there are none, into the gaps of points `[n, K]`."""
+    seen = np.isfinite(points)
+    if seen.all():
+        return points
+    centre = np.where(seen, points, 0.0).sum(0) / seen.sum(0).clip(1)
+    return np.where(seen, points, centre)
 
 
 def _embed_points(points: Array, method: str, dims: int, seed: int) -> Array:

@@ -1,0 +1,103 @@
+"""Scores that are missing at some places: a key object that leaves the view hides no sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from talking import ask
+
+import orbical as ob
+from orbical.interface.contents import chosen_samples
+from orbical.interface.session import Session
+from orbical.interface.session.opened import Opened
+from orbical.interface.session.tallies import over_models, tally
+
+SAMPLES = 12
+
+
+def brightest(views: torch.Tensor) -> torch.Tensor:
+    """Answer a box of 8 pixels around the brightest pixel, or none where all is dim."""
+    flat = views[:, 0].flatten(1)
+    row, column = flat.argmax(1) // 32, flat.argmax(1) % 32
+    sure = torch.where(flat.amax(1) < 0.93, 0.0, 0.2 + 0.8 * flat[:, 0])
+    edges = [column - 4, row - 4, column + 4, row + 4]
+    columns = [*(edge.float() for edge in edges), sure, torch.zeros_like(sure)]
+    return torch.stack(columns, -1)[:, None]
+
+
+def near_it(views: torch.Tensor) -> torch.Tensor:
+    """The same box, a pixel farther right."""
+    return brightest(views) + torch.tensor([1.0, 0, 1, 0, 0, 0])
+
+
+@pytest.fixture(scope="module")
+def shifted() -> ob.Scan:
+    """Objects in several places of the view, of which most shifts far out lose some."""
+    random = torch.Generator().manual_seed(0)
+    images = 0.92 * torch.rand(SAMPLES, 1, 72, 72, generator=random)
+    objects = torch.zeros(SAMPLES, 1, 5)
+    for number in range(SAMPLES):
+        x, y = 16 + 2 * (number % 4), 16 - 3 * (number % 3)
+        images[number, 0, 20 + y, 20 + x] = 1
+        objects[number, 0, :4] = torch.tensor([x - 4, y - 4, x + 4, y + 4])
+    return ob.scan(
+        {"first": brightest, "second": near_it},
+        (images, objects),
+        group="translations:20:5",
+        task=ob.tasks.Detection(ob.actions.Window(32)),
+        keep="inputs",
+        progress=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def opened(shifted: ob.Scan) -> Opened:
+    return Session({"shifts": shifted}).opened()
+
+
+def test_the_scan_has_gaps_in_every_sample(shifted: ob.Scan) -> None:
+    missing = np.isnan(shifted.data["score"].values)
+    assert missing.any(2).all()
+    assert not missing.all(2).any()
+    assert len(np.unique(missing[0], axis=0)) > 3
+
+
+@pytest.mark.parametrize("variable", ["score", "score_vs_consensus", "confidence"])
+def test_means_and_variances_are_over_what_is_seen(opened: Opened, variable: str) -> None:
+    values = np.ma.masked_invalid(opened.scan.data[variable].values.astype(float))
+    weights = np.broadcast_to(opened.group.weights, values.shape)
+    mean = np.ma.average(values, 2, weights)
+    variance = np.ma.average((values - mean[..., None]) ** 2, 2, weights)
+    found = tally(opened, variable)
+    np.testing.assert_allclose(found.mean, mean.filled(np.nan), atol=1e-6)
+    np.testing.assert_allclose(found.variance, variance.filled(np.nan), atol=1e-6)
+
+
+def test_every_sample_is_in_the_list_on_the_map_and_coloured(shifted: ob.Scan) -> None:
+    session = Session({"shifts": shifted})
+    for order in ("worst", "best", "variable"):
+        _, arrays = ask(session, "list", order=order)
+        assert sorted(arrays["samples"].tolist()) == [*range(SAMPLES)]
+    for of in ("", "first"):
+        assert np.isfinite(ask(session, "embedding", of=of)[1]["xy"]).all()
+    for colour in ("mean", "variance", "correct", "gap"):
+        assert np.isfinite(ask(session, "colour", colour=colour)[1]["values"]).all()
+
+
+def test_the_map_of_one_model_is_that_of_reduce(shifted: ob.Scan) -> None:
+    _, arrays = ask(Session({"shifts": shifted}), "embedding", of="second")
+    expected = ob.reduce.embed(shifted, "pca", model="second").values
+    centred = expected - (expected.max(0) + expected.min(0)) / 2
+    np.testing.assert_allclose(arrays["xy"], centred / np.abs(centred).max(), atol=1e-4)
+
+
+def test_a_report_chooses_among_all_of_them(opened: Opened) -> None:
+    chosen = chosen_samples(opened, 6)
+    assert (len(chosen.samples), chosen.of) == (6, SAMPLES)
+    assert "vary most" in chosen.how
+
+
+def test_a_model_without_any_value_takes_no_part_in_the_mean_of_models() -> None:
+    values = np.array([[0.5, np.nan, np.nan], [0.7, 0.2, np.nan]], np.float32)
+    np.testing.assert_allclose(over_models(values), [0.6, 0.2, np.nan], rtol=1e-6)
