@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 import orbical as ob
@@ -22,10 +23,34 @@ def brightest(views: torch.Tensor) -> torch.Tensor:
     return torch.stack([*(edge.float() for edge in edges), sure, zero], -1)[:, None]
 
 
-def test_shifts_of_two_pixels_become_shifts_of_one() -> None:
-    finer = Locator(ob.groups.translations(32, 2)).finer()
+@pytest.mark.parametrize(
+    ("scanned", "expected"),
+    [
+        ("translations:32:2", "translations:32:1"),
+        ("translations:32:4", "translations:32:1"),
+        ("translations:32:8", "translations:32:1"),
+        ("translations:34:17", "translations:34:1"),
+        ("translations:64:8", "translations:64:2"),  # every pixel would be 16,641 shifts
+        ("translations:66:6", "translations:66:2"),
+        ("translations:66:33", "translations:66:3"),
+        ("translations:2:1", "translations:2:0.5"),  # between pixels
+        ("translations:3:1.5", "translations:3:0.75"),
+    ],
+)
+def test_shifts_become_those_of_one_pixel_or_as_few_as_divide_them(
+    scanned: str, expected: str
+) -> None:
+    group = ob.groups.parse(scanned)
+    finer = Locator(group).finer()
     assert finer is not None
-    assert (finer.spec, len(finer)) == ("translations:32:1", 65 * 65)
+    assert (finer.spec, len(finer) <= 5000) == (expected, True)
+    places = {(dx, dy) for dx, dy in zip(finer.coords["dx"], finer.coords["dy"], strict=True)}
+    assert {*zip(group.coords["dx"], group.coords["dy"], strict=True)} < places
+
+
+@pytest.mark.parametrize("scanned", ["translations:64:2", "translations:48:1", "translations:0:1"])
+def test_where_finer_shifts_are_too_many_there_are_none(scanned: str) -> None:
+    assert Locator(ob.groups.parse(scanned)).finer() is None
 
 
 def test_all_shifts_of_one_sample_are_asked_in_batches_and_equal_a_scan_of_them() -> None:
@@ -44,7 +69,7 @@ def test_all_shifts_of_one_sample_are_asked_in_batches_and_equal_a_scan_of_them(
             batch_size=64,
             progress=False,
         )
-        for step in (2, 1)
+        for step in (4, 1)
     )
     session = Session({"shifts": coarse}, models={"model": brightest})
     asked = {"sample": 3, "dense": True}

@@ -86,7 +86,15 @@ class Locator:
         return np.sqrt(np.square(apart).sum(1))
 
     def finer(self, factor: int = 4, most: int = 5000) -> Group | None:
-        """Sample the same orbit at finer steps, or None where there is nothing between."""
+        """Sample the same orbit at finer steps, or None where there is nothing between.
+
+        Shifts are taken at every pixel, or where these are more than `most`, at the smallest number
+        of whole pixels that divides the scanned step. Steps of a pixel or less, and those that are
+        no whole number, are halved.
+
+        >>> Locator(translations(32, 8)).finer().spec, Locator(translations(64, 8)).finer().spec
+        ('translations:32:1', 'translations:64:2')
+        """
         if not self.continuous:
             return None
         if self.axes == ("angle",):
@@ -95,9 +103,21 @@ class Locator:
             ends = self._coords[:, 0].min(), self._coords[:, 0].max()
             return scales(float(ends[0]), float(ends[1]), min(len(self.group) * factor, most))
         line = np.unique(self._coords[:, 0])
-        if len(line) < 2 or (2 * len(line) - 1) ** 2 > most:
+        if len(line) < 2:
             return None
-        return translations(float(line[-1]), float(line[1] - line[0]) / 2)
+        radius, step = float(line[-1]), float(line[1] - line[0])
+        few_enough = [
+            shorter for shorter in _shorter(step) if (2 * round(radius / shorter) + 1) ** 2 <= most
+        ]
+        return translations(radius, few_enough[0]) if few_enough else None
+
+
+def _shorter(step: float) -> list[float]:
+    """List the steps between shifts to choose from, smallest first; each divides the given one."""
+    whole = round(step)
+    if whole < 2 or abs(step - whole) > _NEAR:
+        return [step / 2]
+    return [float(pixels) for pixels in range(1, whole) if whole % pixels == 0]
 
 
 def _turn(position: np.ndarray) -> np.ndarray:
