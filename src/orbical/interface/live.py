@@ -27,7 +27,7 @@ from ..tasks import Task
 from ..tasks.base import Reader
 from ..trees import Tree, concatenate, leaves, to_device, tree_map
 from .locating import Locator
-from .remake import remake_action, remake_task
+from .remake import had_reader, reader_wanted, remake_action, remake_task
 from .workers import Worker
 
 Array = np.ndarray
@@ -74,7 +74,7 @@ class Live:
         models: models by their names in the scan; may be empty.
         data: the inputs of the scan, where it did not keep them, as given to `orbical.scan`.
         task: the task, where it cannot be made from the record (an action of one's own).
-        read: how outputs are read, as given to the task.
+        read: how outputs are read, as given to the task; without it models are not asked.
         preprocess: as given to `orbical.scan`.
         patience_s: how long to wait for a model.
     """
@@ -100,6 +100,7 @@ class Live:
             if name not in scan.models:
                 raise unknown_name("models", name, scan.models)
             self.models[name] = as_predictor(model)
+        self._readable = task is not None or read is not None or not had_reader(scan.header["task"])
         self.task = self._find_task(task, read)
         if data is not None and self.task is not None:
             data = self.task.take(data)
@@ -117,7 +118,8 @@ class Live:
     @property
     def answering(self) -> list[str]:
         """The models that can be asked."""
-        return [*self.models] if self.has_inputs and self.task is not None else []
+        askable = self.has_inputs and self.task is not None and self._readable
+        return [*self.models] if askable else []
 
     def close(self) -> None:
         """Let the models' threads end."""
@@ -260,10 +262,13 @@ class Live:
             if plain(task.describe()) != self.scan.header["task"]:
                 self.warnings.append("the given task differs from that of the scan")
             return task
+        described = self.scan.header["task"]
+        if self.models and not self._readable:
+            self.warnings.append(f"models cannot be asked: {reader_wanted(described)}")
         try:
-            return remake_task(self.scan.header["task"], read)
+            return remake_task(described, read)
         except (InputError, ImportError, TypeError, KeyError) as error:
-            if self.models:
+            if self.models and self._readable:
                 self.warnings.append(f"models cannot be asked: {error}")
             return None
 

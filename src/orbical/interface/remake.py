@@ -41,7 +41,10 @@ def _fields(described: Any) -> Any:
 
 
 def remake_task(described: Mapping[str, Any], read: Reader | None = None) -> Task:
-    """Make a task from what its `describe` gave; a reader it had must be given.
+    """Make a task from what its `describe` gave.
+
+    Without the reader it had, it can move, score and show what is stored; only to read a model's
+    raw answer is refused, by the reader's name.
 
     >>> from orbical.tasks import Classification
     >>> remake_task(Classification(answers="probabilities").describe())
@@ -50,8 +53,8 @@ def remake_task(described: Mapping[str, Any], read: Reader | None = None) -> Tas
     name = str(described.get("task"))
     if name not in TASKS:
         raise InputError(f"task: {name!r} is none of orbical's own; give the task itself")
-    if described.get("read") is not None and read is None:
-        raise InputError(f"task: outputs were read by {described['read']}; give it as read")
+    if read is None and had_reader(described):
+        read = _refuser(described)
     kind: Any = TASKS[name]
     given = _settings(kind, described)
     known = inspect.signature(kind.__init__).parameters
@@ -64,6 +67,25 @@ def remake_task(described: Mapping[str, Any], read: Reader | None = None) -> Tas
     if task.describe() != {**described, "read": task.describe()["read"]}:
         raise InputError(f"task: {name!r} has settings that its record does not hold")
     return task
+
+
+def had_reader(described: Mapping[str, Any]) -> bool:
+    """Whether a task read answers by a function of one's own, which no record can hold."""
+    return described.get("read") is not None
+
+
+def reader_wanted(described: Mapping[str, Any]) -> str:
+    """Say which reader must be given for models to be asked."""
+    return f"outputs were read by {described['read']}; give it as read"
+
+
+def _refuser(described: Mapping[str, Any]) -> Reader:
+    """Give what stands in the place of a reader that is not at hand."""
+
+    def refuse(raw: Any) -> Any:
+        raise InputError(f"task: {reader_wanted(described)}")
+
+    return refuse
 
 
 def _settings(kind: Any, described: Mapping[str, Any]) -> dict[str, Any]:
