@@ -11,6 +11,8 @@ import orbical as ob
 from orbical.interface.contents import chosen_samples
 from orbical.interface.session import Session
 from orbical.interface.session.opened import Opened
+from orbical.interface.session.orbits import over_orbits
+from orbical.interface.session.reliability import diagrams_of_all
 from orbical.interface.session.tallies import over_models, tally
 
 SAMPLES = 12
@@ -96,6 +98,77 @@ def test_a_report_chooses_among_all_of_them(opened: Opened) -> None:
     chosen = chosen_samples(opened, 6)
     assert (len(chosen.samples), chosen.of) == (6, SAMPLES)
     assert "vary most" in chosen.how
+
+
+def answers(opened: Opened, model: int, element: int) -> tuple[np.ndarray, np.ndarray]:
+    """What was answered and judged at an element."""
+    data = opened.scan.data
+    sure, right = (data[name].values[model, :, element] for name in ("confidence", "correct"))
+    known = ~np.isnan(sure) & ~np.isnan(right)
+    return sure[known], right[known] > 0
+
+
+def test_calibration_at_an_element_is_of_the_answers_given_there(opened: Opened) -> None:
+    session = Session({"shifts": opened.scan})
+    _, along = ask(session, "aggregate", metric="ece")
+    counts = set()
+    for element in range(0, len(opened.group), 8):
+        sure, right = answers(opened, 1, element)
+        counts.add(len(sure))
+        header, _ = ask(session, "calibration", element=element, models=["second"])
+        assert header["count"] == len(sure)
+        if len(sure) < 3:
+            assert np.isnan(along["values"][1, element])
+            assert header["measures"] == []
+        else:
+            expected = float(ob.calibration.ece(sure, right))
+            assert along["values"][1, element] == pytest.approx(expected, abs=1e-6)
+            assert header["measures"][0]["value"] == pytest.approx(expected, abs=1e-6)
+    assert len(counts) > 3
+
+
+def test_calibration_over_orbits_is_of_all_answers_given(opened: Opened) -> None:
+    session = Session({"shifts": opened.scan})
+    header, _ = ask(session, "calibration", scope="orbit", models=["first"])
+    pairs = [answers(opened, 0, element) for element in range(len(opened.group))]
+    sure, right = (np.concatenate([pair[part] for pair in pairs]) for part in (0, 1))
+    expected = float(ob.calibration.ece(sure, right))  # the weights of all shifts are equal
+    assert header["count"] == len(sure)
+    assert header["measures"][0]["value"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_report_draws_each_element_by_its_own_answers(opened: Opened) -> None:
+    *each, _ = diagrams_of_all(opened, "truth", 0)
+    counts = [len(answers(opened, 0, element)[0]) for element in range(len(opened.group))]
+    assert [part["count"] for part in each] == counts
+    assert min(counts) == 0
+    assert [int(part["bins"].sum()) for part in each] == [n if n >= 3 else 0 for n in counts]
+
+
+def test_elements_without_any_answer_are_as_if_they_were_not_there() -> None:
+    random = np.random.default_rng(0)
+    columns = [(random.random(80), random.random(80) < 0.6) for _ in range(6)]
+    nothing = np.full(80, np.nan), np.zeros(80, bool)
+    gapped = over_orbits([nothing, *columns[:3], nothing, nothing], np.full(6, 1 / 6), bins=5)
+    expected = over_orbits(columns[:3], np.full(3, 1 / 3), bins=5)
+    assert gapped.measure == pytest.approx(expected.measure, rel=1e-9)
+    assert gapped.diagram.count.sum() == 240
+
+
+def test_the_interval_over_orbits_with_gaps_is_as_wide_as_the_estimates_vary() -> None:
+    values, widths = [], []
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        level = random.random(150)  # a sample is easy or hard along its whole orbit
+        columns = []
+        for element in range(5):
+            sure = np.full(150, 0.9)
+            sure[random.random(150) < 0.15 * element * level] = np.nan
+            columns.append((sure, random.random(150) < level))
+        found = over_orbits(columns, np.full(5, 0.2), bins=10).measure
+        values.append(found["value"])
+        widths.append(found["high"] - found["low"])
+    assert np.mean(widths) == pytest.approx(2 * 1.96 * np.std(values), rel=0.25)
 
 
 def test_a_model_without_any_value_takes_no_part_in_the_mean_of_models() -> None:

@@ -1,8 +1,82 @@
-"""Reports with gaps in their scores: lists and colours are those of the session."""
+"""Reports with gaps in their scores: lists, colours and calibration are those of the session."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.interface.contents import chosen_samples, parts_of
+from orbical.interface.pack import as_text
+from orbical.interface.session import Session
+
+
+def bright(views):
+    """Answer a box around the brightest pixel, or none where all is dim."""
+    flat = views[:, 0].flatten(1)
+    row, column = flat.argmax(1) // 24, flat.argmax(1) % 24
+    sure = torch.where(flat.amax(1) < 0.93, 0.0, 0.3 + 0.6 * flat[:, 0])
+    edges = [column - 4, row - 4, column + 4, row + 4]
+    return torch.stack([*(edge.float() for edge in edges), sure, 0 * sure], -1)[:, None]
+
+
+@pytest.fixture(scope="module")
+def made():
+    generator = torch.Generator().manual_seed(0)
+    images = 0.92 * torch.rand(9, 1, 56, 56, generator=generator)
+    objects = torch.zeros(9, 1, 5)
+    for number in range(9):
+        x, y = 8 + 2 * (number % 4), 8 + 3 * (number % 3)
+        images[number, 0, 16 + y, 16 + x] = 1
+        objects[number, 0, :4] = torch.tensor([x - 4, y - 4, x + 4, y + 4])
+    scan = ob.scan(
+        {
+            "bright": bright,
+            "right": lambda views: bright(views) + torch.tensor([4.0, 0, 4, 0, 0, 0]),
+        },
+        (images, objects),
+        group="translations:16:8",
+        task=ob.tasks.Detection(ob.actions.Window(24)),
+        keep="inputs",
+        progress=False,
+    )
+    session = Session({"scan": scan})
+    opened = session.opened()
+    parts = parts_of(opened, chosen_samples(opened, None), ("pca",), {}, lambda work: None)
+    return session, {name: as_text(part) for name, part in parts}
+
+
+def test_answers_are_those_of_the_session(report_answers, made):
+    session, parts = made
+    requests = [
+        {"kind": "list", "selection": {"order": "worst"}},
+        {"kind": "list", "selection": {"order": "variable", "metric": "confidence"}},
+        *({"kind": "colour", "selection": {"colour": name}} for name in ("mean", "variance")),
+        {"kind": "embedding", "selection": {}},
+        *({"kind": "aggregate", "selection": {"metric": name}} for name in ("score", "ece")),
+        *({"kind": "calibration", "selection": {"element": place}} for place in (0, 2, 7, 12)),
+        {"kind": "calibration", "selection": {"scope": "orbit"}},
+    ]
+    asked = [{"sequence": 1, **one} for one in requests]
+    for found, one in zip(report_answers(parts, asked), asked, strict=True):
+        header, arrays = session.handle(one)
+        assert found.get("count") == header.get("count"), one
+        ours, theirs = (
+            [(entry["model"], entry["name"], entry["value"]) for entry in part.get("measures", [])]
+            for part in (found, header)
+        )
+        assert [entry[:2] for entry in ours] == [entry[:2] for entry in theirs], one
+        assert [entry[2] for entry in ours] == pytest.approx([e[2] for e in theirs], abs=3e-4), one
+        if one["kind"] == "list":
+            assert {*found["arrays"]["samples"]["data"]} == {*range(9)}
+        if header.get("count", 9) < 3:
+            continue  # too few to be drawn
+        for name, array in arrays.items():
+            # Equal values may change places, and so may steps of a curve that meet a share of all.
+            if name != "samples" and not name.startswith("cumulative_"):
+                numbers = np.array(found["arrays"][name]["data"], float).reshape(np.shape(array))
+                np.testing.assert_allclose(numbers, array, atol=3e-4, err_msg=f"{one} {name}")
 
 
 def test_moments_and_means_of_models_leave_gaps_out(in_node):

@@ -20,8 +20,9 @@ from .choosing import FEWEST, Chosen, informative
 from .inputs import Block, blocks_of, thumbnails_of
 from .pack import Array, Steps, in_odds, in_steps, part
 from .selection import Selection
+from .session.aggregates import LEAST
 from .session.bounding import bounds
-from .session.columns import columns
+from .session.columns import alike, columns
 from .session.embedding import embedding
 from .session.opened import Opened
 from .session.orbits import over_orbits
@@ -226,10 +227,10 @@ def _measures(opened: Opened, complete: bool, advance: Advance) -> bytes:
             advance(f"calibration of {opened.models[model]} against the {reference}")
             sure, right = _columns_of(opened, reference, model)
             for place, group in enumerate(groups):
-                kept = np.isfinite(sure).all(0)
+                kept = np.isfinite(sure).any(0)
                 if group is not None:
                     kept &= opened.label == group
-                if kept.sum() < 3:
+                if kept.sum() < LEAST:
                     continue
                 given = sure[:, kept], right[:, kept]
                 known = [name for name in names if place < len(arrays[f"{name}/{reference}"])]
@@ -271,13 +272,18 @@ def _measure(
 ) -> None:
     import torch
 
-    given = torch.from_numpy(sure), torch.from_numpy(right)
-    for name in names:
-        measure = measure_of(name, CLASSIFICATION, {})
-        arrays[f"{name}/{reference}"][place] = measure.value(*given).detach().numpy()
-    found = interval(INTERVAL, *given, resamples=RESAMPLES)
-    ends = (found.value, found.low, found.high, found.calibrated)
-    arrays[f"{INTERVAL}/{reference}/ends"][place] = np.stack([end.numpy() for end in ends])
+    for elements, *pair in alike(sure, right):
+        if pair[0].shape[1] < LEAST:
+            continue
+        given = [torch.from_numpy(part) for part in pair]
+        for name in names:
+            measure = measure_of(name, CLASSIFICATION, {})
+            values = measure.value(*given).detach().numpy()
+            arrays[f"{name}/{reference}"][(*place, elements)] = values
+        found = interval(INTERVAL, *given, resamples=RESAMPLES)
+        ends = (found.value, found.low, found.high, found.calibrated)
+        held = arrays[f"{INTERVAL}/{reference}/ends"][place]
+        held[:, elements] = np.stack([end.numpy() for end in ends])
 
 
 def _rows(block: Block) -> bytes:

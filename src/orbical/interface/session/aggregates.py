@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from ...calibration import along_orbit, interval, measure_of
 from ...calibration.measures import CLASSIFICATION
 from ..selection import Selection
-from .columns import columns
+from .columns import alike, columns
 from .metrics import REGRESSION_MEASURES, Metric
 from .opened import Opened
 from .subsets import Answer, mask_of, subset_key
@@ -101,32 +102,29 @@ def _regression(opened: Opened, name: str, reference: str, mask: Array | None) -
 
 
 def _measured(opened: Opened, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
-    """Measure every element, several at once; a sample is finished at all of them or at none."""
+    """Measure every element, by the samples that have an answer there; several at once."""
     measure = measure_of(name, CLASSIFICATION, {})
     pairs, size = columns(opened, reference), len(opened.group)
     names = ("values", "low", "high") if name == WITH_INTERVAL else ("values",)
     found = {part: np.full((len(opened.models), size), np.nan) for part in names}
-    for model in range(len(opened.models)):
-        kept = ~np.isnan(pairs.pair(model, 0)[0])
-        kept = kept if mask is None else kept & mask
-        if kept.sum() < LEAST:
-            continue
-        step = max(1, MOST_AT_ONCE // int(kept.sum()))
-        for start in range(0, size, step):
-            some = slice(start, min(start + step, size))
-            columns_ = [pairs.pair(model, element) for element in range(some.start, some.stop)]
-            sure, right = (
-                torch.from_numpy(np.stack([column[part][kept] for column in columns_]))
-                for part in (0, 1)
-            )
+    count = opened.samples if mask is None else int(mask.sum())
+    step = max(1, MOST_AT_ONCE // max(1, count))
+    for model, start in itertools.product(range(len(opened.models)), range(0, size, step)):
+        stop = min(start + step, size)
+        some = [pairs.pair(model, element) for element in range(start, stop)]
+        sure, right = (
+            np.stack([pair[part] if mask is None else pair[part][mask] for pair in some])
+            for part in (0, 1)
+        )
+        for places, *given in alike(sure, right):
+            if given[0].shape[1] < LEAST:
+                continue
+            pair = [torch.from_numpy(part) for part in given]
             if name == WITH_INTERVAL:
-                ends = interval(measure, sure, right, resamples=RESAMPLES)
-                for part, values in (
-                    ("values", ends.value),
-                    ("low", ends.low),
-                    ("high", ends.high),
-                ):
-                    found[part][model, some] = values.numpy()
+                ends = interval(measure, *pair, resamples=RESAMPLES)
+                parts = {"values": ends.value, "low": ends.low, "high": ends.high}
             else:
-                found["values"][model, some] = measure.value(sure, right).detach().numpy()
+                parts = {"values": measure.value(*pair).detach()}
+            for part, values in parts.items():
+                found[part][model, start + places] = values.numpy()
     return found

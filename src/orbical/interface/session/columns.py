@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,10 @@ MOST_IN_MEMORY = 32 << 20
 
 
 class Columns:
-    """`[M, K, N]` confidences, negative where the answer is wrong and NaN where it is unfinished.
+    """`[M, K, N]` confidences, negative where the answer is wrong and NaN where there is none.
+
+    There is none of an unfinished sample, where a model detects nothing, and where an answer was
+    neither right nor wrong.
 
     The sign of a confidence is free to say whether it was justified, which halves the space.
     """
@@ -41,7 +45,8 @@ class Columns:
                 with opened.passes.turn(patient=True):  # others draw what is seen first
                     sure = opened.responses("confidence", number, model, keep=False)
                     right = _rows(opened, correct, rows, model)
-                    self._write(model, rows, np.where(right > 0, sure, -sure).T)
+                    signed = np.where(right > 0, sure, -sure)
+                    self._write(model, rows, np.where(np.isnan(right), np.nan, signed).T)
 
     @property
     def nbytes(self) -> int:
@@ -71,6 +76,31 @@ class Columns:
 def columns(opened: Opened, reference: str) -> Columns:
     """Give the columns of a scan, made once."""
     return opened.memo.once(("columns", reference), lambda: Columns(opened, reference))
+
+
+def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Walk over the elements at which the same samples have an answer, all of them at once.
+
+    Arguments:
+        sure: `[K, N]`, confidences, NaN where there is no answer.
+        right: `[K, N]`, whether they were justified.
+
+    Yields:
+        The places of k such elements, and their pairs `[k, n]` without gaps.
+
+    >>> sure = np.array([[0.5, 0.7], [np.nan, 0.6], [0.5, 0.8]])
+    >>> [(places.tolist(), pair.tolist()) for places, pair, _ in alike(sure, sure > 0.55)]
+    [([1], [[0.6]]), ([0, 2], [[0.5, 0.7], [0.5, 0.8]])]
+    """
+    seen = ~np.isnan(sure)
+    if (seen == seen[:1]).all():
+        run = np.zeros(len(sure), int)
+    else:
+        _, run = np.unique(np.packbits(seen, axis=1), axis=0, return_inverse=True)
+    for one in range(run.max() + 1):
+        places = np.flatnonzero(run.reshape(-1) == one)
+        kept = seen[places[0]]
+        yield places, sure[places][:, kept], right[places][:, kept]
 
 
 def _rows(opened: Opened, variable: str, rows: slice, model: int) -> Array:

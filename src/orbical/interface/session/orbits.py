@@ -40,14 +40,17 @@ def over_orbits(
     """Give the reliability diagram and the ECE over orbits, reading one element at a time.
 
         r[n, b] = sum_g w_g 1(z[g, n] in bin b) (correct[g, n] - z[g, n])
-        ece = sum_b |mean_n r[n, b]|
+        m[n] = sum_g w_g 1(z[g, n] is known)
+        ece = sum_b |mean_n r[n, b]| / mean_n m[n]
 
     The mean over samples is drawn from its normal distribution, with the covariance that the
-    samples show: around the observed mean, and around zero for a calibrated model. The ends are
+    samples show: around the observed mean, and around zero for a calibrated model. Where answers
+    are missing it is the quotient of two means, with its covariance to first order. The ends are
     those of `orbical.calibration.interval`.
 
     Arguments:
-        columns: for each of K elements, confidences `[N]` and whether they are right `[N]`.
+        columns: for each of K elements, confidences `[N]`, NaN where there is no answer, and
+            whether they are right `[N]`.
         weights: of the elements, `[K]`, summing to 1.
         bins: the number of bins.
         seed: of the draws.
@@ -59,13 +62,16 @@ def over_orbits(
     """
     count = np.zeros(bins, np.int64)
     mass, confidence, correct = (np.zeros(bins) for _ in range(3))
-    residual = np.zeros((0, bins))
+    residual, known = np.zeros((0, bins)), np.zeros(0)
     for (sure, right), weight in zip(columns, weights, strict=True):
         if not len(residual):
-            residual = np.zeros((len(sure), bins))
-        at = bin_index(torch.from_numpy(np.ascontiguousarray(sure)), bins).numpy()
+            residual, known = np.zeros((len(sure), bins)), np.zeros(len(sure))
+        rows = np.flatnonzero(~np.isnan(sure))
+        sure, right = sure[rows], right[rows]
+        at = bin_index(torch.from_numpy(sure), bins).numpy()
         exact = sure.astype(np.float64)
-        residual[np.arange(len(sure)), at] += weight * (right - exact)
+        residual[rows, at] += weight * (right - exact)
+        known[rows] += weight
         here = np.bincount(at, minlength=bins)
         count += here
         mass += weight * here
@@ -73,13 +79,16 @@ def over_orbits(
         correct += weight * np.bincount(at, right.astype(np.float64), minlength=bins)
     edges = torch.arange(bins + 1, dtype=torch.float64) / bins
     sums = (torch.from_numpy(part) for part in (count, mass, confidence, correct))
-    return OverOrbits(diagram_of(edges, *sums), _interval(residual, seed))
+    return OverOrbits(diagram_of(edges, *sums), _interval(residual, known, seed))
 
 
-def _interval(residual: Array, seed: int) -> dict[str, float]:
+def _interval(residual: Array, known: Array, seed: int) -> dict[str, float]:
+    """Give the ECE of residuals `[N, B]` and its ends; `known [N]` are the weights of answers."""
+    residual, known = residual[known > 0], known[known > 0]
     samples, bins = residual.shape
-    mean = residual.mean(0)
-    spread = np.cov(residual, rowvar=False).reshape(bins, bins) / samples
+    mean = residual.sum(0) / known.sum()
+    apart = (residual - known[:, None] * mean) / known.mean()
+    spread = np.cov(apart, rowvar=False).reshape(bins, bins) / samples
     noise = np.random.default_rng(seed).multivariate_normal(
         np.zeros(bins), spread, DRAWS, method="eigh"
     )

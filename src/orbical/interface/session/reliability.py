@@ -80,27 +80,30 @@ def _of(
     first = opened.group.identity if whole else int(place)
     sure, right = _at(pairs, model, first, mask)
     if len(sure) < LEAST:
-        return {
-            "count": len(sure),
-            "bins": np.zeros(BINS, np.int32),
-            **dict.fromkeys(("confidence", "accuracy"), np.full(BINS, np.nan)),
-            **dict.fromkeys(("curve_confidence", "curve_accuracy"), np.full(CURVE_POINTS, np.nan)),
-            "measures": [],
-        }
-    if whole:
-        every = (_at(pairs, model, element, mask) for element in range(len(opened.group)))
-        found = over_orbits(every, opened.group.weights, BINS)
-        measures = [{"name": "ece", **found.measure}]
-        drawn = _drawn(found.diagram, _curves(*_along(opened, pairs, model, mask)))
-    else:
+        return {"count": len(sure), **diagram_at(sure, right), "measures": []}
+    if not whole:
         measures = _measured(torch.from_numpy(sure), torch.from_numpy(right))
-        drawn = diagram_at(sure, right)
-    count = len(sure) * (len(opened.group) if whole else 1)
-    return {"count": count, **drawn, "measures": measures}
+        return {"count": len(sure), **diagram_at(sure, right), "measures": measures}
+    every = (_all_at(pairs, model, element, mask) for element in range(len(opened.group)))
+    found = over_orbits(every, opened.group.weights, BINS)
+    return {
+        "count": int(found.diagram.count.sum()),
+        **_drawn(found.diagram, _curves(*_along(opened, pairs, model, mask))),
+        "measures": [{"name": "ece", **found.measure}],
+    }
 
 
 def diagram_at(sure: Array, right: Array) -> dict[str, Array]:
-    """Give what is drawn of answers at one place: the reliability diagram, cumulative curves."""
+    """Give what is drawn of answers at one place: the reliability diagram, cumulative curves.
+
+    Too few answers draw nothing.
+    """
+    if len(sure) < LEAST:
+        return {
+            "bins": np.zeros(BINS, np.int32),
+            **dict.fromkeys(("confidence", "accuracy"), np.full(BINS, np.nan)),
+            **dict.fromkeys(("curve_confidence", "curve_accuracy"), np.full(CURVE_POINTS, np.nan)),
+        }
     pair = torch.from_numpy(sure), torch.from_numpy(right)
     return _drawn(reliability(*pair, bins=BINS), _curves(*pair, None))
 
@@ -160,9 +163,16 @@ def _measured(sure: Tensor, right: Tensor) -> list[dict[str, Any]]:
 
 
 def _at(pairs: Columns, model: int, element: int, mask: Array | None) -> tuple[Array, Array]:
-    sure, right = pairs.pair(model, element)
-    kept = ~np.isnan(sure) if mask is None else mask & ~np.isnan(sure)
+    """Give the answers of the subset at an element."""
+    sure, right = _all_at(pairs, model, element, mask)
+    kept = ~np.isnan(sure)
     return sure[kept], right[kept]
+
+
+def _all_at(pairs: Columns, model: int, element: int, mask: Array | None) -> tuple[Array, Array]:
+    """Give a pair for each sample of the subset at an element, NaN where it has no answer."""
+    sure, right = pairs.pair(model, element)
+    return (sure, right) if mask is None else (sure[mask], right[mask])
 
 
 def _along(

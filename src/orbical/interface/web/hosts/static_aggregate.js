@@ -74,14 +74,16 @@ async function means(context) {
   return { count, arrays };
 }
 
-// Confidence and correctness of some samples at one element, unfinished ones left out.
+// Confidence and correctness of some samples at one element; those without an answer that could be
+// judged are left out.
 export function pairsAt(confidence, correct, rows, model, k) {
   const [sure, right] = [[], []];
   for (const row of rows) {
     const z = confidence.data[rowStart(confidence.shape, model, row) + k];
-    if (Number.isNaN(z)) continue;
+    const y = correct.data[rowStart(correct.shape, model, row) + k];
+    if (Number.isNaN(z) || Number.isNaN(y)) continue;
     sure.push(z);
-    right.push(correct.data[rowStart(correct.shape, model, row) + k]);
+    right.push(y);
   }
   return [Float64Array.from(sure), Uint8Array.from(right)];
 }

@@ -111,7 +111,7 @@ export async function calibration(context) {
       arrays[name].data.set(all ? all(name) : diagram[name], row * BINS);
       arrays[`cumulative_${name}`].data.set(all ? all(`curve_${name}`) : curve[name], row * POINTS);
     }
-    if (rows.length < LEAST) return;
+    if ((whole ? rows.length : sure.length) < LEAST) return;
     for (const entry of measured([sure, right], diagram, whole, known?.(model))) {
       measures.push({ model: names[model], ...entry });
     }
