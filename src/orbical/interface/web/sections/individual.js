@@ -44,7 +44,8 @@ export function createSection(el, app) {
     const metric = app.sampleMetric();
     frame.state("ready");
     const said = confusion(answer, app.byConsensus(), (c) => className(app.state, c));
-    frame.note(said || `along its orbit${answer.group ? ", at finer steps" : ""}`);
+    const steps = answer.group ? ", at finer steps" : dense.checked ? "; steps finer than these are too many" : "";
+    frame.note(said || `along its orbit${steps}`);
     plot.set({
       models: app.shown(answer.models),
       values: answer.arrays.values.data,
