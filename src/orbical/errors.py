@@ -42,8 +42,8 @@ def unknown_name(argument: str, given: object, known: Iterable[str]) -> InputErr
 
     >>> print(unknown_name("group", "rotation", ["rotations", "flips"]))
     group: unknown name 'rotation'; did you mean 'rotations'? (known: flips, rotations)
-    >>> print(unknown_name("measure", "ECE", ["ece", "SKCE"]))
-    measure: unknown name 'ECE'; did you mean 'ece'? (known: SKCE, ece)
+    >>> print(unknown_name("measure", "eSD", ["KSE", "ESD"]))
+    measure: unknown name 'eSD'; did you mean 'ESD'? (known: ESD, KSE)
     """
     names = sorted(known)
     in_lower_case = {name.lower(): name for name in names}
