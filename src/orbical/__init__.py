@@ -48,8 +48,8 @@ _MODULES = (
 )
 _FUNCTIONS = {
     "scan": "engine",
-    "load": "store",
-    "Scan": "store",
+    "load": "stored_scan",
+    "Scan": "stored_scan",
     "view": "interface",
     "report": "interface",
 }
@@ -76,7 +76,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     )
     from .engine import scan
     from .interface import report, view
-    from .store import Scan, load
+    from .stored_scan import Scan, load
 
 __all__ = [*_MODULES, *_FUNCTIONS, "__version__"]
 

@@ -25,7 +25,8 @@ from .tasks import TASKS, Task
 from .trees import Tree, leaves
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
-    from .store import Scan, Store
+    from .store import Store
+    from .stored_scan import Scan
 
 
 def scan(
@@ -71,6 +72,7 @@ def scan(
     Scan(classification, rotations:8: 1 models x 20 samples x 8 elements, complete)
     """
     from . import store as stores
+    from .stored_scan import Scan
 
     predictors = _named_predictors(models)
     group = as_group(group)
@@ -111,7 +113,7 @@ def scan(
             stack.enter_context(stores.locked(store))
             _write_truth(store, target, task)
         _fill(store, sweep, samples, target, progress)
-    result = stores.Scan(store)
+    result = Scan(store)
     warn_of_failures(result, predictors)
     return result
 

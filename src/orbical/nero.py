@@ -24,7 +24,7 @@ import xarray as xr
 
 from .errors import InputError, unknown_name
 from .groups import Group, parse
-from .store import Scan
+from .stored_scan import Scan
 
 _FINISHED = "score_vs_consensus"
 _SCORES = {"score": "truth", "score_vs_consensus": "consensus"}

@@ -25,7 +25,8 @@ from .sweep import Failures, Sweep
 from .trees import Tree, leaves
 
 if TYPE_CHECKING:
-    from .store import ArraySpec, Scan, Store
+    from .store import ArraySpec, Store
+    from .stored_scan import Scan
 
 _PROBE_TOLERANCE = 1e-3
 _MOST_UNITS = 512

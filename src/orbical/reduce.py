@@ -21,7 +21,7 @@ from scipy.sparse.linalg import eigsh
 from .errors import InputError, MissingExtra, unknown_name
 from .groups.sample import whole_number
 from .nero import responses
-from .store import Scan
+from .stored_scan import Scan
 
 Array = np.ndarray
 

@@ -25,7 +25,7 @@ def some_detections(views: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def scan() -> ob.store.Scan:
+def scan() -> ob.Scan:
     made = ob.datasets.scenes(12, window=32, radius=8)
     made["objects"][..., 4] *= 0
     task = ob.tasks.Detection(ob.actions.Window(32), threshold=0.3, most=3)
@@ -34,7 +34,7 @@ def scan() -> ob.store.Scan:
 
 
 @pytest.mark.parametrize(("name", "measure"), [("ece", ece), ("esd", esd)])
-def test_every_measure_sees_each_detection_once(scan: ob.store.Scan, name: str, measure) -> None:
+def test_every_measure_sees_each_detection_once(scan: ob.Scan, name: str, measure) -> None:
     got = along_orbit(detections(scan), name)
     confidence = scan.data["box_score"].values[0]
     correct = scan.data["box_correct"].values[0]
@@ -44,7 +44,7 @@ def test_every_measure_sees_each_detection_once(scan: ob.store.Scan, name: str, 
         assert float(got[0, element]) == pytest.approx(float(expected), abs=1e-7)
 
 
-def test_one_element_gives_as_many_pairs_as_there_are_detections(scan: ob.store.Scan) -> None:
+def test_one_element_gives_as_many_pairs_as_there_are_detections(scan: ob.Scan) -> None:
     confidence, correct = pair_at(detections(scan), 7)
     assert len(confidence) == int((~np.isnan(scan.data["box_correct"].values[0, :, 7])).sum())
     assert 0 < len(confidence) < 36
@@ -52,7 +52,7 @@ def test_one_element_gives_as_many_pairs_as_there_are_detections(scan: ob.store.
 
 
 def test_the_most_confident_detection_alone_is_calibrated_where_there_is_one(
-    scan: ob.store.Scan,
+    scan: ob.Scan,
 ) -> None:
     got = along_orbit(scan, "esd")
     confidence, correct = (scan.data[name].values[0] for name in ("confidence", "correct"))

@@ -15,7 +15,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ..store import Scan
+    from ..stored_scan import Scan
 
 
 def detections(scan: Scan | xr.Dataset) -> xr.Dataset:

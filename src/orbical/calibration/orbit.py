@@ -26,7 +26,7 @@ from .regression_orbit import holds_regression, regression_along
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ..store import Scan
+    from ..stored_scan import Scan
 
 _BLOCK = 1 << 23
 """Numbers of one array that are read at once."""

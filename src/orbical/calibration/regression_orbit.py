@@ -25,7 +25,7 @@ from .targets import on_vectors
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ..store import Scan
+    from ..stored_scan import Scan
 
 BLEED = "aleatoric_bleed"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, ModelError
 
 if TYPE_CHECKING:
-    from ..store import Scan
+    from ..stored_scan import Scan
 
 _MOST_FAILURES = 10
 SINGLE = 1e-4

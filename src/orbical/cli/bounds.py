@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..bounds import Bounds, Comparison, OrbitTable
-    from ..store import Scan
+    from ..stored_scan import Scan
 
 _UNMATCHED = (
     "these data do not show what the symmetry costs, and its ceiling says nothing. "
@@ -121,7 +121,7 @@ def _of_scan(
     store: Path, model: str | None, orbits: Callable[[Scan], Any], bins: int
 ) -> dict[str, Bounds]:
     from ..bounds import OrbitTable, classification
-    from ..store import load
+    from ..stored_scan import load
 
     scan = load(store)
     ids = orbits(scan)

@@ -13,7 +13,7 @@ from .calibration_tables import numbers, print_csv, print_json, print_orbit, pri
 
 if TYPE_CHECKING:
     from ..calibration.ends import Interval
-    from ..store import Scan
+    from ..stored_scan import Scan
 
 _OF_CLASSIFIERS = ("ece", "ks")
 _OF_ONE_TARGET = ("gaussian_crps", "ence", "regression_esd", "quantile_calibration")
@@ -32,7 +32,7 @@ _ENDS = ("low", "high", "calibrated")
 def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: str) -> None:
     """Tell how calibrated each model is where the group leaves the input alone, and elsewhere."""
     from ..calibration.regression_orbit import holds_regression
-    from ..store import load
+    from ..stored_scan import load
 
     scan = load(path)
     regression = holds_regression(scan)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ..store import Scan
+    from ..stored_scan import Scan
 
 _BLEED = "aleatoric_bleed"
 Measured = Callable[["Scan", int], dict[str, float]]
@@ -202,7 +202,7 @@ def check(
     Limits may also stand in the table [tool.orbical.check] of pyproject.toml, such as
     max_gap = 0.02; options on the command line come first.
     """
-    from ..store import load
+    from ..stored_scan import load
 
     given = {name: value for name, value in locals().items() if name in RULES}
     settings = settings_from(config)

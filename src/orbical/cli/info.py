@@ -24,7 +24,7 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
 ) -> None:
     """Tell what a stored scan holds, and how much of it is done."""
-    from ..store import load
+    from ..stored_scan import load
 
     scan = load(store)
     damaged = scan.verify() if verify else []

@@ -21,7 +21,7 @@ from ..groups import Elements
 from ..predictors import Predictor, as_predictor
 from ..record import plain
 from ..samples import Samples
-from ..store import Scan
+from ..stored_scan import Scan
 from ..sweep import Sweep, errors_in
 from ..tasks import Task
 from ..tasks.base import Reader

@@ -16,7 +16,7 @@ from .session.embedding import available_methods
 from .session.states import title_of
 
 if TYPE_CHECKING:
-    from ..store import Scan
+    from ..stored_scan import Scan
     from .session.opened import Opened
 
 SAMPLES = 2_000

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, OrbicalError, unknown_name
-from ...store import Scan
+from ...stored_scan import Scan
 from ..live import Live
 from ..selection import Selection
 from ..wire import encode

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import InputError, unknown_name
-from ...store import Scan
+from ...stored_scan import Scan
 from ..live import Live
 from ..selection import Selection
 from .memo import Memo

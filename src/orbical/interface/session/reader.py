@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...store import Scan
+from ...stored_scan import Scan
 from .memo import Memo
 
 Array = np.ndarray

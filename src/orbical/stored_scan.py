@@ -1,0 +1,114 @@
+"""A scan as it is read: a labelled data set on what a store holds, complete or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from .errors import StoreError
+from .groups import Group
+from .sources import as_path
+from .store import Store, open_store
+from .stored_group import read_group
+
+
+class Scan:
+    """What models answer along orbits: a thin face on `data`, an `xarray.Dataset`.
+
+    `data` has the dimensions `model`, `sample`, `element`, the names of the elements and their
+    weights as coordinates, and is read from disk as it is used. `group` is the sampled group,
+    `header` the record of models, data, task and versions.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.header = store.header
+        self.group = read_group(store.root)
+        self.path = store.path
+        try:
+            self.data = _dataset(store, self.header, self.group)
+        except ValueError as error:
+            if "conflicting sizes for dimension 'model'" not in str(error):
+                raise
+            raise StoreError(
+                f"a model is being added to {store.name}, or a scan was killed while it added one: "
+                "run that scan again"
+            ) from error
+
+    @property
+    def models(self) -> list[str]:
+        """The names of the models."""
+        return [entry["name"] for entry in self.header["models"]]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the truth is known."""
+        return "score" in self.data
+
+    @property
+    def failures(self) -> dict[str, list[dict[str, Any]]]:
+        """Where each model raised and gave no answer.
+
+        A record for each such sample: its number, the first `element`, how many `places` of the
+        orbit, and the `error`.
+        """
+        return {entry["name"]: entry.get("failures", []) for entry in self.header["models"]}
+
+    @property
+    def share_done(self) -> float:
+        """How much of the scan is done, 0 to 1."""
+        return float(self._store.done.mean())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every unit is done."""
+        return bool(self._store.done.all())
+
+    def verify(self) -> list[tuple[int, int]]:
+        """Check every finished unit's files; return the (model, chunk) units found damaged."""
+        return self._store.verify()
+
+    def __repr__(self) -> str:
+        sizes = self.data.sizes
+        state = "complete" if self.complete else f"{self.share_done:.0%} done"
+        return (
+            f"Scan({self.header['task']['task']}, {self.group.spec}: {sizes['model']} models x "
+            f"{sizes['sample']} samples x {sizes['element']} elements, {state})"
+        )
+
+
+def _dataset(store: Store, header: dict[str, Any], group: Group) -> xr.Dataset:
+    data = xr.open_zarr(
+        store.root.store, chunks={}, consolidated=False, zarr_format=3, mask_and_scale=False
+    ).drop_vars("done")
+    coords: dict[str, Any] = {"model": [entry["name"] for entry in header["models"]]}
+    coords |= {name: ("element", values) for name, values in group.coords.items()}
+    coords["weight"] = ("element", group.weights)
+    data = data.assign_coords(coords)
+    if "label" in data:
+        data = data.assign_coords(label=("sample", np.asarray(data["label"])))
+    elif "objects" in data:  # of several the first, around which the view is centred
+        first = np.asarray(data["objects"])[:, 0, -1]
+        data = data.assign_coords(label=("sample", first.astype(np.int64)))
+    data.attrs = {
+        "group": group.spec,
+        "layout": group.layout.kind,
+        "task": header["task"]["task"],
+        "score": header["score"]["meaning"],
+        "higher_is_better": header["score"]["higher_is_better"],
+    }
+    return data
+
+
+def load(path: str | Path) -> Scan:
+    """Open a stored scan, complete or not; unfinished units read as missing.
+
+    >>> import orbical as ob
+    >>> ob.load("no-such-scan.zarr")
+    Traceback (most recent call last):
+    orbical.errors.StoreError: there is no store 'no-such-scan.zarr'
+    """
+    return Scan(open_store(as_path("path", path)))
