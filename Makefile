@@ -12,7 +12,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test lint types docs bench clean
+.PHONY: help venv demo test lint docs bench studies study clean
 
 help: ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -38,17 +38,23 @@ docs: $(DEV_READY) ## build the documentation into site/, warnings as errors
 	@echo "Documentation"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+studies: $(DEV_READY) ## list the studies
+	@$(BIN)/orbical-study
+
+study: $(DEV_READY) ## repeat a study: make study NAME=swiss-roll (ARGS="--help" lists its options)
+	@$(BIN)/orbical-study $(NAME) $(ARGS)
+
 bench: $(DEV_READY) ## run every benchmark (minutes; on a machine that does nothing else)
 	@set -e; for file in $(wildcard benchmarks/[!_]*.py); do echo "$$file"; $(BIN)/python $$file; done
 
 clean: ## remove what the other targets made, except .venv
 	@rm -rf build dist site orbical-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src studies tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(DEV_READY): pyproject.toml constraints.txt
+$(DEV_READY): pyproject.toml studies/pyproject.toml constraints.txt
 	$(make-venv)
 	@echo "Installing orbical with the developer's tools into $(VENV) (the first time takes minutes)"
-	@$(INSTALL) -e '.[dev]'
+	@$(INSTALL) -e '.[dev]' -e studies
 	@touch $(DEMO_READY) $(DEV_READY)
 
 $(DEMO_READY): pyproject.toml constraints.txt

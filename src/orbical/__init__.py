@@ -16,7 +16,7 @@ Four questions, and where their answers are:
 * How is it made better? `losses`, `training`, `recalibrate`.
 
 `testing.equivariance_error` audits a network in a line; `datasets` and `zoo` are data and networks
-to begin with, `studies` whole experiments. All of these names are the public face; everything else
+to begin with. All of these names are the public face; everything else
 may change.
 """
 
@@ -40,7 +40,6 @@ _MODULES = (
     "predictors",
     "recalibrate",
     "reduce",
-    "studies",
     "tasks",
     "testing",
     "training",
@@ -68,7 +67,6 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         predictors,
         recalibrate,
         reduce,
-        studies,
         tasks,
         testing,
         training,

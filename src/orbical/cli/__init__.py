@@ -29,9 +29,9 @@ app = typer.Typer(
 
 @cache
 def _register() -> None:
-    from . import bounds, calibration, check, demo, info, report, scan, study, view
+    from . import bounds, calibration, check, demo, info, report, scan, view
 
-    for module in (demo, scan, view, report, info, calibration, bounds, check, study):
+    for module in (demo, scan, view, report, info, calibration, bounds, check):
         module.register(app)
 
 

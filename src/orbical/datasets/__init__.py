@@ -14,40 +14,28 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from .cifar10_images import cifar10
 from .coco_folder import coco, coco_five
 from .digit_images import digits
-from .dipole_vectors import dipoles
 from .folders import data_folder
 from .furniture_clouds import furniture
-from .galaxy_images import efigi, galaxy_zoo, point_spread
-from .galaxy_shapes import galaxies
 from .generated_scenes import scenes
 from .image_folders import image_folder
-from .infrared_spectra import spectra
 from .mnist_images import full_mnist, mnist
 from .molecule_files import molecules
 from .particle_images import piv
 from .particle_seeding import particle_pairs
-from .planar_fields import vector_fields
 from .point_clouds import modelnet10, padded, sweethome3d
-from .qm9_molecules import qm9
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 
 __all__ = [
     "BUILT_IN",
-    "cifar10",
     "coco",
     "coco_five",
     "data_folder",
     "digits",
-    "dipoles",
-    "efigi",
     "full_mnist",
     "furniture",
-    "galaxies",
-    "galaxy_zoo",
     "image_folder",
     "mnist",
     "modelnet10",
@@ -55,10 +43,6 @@ __all__ = [
     "padded",
     "particle_pairs",
     "piv",
-    "point_spread",
-    "qm9",
     "scenes",
-    "spectra",
     "sweethome3d",
-    "vector_fields",
 ]

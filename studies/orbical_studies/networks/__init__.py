@@ -1,0 +1,1 @@
+"""Networks that only the studies use, one module a family."""

@@ -1,0 +1,117 @@
+"""QM9 in one small file for a machine that has no other, and what is learnt from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from orbical_studies.data import qm9
+from orbical.errors import InputError
+
+from ..bond_graphs import bond_hashes
+from .settings import PROPERTIES, ROBUST
+
+FILE = "qm9.npz"
+SPLITS = ("train", "validation", "test")
+LINEAR_GHZ = 1e4
+"""A rotational constant A above this, or 0 which stands for infinity, is that of a line of atoms;
+the largest of the others is water's, 800."""
+
+
+class Pack(NamedTuple):
+    """Molecules on a device.
+
+    Attributes:
+        pos: `[n, a, 3]`.
+        numbers: `[n, a]`, 0 for padding.
+        targets: `[n, 11]`, double precision, in the units of the data set.
+        split: `[n]`, the place in `SPLITS`.
+        linear: `[n]`, whether the atoms lie on a line.
+        bond_class: `[n]`, equal where a network on bonds cannot tell two molecules apart.
+    """
+
+    pos: Tensor
+    numbers: Tensor
+    targets: Tensor
+    split: Tensor
+    linear: Tensor
+    bond_class: Tensor
+
+    def rows(self, split: str, count: int | None = None) -> Tensor:
+        """Give the molecules of a split that do not lie on a line, at most so many."""
+        chosen = (self.split == SPLITS.index(split)) & ~self.linear
+        return chosen.nonzero()[:count, 0]
+
+
+class Scale(NamedTuple):
+    """Where properties lie and how wide: `centre [11]` and `width [11]`, double precision."""
+
+    centre: Tensor
+    width: Tensor
+
+
+def pack(path: Path, cache: Path | None = None, count: int | None = None) -> Path:
+    """Write geometry, targets and split of all molecules, or of the first so many of each split."""
+    columns: dict[str, list[NDArray]] = {}
+    for place, split in enumerate(SPLITS):
+        found = qm9(split, PROPERTIES, count=count, cache=cache)
+        mask = found.inputs["mask"]
+        a = found.properties["rotational_a"]
+        parts = {
+            "sizes": mask.sum(1).to(torch.uint8),
+            "numbers": found.inputs["numbers"][mask].to(torch.int8),
+            "positions": found.inputs["pos"][mask],
+            "targets": torch.stack([found.properties[name] for name in PROPERTIES], 1),
+            "split": torch.full((len(mask),), place, dtype=torch.uint8),
+            "linear": (a == 0) | (a > LINEAR_GHZ),
+            "bond_class": torch.from_numpy(bond_hashes(found.inputs)),
+        }
+        for name, values in parts.items():
+            columns.setdefault(name, []).append(values.numpy())
+    arrays = {name: np.concatenate(parts) for name, parts in columns.items()}
+    arrays["bond_class"] = np.unique(arrays["bond_class"], return_inverse=True)[1].astype(np.int32)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, **arrays)  # type: ignore[arg-type] # its keywords are arrays
+    return path
+
+
+def there(path: Path) -> Path:
+    """Give the path back where the packed file is there."""
+    if not path.is_file():
+        raise InputError(f"pack: there is no file {str(path)!r}; run the step 'pack' first")
+    return path
+
+
+def unpack(path: Path, device: torch.device) -> Pack:
+    """Read the packed molecules onto a device."""
+    with np.load(there(path)) as file:
+        arrays = {name: file[name] for name in file.files}
+    sizes = arrays["sizes"].astype(np.int64)
+    mask = np.arange(sizes.max()) < sizes[:, None]
+    pos = np.zeros((*mask.shape, 3), np.float32)
+    numbers = np.zeros(mask.shape, np.int64)
+    pos[mask], numbers[mask] = arrays["positions"], arrays["numbers"]
+    kept = (pos, numbers, *(arrays[n] for n in ("targets", "split", "linear", "bond_class")))
+    return Pack(*(torch.from_numpy(values).to(device) for values in kept))
+
+
+def scale_of(targets: Tensor) -> Scale:
+    """Measure training targets `[n, 11]`: mean and deviation, for `ROBUST` ones by quartiles.
+
+    Double precision: the energies u0 and u lie a hundred thousand times further from 0 than they
+    are to be known. Of a rotational constant the centre is the median and the width that of the
+    middle half, as a Gaussian would have it, `(q_3 - q_1) / 1.349`.
+    """
+    mean, width = targets.mean(0), targets.std(0, correction=0)
+    quarter, half, three = torch.quantile(
+        targets, torch.tensor([0.25, 0.5, 0.75], dtype=targets.dtype, device=targets.device), dim=0
+    )
+    robust = torch.tensor([name in ROBUST for name in PROPERTIES], device=targets.device)
+    return Scale(
+        torch.where(robust, half, mean), torch.where(robust, (three - quarter) / 1.349, width)
+    )

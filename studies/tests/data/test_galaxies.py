@@ -1,0 +1,119 @@
+"""Galaxies: real ones from files, generated ones, and the blur between them and us."""
+
+from __future__ import annotations
+
+import zipfile
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from scipy import ndimage
+
+from orbical.datasets import image_folder
+from orbical_studies.data import efigi, galaxies, galaxy_zoo, point_spread
+from orbical.errors import InputError
+
+
+def picture(path, size=(8, 8), colour=(255, 0, 0)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, colour).save(path)
+
+
+def test_the_class_of_an_image_is_the_folder_that_holds_it(tmp_path):
+    picture(tmp_path / "train" / "dog" / "b.png")
+    picture(tmp_path / "train" / "cat" / "a.png", colour=(0, 255, 0))
+    images, labels, classes = image_folder(tmp_path)
+    assert classes == ["cat", "dog"]
+    assert labels.tolist() == [0, 1]
+    assert images[0, :, 0, 0].tolist() == [0, 1, 0]
+
+
+def test_an_archive_reads_as_the_folder_does(tmp_path):
+    picture(tmp_path / "in" / "dog" / "b.png")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.write(tmp_path / "in" / "dog" / "b.png", "dog/b.png")
+    assert torch.equal(image_folder(tmp_path / "all.zip")[0], image_folder(tmp_path / "in")[0])
+
+
+def test_a_corrupt_image_is_named(tmp_path):
+    picture(tmp_path / "cat" / "a.png")
+    whole = (tmp_path / "cat" / "a.png").read_bytes()
+    (tmp_path / "cat" / "broken.png").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"cat/broken\.png.* not a whole image"):
+        image_folder(tmp_path)
+
+
+def test_images_of_unequal_sizes_are_refused_unless_resized(tmp_path):
+    picture(tmp_path / "cat" / "a.png")
+    picture(tmp_path / "cat" / "b.png", size=(12, 8))
+    with pytest.raises(InputError, match=r"b\.png' is 12 x 8 pixels, those before it 8 x 8"):
+        image_folder(tmp_path)
+    assert image_folder(tmp_path, size=10)[0].shape == (2, 3, 10, 10)
+
+
+def test_a_missing_or_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no images"):
+        image_folder(tmp_path)
+    with pytest.raises(InputError, match="no folder or archive"):
+        image_folder(tmp_path / "absent")
+    (tmp_path / "no.zip").write_bytes(b"text")
+    with pytest.raises(InputError, match="no whole zip archive"):
+        image_folder(tmp_path / "no.zip")
+
+
+def test_galaxies_without_a_row_in_the_catalogue_are_refused(tmp_path):
+    (tmp_path / "EFIGI_labels.csv").write_text(",pgc_id,T\n0,PGC1,3\n")
+    picture(tmp_path / "PGC2.jpg")
+    with zipfile.ZipFile(tmp_path / "images100.zip", "w") as archive:
+        archive.write(tmp_path / "PGC2.jpg", "PGC2.jpg")
+    with pytest.raises(InputError, match=r"PGC2\.jpg' has no row in 'EFIGI_labels\.csv'"):
+        efigi(tmp_path)
+
+
+@pytest.mark.parametrize("sigma", [0.7, 2.5])
+def test_the_blur_is_scipys(sigma):
+    image = np.random.default_rng(0).random((1, 2, 40, 40))
+    ours = point_spread(torch.as_tensor(image), sigma)
+    theirs = ndimage.gaussian_filter(image, (0, 0, sigma, sigma), mode="mirror")
+    assert np.allclose(ours, theirs, atol=1e-6)
+
+
+def test_blurs_add_up_in_their_squares():
+    image = torch.zeros(1, 1, 61, 61, dtype=torch.float64)
+    image[..., 30, 30] = 1
+    twice = point_spread(point_spread(image, 1.5), 2.0)
+    assert torch.allclose(twice, point_spread(image, 2.5), atol=1e-4)
+
+
+def test_a_negative_blur_is_refused():
+    with pytest.raises(InputError, match="sigma: -1 given"):
+        point_spread(torch.zeros(1, 1, 8, 8), -1)
+
+
+def test_generated_galaxies_repeat_and_mirror_into_the_other_class():
+    images, labels = galaxies(90, noise=0.0)
+    assert torch.equal(images, galaxies(90, noise=0.0)[0])
+    # Arms wind the other way in a mirror: their phase against the logarithm of the radius turns.
+    senses = {int(label): [] for label in labels.unique()}
+    axis = torch.arange(48) - 23.5
+    y, x = torch.meshgrid(-axis, axis, indexing="ij")
+    angle, radius = torch.atan2(y, x), (x**2 + y**2).sqrt()
+    wind = torch.polar(torch.ones_like(radius), 2 * angle)
+    for image, label in zip(images[:, 0], labels, strict=True):
+        rings = [(image * wind)[(radius > r) & (radius < r + 2)].sum() for r in range(6, 16, 2)]
+        steps = [(after / before).angle() for before, after in pairwise(rings)]
+        senses[int(label)].append(float(torch.stack(steps).mean()))
+    left, right = (np.array(senses[label]) for label in (1, 2))
+    assert (left > 0).mean() > 0.75 > 0.25 > (right > 0).mean()
+    assert left.mean() > 0.3 > -0.3 > right.mean()
+
+
+def test_the_real_galaxies_are_read(shared_data):
+    images, labels = efigi(shared_data / "efigi", size=20)
+    assert images.shape == (4458, 3, 20, 20)
+    assert labels.bincount().tolist() == [1022, 1465, 1971]
+    images, labels = galaxy_zoo(shared_data / "galaxyzoo2", "validation", size=20)
+    assert images.shape == (600, 3, 20, 20)
+    assert labels.bincount().tolist() == [300, 300]
