@@ -30,8 +30,8 @@ def pair(size: int) -> tuple[Tensor, Tensor]:
 def outputs(size: int, classes: int) -> tuple[Tensor, Tensor]:
     """Probabilities as a trained classifier gives them, mostly confident, and labels."""
     logits = torch.randn(size, classes)
-    favourite = torch.randint(classes, (size, 1))
-    logits.scatter_(1, favourite, math.log(classes) + 2 + 2 * torch.randn(size, 1))
+    favorite = torch.randint(classes, (size, 1))
+    logits.scatter_(1, favorite, math.log(classes) + 2 + 2 * torch.randn(size, 1))
     labels = torch.distributions.Categorical(logits=logits / 1.2).sample()
     return torch.softmax(logits, -1), labels
 

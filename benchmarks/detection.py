@@ -17,7 +17,7 @@ from passes import beside_bare_passes
 from timing import Row
 
 import orbical as ob
-from orbical.sweep import Sweep
+from orbical.scanning.sweep import Sweep
 from orbical.tasks import Detection
 from orbical.tasks.detection_matching import Detections
 from orbical.zoo import detector
@@ -89,9 +89,9 @@ def consensus() -> Iterator[Row]:
 def _some_detections(task: Detection, samples: int, random: torch.Generator) -> Detections:
     """Make four detections a view: three that move along, with noise, and one anywhere."""
     shape = (len(GROUP), samples, 4)
-    centre = 24 + 80 * torch.rand(1, samples, 4, 2, generator=random)
+    center = 24 + 80 * torch.rand(1, samples, 4, 2, generator=random)
     half = 8 + 16 * torch.rand(1, samples, 4, 2, generator=random)
-    still = torch.cat([centre - half, centre + half], -1)
+    still = torch.cat([center - half, center + half], -1)
     box = task.output.move(GROUP, still + torch.randn(*shape, 4, generator=random))
     stray = 100 * torch.rand(*shape[:2], 1, 2, generator=random)
     box[:, :, 3] = torch.cat([stray, stray + 20], -1)[:, :, 0]

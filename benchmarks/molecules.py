@@ -31,14 +31,14 @@ class Potential(nn.Module):
         )
         self.updates = nn.ModuleList(nn.Linear(channels, channels) for _ in range(2))
         self.energy, self.push = nn.Linear(channels, 1), nn.Linear(channels, 1)
-        self.register_buffer("centres", torch.linspace(0, 6, radial))
+        self.register_buffer("centers", torch.linspace(0, 6, radial))
 
     def answers(self, pos: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Give energies `[N]` and direct forces `[N, n, 3]`."""
         there = batch["mask"][..., None]
         apart = pos[:, :, None] - pos[:, None]
         distance = (apart.square().sum(-1, keepdim=True) + 1e-6).sqrt()
-        near = torch.exp(-((distance - self.centres) ** 2) * 4)
+        near = torch.exp(-((distance - self.centers) ** 2) * 4)
         pair = (there[:, :, None] & there[:, None]).to(pos)
         state = self.kind(batch["numbers"])
         for make, update in zip(self.filters, self.updates, strict=True):

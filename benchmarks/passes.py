@@ -12,7 +12,7 @@ from typing import Any
 import timing
 from torch import nn
 
-from orbical.trees import tree_map
+from orbical._trees import tree_map
 
 
 class Twice(nn.Module):

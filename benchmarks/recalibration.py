@@ -61,7 +61,7 @@ def temperature_peers(logits: Tensor, labels: Tensor) -> dict[str, Callable[[], 
                 probmetrics.TemperatureScalingCalibrator(opt=method).fit_torch(given, labels)
             )
     if netcal := installed("netcal.scaling"):
-        # float64, because its optimiser does nothing on float32
+        # float64, because its optimizer does nothing on float32
         probs = torch.softmax(logits.double(), 1).numpy()
         peers["netcal"] = lambda: netcal.TemperatureScaling().fit(probs, truth)
     if uncertainty := installed("torch_uncertainty.post_processing"):

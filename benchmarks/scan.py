@@ -20,7 +20,7 @@ import torch
 from timing import Row
 
 import orbical as ob
-from orbical.sweep import Sweep
+from orbical.scanning.sweep import Sweep
 from orbical.zoo import digits
 
 ELEMENTS = 72

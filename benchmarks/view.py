@@ -27,8 +27,8 @@ import timing
 from timing import Row
 
 import orbical as ob
-from orbical import store as stores
 from orbical.interface.reporting import report as write_report
+from orbical.store import arrays as stores
 
 FLAGS = [
     "--no-sandbox",

@@ -3,7 +3,7 @@
 Run: python examples/own_task.py
 
 The guide `docs/guide/own-task.md` goes through it. Images are lit from the left, so a model that
-learnt where it is bright fails on mirrored ones; a model of local contrast cannot.
+learned where it is bright fails on mirrored ones; a model of local contrast cannot.
 """
 
 import io
@@ -65,16 +65,16 @@ class Segmentation(Task):
                 f"{tuple(outputs.shape[2:])}"
             )
 
-    def variables(self, labelled: bool) -> dict[str, Variable]:
+    def variables(self, labeled: bool) -> dict[str, Variable]:
         own = {
             "segments": Variable(("sample", "element", "row", "column"), "likeliest class"),
             "share": Variable(("sample", "element", "class"), "share of the pixels given a class"),
         }
-        if labelled:
+        if labeled:
             own["overlap"] = Variable(
                 ("sample", "element", "class"), "intersection over union of each class"
             )
-        return common_variables(labelled, self.truth_dims) | own
+        return common_variables(labeled, self.truth_dims) | own
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Average the overlap of the classes that occur: [K, B]."""
@@ -126,9 +126,9 @@ def scenes(count: int, seed: int, size: int = 32) -> tuple[Tensor, Tensor]:
     """Discs on noise, all lit from the left: images [N, 1, H, W] and maps [N, H, W]."""
     random = torch.Generator().manual_seed(seed)
     rows, columns = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
-    centre = torch.rand(count, 2, 1, 1, generator=random) * 16 + 8
+    center = torch.rand(count, 2, 1, 1, generator=random) * 16 + 8
     radius = torch.rand(count, 1, 1, generator=random) * 4 + 3
-    maps = (rows - centre[:, 0]) ** 2 + (columns - centre[:, 1]) ** 2 < radius**2
+    maps = (rows - center[:, 0]) ** 2 + (columns - center[:, 1]) ** 2 < radius**2
     light = 0.6 * (1 - columns / size)
     noise = 0.05 * torch.randn(count, size, size, generator=random)
     return (light + 0.3 * maps + noise)[:, None], maps.long()
@@ -161,15 +161,15 @@ class OfContrast(nn.Module):
 
 def fitted(model: nn.Module, images: Tensor, maps: Tensor) -> nn.Module:
     """Fit a model by L-BFGS, in less than a second."""
-    optimiser = torch.optim.LBFGS(model.parameters(), max_iter=200)
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=200)
 
     def loss() -> Tensor:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = F.cross_entropy(model(images), maps)
         value.backward()
         return value
 
-    optimiser.step(loss)
+    optimizer.step(loss)
     return model.eval()
 
 

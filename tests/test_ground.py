@@ -184,7 +184,7 @@ def test_no_tracked_text_names_a_path_of_one_machine() -> None:
     assert found == {}
 
 
-def test_only_the_modules_of_labelled_results_and_drawing_load_their_packages() -> None:
+def test_only_the_modules_of_labeled_results_and_drawing_load_their_packages() -> None:
     heavy = HEAVY | {f".{name}" for name in HEAVY_MODULES}
     light = {
         name: sorted(imported_on_load(tree) & heavy)

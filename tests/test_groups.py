@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import orbical as ob
 from orbical import groups
 from orbical.errors import InputError
-from orbical.groups.sample import is_closed
+from orbical.groups.group import is_closed
 
 SPECS = [
     "trivial",

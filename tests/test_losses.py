@@ -205,7 +205,7 @@ def test_nig_nll_of_vectors_is_the_sum_over_coordinates() -> None:
     expected = -stats.t.logpdf(y, df=2 * alpha, loc=gamma, scale=scale).sum(1).mean()
     assert losses.nig_nll(gamma, nu, alpha, beta, y).item() == pytest.approx(expected, abs=1e-12)
     penalty = ((y - gamma).abs() * (2 * nu + alpha)).sum(1).mean()
-    assert losses.nig_regulariser(gamma, nu, alpha, y).item() == pytest.approx(penalty.item())
+    assert losses.nig_regularizer(gamma, nu, alpha, y).item() == pytest.approx(penalty.item())
 
 
 def test_the_density_printed_in_the_equivariance_paper_does_not_integrate_to_one() -> None:

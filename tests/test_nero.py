@@ -25,7 +25,7 @@ def linear(seed: int, classes: int = 10) -> torch.nn.Module:
 
 
 @pytest.fixture(scope="module")
-def labelled() -> ob.Scan:
+def labeled() -> ob.Scan:
     images, labels = ob.datasets.digits()
     return ob.scan(
         {"first": linear(0), "second": linear(1)},
@@ -39,7 +39,7 @@ def labelled() -> ob.Scan:
 
 
 @pytest.fixture(scope="module")
-def unlabelled() -> ob.Scan:
+def unlabeled() -> ob.Scan:
     images, _ = ob.datasets.digits()
     return ob.scan(
         linear(0), images[:10], group="rotations:8", task="classification", progress=False
@@ -70,9 +70,9 @@ def half_finished(scan: ob.Scan) -> xr.Dataset:
     return data
 
 
-def test_the_aggregate_is_the_mean_over_samples(labelled: ob.Scan) -> None:
-    found = ob.nero.aggregate(labelled)
-    score = labelled.data["score"].values.astype(float)
+def test_the_aggregate_is_the_mean_over_samples(labeled: ob.Scan) -> None:
+    found = ob.nero.aggregate(labeled)
+    score = labeled.data["score"].values.astype(float)
     assert found.dims == ("model", "element")
     for model in range(2):
         for element in range(8):
@@ -81,10 +81,10 @@ def test_the_aggregate_is_the_mean_over_samples(labelled: ob.Scan) -> None:
 
 
 def test_the_aggregate_by_label_is_the_mean_over_the_samples_of_each_label(
-    labelled: ob.Scan,
+    labeled: ob.Scan,
 ) -> None:
-    found = ob.nero.aggregate(labelled, by="label", metric="confidence")
-    values, labels = labelled.data["confidence"].values.astype(float), labelled.data["label"].values
+    found = ob.nero.aggregate(labeled, by="label", metric="confidence")
+    values, labels = labeled.data["confidence"].values.astype(float), labeled.data["label"].values
     assert found.dims == ("model", "label", "element")
     assert found["label"].values.tolist() == sorted({*labels.tolist()})
     for place, label in enumerate(found["label"].values):
@@ -95,27 +95,27 @@ def test_the_aggregate_by_label_is_the_mean_over_the_samples_of_each_label(
             np.testing.assert_allclose(found.values[model, place], expected, rtol=0, atol=1e-12)
 
 
-def test_any_coordinate_on_the_samples_can_group_them(labelled: ob.Scan) -> None:
+def test_any_coordinate_on_the_samples_can_group_them(labeled: ob.Scan) -> None:
     names = np.array(["even", "odd"])[np.arange(COUNT) % 2]
-    data = labelled.data.assign_coords(parity=("sample", names))
+    data = labeled.data.assign_coords(parity=("sample", names))
     found = ob.nero.aggregate(data, by="parity")
     assert found["parity"].values.tolist() == ["even", "odd"]
-    expected = labelled.data["score"].values[:, 1::2].astype(float).mean(1)
+    expected = labeled.data["score"].values[:, 1::2].astype(float).mean(1)
     np.testing.assert_allclose(found.sel(parity="odd").values, expected, atol=1e-12)
 
 
-def test_the_weighted_mean_over_labels_is_the_aggregate(labelled: ob.Scan) -> None:
-    by_label = ob.nero.aggregate(labelled, by="label")
+def test_the_weighted_mean_over_labels_is_the_aggregate(labeled: ob.Scan) -> None:
+    by_label = ob.nero.aggregate(labeled, by="label")
     whole = by_label.weighted(by_label["samples"]).mean("label")
-    np.testing.assert_allclose(whole.values, ob.nero.aggregate(labelled).values, atol=1e-12)
+    np.testing.assert_allclose(whole.values, ob.nero.aggregate(labeled).values, atol=1e-12)
 
 
 @pytest.mark.parametrize("metric", ["score", "correct", "confidence"])
 @pytest.mark.parametrize("by", [None, "label"])
-def test_unfinished_samples_are_left_out(labelled: ob.Scan, metric: str, by: str | None) -> None:
-    found = ob.nero.aggregate(half_finished(labelled), by=by, metric=metric)
-    expected = ob.nero.aggregate(labelled.data.isel(sample=slice(20)), by=by, metric=metric)
-    complete = ob.nero.aggregate(labelled, by=by, metric=metric)
+def test_unfinished_samples_are_left_out(labeled: ob.Scan, metric: str, by: str | None) -> None:
+    found = ob.nero.aggregate(half_finished(labeled), by=by, metric=metric)
+    expected = ob.nero.aggregate(labeled.data.isel(sample=slice(20)), by=by, metric=metric)
+    complete = ob.nero.aggregate(labeled, by=by, metric=metric)
     xr.testing.assert_allclose(
         found.isel(model=0).drop_vars("samples", errors="ignore"),
         complete.isel(model=0).drop_vars("samples", errors="ignore"),
@@ -157,8 +157,8 @@ def test_a_stopped_run_can_be_looked_at(tmp_path) -> None:
     np.testing.assert_allclose(ob.nero.aggregate(stopped).values, expected, atol=1e-12)
 
 
-def test_a_model_without_any_finished_sample_is_missing_not_zero(labelled: ob.Scan) -> None:
-    data = half_finished(labelled).isel(sample=slice(20, None))
+def test_a_model_without_any_finished_sample_is_missing_not_zero(labeled: ob.Scan) -> None:
+    data = half_finished(labeled).isel(sample=slice(20, None))
     assert np.isnan(ob.nero.aggregate(data, metric="correct").values[1]).all()
     table = ob.nero.summary(data)
     assert np.isnan(table["accuracy"].values[1]).all()
@@ -168,19 +168,19 @@ def test_a_model_without_any_finished_sample_is_missing_not_zero(labelled: ob.Sc
 
 
 def test_without_labels_the_score_is_against_the_consensus_and_says_so(
-    unlabelled: ob.Scan, labelled: ob.Scan
+    unlabeled: ob.Scan, labeled: ob.Scan
 ) -> None:
-    found = ob.nero.aggregate(unlabelled)
+    found = ob.nero.aggregate(unlabeled)
     assert found.attrs["metric"] == "score_vs_consensus"
     assert found.attrs["reference"] == "consensus"
     assert "consensus" in found.attrs["meaning"]
-    expected = unlabelled.data["score_vs_consensus"].values.astype(float).mean(1)
+    expected = unlabeled.data["score_vs_consensus"].values.astype(float).mean(1)
     np.testing.assert_allclose(found.values, expected, atol=1e-12)
-    assert ob.nero.aggregate(labelled).attrs["reference"] == "truth"
+    assert ob.nero.aggregate(labeled).attrs["reference"] == "truth"
 
 
-def test_attributes_tell_a_figure_all_and_can_be_written_as_json(labelled: ob.Scan) -> None:
-    attributes = ob.nero.aggregate(labelled, by="label").attrs
+def test_attributes_tell_a_figure_all_and_can_be_written_as_json(labeled: ob.Scan) -> None:
+    attributes = ob.nero.aggregate(labeled, by="label").attrs
     assert json.loads(json.dumps(attributes)) == attributes
     assert attributes["layout"] == "circle"
     assert attributes["layout_index"] == list(range(8))
@@ -189,28 +189,28 @@ def test_attributes_tell_a_figure_all_and_can_be_written_as_json(labelled: ob.Sc
     assert attributes["meaning"] == "probability of the true class"
     assert attributes["higher_is_better"] is True
     assert attributes["limits"] == [0.0, 1.0]
-    assert ob.nero.aggregate(labelled, metric="action_defect").attrs["higher_is_better"] is False
-    assert "higher_is_better" not in ob.nero.aggregate(labelled, metric="confidence").attrs
+    assert ob.nero.aggregate(labeled, metric="action_defect").attrs["higher_is_better"] is False
+    assert "higher_is_better" not in ob.nero.aggregate(labeled, metric="confidence").attrs
 
 
-def test_an_individual_response_is_the_stored_row(labelled: ob.Scan) -> None:
-    one = ob.nero.individual(labelled, 5)
+def test_an_individual_response_is_the_stored_row(labeled: ob.Scan) -> None:
+    one = ob.nero.individual(labeled, 5)
     assert one.dims == ("model", "element")
     assert int(one["sample"]) == 5
-    assert int(one["label"]) == int(labelled.data["label"][5])
-    np.testing.assert_array_equal(one.values, labelled.data["score"].values[:, 5])
-    several = ob.nero.individual(labelled, [7, 2], metric="predicted")
+    assert int(one["label"]) == int(labeled.data["label"][5])
+    np.testing.assert_array_equal(one.values, labeled.data["score"].values[:, 5])
+    several = ob.nero.individual(labeled, [7, 2], metric="predicted")
     assert several["sample"].values.tolist() == [7, 2]
-    np.testing.assert_array_equal(several.values, labelled.data["predicted"].values[:, [7, 2]])
+    np.testing.assert_array_equal(several.values, labeled.data["predicted"].values[:, [7, 2]])
     assert several.attrs["metric"] == "predicted"
 
 
-def test_consensus_gives_the_mean_answer_and_holds_it_against_the_truth(labelled: ob.Scan) -> None:
-    found = ob.nero.consensus(labelled)
-    probabilities = labelled.data["probabilities"].values.astype(float)
+def test_consensus_gives_the_mean_answer_and_holds_it_against_the_truth(labeled: ob.Scan) -> None:
+    found = ob.nero.consensus(labeled)
+    probabilities = labeled.data["probabilities"].values.astype(float)
     mean = sum(probabilities[:, :, k] / 8 for k in range(8))
     np.testing.assert_allclose(found["consensus"].values, mean, atol=1e-6)
-    labels = labelled.data["label"].values
+    labels = labeled.data["label"].values
     for sample in range(COUNT):
         np.testing.assert_allclose(
             found["consensus_vs_truth"].values[:, sample],
@@ -219,15 +219,15 @@ def test_consensus_gives_the_mean_answer_and_holds_it_against_the_truth(labelled
         )
 
 
-def test_consensus_without_labels_has_nothing_to_say_of_the_truth(unlabelled: ob.Scan) -> None:
-    assert {*ob.nero.consensus(unlabelled).data_vars} == {"consensus", "score_vs_consensus"}
+def test_consensus_without_labels_has_nothing_to_say_of_the_truth(unlabeled: ob.Scan) -> None:
+    assert {*ob.nero.consensus(unlabeled).data_vars} == {"consensus", "score_vs_consensus"}
 
 
 def test_the_invariance_gap_is_the_root_mean_square_distance_from_the_mean_answer(
-    labelled: ob.Scan,
+    labeled: ob.Scan,
 ) -> None:
-    found = ob.nero.invariance_gap(labelled)
-    probabilities = labelled.data["probabilities"].values.astype(float)
+    found = ob.nero.invariance_gap(labeled)
+    probabilities = labeled.data["probabilities"].values.astype(float)
     for model in range(2):
         squares = []
         for sample in range(COUNT):
@@ -249,9 +249,9 @@ def test_the_action_defect_is_summed_up_by_the_weights_of_the_group(scaled: ob.S
     assert float(found["worst"]) == pytest.approx(curve.max())
 
 
-def test_the_summary_of_a_classification_agrees_with_a_loop(labelled: ob.Scan) -> None:
-    table = ob.nero.summary(labelled)
-    data = labelled.data
+def test_the_summary_of_a_classification_agrees_with_a_loop(labeled: ob.Scan) -> None:
+    table = ob.nero.summary(labeled)
+    data = labeled.data
     for model, name in enumerate(["first", "second"]):
         accuracy = data["correct"].values[model].mean(0)
         confidence = data["confidence"].values[model].astype(float).mean(0)
@@ -286,15 +286,15 @@ def test_the_summary_weighs_the_orbit_and_takes_the_largest_error_as_worst(
     assert table["worst_element"].values.tolist() == error.argmax(1).tolist()
 
 
-def test_the_summary_works_without_labels(unlabelled: ob.Scan) -> None:
-    table = ob.nero.summary(unlabelled)
+def test_the_summary_works_without_labels(unlabeled: ob.Scan) -> None:
+    table = ob.nero.summary(unlabeled)
     assert {"confidence", "score"} <= {*table.data_vars}
     assert not {"accuracy", "consensus_vs_truth"} & {*table.data_vars}
     assert table.attrs["reference"] == "consensus"
 
 
-def test_data_of_a_scan_serve_as_well_as_the_scan(labelled: ob.Scan) -> None:
-    xr.testing.assert_identical(ob.nero.summary(labelled), ob.nero.summary(labelled.data))
+def test_data_of_a_scan_serve_as_well_as_the_scan(labeled: ob.Scan) -> None:
+    xr.testing.assert_identical(ob.nero.summary(labeled), ob.nero.summary(labeled.data))
 
 
 def test_aggregates_are_lazy_and_need_memory_for_a_few_chunks_only() -> None:
@@ -342,9 +342,9 @@ def test_aggregates_are_lazy_and_need_memory_for_a_few_chunks_only() -> None:
         (lambda scan: ob.nero.summary(scan.data.isel(element=slice(4))), "scan: 4 elements"),
     ],
 )
-def test_bad_requests_are_refused_by_name(labelled: ob.Scan, call, message: str) -> None:
+def test_bad_requests_are_refused_by_name(labeled: ob.Scan, call, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        call(labelled)
+        call(labeled)
 
 
 def test_given_matrices_need_the_scan_itself() -> None:

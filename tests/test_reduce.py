@@ -57,7 +57,7 @@ def test_pca_equals_that_of_scikit_learn() -> None:
     from sklearn.decomposition import PCA
 
     responses = turning(200)
-    found = ob.reduce.embed(data_of(responses), "pca", model="net 0", dims=3)
+    found = ob.embedding.embed(data_of(responses), "pca", model="net 0", dims=3)
     expected = PCA(3).fit_transform(responses[0].astype(np.float32).astype(float))
     # By the weights of the group the distance is a mean over the 12 elements, not a sum.
     same_up_to_signs(found.values * np.sqrt(12), expected, 1e-5)
@@ -67,17 +67,17 @@ def test_isomap_equals_that_of_scikit_learn() -> None:
     from sklearn.manifold import Isomap
 
     responses = turning(400, noise=0.0)
-    found = ob.reduce.embed(data_of(responses), "isomap", model="net 0")
-    expected = Isomap(n_neighbors=ob.reduce.NEIGHBOURS).fit_transform(responses[0])
+    found = ob.embedding.embed(data_of(responses), "isomap", model="net 0")
+    expected = Isomap(n_neighbors=ob.embedding.NEIGHBOURS).fit_transform(responses[0])
     same_up_to_signs(found.values * np.sqrt(12), expected, 1e-3)
 
 
 def test_isomap_from_landmarks_agrees_with_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     data = data_of(turning(900))
-    exact = ob.reduce.embed(data, "isomap", model="net 0").values
-    monkeypatch.setattr(ob.reduce, "EXACT_SAMPLES", 500)
-    monkeypatch.setattr(ob.reduce, "LANDMARKS", 200)
-    some = ob.reduce.embed(data, "isomap", model="net 0").values
+    exact = ob.embedding.embed(data, "isomap", model="net 0").values
+    monkeypatch.setattr(ob.embedding, "EXACT_SAMPLES", 500)
+    monkeypatch.setattr(ob.embedding, "LANDMARKS", 200)
+    some = ob.embedding.embed(data, "isomap", model="net 0").values
     for component in range(2):
         assert abs(np.corrcoef(exact[:, component], some[:, component])[0, 1]) > 0.99
 
@@ -86,7 +86,7 @@ def test_isomap_joins_islands_and_takes_equal_responses_once() -> None:
     left, right = np.zeros((1, 40, 12)), np.ones((1, 40, 12))
     spread = turning(100)
     data = data_of(np.concatenate([left, right, 5 + spread], axis=1))
-    found = ob.reduce.embed(data, "isomap", model="net 0").values
+    found = ob.embedding.embed(data, "isomap", model="net 0").values
     assert np.isfinite(found).all()
     assert np.ptp(found[:40], axis=0).max() == 0.0
     assert not np.allclose(found[0], found[40])
@@ -96,7 +96,7 @@ def test_ica_separates_independent_causes() -> None:
     generator = np.random.default_rng(1)
     causes = generator.uniform(-1, 1, (2000, 2))
     mixed = causes @ generator.normal(size=(2, 12))
-    found = ob.reduce.embed(data_of(mixed[None]), "ica", model="net 0").values
+    found = ob.embedding.embed(data_of(mixed[None]), "ica", model="net 0").values
     match = np.abs(spearmanr(found, causes).statistic[:2, 2:])
     assert match.max(0).min() > 0.97
     np.testing.assert_allclose(found.std(0), 1, atol=1e-3)
@@ -111,7 +111,7 @@ def test_every_method_keeps_two_kinds_of_response_apart_and_repeats_itself(metho
     responses = np.clip(turning(120), 0, 1)
     responses[:, ::2] = 0.95 + 0.02 * responses[:, ::2]
     data = data_of(responses)
-    found = ob.reduce.embed(data, method, seed=3)
+    found = ob.embedding.embed(data, method, seed=3)
     assert found.dims == ("model", "sample", "component")
     assert found.shape == (1, 120, 2)
     places = found.values[0]
@@ -120,22 +120,22 @@ def test_every_method_keeps_two_kinds_of_response_apart_and_repeats_itself(metho
     np.fill_diagonal(distance, np.inf)
     same = distance.argmin(1) % 2 == np.arange(120) % 2
     assert same.mean() > 0.9
-    np.testing.assert_array_equal(places, ob.reduce.embed(data, method, seed=3).values[0])
+    np.testing.assert_array_equal(places, ob.embedding.embed(data, method, seed=3).values[0])
 
 
 def test_all_models_share_one_map() -> None:
     responses = turning(60, models=2)
     responses[1] = responses[0, ::-1]
     responses[1, 0] = responses[0, 30]
-    first, second = ob.reduce.embed(data_of(responses), "pca").values
+    first, second = ob.embedding.embed(data_of(responses), "pca").values
     np.testing.assert_allclose(second[1:], first[::-1][1:], atol=1e-9)
     np.testing.assert_allclose(second[0], first[30], atol=1e-9)
 
 
 def test_the_map_of_one_model_knows_nothing_of_the_others() -> None:
     responses = turning(60, models=2)
-    both = ob.reduce.embed(data_of(responses), "pca", model="net 1")
-    alone = ob.reduce.embed(data_of(responses).isel(model=[1]), "pca", model="net 1")
+    both = ob.embedding.embed(data_of(responses), "pca", model="net 1")
+    alone = ob.embedding.embed(data_of(responses).isel(model=[1]), "pca", model="net 1")
     assert both.dims == ("sample", "component")
     np.testing.assert_array_equal(both.values, alone.values)
 
@@ -144,7 +144,7 @@ def test_distances_and_moments_follow_the_weights_of_the_group() -> None:
     group = ob.groups.scales(0.5, 2, 5)
     assert group.weights[0] < group.weights[1]
     responses = np.random.default_rng(0).random((1, 30, 5))
-    found = ob.reduce.embed(data_of(responses, group), "pca", model="net 0", dims=5)
+    found = ob.embedding.embed(data_of(responses, group), "pca", model="net 0", dims=5)
     given = responses[0].astype(np.float32).astype(float)
     for i, j in [(0, 1), (5, 17)]:
         expected = sum(group.weights * (given[i] - given[j]) ** 2) ** 0.5
@@ -158,9 +158,9 @@ def test_distances_and_moments_follow_the_weights_of_the_group() -> None:
 
 def test_unfinished_samples_keep_their_place_and_are_counted() -> None:
     responses = turning(40)
-    whole = ob.reduce.embed(data_of(responses[:, 5:]), "pca", model="net 0")
+    whole = ob.embedding.embed(data_of(responses[:, 5:]), "pca", model="net 0")
     responses[:, :5] = np.nan
-    found = ob.reduce.embed(data_of(responses), "pca", model="net 0")
+    found = ob.embedding.embed(data_of(responses), "pca", model="net 0")
     assert found.attrs["missing"] == 5
     assert np.isnan(found.values[:5]).all()
     assert np.isnan(found["mean"].values[:5]).all()
@@ -169,14 +169,14 @@ def test_unfinished_samples_keep_their_place_and_are_counted() -> None:
 
 @pytest.mark.parametrize("method", ["pca", "ica", "isomap", "tsne"])
 def test_a_model_whose_responses_are_all_alike_is_one_point(method: str) -> None:
-    found = ob.reduce.embed(data_of(np.full((1, 20, 12), 0.7)), method)
+    found = ob.embedding.embed(data_of(np.full((1, 20, 12), 0.7)), method)
     np.testing.assert_array_equal(found.values, 0)
 
 
 @pytest.mark.parametrize("method", ["pca", "ica", "isomap"])
 def test_an_invariant_model_whose_responses_fill_a_line_is_a_line(method: str) -> None:
     flat = np.repeat(np.linspace(0, 1, 50)[None, :, None], 12, axis=2)
-    found = ob.reduce.embed(data_of(flat), method).values[0]
+    found = ob.embedding.embed(data_of(flat), method).values[0]
     assert abs(spearmanr(found[:, 0], np.arange(50)).statistic) > 0.99
     assert np.abs(found[:, 1]).max() <= 1e-6 * np.abs(found[:, 0]).max()
 
@@ -186,7 +186,7 @@ def test_memory_is_not_quadratic_in_the_samples(method: str, limit: float) -> No
     samples = 12_000  # a matrix of all pairs would take 1,152 MB
     data = data_of(turning(samples))
     tracemalloc.start()
-    found = ob.reduce.embed(data, method, model="net 0")
+    found = ob.embedding.embed(data, method, model="net 0")
     peak = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
     assert np.isfinite(found.values).all()
@@ -195,7 +195,7 @@ def test_memory_is_not_quadratic_in_the_samples(method: str, limit: float) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["tsne", "umap"])
-def test_memory_of_neighbour_maps_is_not_quadratic_in_the_samples(
+def test_memory_of_neighbor_maps_is_not_quadratic_in_the_samples(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sklearn.manifold
@@ -205,12 +205,12 @@ def test_memory_of_neighbour_maps_is_not_quadratic_in_the_samples(
     # Memory does not grow with the number of steps: the fewest that are allowed will do.
     quick = functools.partial(sklearn.manifold.TSNE, max_iter=250)
     monkeypatch.setattr(sklearn.manifold, "TSNE", quick)
-    ob.reduce.embed(data_of(turning(5_000)), method, model="net 0")  # compiles, once
+    ob.embedding.embed(data_of(turning(5_000)), method, model="net 0")  # compiles, once
     peaks = []
     for samples in (6_000, 12_000):
         data = data_of(turning(samples))
         tracemalloc.start()
-        ob.reduce.embed(data, method, model="net 0")
+        ob.embedding.embed(data, method, model="net 0")
         peaks.append(tracemalloc.get_traced_memory()[1] / 1e6)
         tracemalloc.stop()
     assert peaks[1] - peaks[0] < 100  # matrices of all pairs would differ by 432 MB or more
@@ -226,14 +226,14 @@ def test_a_real_scan_can_be_embedded() -> None:
         task="classification",
         progress=False,
     )
-    found = ob.reduce.embed(scan, "pca", metric="confidence")
+    found = ob.embedding.embed(scan, "pca", metric="confidence")
     assert found["label"].values.tolist() == labels[:30].tolist()
     assert found.attrs["metric"] == "confidence"
 
 
 def test_representatives_are_distinct_and_spread() -> None:
-    found = ob.reduce.embed(data_of(turning(200)), "pca", model="net 0")
-    chosen = ob.reduce.representatives(found, 6)
+    found = ob.embedding.embed(data_of(turning(200)), "pca", model="net 0")
+    chosen = ob.embedding.representatives(found, 6)
     assert len({*chosen.tolist()}) == 6
     places = found.values[chosen]
     apart = np.linalg.norm(places[:, None] - places[None], axis=-1)[~np.eye(6, dtype=bool)]
@@ -250,7 +250,7 @@ def test_umap_without_its_package_says_what_to_install(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(builtins, "__import__", without_umap)
     with pytest.raises(MissingExtra, match=r"orbical\[umap\]"):
-        ob.reduce.embed(data_of(turning(30)), "umap")
+        ob.embedding.embed(data_of(turning(30)), "umap")
 
 
 @pytest.mark.parametrize(
@@ -266,13 +266,13 @@ def test_umap_without_its_package_says_what_to_install(monkeypatch: pytest.Monke
 )
 def test_bad_requests_are_refused_by_name(settings: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        ob.reduce.embed(data_of(turning(30)), **settings)
+        ob.embedding.embed(data_of(turning(30)), **settings)
 
 
 def test_too_few_finished_samples_are_refused() -> None:
     responses = turning(10)
     responses[:, 2:] = np.nan
     with pytest.raises(InputError, match="2 finished samples given, 4 or more"):
-        ob.reduce.embed(data_of(responses))
+        ob.embedding.embed(data_of(responses))
     with pytest.raises(InputError, match="only 0 samples are on the map"):
-        ob.reduce.representatives(xr.DataArray([[np.nan]], dims=("sample", "component")), 1)
+        ob.embedding.representatives(xr.DataArray([[np.nan]], dims=("sample", "component")), 1)

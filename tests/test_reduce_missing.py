@@ -42,7 +42,7 @@ def bumps(samples: int) -> np.ndarray:
 def test_samples_with_gaps_have_a_place(method: str) -> None:
     responses = bumps(40)
     responses[:, np.arange(40), np.arange(40) % 16] = np.nan  # each has a gap
-    found = ob.reduce.embed(scan_of(responses), method)
+    found = ob.embedding.embed(scan_of(responses), method)
     assert np.isfinite(found.values).all()
     assert found.attrs["missing"] == 0
 
@@ -53,7 +53,7 @@ def test_a_gap_has_the_mean_of_the_others_at_its_element() -> None:
     gapped[0, 20:, 5] = np.nan
     filled[0, :9, 3] = filled[0, 9:, 3].mean()
     filled[0, 20:, 5] = filled[0, :20, 5].mean()
-    found, expected = (ob.reduce.embed(scan_of(one), "pca").values for one in (gapped, filled))
+    found, expected = (ob.embedding.embed(scan_of(one), "pca").values for one in (gapped, filled))
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -61,7 +61,7 @@ def test_an_element_that_nobody_has_is_as_if_it_were_not_there() -> None:
     responses, known = bumps(30), bumps(30)
     responses[..., 7] = np.nan
     known[..., 7] = 0.25
-    found, expected = (ob.reduce.embed(scan_of(one), "pca").values for one in (responses, known))
+    found, expected = (ob.embedding.embed(scan_of(one), "pca").values for one in (responses, known))
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -69,7 +69,7 @@ def test_mean_and_variance_are_over_the_known_elements() -> None:
     responses = bumps(20)
     responses[0, 4, 2:9] = np.nan
     responses[0, 5] = np.nan
-    found = ob.reduce.embed(scan_of(responses), "pca", model="net 0")
+    found = ob.embedding.embed(scan_of(responses), "pca", model="net 0")
     known = responses[0, 4, [0, 1, *range(9, 16)]]
     assert float(found["mean"][4]) == pytest.approx(known.mean(), rel=1e-5)
     assert float(found["variance"][4]) == pytest.approx(known.var(), rel=1e-4)

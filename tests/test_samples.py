@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
+from orbical.data.samples import Samples
 from orbical.errors import InputError
-from orbical.samples import Samples
 
 IMAGES = np.random.default_rng(0).random((5, 1, 4, 4), np.float32)
 LABELS = np.arange(5)

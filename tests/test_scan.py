@@ -11,7 +11,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
-from orbical.sweep import Sweep
+from orbical.scanning.sweep import Sweep
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_several_models_share_one_pass_and_are_a_dimension(net, digits):
 
 def test_a_scan_without_labels_has_scores_against_the_consensus(net, digits):
     result = scan(net, digits[0])
-    assert not result.labelled
+    assert not result.labeled
     assert "score" not in result.data
     assert result.data["score_vs_consensus"].shape == (1, 30, 12)
 
@@ -190,7 +190,7 @@ def test_probabilities_read_as_logits_are_reported(digits):
         scan(softmax, digits)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        scan(softmax, digits, task=ob.tasks.Classification(answers="probabilities"))
+        scan(softmax, digits, task=ob.tasks.Classification(outputs="probabilities"))
 
 
 def test_sklearn_models_are_read_as_probabilities(digits):

@@ -18,7 +18,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, Interrupted, ModelError, StoreError
-from orbical.store import locked
+from orbical.store.arrays import locked
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +313,7 @@ def test_half_written_and_unreadable_stores_are_explained(tmp_path, digits):
 
 
 def test_a_store_is_never_seen_half_made(tmp_path, digits, monkeypatch):
-    from orbical import store as stores
+    from orbical.store import arrays as stores
 
     def fail(*arguments):
         raise RuntimeError("pulled the plug")
@@ -325,7 +325,7 @@ def test_a_store_is_never_seen_half_made(tmp_path, digits, monkeypatch):
 
 
 def test_two_scans_cannot_write_one_store(tmp_path, digits):
-    from orbical import store as stores
+    from orbical.store import arrays as stores
 
     path = tmp_path / "run.zarr"
     scan(linear(), digits, path)

@@ -65,7 +65,7 @@ def test_a_store_that_lost_what_nothing_is_read_without_is_named(tmp_path, few, 
 
 
 def test_a_kill_while_room_is_made_for_a_model_is_explained_and_mended(tmp_path, few, sound):
-    from orbical import store as stores
+    from orbical.store import arrays as stores
 
     path = shutil.copytree(sound, tmp_path / "run.zarr")
     before = ob.load(path).data["score"].values
@@ -123,7 +123,7 @@ def test_what_names_no_folder_is_refused(few, tmp_path, monkeypatch, out, words)
 
 
 def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, few, monkeypatch):
-    from orbical import store as stores
+    from orbical.store import arrays as stores
 
     path, fill = tmp_path / "run.zarr", stores._fill
 

@@ -21,7 +21,7 @@ def test_classification_reads_logits_and_probabilities_as_told():
     raw = torch.tensor([[0.2, 0.8], [0.5, 0.5]])
     as_logits = tasks.Classification().read(raw)
     np.testing.assert_allclose(as_logits, raw.softmax(-1))
-    as_told = tasks.Classification(answers="probabilities").read(raw)
+    as_told = tasks.Classification(outputs="probabilities").read(raw)
     assert torch.equal(as_told, raw)
     by_predictor = tasks.Classification().read(raw, "probabilities")
     assert torch.equal(by_predictor, raw)
@@ -37,7 +37,7 @@ def test_classification_summary_equals_its_definition():
     group = groups.scales(0.5, 2, 5)  # unequal weights
     probabilities = torch.rand(5, 7, 4, generator=generator).softmax(-1)
     labels = torch.arange(7) % 4
-    summary = tasks.Classification().summarise(probabilities, labels, group, weights_of(group))
+    summary = tasks.Classification().summarize(probabilities, labels, group, weights_of(group))
     w = torch.as_tensor(group.weights)
     for b in range(7):
         mean = sum(w[k] * probabilities[k, b].double() for k in range(5))
@@ -57,7 +57,7 @@ def test_classification_summary_equals_its_definition():
 
 def test_without_labels_only_the_consensus_judges():
     group = groups.cyclic(4)
-    summary = tasks.Classification().summarise(
+    summary = tasks.Classification().summarize(
         torch.rand(4, 3, 5).softmax(-1), None, group, weights_of(group)
     )
     assert "score" not in summary
@@ -133,7 +133,7 @@ def test_an_equivariant_answer_has_a_perfect_consensus_and_no_gap(task, spec, tr
     wrong = truth + 1.0
     outputs = task.output.apply(group, wrong)
     outputs = {"mean": outputs} if task.name == "regression" else outputs
-    summary = task.summarise(outputs, truth, group, weights_of(group))
+    summary = task.summarize(outputs, truth, group, weights_of(group))
     np.testing.assert_allclose(summary["consensus"], wrong, atol=1e-5)
     assert float(summary["invariance_gap"].max()) < 1e-5
     assert float(summary["score_vs_consensus"].max()) < 1e-5
@@ -147,7 +147,7 @@ def test_the_gap_of_an_exact_model_is_rounding_alone_over_many_elements():
     task = tasks.Regression(actions.Vectors(), "vector")
     truth = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
     outputs = {"mean": task.output.apply(group, truth)}
-    summary = task.summarise(outputs, truth, group, weights_of(group))
+    summary = task.summarize(outputs, truth, group, weights_of(group))
     assert float(summary["invariance_gap"].max()) < 2e-6
     assert float(summary["consensus_vs_truth"].max()) < 2e-6
 
@@ -161,7 +161,7 @@ def test_flow_scores_respect_the_valid_region():
     valid = task.output.valid(group, truth)
     outputs = task.output.apply(group, truth)
     outputs = torch.where(valid[:, None, None], outputs, torch.tensor(99.0))
-    summary = task.summarise(outputs, truth, group, weights_of(group))
+    summary = task.summarize(outputs, truth, group, weights_of(group))
     assert float(summary["score"].max()) < 1e-5
 
 
@@ -170,7 +170,7 @@ def test_flow_stores_a_reduced_error_map():
     outputs = torch.zeros(4, 1, 2, 32, 32)
     truth = torch.zeros(1, 2, 32, 32)
     truth[:, :, :16, :16] = 3
-    summary = tasks.Flow().summarise(outputs, truth, group, weights_of(group))
+    summary = tasks.Flow().summarize(outputs, truth, group, weights_of(group))
     assert summary["error_map"].shape == (1, 4, 16, 16)
     assert float(summary["error_map"][0, 0, 0, 0]) == pytest.approx(3 * 2**0.5)
     assert float(summary["error_map"][0, 0, 15, 15]) == 0
@@ -183,7 +183,7 @@ def test_the_error_map_leaves_out_what_nothing_real_is_seen_of():
     truth = torch.ones(1, 2, 32, 32)
     valid = task.output.valid(group, truth)
     outputs = torch.where(valid[:, None, None], task.output.apply(group, truth), torch.tensor(99.0))
-    found = task.summarise(outputs, truth, group, weights_of(group))["error_map"]
+    found = task.summarize(outputs, truth, group, weights_of(group))["error_map"]
     assert float(found.nan_to_num().max()) < 1e-5
     assert bool(found[0, 1, 0, 0].isnan()), "a corner turned by 45 degrees comes from outside"
 
@@ -206,7 +206,7 @@ def test_answers_of_each_point_follow_the_order_of_the_points():
         (lambda: tasks.Classification().read(torch.zeros(4, 1)), "two or more classes"),
         (lambda: tasks.Classification().read({"a": 1}), "dict given"),
         (
-            lambda: tasks.Classification(answers="probabilities").read(torch.ones(2, 3)),
+            lambda: tasks.Classification(outputs="probabilities").read(torch.ones(2, 3)),
             "sum to 3",
         ),
         (lambda: tasks.Flow().read(torch.zeros(2, 8, 8, 2)), "[sample, 2, row, column]"),
@@ -242,7 +242,7 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
         (lambda: tasks.Classification().check_target(["a", "b"], 2), "labels: 'a' given, numbers"),
         (lambda: tasks.Regression().check_target([0.0, np.nan], 2), "NaN or infinite"),
         (lambda: tasks.Flow().check_target(torch.full((1, 2, 8, 8), np.inf), 1), "NaN or infinite"),
-        (lambda: tasks.Classification(answers="logit"), "did you mean 'logits'"),
+        (lambda: tasks.Classification(outputs="logit"), "did you mean 'logits'"),
         (lambda: tasks.Classification(classes="cat"), "classes: 'cat' given, a list of names"),
         (lambda: tasks.Classification(classes=3), "classes: 3 given, a list of names"),
         (lambda: tasks.Atoms(None), "quantities: None given, some of energy"),

@@ -35,18 +35,18 @@ def calibrated_model_shows() -> None:
     with styled():
         fig = figure(COLUMN * 1.3, 2.8)
         axes = fig.subplots()
-        for bins, colour in zip((10, 15, 100), MODELS, strict=False):
+        for bins, color in zip((10, 15, 100), MODELS, strict=False):
             found = [_calibrated(size, bins) for size in sizes]
-            axes.plot(sizes, [float(one.calibrated) for one in found], "o-", color=colour, ms=3)
+            axes.plot(sizes, [float(one.calibrated) for one in found], "o-", color=color, ms=3)
             ends = [
                 [float(getattr(one, name)) for one in found]
                 for name in ("calibrated_low", "calibrated_high")
             ]
-            axes.fill_between(sizes, *ends, color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(sizes, *ends, color=color, alpha=0.15, linewidth=0)
             axes.annotate(
                 f"{bins} bins",
                 (sizes[0], float(found[0].calibrated)),
-                color=colour,
+                color=color,
                 xytext=(4, 4),
                 textcoords="offset points",
                 fontsize=7,

@@ -45,7 +45,7 @@ def demo_scan(networks: dict[str, Any], folder: Path) -> Any:
 
 
 def save(name: str, picture: bytes) -> None:
-    """Write a picture, packed as tightly as it can be with every colour kept."""
+    """Write a picture, packed as tightly as it can be with every color kept."""
     from PIL import Image
 
     path = IMAGES / f"{name}.png"
@@ -88,7 +88,7 @@ def tour(page: Any) -> None:
     save("interface-individual", part(".one"))
     settled(page, "sample=2&order=variable")
     save("interface-aggregate", part(".aggregate"))
-    settled(page, f"{SIX}&labels=6,9&colour=class&metric=ece")
+    settled(page, f"{SIX}&labels=6,9&color=class&metric=ece")
     save("interface-sixes-and-nines", page.screenshot())
     for row in page.locator(".measures li").all_inner_texts():
         print("sixes and nines at 150 degrees:", " ".join(row.split()))
@@ -105,7 +105,7 @@ def tour(page: Any) -> None:
     save("interface-export", page.screenshot(clip={"x": 960, "y": 0, "width": 480, "height": 300}))
     page.keyboard.press("Escape")
     page.emulate_media(color_scheme="dark")
-    settled(page, f"{SIX}&labels=6,9&colour=class")
+    settled(page, f"{SIX}&labels=6,9&color=class")
     save("interface-dark", page.screenshot())
 
 

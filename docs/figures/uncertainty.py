@@ -33,11 +33,11 @@ def gaussian(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def evidential(weight: float) -> Objective:
-    """The evidential likelihood with a weight of its regulariser."""
+    """The evidential likelihood with a weight of its regularizer."""
 
     def objective(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
         gamma, nu, alpha, beta = model(batch[0])
-        penalty = losses.nig_regulariser(gamma, nu, alpha, batch[1])
+        penalty = losses.nig_regularizer(gamma, nu, alpha, batch[1])
         return losses.nig_nll(gamma, nu, alpha, beta, batch[1]) + weight * penalty
 
     return objective
@@ -45,10 +45,10 @@ def evidential(weight: float) -> Objective:
 
 def trained(model: nn.Module, batch: tuple[Tensor, Tensor], objective: Objective) -> nn.Module:
     """Fit a network on one batch, 2,000 steps."""
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 2000)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 2000)
     training.fit(
-        model, [batch], optimiser=optimiser, scheduler=scheduler, epochs=2000, objective=objective
+        model, [batch], optimizer=optimizer, scheduler=scheduler, epochs=2000, objective=objective
     )
     return model.eval()
 
@@ -223,11 +223,11 @@ MEASURES = (
     "gaussian_nll",
     "gaussian_crps",
     "ence",
-    "regression_esd_normalised",
+    "regression_esd_normalized",
     "quantile_calibration",
     "mahalanobis_calibration",
     "gence",
-    "gence_fibre",
+    "gence_fiber",
 )
 
 

@@ -9,7 +9,7 @@
 
 Four questions, and where their answers are:
 
-* How does a model behave along the orbits of its inputs? `scan`, `nero`, `reduce`, `view`,
+* How does a model behave along the orbits of its inputs? `scan`, `nero`, `embedding`, `view`,
   `report`, `figures`; `groups`, `actions` and `tasks` say what moves and what is judged.
 * Can its confidence be trusted there? `calibration`.
 * What does a built-in symmetry make possible, at best and at worst? `bounds`.
@@ -32,6 +32,7 @@ _MODULES = (
     "bounds",
     "calibration",
     "datasets",
+    "embedding",
     "errors",
     "figures",
     "groups",
@@ -39,16 +40,15 @@ _MODULES = (
     "nero",
     "predictors",
     "recalibrate",
-    "reduce",
     "tasks",
     "testing",
     "training",
     "zoo",
 )
 _FUNCTIONS = {
-    "scan": "engine",
-    "load": "stored_scan",
-    "Scan": "stored_scan",
+    "scan": "scanning",
+    "load": "store",
+    "Scan": "store",
     "view": "interface",
     "report": "interface",
 }
@@ -59,6 +59,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         bounds,
         calibration,
         datasets,
+        embedding,
         errors,
         figures,
         groups,
@@ -66,15 +67,14 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         nero,
         predictors,
         recalibrate,
-        reduce,
         tasks,
         testing,
         training,
         zoo,
     )
-    from .engine import scan
     from .interface import report, view
-    from .stored_scan import Scan, load
+    from .scanning import scan
+    from .store import Scan, load
 
 __all__ = [*_MODULES, *_FUNCTIONS, "__version__"]
 

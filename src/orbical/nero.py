@@ -1,6 +1,6 @@
 """What a scan says: responses along orbits, one sample at a time or all together.
 
-Labelled arrays in, labelled arrays out. What is read from a stored scan stays lazy and is summed
+Labeled arrays in, labeled arrays out. What is read from a stored scan stays lazy and is summed
 chunk by chunk when it is used; `.compute()` does it at once. Every function takes a `Scan`, or its
 `data` (a choice of samples or models of it, say); unfinished parts of a scan are left out.
 
@@ -24,7 +24,7 @@ import xarray as xr
 
 from .errors import InputError, unknown_name
 from .groups import Group, parse
-from .stored_scan import Scan
+from .store.scan_result import Scan
 
 _FINISHED = "score_vs_consensus"
 _SCORES = {"score": "truth", "score_vs_consensus": "consensus"}

@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ._trees import Tree, leaves
 from .actions import check_group
-from .engine import as_task
+from .data.samples import Samples
 from .errors import InputError
 from .groups import Group, as_group
-from .groups.sample import real_number, whole_number
+from .groups.group import real_number, whole_number
 from .predictors import as_predictor
-from .samples import Samples
-from .sweep import Sweep, refusal
+from .scanning.engine import as_task
+from .scanning.sweep import Sweep, refusal
 from .tasks import Task
-from .trees import Tree, leaves
 
 TOLERANCE = {
     torch.float16: 1e-2,

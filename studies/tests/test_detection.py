@@ -11,6 +11,7 @@ import torch
 from orbical.datasets import scenes
 from orbical.errors import InputError
 from orbical.groups import translations
+from orbical.zoo import detector
 from orbical_studies.detection import findings, main, material, tables, training
 from orbical_studies.detection.numbers import peak_width
 from orbical_studies.detection.scans import Results
@@ -24,7 +25,6 @@ from orbical_studies.detection.summaries import (
     summarised,
 )
 from orbical_studies.pages import Row
-from orbical.zoo import detector
 
 
 def test_the_width_of_a_square_peak_is_its_side() -> None:

@@ -27,8 +27,8 @@ from orbical_studies.esd import (
 )
 from orbical_studies.esd.results import Results
 from orbical_studies.esd.settings import BATCH, EPOCHS, GRID, Configuration
-from orbical_studies.trials import Trials, read_lines
 from orbical_studies.networks.classifiers import CompactResNet
+from orbical_studies.trials import Trials, read_lines
 
 
 @pytest.mark.parametrize("channels", [1, 3])

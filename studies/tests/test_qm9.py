@@ -9,9 +9,9 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from orbical_studies.data.qm9_molecules import Molecules
 from orbical.errors import InputError
 from orbical.losses import nig_nll
+from orbical_studies.data.qm9_molecules import Molecules
 from orbical_studies.pages import fill
 from orbical_studies.qm9 import (
     collecting,

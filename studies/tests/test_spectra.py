@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from orbical_studies import data
-
 import json
 
 import numpy as np
 import pytest
 import torch
 
-from orbical_studies.data import infrared_spectra
 from orbical.errors import InputError
+from orbical.training.heads import Evidence
 from orbical_studies.bond_graphs import bond_hashes
+from orbical_studies.data import infrared_spectra, qm9_molecules, spectra
 from orbical_studies.pages import fill, read_csv
 from orbical_studies.spectra import (
     calibrated,
@@ -42,7 +41,6 @@ from orbical_studies.spectra.settings import (
     Trial,
     trials,
 )
-from orbical.training.heads import Evidence
 
 POINTS = 24
 
@@ -182,7 +180,7 @@ def test_packing_takes_what_time_allows_and_keeps_the_relaxed_geometry(tmp_path,
     assert data.smiles == ("O", "N", EXAMPLE)
     assert data.failed == 1
     assert (data.numbers > 0).sum(1).tolist() == [3, 4, 5]
-    water = data.spectra(
+    water = spectra(
         {name: values[:1] for name, values in inputs.items()}, cache=tmp_path, progress=False
     )
     assert torch.allclose(data.spectra[0].double(), water.spectra[0], rtol=1e-6)

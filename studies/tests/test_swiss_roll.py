@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from orbical_studies.data.spirals import swiss_roll
 from orbical.errors import InputError
 from orbical_studies import STUDIES
 from orbical_studies import study as study_by_name
+from orbical_studies.data.spirals import swiss_roll
+from orbical_studies.networks.swiss_roll import HeightInvariant, perceptron
 from orbical_studies.pages import read_csv, write_csv
 from orbical_studies.swiss_roll import findings, main, page, training
 from orbical_studies.swiss_roll.settings import INVARIANT, PLAIN, WORLDS, Settings
-from orbical_studies.networks.swiss_roll import HeightInvariant, perceptron
 
 DOCS = Path(__file__).parents[2] / "docs" / "studies" / "swiss-roll.md"
 TINY = Settings(

@@ -12,9 +12,10 @@ import pytest
 import torch
 
 from orbical.calibration import gence_floor
-from orbical_studies.data.planar_fields import DOMAINS, vector_fields, whole_field
 from orbical.errors import InputError
 from orbical_studies import STUDIES
+from orbical_studies.data.planar_fields import DOMAINS, vector_fields, whole_field
+from orbical_studies.networks.vector_fields import VectorFieldNet, VectorPerceptron
 from orbical_studies.vector_field import findings, main, measures, tables
 from orbical_studies.vector_field import limits as theory
 from orbical_studies.vector_field.findings import FREE, SCALAR, SINUSOID, SPIRAL
@@ -27,7 +28,6 @@ from orbical_studies.vector_field.training import (
     loss_of,
     train_together,
 )
-from orbical_studies.networks.vector_fields import VectorFieldNet, VectorPerceptron
 
 DOCS = Path(__file__).parents[2] / "docs" / "studies" / "vector-field.md"
 TINY = Settings(seeds=1, train=100, epochs=(1, 2), side=6, angles=4, arrows=4)
@@ -112,13 +112,13 @@ def test_networks_trained_together_are_those_trained_alone() -> None:
     ((_, together),) = train_together(networks, x, y, epochs=[5], batch=16, rate=0.01, seed=0)
     for place, start in enumerate(networks):
         alone = copy.deepcopy(start)
-        optimiser = torch.optim.Adam(alone.parameters(), lr=0.01)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 5)
+        optimizer = torch.optim.Adam(alone.parameters(), lr=0.01)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 5)
         for _ in range(5):
             loss = loss_of(*alone(x[place]), y[place])
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             schedule.step()
         for a, b in zip(together[place].parameters(), alone.parameters(), strict=True):
             assert torch.allclose(a, b.double(), atol=1e-4)
@@ -248,7 +248,7 @@ def test_committed_results_stay_inside_their_bounds(committed: tables.Data) -> N
             "MSE and bleed and β-NLL:",
         ),
         (SPIRAL, SCALAR, "bleed", 2, "confirmed, and predicted", "bleed (9). | confirmed |"),
-        (SPIRAL, SCALAR, "gence_fibre", 2, "0.438: no worse", "0.438: worse"),
+        (SPIRAL, SCALAR, "gence_fiber", 2, "0.438: no worse", "0.438: worse"),
         (SPIRAL, FREE, "mahalanobis", 9, "perceptron's too large", "perceptron's too small"),
         (SINUSOID, FREE, "mahalanobis", 9, "it (9). | confirmed", "it (9). | not confirmed here"),
         (SINUSOID, SCALAR, "bleed", 1e6, "the second holds here", "the first holds here"),

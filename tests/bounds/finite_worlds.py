@@ -1,4 +1,4 @@
-"""Random finite worlds, and every bound written out by loops over orbits and fibres."""
+"""Random finite worlds, and every bound written out by loops over orbits and fibers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def tables(draw: st.DrawFn, labels: st.SearchStrategy[int] | None = None) -> Orb
 
 
 @dataclass
-class Fibre:
-    """One fibre by brute force: its orbits, and what a classifier makes of them."""
+class Fiber:
+    """One fiber by brute force: its orbits, and what a classifier makes of them."""
 
     members: list[int]
     table: OrbitTable
@@ -49,7 +49,7 @@ class Fibre:
 
     @property
     def accuracies(self) -> list[float]:
-        """The accuracy of every invariant labelling of the fibre's orbits."""
+        """The accuracy of every invariant labeling of the fiber's orbits."""
         labels = range(self.table.mass.shape[1])
         return [
             sum(self.table.mass[o][y] for o, y in zip(self.members, choice, strict=True))
@@ -61,17 +61,17 @@ class Fibre:
         return sum(value(o) for o in self.members) / self.mass
 
 
-def brute_fibres(table: OrbitTable, bins: int | None = None) -> list[Fibre]:
-    """List the fibres with mass, by a loop over orbits."""
+def brute_fibers(table: OrbitTable, bins: int | None = None) -> list[Fiber]:
+    """List the fibers with mass, by a loop over orbits."""
     keys: dict[float, list[int]] = {}
     for orbit, p in enumerate(table.confidence):
         key = p
         if bins is not None:
             key = next(j for j in range(bins) if p <= np.float64((j + 1) / bins) or j == bins - 1)
         keys.setdefault(key, []).append(orbit)
-    fibres = [Fibre(o, table, sum(table.mass[i].sum() for i in o)) for o in keys.values()]
-    return [fibre for fibre in fibres if fibre.mass > 0]
+    fibers = [Fiber(o, table, sum(table.mass[i].sum() for i in o)) for o in keys.values()]
+    return [fiber for fiber in fibers if fiber.mass > 0]
 
 
 def brute_ece(table: OrbitTable, bins: int | None = None) -> float:
-    return sum(f.mass * abs(f.accuracy - f.confidence) for f in brute_fibres(table, bins))
+    return sum(f.mass * abs(f.accuracy - f.confidence) for f in brute_fibers(table, bins))

@@ -45,8 +45,8 @@ def test_invariant_likelihood_bleed_is_the_mean_squared_orbit_variance() -> None
     for o in range(4):
         at = orbit == o
         q = mass[at].sum()
-        centre = mass[at] @ value[at] / q
-        spread = mass[at] @ np.square(value[at] - centre) / q
+        center = mass[at] @ value[at] / q
+        spread = mass[at] @ np.square(value[at] - center) / q
         expected += q * np.square(spread).sum()
         optimal = nll_optimal_variance(ValueTable(orbit, value, mass))[o]
         assert np.allclose(np.diagonal(optimal), spread)
@@ -54,7 +54,7 @@ def test_invariant_likelihood_bleed_is_the_mean_squared_orbit_variance() -> None
 
 
 def test_likelihood_bleed_is_that_of_the_likelihood_optimum() -> None:
-    """Minimise the Gaussian likelihood over one orbit directly."""
+    """Minimize the Gaussian likelihood over one orbit directly."""
     swap = np.array([np.eye(2), [[0, 1], [1, 0]]])
     value, mass = np.array([[3.0, 0.0], [1.0, 1.0]]), np.array([0.3, 0.7])
     table = ValueTable.from_permutations([[0, 1], [1, 0]], value, mass=mass)

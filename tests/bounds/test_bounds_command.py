@@ -121,7 +121,7 @@ def test_a_scan_is_reported_in_order(call, run_store: tuple[Path, Path]) -> None
     ceiling = output.index("more accurate than")
     interval = output.index("calibration error of an invariant model")
     own = output.index("this model's own")
-    theorem = output.index("Theorem 4, fibre by fibre")
+    theorem = output.index("Theorem 4, fiber by fiber")
     assert ceiling < interval < own < theorem
     assert "measured invariance gap" in output
     assert "●" in output

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from finite_worlds import brute_ece, brute_fibres, tables
+from finite_worlds import brute_ece, brute_fibers, tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orbical.bounds import (
     OrbitTable,
     classification,
-    fibres_from_errors,
+    fibers_from_errors,
     forced_overconfidence,
     worst_predictions,
 )
@@ -19,8 +19,8 @@ from orbical.errors import InputError
 
 ROUNDING = 1e-9
 KEYS = (
-    *("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "thm4_fibrewise", "thm4", "cor1"),
-    *("cor2", "fibre_free", "thm5", "prop4", "prop6", "sharp_lower", "sharp_upper"),
+    *("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "thm4_fiberwise", "thm4", "cor1"),
+    *("cor2", "fiber_free", "thm5", "prop4", "prop6", "sharp_lower", "sharp_upper"),
 )
 BINS = st.sampled_from([None, 1, 4, 15])
 
@@ -53,14 +53,14 @@ def check_order_of_strength(table: OrbitTable, bins: int | None) -> None:
     for name, bound in bounds.items():
         if bound.quantity == "ece" and bound.kind == "lower" and bound.applies:
             assert bound.value <= value("sharp_lower") + ROUNDING, name
-    assert value("sharp_upper") <= value("fibre_free") + ROUNDING
-    assert value("thm4_fibrewise") <= value("cor1") + ROUNDING
+    assert value("sharp_upper") <= value("fiber_free") + ROUNDING
+    assert value("thm4_fiberwise") <= value("cor1") + ROUNDING
     assert value("cor1") <= value("prop1") + ROUNDING
     if bounds["thm4"].applies:
-        assert value("thm4_fibrewise") <= value("thm4") + ROUNDING
+        assert value("thm4_fiberwise") <= value("thm4") + ROUNDING
     if bounds["cor2"].applies:
-        assert value("fibre_free") <= value("cor2") + ROUNDING
-        assert value("fibre_free") == pytest.approx(value("prop1") - table.dissent.sum())
+        assert value("fiber_free") <= value("cor2") + ROUNDING
+        assert value("fiber_free") == pytest.approx(value("prop1") - table.dissent.sum())
 
 
 def check_sharp_upper_is_attained(table: OrbitTable, bins: int | None) -> None:
@@ -70,11 +70,11 @@ def check_sharp_upper_is_attained(table: OrbitTable, bins: int | None) -> None:
 
 
 def check_interval_against_every_classifier(table: OrbitTable, bins: int | None) -> None:
-    """The interval is the range of every invariant labelling, by brute force."""
-    fibres = brute_fibres(table, bins)
-    gaps = [[abs(a - f.confidence) for a in f.accuracies] for f in fibres]
-    greatest = sum(f.mass * max(gap) for f, gap in zip(fibres, gaps, strict=True))
-    least = sum(f.mass * min(gap) for f, gap in zip(fibres, gaps, strict=True))
+    """The interval is the range of every invariant labeling, by brute force."""
+    fibers = brute_fibers(table, bins)
+    gaps = [[abs(a - f.confidence) for a in f.accuracies] for f in fibers]
+    greatest = sum(f.mass * max(gap) for f, gap in zip(fibers, gaps, strict=True))
+    least = sum(f.mass * min(gap) for f, gap in zip(fibers, gaps, strict=True))
     bounds = classification(table, bins=bins)
     assert float(bounds["sharp_upper"]) == pytest.approx(greatest, abs=ROUNDING)
     assert float(bounds["sharp_lower"]) <= least + ROUNDING
@@ -112,22 +112,22 @@ def test_the_interval_is_the_range_over_every_invariant_classifier(
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(table=tables(), bins=BINS)
-def test_given_fibre_errors_give_the_same_bounds_as_the_orbits_they_come_from(
+def test_given_fiber_errors_give_the_same_bounds_as_the_orbits_they_come_from(
     table: OrbitTable, bins: int | None
 ) -> None:
-    fibres = brute_fibres(table, bins)
-    given_errors = fibres_from_errors(
-        mass=[f.mass for f in fibres],
-        confidence=np.clip([f.confidence for f in fibres], 0, 1),
-        least_error=[1 - max(f.accuracies) for f in fibres],
-        greatest_error=[1 - min(f.accuracies) for f in fibres],
-        accuracy=[f.accuracy for f in fibres],
+    fibers = brute_fibers(table, bins)
+    given_errors = fibers_from_errors(
+        mass=[f.mass for f in fibers],
+        confidence=np.clip([f.confidence for f in fibers], 0, 1),
+        least_error=[1 - max(f.accuracies) for f in fibers],
+        greatest_error=[1 - min(f.accuracies) for f in fibers],
+        accuracy=[f.accuracy for f in fibers],
     )
     ours, theirs = classification(table, bins=bins), classification(given_errors)
     same = ("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "cor1", "thm5")
     for name in (*same, "sharp_lower", "sharp_upper"):
         assert float(ours[name]) == pytest.approx(float(theirs[name]), abs=ROUNDING), name
-    for name in ("thm4", "cor2", "fibre_free", "prop4"):
+    for name in ("thm4", "cor2", "fiber_free", "prop4"):
         assert not theirs[name].applies
         assert "orbits" in theirs[name].reason
 
@@ -148,32 +148,32 @@ def test_printed_theorem_4_is_withheld_where_it_is_false() -> None:
     table = OrbitTable([[0.5, 0, 0], [0.25, 0.25, 0]], confidence=[0, 1], predicted=[0, 2])
     bounds = classification(table)
     assert float(bounds["ece"]) == 1
-    half_right = 0.5  # the fibre at confidence 0 is right, the other one wrong
+    half_right = 0.5  # the fiber at confidence 0 is right, the other one wrong
     printed = float(bounds["prop1"]) - 0.25 * half_right
     assert printed == 0.875 < float(bounds["ece"])
     assert bounds["thm4"].value is None
     assert "no incorrect orbit" in bounds["thm4"].reason
-    assert float(bounds["thm4_fibrewise"]) == 1
+    assert float(bounds["thm4_fiberwise"]) == 1
 
 
-def test_printed_theorem_4_applies_with_an_incorrect_orbit_on_each_fibre() -> None:
+def test_printed_theorem_4_applies_with_an_incorrect_orbit_on_each_fiber() -> None:
     table = OrbitTable([[0.3, 0.2], [0.4, 0.1]], confidence=[0.6, 0.7], predicted=[0, 0])
     bounds = classification(table)
     assert float(bounds["thm4"]) == pytest.approx(0.65 - 0.1)
-    assert float(bounds["thm4_fibrewise"]) == pytest.approx(0.65 - 0.3)
+    assert float(bounds["thm4_fiberwise"]) == pytest.approx(0.65 - 0.3)
     assert float(bounds["cor1"]) == pytest.approx(0.65 - 0.2)
 
 
-def test_theorem_4_without_an_incorrect_orbit_or_a_half_right_fibre_says_so() -> None:
+def test_theorem_4_without_an_incorrect_orbit_or_a_half_right_fiber_says_so() -> None:
     clean = OrbitTable([[0.5, 0], [0.5, 0]], confidence=[0.5, 0.7], predicted=[0, 0])
     assert "no orbit is incorrect" in classification(clean)["thm4"].reason
     wrong = OrbitTable([[0.3, 0.7]], confidence=[0.5], predicted=[0])
-    bound = classification(wrong)["thm4_fibrewise"]
+    bound = classification(wrong)["thm4_fiberwise"]
     assert float(bound) == 0.5
     assert "half right" in bound.reason
 
 
-def test_corollary_1_ignores_fibres_without_mass() -> None:
+def test_corollary_1_ignores_fibers_without_mass() -> None:
     table = OrbitTable([[0.6, 0.4], [0, 0]], confidence=[0.5, 0.9], predicted=[0, 0])
     assert float(classification(table)["cor1"]) == pytest.approx(0.1)
 
@@ -241,7 +241,7 @@ def test_proposition_5_is_false_so_it_is_not_offered() -> None:
     assert "prop5" not in bounds
 
 
-def test_singleton_fibres_do_not_bound_a_binned_ece() -> None:
+def test_singleton_fibers_do_not_bound_a_binned_ece() -> None:
     """Why the ECE and the interval must use the same bins."""
     table = OrbitTable([[0.5, 0.0], [0.0, 0.5]], confidence=[0.02, 0.98], predicted=[1, 1])
     binned = float(classification(table, bins=1)["ece"])
@@ -262,9 +262,9 @@ def test_without_confidences_only_the_accuracy_is_bounded() -> None:
 def test_without_predictions_the_interval_still_stands() -> None:
     bounds = classification(OrbitTable([[0.4, 0.1], [0.5, 0.0]], confidence=[0.9, 0.9]))
     assert not bounds["ece"].applies
-    assert not bounds["thm4_fibrewise"].applies
+    assert not bounds["thm4_fiberwise"].applies
     assert bounds["sharp_upper"].applies
-    assert bounds["fibre_free"].applies
+    assert bounds["fiber_free"].applies
 
 
 def test_proposition_6_is_the_hoeffding_deviation_of_an_oracle() -> None:
@@ -273,9 +273,9 @@ def test_proposition_6_is_the_hoeffding_deviation_of_an_oracle() -> None:
     table = OrbitTable(mass, rng.random(4), rng.integers(0, 3, 4), samples=200)
     deviation = float(classification(table, level=0.9)["prop6"])
     assert 2 * np.exp(-2 * 200 * deviation**2) == pytest.approx(0.1)
-    fibres = table.fibres()
-    error = np.abs(fibres.accuracy - fibres.confidence)
-    draws = rng.choice(len(fibres), p=fibres.mass / fibres.mass.sum(), size=(4000, 200))
+    fibers = table.fibers()
+    error = np.abs(fibers.accuracy - fibers.confidence)
+    draws = rng.choice(len(fibers), p=fibers.mass / fibers.mass.sum(), size=(4000, 200))
     ece = float(classification(table)["ece"])
     assert (np.abs(error[draws].mean(1) - ece) > deviation).mean() <= 0.1
 
@@ -303,12 +303,12 @@ def test_forced_overconfidence_is_forced(table: OrbitTable, level: float) -> Non
 
 
 def root_esd_and_ks(table: OrbitTable) -> tuple[float, float]:
-    """The population values of sqrt(ESD) and KS, from the fibres of a table."""
-    fibres = table.fibres()
-    order = np.argsort(fibres.confidence)
-    gap = (fibres.mass * (fibres.accuracy - fibres.confidence))[order]
+    """The population values of sqrt(ESD) and KS, from the fibers of a table."""
+    fibers = table.fibers()
+    order = np.argsort(fibers.confidence)
+    gap = (fibers.mass * (fibers.accuracy - fibers.confidence))[order]
     cumulative = np.cumsum(gap)
-    return float(np.sqrt(fibres.mass[order] @ cumulative**2)), float(np.abs(cumulative).max())
+    return float(np.sqrt(fibers.mass[order] @ cumulative**2)), float(np.abs(cumulative).max())
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -322,7 +322,7 @@ def test_upper_bounds_on_the_ece_bound_the_root_of_esd_too(table: OrbitTable) ->
 
 
 def test_lower_bounds_on_the_ece_do_not_bound_the_root_of_esd() -> None:
-    """Neighbouring confidences err by .3 in turn: the ECE adds that up, ESD sees it cancel."""
+    """Neighboring confidences err by .3 in turn: the ECE adds that up, ESD sees it cancel."""
     confidence = 0.5 + np.linspace(-1e-3, 1e-3, 1000)
     right = confidence + np.where(np.arange(1000) % 2, 0.3, -0.3)
     table = OrbitTable(np.stack([right, 1 - right], 1) / 1000, confidence, np.zeros(1000, int))
@@ -331,7 +331,7 @@ def test_lower_bounds_on_the_ece_do_not_bound_the_root_of_esd() -> None:
 
 
 def test_wrong_arguments_are_named() -> None:
-    with pytest.raises(InputError, match=r"table: expected an OrbitTable or Fibres, got list"):
+    with pytest.raises(InputError, match=r"table: expected an OrbitTable or Fibers, got list"):
         classification([[0.5, 0.5]])
     table = OrbitTable([[0.5, 0.5]], [0.5])
     with pytest.raises(InputError, match="level: expected a probability"):

@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 
 import pytest
-
 from orbical.studies.examples import page, worlds
 
 
@@ -18,16 +17,16 @@ def test_example_1_unconstrained_bound(mean: float, value: float) -> None:
 def test_example_1_gains_the_whole_dissent_not_that_of_one_row() -> None:
     found = worlds.example_1(0.5, corner=0.8)
     assert found["sum_of_dissent"] == pytest.approx(0.35, abs=1e-4)
-    assert found["fibre_free"] == pytest.approx(found["prop1"] - 0.35, abs=1e-4)
+    assert found["fiber_free"] == pytest.approx(found["prop1"] - 0.35, abs=1e-4)
     assert found["least_dissent_of_an_orbit"] < 1e-4
     assert found["sharp_lower"] <= found["sharp_upper"] <= found["prop1"]
 
 
-def test_example_2_is_bounded_by_the_ceiling_whatever_the_fibres() -> None:
-    two_fibres, one_fibre = worlds.example_2(1.0, 0.99), worlds.example_2(1.0, 1.0)
-    assert two_fibres["cor2"] == pytest.approx(0.9)
-    assert one_fibre["cor2"] == pytest.approx(0.7)
-    for found in (two_fibres, one_fibre):
+def test_example_2_is_bounded_by_the_ceiling_whatever_the_fibers() -> None:
+    two_fibers, one_fiber = worlds.example_2(1.0, 0.99), worlds.example_2(1.0, 1.0)
+    assert two_fibers["cor2"] == pytest.approx(0.9)
+    assert one_fiber["cor2"] == pytest.approx(0.7)
+    for found in (two_fibers, one_fiber):
         assert found["one_minus_dissent"] == pytest.approx(0.7)
         assert found["sharp_upper"] <= 0.7 + 1e-12
         assert found["ceiling"] == pytest.approx(0.7)
@@ -56,8 +55,8 @@ def test_example_5_has_a_perfectly_calibrated_model() -> None:
 @pytest.mark.parametrize("norm", [0.1, 1.0, 7.0])
 def test_example_6_has_the_factor_pi_over_sixteen(norm: float) -> None:
     found = worlds.example_6(norm)
-    assert found["error_on_the_first_fibre"] == pytest.approx(math.pi / 8)
-    assert found["thm6_minimised"] == pytest.approx(1 + math.pi / 16 / norm)
+    assert found["error_on_the_first_fiber"] == pytest.approx(math.pi / 8)
+    assert found["thm6_minimized"] == pytest.approx(1 + math.pi / 16 / norm)
 
 
 def test_the_circle_is_safe_for_the_mirror_that_keeps_the_halves_apart() -> None:
@@ -74,7 +73,7 @@ def test_the_page_holds_all_six_and_its_figures(tmp_path: Path) -> None:
     text = page.report(tmp_path)[0].read_text(encoding="utf-8")
     for number in range(1, 7):
         assert f"## Example {number}:" in text
-    for picture in ("examples-fibres.png", "examples-interval.png", "examples-groups.png"):
+    for picture in ("examples-fibers.png", "examples-interval.png", "examples-groups.png"):
         assert picture in text
         assert (tmp_path / picture).stat().st_size > 10_000
 

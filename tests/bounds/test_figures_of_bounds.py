@@ -33,7 +33,7 @@ def table() -> OrbitTable:
 def test_the_interval_shows_the_model_the_bounds_and_what_does_not_apply(table: OrbitTable) -> None:
     bounds = classification(table)
     shown = texts(draw.calibration_interval(bounds))
-    for name in ("ece", "sharp_lower", "sharp_upper", "prop1", "thm4_fibrewise"):
+    for name in ("ece", "sharp_lower", "sharp_upper", "prop1", "thm4_fiberwise"):
         assert f"{float(bounds[name]):.3f}" in shown
     assert "needs two labels" in shown
     assert "vacuous" in shown
@@ -65,16 +65,16 @@ def test_forced_curves_are_those_given(table: OrbitTable) -> None:
     assert np.allclose(lines[1].get_ydata(), curves[1])
 
 
-def test_fibres_are_counted_in_each_panel() -> None:
+def test_fibers_are_counted_in_each_panel() -> None:
     from orbical.studies.examples.worlds import circle
 
     x, label = circle()
     orbit = np.tile(np.arange(10), 2)
-    figure = draw.fibres(
+    figure = draw.fibers(
         x, label, [orbit, orbit * 0], [np.where(x[:, 0] > 0, 0.9, 0.8), orbit * 0.0], ["a", "b"]
     )
-    assert "10 orbits\n2 fibres" in texts(figure)
-    assert "1 orbit\n1 fibre" in texts(figure)
+    assert "10 orbits\n2 fibers" in texts(figure)
+    assert "1 orbit\n1 fiber" in texts(figure)
 
 
 def test_the_map_shows_every_sample_three_times() -> None:

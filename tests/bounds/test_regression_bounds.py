@@ -91,17 +91,17 @@ def check_world(name: str, seed: int) -> None:
     variance = variances(table, acting, form, rng)
     mean = random_equivariant(table, acting, rng)
     model = with_predictions(table, mean=mean, variance=variance)
-    check_bounds(regression(model, representation), at_minimiser=False)
+    check_bounds(regression(model, representation), at_minimizer=False)
     best = with_predictions(table, mean=best_equivariant(table, representation), variance=variance)
-    check_bounds(regression(best, representation), at_minimiser=True)
+    check_bounds(regression(best, representation), at_minimizer=True)
 
 
-def check_bounds(bounds, *, at_minimiser: bool) -> None:
+def check_bounds(bounds, *, at_minimizer: bool) -> None:
     truth = {b.quantity: b.value for b in bounds.values() if b.kind == "exact" and b.applies}
-    if at_minimiser:
+    if at_minimizer:
         assert truth["error"] == pytest.approx(float(bounds["thm3"]), abs=ROUNDING)
         if "gence" in truth:
-            truth["gence_of_minimiser"] = truth["gence"]
+            truth["gence_of_minimizer"] = truth["gence"]
     for name, bound in bounds.items():
         assert bound.applies == (bound.value is not None), name
         if not bound.applies or bound.quantity not in truth or bound.kind == "exact":
@@ -112,7 +112,7 @@ def check_bounds(bounds, *, at_minimiser: bool) -> None:
         else:
             assert truth[bound.quantity] >= bound.value - slack, name
     if bounds["thm8"].applies:
-        assert bounds["thm8"].value <= bounds["thm8_fibrewise"].value + ROUNDING
+        assert bounds["thm8"].value <= bounds["thm8_fiberwise"].value + ROUNDING
     assert bounds["thm2"].applies <= bounds["thm3"].applies
 
 
@@ -139,28 +139,28 @@ def check_scalar_world(seed: int) -> None:
     value = rng.normal(size=size) * rng.choice([0.1, 3.0])
     mass = rng.dirichlet(np.ones(size))
     bounds = regression(ValueTable(orbit, value, mass, mean=mean, variance=few))
-    check_bounds(bounds, at_minimiser=False)
+    check_bounds(bounds, at_minimizer=False)
     assert bounds["thm8"].applies
-    fibres = {}
+    fibers = {}
     for s, o in zip(few, orbit, strict=True):
-        fibres.setdefault(s, set()).add(o)
+        fibers.setdefault(s, set()).add(o)
     least, share = {}, {}
-    for s, members in fibres.items():
+    for s, members in fibers.items():
         inside = np.isin(orbit, list(members))
         share[s] = mass[inside].sum()
         total = 0.0
         for o in members:
             at = orbit == o
-            centre = (mass[at] @ value[at]) / mass[at].sum()
-            total += mass[at] @ (value[at] - centre) ** 2
+            center = (mass[at] @ value[at]) / mass[at].sum()
+            total += mass[at] @ (value[at] - center) ** 2
         least[s] = total / share[s]
     m = min(least.values())
-    theorem8 = sum(share[s] * (max(0, m - s) / s) ** 2 for s in fibres)
-    fibrewise = sum(share[s] * (max(0, least[s] - s) / s) ** 2 for s in fibres)
+    theorem8 = sum(share[s] * (max(0, m - s) / s) ** 2 for s in fibers)
+    fiberwise = sum(share[s] * (max(0, least[s] - s) / s) ** 2 for s in fibers)
     assert bounds["thm8"].value == pytest.approx(theorem8, abs=ROUNDING)
-    assert bounds["thm8_fibrewise"].value == pytest.approx(fibrewise, abs=ROUNDING)
+    assert bounds["thm8_fiberwise"].value == pytest.approx(fiberwise, abs=ROUNDING)
     vector = sum(
-        share[s] * max(0, math.sqrt(least[s] / (2 * s / math.pi)) - 1) ** 2 for s in fibres
+        share[s] * max(0, math.sqrt(least[s] / (2 * s / math.pi)) - 1) ** 2 for s in fibers
     )
     assert bounds["vector_lower"].value == pytest.approx(vector, abs=ROUNDING)
 
@@ -178,8 +178,8 @@ def test_scalar_bounds_hold_on_ten_thousand_worlds(seed: int) -> None:
     check_scalar_world(seed)
 
 
-def test_minimised_theorem_7_as_printed_is_false_and_ours_is_not() -> None:
-    """Two coordinates swapped; f = (10, 0) at both points of an orbit that crosses two fibres."""
+def test_minimized_theorem_7_as_printed_is_false_and_ours_is_not() -> None:
+    """Two coordinates swapped; f = (10, 0) at both points of an orbit that crosses two fibers."""
     swap = np.array([np.eye(2), [[0, 1], [1, 0]]])
     value = np.array([[10.0, 0.0], [10.0, 0.0]])
     variance = np.array([[1.0, 2.0], [2.0, 1.0]])
@@ -189,7 +189,7 @@ def test_minimised_theorem_7_as_printed_is_false_and_ours_is_not() -> None:
         table = ValueTable.from_permutations([[0, 1], [1, 0]], value, mean=mean, variance=variance)
         return regression(table, swap)
 
-    # Each fibre holds one point, which alone could be fitted exactly: the printed bound is 1.
+    # Each fiber holds one point, which alone could be fitted exactly: the printed bound is 1.
     printed = 1 + 0.0
     best = min(
         (minimize(lambda v: bounds_of(v)["gence"].value, start, method="Nelder-Mead").fun)
@@ -199,7 +199,7 @@ def test_minimised_theorem_7_as_printed_is_false_and_ours_is_not() -> None:
     assert best > printed
     ours = bounds_of(np.array([5.0, 5.0]))
     assert (
-        ours["gence"].value <= ours["thm7_minimised"].value == pytest.approx(1 + 50 * math.pi / 6)
+        ours["gence"].value <= ours["thm7_minimized"].value == pytest.approx(1 + 50 * math.pi / 6)
     )
     assert ours["vector_lower"].value == 0
     assert 16.9 < ours["vector_lower_whole"].value <= best
@@ -231,7 +231,7 @@ def test_calibrated_gaussian_scores_its_floor_in_any_dimension() -> None:
 
 def test_measures_agree_with_those_of_calibration() -> None:
     from orbical.calibration.bleed import aleatoric_bleed, nll_optimal_bleed
-    from orbical.calibration.generalised import gence, gence_sq
+    from orbical.calibration.generalized import gence, gence_sq
 
     rng = np.random.default_rng(0)
     orbit = np.arange(30)

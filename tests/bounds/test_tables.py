@@ -12,10 +12,10 @@ from orbical.bounds import (
     OrbitTable,
     classification,
     elements_between,
-    fibres_from_errors,
+    fibers_from_errors,
     match_invariants,
     match_orbits,
-    normalise,
+    normalize,
     orbits_of_permutations,
     taxonomy,
 )
@@ -111,8 +111,8 @@ def test_linking_equals_brute_force_in_crowds_and_in_the_open(
     seed: int, dimensions: int, spread: float, count: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(5, dimensions)) * 3
-    points = centres[rng.integers(0, 5, count)] + rng.normal(size=(count, dimensions)) * spread
+    centers = rng.normal(size=(5, dimensions)) * 3
+    points = centers[rng.integers(0, 5, count)] + rng.normal(size=(count, dimensions)) * spread
     gap = np.linalg.norm(points[:, None] - points, axis=-1)
     ours, theirs = link_within(points, 0.7), closure(gap <= 0.7)
     assert ((ours[:, None] == ours) == (theirs[:, None] == theirs)).all()
@@ -123,8 +123,8 @@ def test_linking_in_many_dimensions_within_a_wide_tolerance_equals_brute_force(
     tolerance: float,
 ) -> None:
     rng = np.random.default_rng(0)
-    centres = rng.normal(size=(12, 20))
-    points = centres[rng.integers(0, 12, 300)] + rng.normal(size=(300, 20)) * rng.choice(
+    centers = rng.normal(size=(12, 20))
+    points = centers[rng.integers(0, 12, 300)] + rng.normal(size=(300, 20)) * rng.choice(
         [0.01, 0.3, 0.6], (300, 1)
     )
     gap = np.linalg.norm(points[:, None] - points, axis=-1)
@@ -265,14 +265,14 @@ def unit_square(merged: float, level: float) -> OrbitTable:
     return OrbitTable.from_permutations(shifts, label, labels=6)
 
 
-def test_normalising_happens_on_request_only() -> None:
+def test_normalizing_happens_on_request_only() -> None:
     with pytest.raises(InputError, match=r"mass: expected masses that sum to 1, these sum to 4"):
         OrbitTable([[1, 1], [2, 0]])
-    assert OrbitTable(normalise([[1, 1], [2, 0]])).accuracy_ceiling == 0.75
+    assert OrbitTable(normalize([[1, 1], [2, 0]])).accuracy_ceiling == 0.75
     with pytest.raises(InputError, match="all masses are 0"):
-        normalise([[0, 0]])
+        normalize([[0, 0]])
     with pytest.raises(InputError, match="finite masses >= 0"):
-        normalise([[-1, 2]])
+        normalize([[-1, 2]])
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_matching_refuses_what_it_cannot_match() -> None:
         match_orbits([1.0, 2.0], groups.cyclic(4))
 
 
-def test_given_fibre_errors_are_checked() -> None:
+def test_given_fiber_errors_are_checked() -> None:
     good = {
         "mass": [1.0],
         "confidence": [0.5],
@@ -349,9 +349,9 @@ def test_given_fibre_errors_are_checked() -> None:
         "greatest_error": [0.9],
         "accuracy": [0.5],
     }
-    assert classification(fibres_from_errors(**good))["sharp_upper"].applies
+    assert classification(fibers_from_errors(**good))["sharp_upper"].applies
     wrong = {
-        "every argument needs one value a fibre": {"confidence": [0.5, 0.6]},
+        "every argument needs one value a fiber": {"confidence": [0.5, 0.6]},
         "least_error: expected values in": {"least_error": [-0.1]},
         "at most greatest_error": {"least_error": [0.95]},
         "accuracy: outside what": {"accuracy": [0.95]},
@@ -359,13 +359,13 @@ def test_given_fibre_errors_are_checked() -> None:
     }
     for message, change in wrong.items():
         with pytest.raises(InputError, match=message):
-            fibres_from_errors(**{**good, **change})
+            fibers_from_errors(**{**good, **change})
 
 
 def test_a_table_without_answers_says_what_is_missing() -> None:
     table = OrbitTable([[0.5, 0.5]])
     with pytest.raises(InputError, match="confidence: the table has no confidences"):
-        table.fibres()
+        table.fibers()
     with pytest.raises(InputError, match="predicted: the table has no predictions"):
         _ = table.accuracy
 

@@ -54,7 +54,7 @@ def handle_angle(tab: Any) -> float:
     return (-float(words.removeprefix("rotate(").split()[0])) % 360
 
 
-def centre_of(tab: Any) -> tuple[float, float]:
+def center_of(tab: Any) -> tuple[float, float]:
     numbers = tab.locator(".orbit-handle").get_attribute("transform").rstrip(")").split()
     box = tab.locator(".orbit-plot").bounding_box()
     return box["x"] + float(numbers[1]), box["y"] + float(numbers[2])
@@ -62,7 +62,7 @@ def centre_of(tab: Any) -> tuple[float, float]:
 
 def test_the_handle_turns_exactly_with_the_pointer(tab, make):
     orbit(make, "rotations:72", continuous=True)
-    cx, cy = centre_of(tab)
+    cx, cy = center_of(tab)
     tab.mouse.move(cx, cy - 60)
     tab.mouse.down()
     for angle in (10.0, 33.3, 91.0, 200.0, 271.5, 355.0):
@@ -80,7 +80,7 @@ def test_the_handle_turns_exactly_with_the_pointer(tab, make):
 
 def test_a_press_focuses_the_plot_without_a_rim_and_a_key_goes_on_from_there(tab, make):
     orbit(make, "rotations:72")
-    cx, cy = centre_of(tab)
+    cx, cy = center_of(tab)
     tab.mouse.click(cx - 60, cy)
     assert make("return document.activeElement.getAttribute('role')") == "slider"
     assert make("return document.activeElement.matches(':focus-visible')") is False
@@ -90,7 +90,7 @@ def test_a_press_focuses_the_plot_without_a_rim_and_a_key_goes_on_from_there(tab
 
 def test_a_drag_goes_on_outside_of_the_plot(tab, make):
     orbit(make, "rotations:72", continuous=True)
-    cx, cy = centre_of(tab)
+    cx, cy = center_of(tab)
     tab.mouse.move(cx - 30, cy)
     tab.mouse.down()
     tab.mouse.move(cx + 450, cy + 3)
@@ -100,7 +100,7 @@ def test_a_drag_goes_on_outside_of_the_plot(tab, make):
 
 def test_without_live_models_the_handle_snaps_to_the_elements(tab, make):
     orbit(make, "rotations:8")
-    cx, cy = centre_of(tab)
+    cx, cy = center_of(tab)
     tab.mouse.click(cx - 50, cy - 40)
     assert make("return moves.at(-1)") == {"element": 1, "position": [], "done": True}
     assert handle_angle(tab) == pytest.approx(45)
@@ -108,7 +108,7 @@ def test_without_live_models_the_handle_snaps_to_the_elements(tab, make):
 
 def test_hovering_reads_the_values_of_every_model(tab, make):
     orbit(make, "rotations:72")
-    cx, cy = centre_of(tab)
+    cx, cy = center_of(tab)
     tab.mouse.move(cx - 80, cy)
     assert make("return hovered") == {"element": 18}
     words = tab.locator(".plot-tooltip").inner_text()
@@ -242,7 +242,7 @@ def test_a_plot_fits_itself_to_its_place_and_leaves_nothing_behind(tab, make):
     make("document.dispatchEvent(new Event('themechange'))")
 
 
-def test_on_a_dark_page_the_colours_start_lighter(tab, make):
+def test_on_a_dark_page_the_colors_start_lighter(tab, make):
     orbit(make, "translations:4:2", models=1)
     look = """
       const canvas = document.querySelector("#a canvas");

@@ -114,7 +114,7 @@ def test_the_wheel_zooms_about_the_pointer_and_a_double_click_resets(tab, scatte
     assert at(tab, scatter, 2) == pytest.approx(before, abs=0.5)
 
 
-def test_arrow_keys_go_to_the_neighbour(tab, scatter):
+def test_arrow_keys_go_to_the_neighbor(tab, scatter):
     scatter("plot.select(0); plot.focus()")
     for key, sample in (("ArrowRight", 2), ("ArrowLeft", 0), ("ArrowUp", 4), ("ArrowDown", 0)):
         tab.keyboard.press(key)

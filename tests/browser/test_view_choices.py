@@ -154,7 +154,7 @@ def test_the_list_is_sorted_and_walked_with_keys(view, digit_scan):
     )
 
 
-def test_the_colour_of_a_point_is_that_of_its_class_in_the_key(view, live_server, digit_scan):
+def test_the_color_of_a_point_is_that_of_its_class_in_the_key(view, live_server, digit_scan):
     from io import BytesIO
 
     from matplotlib.image import imread

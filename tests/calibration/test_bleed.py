@@ -79,7 +79,7 @@ def test_bleed_refuses_what_is_no_covariance() -> None:
 
 
 def test_nll_optimal_bleed_is_where_likelihood_leads_an_invariant_model() -> None:
-    """Minimise the likelihood over one mean and one variance for each orbit and coordinate."""
+    """Minimize the likelihood over one mean and one variance for each orbit and coordinate."""
     rng = np.random.default_rng(0)
     target, orbit = rng.normal(size=(9, 2)), np.array([0, 0, 0, 1, 1, 1, 1, 2, 2])
     mass = rng.uniform(0.5, 1.5, size=9)

@@ -126,7 +126,7 @@ def test_regression_comparisons_take_vectors_and_name_bad_input() -> None:
     found = regression_compare("mahalanobis_calibration", diagonal, full, target, resamples=100)
     assert found.high < 0
     with pytest.raises(InputError, match="a: expected \\(mean, variance\\)"):
-        regression_compare("gence_fibre", target, diagonal, target)
+        regression_compare("gence_fiber", target, diagonal, target)
     with pytest.raises(InputError, match="gence is a mean"):
         regression_compare("gence", diagonal, full, target)
     with pytest.raises(InputError, match="ence is of one target, 2 coordinates given"):

@@ -11,7 +11,7 @@ import torch
 from gaussian_predictions import covariances, predictions
 from torch import Tensor
 
-from orbical.calibration import gaussian, generalised, regression
+from orbical.calibration import gaussian, generalized, regression
 from orbical.errors import InputError
 
 SCALAR = {
@@ -22,12 +22,12 @@ SCALAR = {
     "quantile_calibration": lambda m, s, y: regression.quantile_calibration(m, s, y).error,
 }
 VECTOR = {
-    "gence": generalised.gence,
-    "gence_sq": generalised.gence_sq,
-    "gence_fibre": generalised.gence_fibre,
-    "gence_sq_fibre": generalised.gence_sq_fibre,
+    "gence": generalized.gence,
+    "gence_sq": generalized.gence_sq,
+    "gence_fiber": generalized.gence_fiber,
+    "gence_sq_fiber": generalized.gence_sq_fiber,
     "gaussian_nll": gaussian.gaussian_nll,
-    "regression_esd_normalised": regression.regression_esd_normalised,
+    "regression_esd_normalized": regression.regression_esd_normalized,
     "mahalanobis_calibration": lambda m, s, y: regression.mahalanobis_calibration(m, s, y).error,
 }
 DIFFERENTIABLE = {
@@ -36,7 +36,7 @@ DIFFERENTIABLE = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in VECTOR if "fibre" not in name])
+@pytest.mark.parametrize("name", [name for name in VECTOR if "fiber" not in name])
 def test_a_diagonal_covariance_and_its_matrix_score_alike(name: str) -> None:
     mean, variance, target = predictions(40, 2)
     torch.testing.assert_close(
@@ -146,7 +146,7 @@ def test_covariances_that_are_none_are_refused() -> None:
 
 def test_too_few_samples_bins_and_levels_are_refused() -> None:
     mean, variance, target = predictions(2)
-    for measure in (regression.regression_esd, regression.regression_esd_normalised):
+    for measure in (regression.regression_esd, regression.regression_esd_normalized):
         with pytest.raises(InputError, match="mean: got 2 samples, expected at least 3"):
             measure(mean, variance, target)
     with pytest.raises(InputError, match="bins: expected a whole number"):

@@ -1,4 +1,4 @@
-"""GENCE and Mahalanobis distances: formulas, floors, fibres and frames."""
+"""GENCE and Mahalanobis distances: formulas, floors, fibers and frames."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from orbical.calibration import gaussian, generalised, regression
+from orbical.calibration import gaussian, generalized, regression
 
 
 @pytest.mark.parametrize("d", [1, 3, 8])
-def test_a_calibrated_gaussian_scores_the_floors_and_its_fibres_score_zero(d: int) -> None:
+def test_a_calibrated_gaussian_scores_the_floors_and_its_fibers_score_zero(d: int) -> None:
     size = 200_000
     mean, variance, target = predictions(size, d, seed=d)
     for measure, floor in (
-        (generalised.gence, generalised.gence_floor),
-        (generalised.gence_sq, generalised.gence_sq_floor),
+        (generalized.gence, generalized.gence_floor),
+        (generalized.gence_sq, generalized.gence_sq_floor),
     ):
         parts = [measure(m, s, y).item() for m, s, y in zip(
             mean.chunk(20), variance.chunk(20), target.chunk(20), strict=True
@@ -29,8 +29,8 @@ def test_a_calibrated_gaussian_scores_the_floors_and_its_fibres_score_zero(d: in
         error = np.std(parts, ddof=1) / math.sqrt(20)
         assert measure(mean, variance, target).item() == pytest.approx(floor, abs=4 * error)
     noise = 15 / size
-    assert generalised.gence_fibre(mean, variance, target) < 4 * noise * generalised.gence_floor
-    assert generalised.gence_sq_fibre(mean, variance, target) < 6 * noise * 2
+    assert generalized.gence_fiber(mean, variance, target) < 4 * noise * generalized.gence_floor
+    assert generalized.gence_sq_fiber(mean, variance, target) < 6 * noise * 2
     assert regression.ence(mean.T, variance.T, target.T).max() < 0.02
 
 
@@ -41,11 +41,11 @@ def test_gence_is_its_formula_written_out() -> None:
         a, e = np.sqrt(2 * s / np.pi), np.abs(m - y)
         total += np.sum((a - e) ** 2) / np.sum(a**2) / 50
         total_sq += np.sum((s - e**2) ** 2) / np.sum(s**2) / 50
-    assert generalised.gence(mean, variance, target).item() == pytest.approx(total, rel=1e-13)
-    assert generalised.gence_sq(mean, variance, target).item() == pytest.approx(total_sq, rel=1e-13)
+    assert generalized.gence(mean, variance, target).item() == pytest.approx(total, rel=1e-13)
+    assert generalized.gence_sq(mean, variance, target).item() == pytest.approx(total_sq, rel=1e-13)
 
 
-def test_a_fibre_mean_on_exact_fibres_is_the_papers_ratio() -> None:
+def test_a_fiber_mean_on_exact_fibers_is_the_papers_ratio() -> None:
     generator = torch.Generator().manual_seed(1)
     levels = torch.tensor([0.5, 2.0, 7.0], dtype=torch.float64)
     variance = levels.repeat_interleave(40)
@@ -55,7 +55,7 @@ def test_a_fibre_mean_on_exact_fibres_is_the_papers_ratio() -> None:
         a = math.sqrt(2 * level / math.pi)
         e = target[variance == level].abs().mean()
         expected += float((a - e) ** 2 / a**2) / 3
-    value = generalised.gence_fibre(torch.zeros(120), variance, target, bins=3)
+    value = generalized.gence_fiber(torch.zeros(120), variance, target, bins=3)
     assert value.item() == pytest.approx(expected, rel=1e-12)
 
 
@@ -67,17 +67,17 @@ def test_a_fibre_mean_on_exact_fibres_is_the_papers_ratio() -> None:
     bins=st.integers(1, 20),
     factor=st.floats(0.01, 30),
 )
-def test_averaging_over_fibres_never_raises_gence(
+def test_averaging_over_fibers_never_raises_gence(
     seed: int, size: int, d: int, bins: int, factor: float
 ) -> None:
     mean, variance, target = predictions(size, d, seed=seed)
     variance = variance * factor
-    for whole, fibre in (
-        (generalised.gence, generalised.gence_fibre),
-        (generalised.gence_sq, generalised.gence_sq_fibre),
+    for whole, fiber in (
+        (generalized.gence, generalized.gence_fiber),
+        (generalized.gence_sq, generalized.gence_sq_fiber),
     ):
         limit = whole(mean, variance, target) * (1 + 1e-12)
-        assert fibre(mean, variance, target, bins=bins) <= limit
+        assert fiber(mean, variance, target, bins=bins) <= limit
 
 
 def test_gence_depends_on_the_frame_and_mahalanobis_does_not() -> None:
@@ -93,12 +93,12 @@ def test_gence_depends_on_the_frame_and_mahalanobis_does_not() -> None:
         dtype=torch.float64,
     )
     turned = (mean @ turn.T, turn @ covariance @ turn.T, target @ turn.T)
-    here = generalised.gence(mean, covariance, target)
-    there = generalised.gence(*turned)
+    here = generalized.gence(mean, covariance, target)
+    there = generalized.gence(*turned)
     assert (here - there).abs() > 0.05
     for measure in (
         gaussian.gaussian_nll,
-        regression.regression_esd_normalised,
+        regression.regression_esd_normalized,
         lambda *given: regression.mahalanobis_calibration(*given).observed,
     ):
         torch.testing.assert_close(measure(mean, covariance, target), measure(*turned))

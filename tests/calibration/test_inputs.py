@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbical.calibration import classwise, ece, normalised_entropy, probabilities, top_label
+from orbical.calibration import classwise, ece, normalized_entropy, probabilities, top_label
 from orbical.errors import InputError
 
 
@@ -92,7 +92,7 @@ def test_blocks_of_rows_change_nothing():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_probabilities_count_as_normalised(dtype):
+def test_half_precision_probabilities_count_as_normalized(dtype):
     probs = torch.softmax(torch.randn(500, 100, generator=torch.Generator().manual_seed(0)), -1)
     labels = torch.arange(500) % 100
     confidence, correct = top_label(probs=probs.to(dtype), labels=labels)
@@ -112,7 +112,7 @@ def test_classwise_gives_one_row_a_class():
 
 def test_entropy_is_between_zero_and_one_with_a_finite_gradient():
     logits = torch.tensor([[200.0, 0.0, 0.0], [0.0, 0.0, 0.0]], requires_grad=True)
-    h = normalised_entropy(logits=logits)
+    h = normalized_entropy(logits=logits)
     h.sum().backward()
     assert h.tolist() == pytest.approx([0, 1], abs=1e-6)
     assert torch.isfinite(logits.grad).all()

@@ -219,7 +219,7 @@ def test_the_oracle_bound_is_hoeffdings() -> None:
         ({"bins": 0}, "bins"),
         ({"norm": "l3"}, "norm"),
         ({"binning": "equal"}, "binning"),
-        ({"colour": "red"}, "options"),
+        ({"color": "red"}, "options"),
         ({"measure": "mmce", "phi": -1.0}, "phi"),
     ],
 )

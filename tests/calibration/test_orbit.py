@@ -143,8 +143,8 @@ def test_bad_input_is_named(scan: ob.Scan) -> None:
     with pytest.raises(InputError, match=r"^bins"):
         along_orbit(scan, "ece", bins=0)
     images, _ = ob.datasets.digits()
-    unlabelled = ob.scan(
+    unlabeled = ob.scan(
         network(0), images[:10], group="cyclic:4", task="classification", progress=False
     )
     with pytest.raises(InputError, match=r"^scan: it holds no 'correct'"):
-        along_orbit(unlabelled, "ece")
+        along_orbit(unlabeled, "ece")

@@ -156,7 +156,7 @@ def test_regression_esd_equals_the_cubic_sum_with_ties(seed: int, size: int, tie
     value = regression.regression_esd(mean, variance, target).item()
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-10)
     expected = quadratic_esd(squares / variance.numpy() - 1, variance.numpy())
-    value = regression.regression_esd_normalised(mean, variance, target).item()
+    value = regression.regression_esd_normalized(mean, variance, target).item()
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-10)
 
 

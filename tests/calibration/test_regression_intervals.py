@@ -59,13 +59,13 @@ def test_regression_intervals_take_vectors(shape: str) -> None:
     target = rng.normal(0, np.sqrt(variance))
     if shape == "full":
         variance = variance[:, :, None] * np.eye(2)
-    for name in ("gence", "mahalanobis_calibration", "regression_esd_normalised"):
+    for name in ("gence", "mahalanobis_calibration", "regression_esd_normalized"):
         found = regression_interval(name, mean, variance, target, resamples=100)
         assert found.calibrated_low <= found.value <= found.calibrated_high
 
 
 @pytest.mark.parametrize(
-    "name", ["gaussian_nll", "mahalanobis_calibration", "regression_esd_normalised", "gence"]
+    "name", ["gaussian_nll", "mahalanobis_calibration", "regression_esd_normalized", "gence"]
 )
 @pytest.mark.parametrize("full", [False, True])
 def test_drawing_distances_is_drawing_targets(name: str, full: bool) -> None:

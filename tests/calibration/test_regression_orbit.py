@@ -149,7 +149,7 @@ def test_the_truth_is_moved_along_with_vectors(turning: ob.Scan) -> None:
     turn = torch.tensor([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
     x = inputs() @ turn.T
     mean, covariance = frames(x)
-    for name in ("gence", "mahalanobis_calibration", "gaussian_nll", "regression_esd_normalised"):
+    for name in ("gence", "mahalanobis_calibration", "gaussian_nll", "regression_esd_normalized"):
         expected = getattr(calibration, name)(mean.double(), covariance.double(), x.double())
         expected = float(getattr(expected, "error", expected))
         found = along_orbit(turning, name)

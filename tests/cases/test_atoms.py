@@ -357,9 +357,9 @@ def test_models_that_do_not_offer_what_is_asked_are_refused():
 def test_truth_without_the_quantity_of_the_score_is_left_out_with_a_warning():
     with pytest.warns(UserWarning, match="holds energy but not forces"):
         scan = audit(EMT(), (few(), {"energy": [1.0, 2.0, 3.0]}), "rotations3d:2")
-    assert not scan.labelled
+    assert not scan.labeled
     task = ob.tasks.Atoms(score="energy")
-    assert audit(EMT(), (few(), {"energy": [1.0, 2.0, 3.0]}), "rotations3d:2", task=task).labelled
+    assert audit(EMT(), (few(), {"energy": [1.0, 2.0, 3.0]}), "rotations3d:2", task=task).labeled
 
 
 def test_the_view_asks_a_calculator_live(tmp_path):

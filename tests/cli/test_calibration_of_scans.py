@@ -30,7 +30,7 @@ def scan_of_digits(store: Path) -> ob.Scan:
     )
 
 
-def test_a_scan_is_summarised_along_its_orbit(tmp_path: Path) -> None:
+def test_a_scan_is_summarized_along_its_orbit(tmp_path: Path) -> None:
     store = tmp_path / "run.zarr"
     scan = scan_of_digits(store)
     picture = tmp_path / "orbit.png"

@@ -83,7 +83,7 @@ def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> Non
     assert found["max_worst_mahalanobis"] == pytest.approx(float(curve.max()))
     assert found["max_bleed"] > 0
     assert run(path, "--max-worst-mahalanobis", 0.01).exit_code == 1
-    with pytest.raises(InputError, match="ece is measured in a labelled scan of classification"):
+    with pytest.raises(InputError, match="ece is measured in a labeled scan of classification"):
         command.judge(scan, {"max_ece": 1.0})
     with pytest.raises(InputError, match="scan of regression with uncertainty"):
         command.judge(ob.load(store), {"max_bleed": 1.0})

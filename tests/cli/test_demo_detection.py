@@ -15,9 +15,9 @@ def test_the_demo_scans_generated_scenes_with_shipped_detectors(
     monkeypatch.setattr(demo, "STEP", 16)  # 25 shifts instead of 289
     made = demo.run(Order("detection", tmp_path, 4, overwrite=False, train=False))
     scan = load(tmp_path / "detection.zarr")
-    assert {*scan.models} == {*made.models} == {"centred", "jittered"}
+    assert {*scan.models} == {*made.models} == {"centered", "jittered"}
     mean = scan.data["score"].mean(("sample", "element"))
-    assert float(mean.sel(model="jittered")) > 0.7 > 0.3 > float(mean.sel(model="centred"))
+    assert float(mean.sel(model="jittered")) > 0.7 > 0.3 > float(mean.sel(model="centered"))
     assert scan.data["input"].shape == (4, 3, 192, 192)
     assert scan.header["task"]["classes"] == ["disc", "square", "triangle", "cross", "ring"]
     assert {*made.figures} == {"aggregate", "individual"}

@@ -96,7 +96,7 @@ def test_the_diagram_prints_the_error_with_its_interval() -> None:
     assert "digits" in words
 
 
-def test_several_models_get_a_diagram_each_in_their_own_colour() -> None:
+def test_several_models_get_a_diagram_each_in_their_own_color() -> None:
     curves = {
         name: reliability_curve(*sample(gap), resamples=50)
         for name, gap in (("a", 0.0), ("b", 0.1), ("c", 0.2), ("d", 0.3))

@@ -1,4 +1,4 @@
-"""Maps of samples: points, colours and the orbits drawn beside them."""
+"""Maps of samples: points, colors and the orbits drawn beside them."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def maps(fig) -> list:
     return [axes for axes in fig.axes if axes.get_xlabel().endswith(" 1")]
 
 
-@pytest.mark.parametrize("colour", ["mean", "variance"])
-def test_every_sample_stands_at_its_place_in_the_colour_of_its_value(
-    places: xr.DataArray, colour: str
+@pytest.mark.parametrize("color", ["mean", "variance"])
+def test_every_sample_stands_at_its_place_in_the_color_of_its_value(
+    places: xr.DataArray, color: str
 ) -> None:
-    fig = ob.figures.embedding(places, colour=colour)
+    fig = ob.figures.embedding(places, color=color)
     panels = maps(fig)
     assert [axes.get_title() for axes in panels] == ["plain", "augmented"]
     for model, axes in enumerate(panels):
         (points,) = axes.collections
         drawn = np.column_stack([points.get_offsets(), points.get_array()])
-        given = np.column_stack([places.values[model], places[colour].values[model]])
+        given = np.column_stack([places.values[model], places[color].values[model]])
         np.testing.assert_allclose(drawn[drawn[:, 2].argsort()], given[given[:, 2].argsort()])
-    limits = (0, 1) if colour == "mean" else (0, places["variance"].values.max())
+    limits = (0, 1) if color == "mean" else (0, places["variance"].values.max())
     assert panels[0].collections[0].get_clim() == pytest.approx(limits)
 
 
@@ -76,9 +76,9 @@ def test_maps_of_several_models_share_one_frame(places: xr.DataArray) -> None:
     assert first.get_xlabel() == "t-SNE 1"
 
 
-def test_labels_are_coloured_by_class_and_written_among_their_points(places: xr.DataArray) -> None:
-    (axes,) = maps(ob.figures.embedding(places.sel(model="plain"), colour="label"))
-    expected = style.class_colours(range(4))
+def test_labels_are_colored_by_class_and_written_among_their_points(places: xr.DataArray) -> None:
+    (axes,) = maps(ob.figures.embedding(places.sel(model="plain"), color="label"))
+    expected = style.class_colors(range(4))
     assert len(axes.collections) == 4
     for label, points in enumerate(axes.collections):
         assert to_hex(points.get_facecolor()[0]).upper() == expected[str(label)].upper()
@@ -118,7 +118,7 @@ def test_every_layout_can_stand_beside_the_map(places: xr.DataArray, spec: str) 
 def test_unfinished_samples_are_left_out_and_counted(places: xr.DataArray) -> None:
     places.values[:, :3] = np.nan
     places.attrs["missing"] = 6
-    fig = ob.figures.embedding(places, colour="label")
+    fig = ob.figures.embedding(places, color="label")
     fig.canvas.draw()
     drawn = sum(len(points.get_offsets()) for points in maps(fig)[0].collections)
     assert drawn == SAMPLES - 3
@@ -137,8 +137,8 @@ def test_what_embed_gives_can_be_drawn() -> None:
             "higher_is_better": True,
         },
     )
-    found = ob.reduce.embed(data, "pca", model="net")
-    chosen = ob.reduce.representatives(found, 4)
+    found = ob.embedding.embed(data, "pca", model="net")
+    chosen = ob.embedding.representatives(found, 4)
     fig = ob.figures.embedding(found, responses=ob.nero.individual(data, chosen))
     assert maps(fig)[0].get_title() == "net"
     assert len([axes for axes in fig.axes if axes.name == "polar"]) == 4
@@ -147,11 +147,11 @@ def test_what_embed_gives_can_be_drawn() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda a: ob.figures.embedding(a, colour="labels"), "did you mean 'label'"),
+        (lambda a: ob.figures.embedding(a, color="labels"), "did you mean 'label'"),
         (lambda a: ob.figures.embedding(a.isel(component=0)), "array: dimensions"),
         (lambda a: ob.figures.embedding(a.isel(component=[0])), "one component given"),
         (lambda a: ob.figures.embedding(a, image=[1]), "image: given without responses"),
-        (lambda a: ob.figures.embedding(a, colour="sample"), "40 values"),
+        (lambda a: ob.figures.embedding(a, color="sample"), "40 values"),
         (
             lambda a: ob.figures.embedding(a, responses=responses("flips", [7])),
             "sample 7 given, which is not on the map",

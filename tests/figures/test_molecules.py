@@ -14,7 +14,7 @@ from orbical.figures.molecules import molecule_picture
 CO = np.array([[-0.6, 0, 0], [0.6, 0, 0]])
 
 
-def test_atoms_have_the_colours_of_their_elements_and_stand_where_they_are():
+def test_atoms_have_the_colors_of_their_elements_and_stand_where_they_are():
     picture = molecule_picture(CO, [6, 8], size=80, yaw_deg=0, pitch_deg=0)
     red = (picture[..., 0] > 0.7) & (picture[..., 1] < 0.4)
     assert red.any()
@@ -28,7 +28,7 @@ def test_what_is_near_covers_what_is_far():
     front = molecule_picture(line, [6, 8], size=60, yaw_deg=0, pitch_deg=0)[30, 30]
     back = molecule_picture(line, [8, 6], size=60, yaw_deg=0, pitch_deg=0)[30, 30]
     assert front[0] > front[1] + 0.3  # oxygen, red
-    assert np.ptp(back) < 0.1  # carbon, grey
+    assert np.ptp(back) < 0.1  # carbon, gray
 
 
 def test_padding_is_not_drawn():
@@ -37,10 +37,10 @@ def test_padding_is_not_drawn():
     assert (molecule_picture(np.zeros((2, 3)), [0, 0], size=16) == 1).all()
 
 
-def test_colours_are_those_of_the_view():
+def test_colors_are_those_of_the_view():
     page = Path(interface.__file__).parent / "web" / "draw" / "elements.js"
     found = re.findall(r'(\d+): \["\w+", "#(\w{6})", ([\d.]+)\]', page.read_text())
-    there = {int(number): (colour, float(radius)) for number, colour, radius in found}
+    there = {int(number): (color, float(radius)) for number, color, radius in found}
     assert {number: there[number] for number in molecules._USUAL} == molecules._USUAL
 
 

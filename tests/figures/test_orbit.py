@@ -87,7 +87,7 @@ def test_each_label_has_its_own_plot_with_all_models() -> None:
 
 
 @pytest.mark.parametrize("spec", ["rotations:12", "scales:0.5:2:9"])
-def test_a_model_keeps_its_colour_when_shown_alone(spec: str) -> None:
+def test_a_model_keeps_its_color_when_shown_alone(spec: str) -> None:
     given = responses(spec)
     given.attrs["models"] = MODELS
     together = ob.figures.aggregate(given).axes[0].lines
@@ -98,7 +98,7 @@ def test_a_model_keeps_its_colour_when_shown_alone(spec: str) -> None:
     assert to_hex(line.get_color()).upper() == style.MODELS[1]
 
 
-def test_colours_of_a_scan_survive_the_choice_of_a_model() -> None:
+def test_colors_of_a_scan_survive_the_choice_of_a_model() -> None:
     images, labels = ob.datasets.digits()
     nets = {
         name: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)) for name in MODELS
@@ -112,7 +112,7 @@ def test_colours_of_a_scan_survive_the_choice_of_a_model() -> None:
     assert line.get_ydata()[0] == pytest.approx(float(chosen[0, 0]))
 
 
-def test_a_plane_is_a_heat_map_with_up_upwards_and_one_scale_of_colours() -> None:
+def test_a_plane_is_a_heat_map_with_up_upwards_and_one_scale_of_colors() -> None:
     given = responses("translations:3:1")
     fig = ob.figures.aggregate(given)
     panels = [axes for axes in fig.axes if axes.images]
@@ -234,7 +234,7 @@ def test_an_individual_response_stands_beside_its_input() -> None:
         "scales:0.5:2:5",
     ],
 )
-def test_several_samples_with_colour_images_can_be_drawn_in_every_layout(spec: str) -> None:
+def test_several_samples_with_color_images_can_be_drawn_in_every_layout(spec: str) -> None:
     given = responses(spec, by=[3, 5]).rename(label="sample")
     fig = ob.figures.individual(given, np.random.default_rng(0).random((2, 3, 6, 6)))
     fig.canvas.draw()
@@ -304,11 +304,11 @@ def test_saving_under_an_unknown_ending_is_refused(tmp_path) -> None:
         ob.figures.save(fig, tmp_path / "plot.bitmap")
 
 
-def test_colours_are_told_apart_and_repeat_with_another_line() -> None:
+def test_colors_are_told_apart_and_repeat_with_another_line() -> None:
     names = [f"net {i}" for i in range(9)]
-    colours, lines = ob.figures.model_colours(names), style.model_lines(names)
-    assert len({(colours[name], lines[name]) for name in names}) == 9
-    assert colours["net 0"] == colours["net 7"]
+    colors, lines = ob.figures.model_colors(names), style.model_lines(names)
+    assert len({(colors[name], lines[name]) for name in names}) == 9
+    assert colors["net 0"] == colors["net 7"]
     assert lines["net 0"] != lines["net 7"]
 
 

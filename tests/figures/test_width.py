@@ -82,7 +82,7 @@ def test_what_a_height_means_stays_written_beside_its_interval() -> None:
     assert "band: interval of the error" in said
 
 
-def test_names_in_the_colours_of_models_can_be_read() -> None:
+def test_names_in_the_colors_of_models_can_be_read() -> None:
     assert readable(MODELS[0]) == MODELS[0]
     assert readable(MODELS[5]) != MODELS[5]
 

@@ -10,9 +10,9 @@ from talking import ask
 import orbical as ob
 from orbical.interface.contents import chosen_samples
 from orbical.interface.session import Session
-from orbical.interface.session.opened import Opened
 from orbical.interface.session.orbits import over_orbits
 from orbical.interface.session.reliability import diagrams_of_all
+from orbical.interface.session.scan_view import Opened
 from orbical.interface.session.tallies import over_models, tally
 
 SAMPLES = 12
@@ -76,22 +76,22 @@ def test_means_and_variances_are_over_what_is_seen(opened: Opened, variable: str
     np.testing.assert_allclose(found.variance, variance.filled(np.nan), atol=1e-6)
 
 
-def test_every_sample_is_in_the_list_on_the_map_and_coloured(shifted: ob.Scan) -> None:
+def test_every_sample_is_in_the_list_on_the_map_and_colored(shifted: ob.Scan) -> None:
     session = Session({"shifts": shifted})
     for order in ("worst", "best", "variable"):
         _, arrays = ask(session, "list", order=order)
         assert sorted(arrays["samples"].tolist()) == [*range(SAMPLES)]
     for of in ("", "first"):
         assert np.isfinite(ask(session, "embedding", of=of)[1]["xy"]).all()
-    for colour in ("mean", "variance", "correct", "gap"):
-        assert np.isfinite(ask(session, "colour", colour=colour)[1]["values"]).all()
+    for color in ("mean", "variance", "correct", "gap"):
+        assert np.isfinite(ask(session, "colour", color=color)[1]["values"]).all()
 
 
 def test_the_map_of_one_model_is_that_of_reduce(shifted: ob.Scan) -> None:
     _, arrays = ask(Session({"shifts": shifted}), "embedding", of="second")
-    expected = ob.reduce.embed(shifted, "pca", model="second").values
-    centred = expected - (expected.max(0) + expected.min(0)) / 2
-    np.testing.assert_allclose(arrays["xy"], centred / np.abs(centred).max(), atol=1e-4)
+    expected = ob.embedding.embed(shifted, "pca", model="second").values
+    centered = expected - (expected.max(0) + expected.min(0)) / 2
+    np.testing.assert_allclose(arrays["xy"], centered / np.abs(centered).max(), atol=1e-4)
 
 
 def test_a_report_chooses_among_all_of_them(opened: Opened) -> None:

@@ -11,9 +11,9 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.interface import page as pages
-from orbical.interface.choosing import informative
 from orbical.interface.pack import in_odds, in_steps
 from orbical.interface.reporting import report
+from orbical.interface.sampling import informative
 
 
 def test_a_report_is_one_page_that_may_load_nothing(scan, tmp_path):

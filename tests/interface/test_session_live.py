@@ -14,7 +14,7 @@ from talking import ask
 import orbical as ob
 from orbical.errors import InputError
 from orbical.groups import Elements
-from orbical.groups.sample import homogeneous
+from orbical.groups.group import homogeneous
 from orbical.interface import open_session
 from orbical.interface.locating import Locator
 from orbical.interface.remake import remake_action, remake_task
@@ -328,7 +328,7 @@ def test_actions_are_made_again_from_their_record(action: Any) -> None:
 @pytest.mark.parametrize(
     "task",
     [
-        ob.tasks.Classification(answers="probabilities"),
+        ob.tasks.Classification(outputs="probabilities"),
         ob.tasks.Regression(),
         ob.tasks.Regression(representation="vector"),
         ob.tasks.Regression(

@@ -16,10 +16,10 @@ from orbical.interface.wire import decode
 
 def test_the_map_of_one_model_is_that_of_reduce(session: Session, digits: ob.Scan) -> None:
     header, arrays = ask(session, "embedding", of="second")
-    expected = ob.reduce.embed(digits, "pca", model="second").values
-    centred = expected - (expected.max(0) + expected.min(0)) / 2
-    centred /= np.abs(centred).max()
-    np.testing.assert_allclose(arrays["xy"], centred, atol=1e-4)
+    expected = ob.embedding.embed(digits, "pca", model="second").values
+    centered = expected - (expected.max(0) + expected.min(0)) / 2
+    centered /= np.abs(centered).max()
+    np.testing.assert_allclose(arrays["xy"], centered, atol=1e-4)
     assert np.abs(arrays["xy"]).max() == pytest.approx(1)
     variance = expected.var(0)
     assert header["explained"][0] / header["explained"][1] == pytest.approx(
@@ -118,21 +118,19 @@ def test_worst_means_largest_where_lower_is_better(session: Session, digits: ob.
     ("colour", "kind"),
     [("mean", "sequential"), ("variance", "sequential"), ("correct", "sequential")],
 )
-def test_colours_are_of_the_orbit(
-    session: Session, digits: ob.Scan, colour: str, kind: str
-) -> None:
-    header, arrays = ask(session, "colour", colour=colour, of="first")
+def test_colors_are_of_the_orbit(session: Session, digits: ob.Scan, color: str, kind: str) -> None:
+    header, arrays = ask(session, "colour", color=color, of="first")
     score, correct = digits.data["score"].values[0], digits.data["correct"].values[0]
     expected = {"mean": score.mean(1), "variance": score.var(1), "correct": correct.mean(1)}
-    np.testing.assert_allclose(arrays["values"], expected[colour], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(arrays["values"], expected[color], rtol=1e-4, atol=1e-6)
     assert header["scale"] == kind
 
 
-def test_classes_and_gaps_colour_too(session: Session, digits: ob.Scan) -> None:
-    header, arrays = ask(session, "colour", colour="class")
+def test_classes_and_gaps_color_too(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "colour", color="class")
     assert (header["scale"], header["range"]) == ("classes", [0, 9])
     np.testing.assert_array_equal(arrays["values"], digits.data["label"])
-    header, arrays = ask(session, "colour", colour="gap", of="second")
+    header, arrays = ask(session, "colour", color="gap", of="second")
     data = digits.data.isel(model=1)
     expected = (data["confidence"] - data["correct"]).mean("element").values
     np.testing.assert_allclose(arrays["values"], expected, atol=1e-5)

@@ -100,7 +100,7 @@ def test_a_scan_turned_on_its_side_in_a_file_is_the_same(
     np.testing.assert_array_equal(right, digits.data["correct"].values[1, :, 5])
 
 
-def test_many_samples_are_placed_by_their_neighbours(
+def test_many_samples_are_placed_by_their_neighbors(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "REPRESENTATIVES", 60)

@@ -76,7 +76,7 @@ def test_a_regression_of_vectors(vectors: tuple[ob.Scan, Any]) -> None:
     assert "label" not in ask(session, "state")[1]
     assert header["colours"] == ["mean", "variance", "gap"]
     assert header["calibration"] is False
-    _, gap = ask(session, "colour", colour="gap")
+    _, gap = ask(session, "colour", color="gap")
     np.testing.assert_allclose(gap["values"], scan.data["invariance_gap"].values[0])
     worst = ask(session, "list")[1]["samples"][0]
     assert worst == scan.data["score"].values[0].mean(1).argmax()
@@ -230,7 +230,7 @@ def test_without_truth_the_consensus_is_the_reference(nets: dict[str, Any]) -> N
 def test_an_unfinished_scan_shows_what_is_done(folder: Path, tmp_path: Path) -> None:
     import shutil
 
-    from orbical.store import open_store
+    from orbical.store.arrays import open_store
 
     shutil.copytree(folder / "digits.zarr", tmp_path / "half.zarr")
     store = open_store(tmp_path / "half.zarr")

@@ -26,13 +26,13 @@ def reference_scaling(
 ) -> tuple[np.ndarray, float]:
     """Vector scaling by scipy's BFGS with the gradient of autograd."""
     classes = logits.shape[1]
-    centred = logits - logits.mean(1, keepdim=True)
+    centered = logits - logits.mean(1, keepdim=True)
     identity = torch.cat([torch.ones(classes), torch.zeros(classes)]).double()
 
     def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
         parameters = torch.tensor(flat, requires_grad=True)
         scale, shift = parameters.view(2, classes)
-        loss = torch.nn.functional.cross_entropy(centred * scale + shift, labels)
+        loss = torch.nn.functional.cross_entropy(centered * scale + shift, labels)
         loss = loss + penalty / classes * (parameters - identity).square().sum()
         loss.backward()
         return loss.item(), parameters.grad.numpy()
@@ -78,8 +78,8 @@ def test_matrix_scaling_satisfies_the_optimality_condition(
     scaling = MatrixScaling(*penalties).fit(logits=logits, labels=labels)
     weight = scaling.weight_.clone().requires_grad_()
     shift = scaling.shift_.clone().requires_grad_()
-    centred = logits - logits.mean(1, keepdim=True)
-    loss = torch.nn.functional.cross_entropy(centred @ weight.T + shift, labels)
+    centered = logits - logits.mean(1, keepdim=True)
+    loss = torch.nn.functional.cross_entropy(centered @ weight.T + shift, labels)
     off = weight - torch.diag(weight.diag())
     loss = loss + off_diagonal / 12 * off.square().sum() + intercept / 4 * shift.square().sum()
     loss = loss + diagonal / 4 * (weight.diag() - 1).square().sum()
@@ -135,7 +135,7 @@ def test_linear_scalings_refuse_data_without_an_optimum() -> None:
     "calibrator",
     [VectorScaling(penalty=0.0), MatrixScaling(0.0, 0.0, 0.0), MatrixScaling(diagonal=0.0)],
 )
-def test_one_class_told_apart_without_error_is_refused_unless_penalised(
+def test_one_class_told_apart_without_error_is_refused_unless_penalized(
     calibrator: Calibrator,
 ) -> None:
     logits, labels = outputs(400, 3)
@@ -145,6 +145,6 @@ def test_one_class_told_apart_without_error_is_refused_unless_penalised(
     labels[300:] = 2
     with pytest.raises(InputError, match="separates some classes"):
         calibrator.fit(logits=logits, labels=labels)
-    for penalised in (VectorScaling(), MatrixScaling()):
-        probs = penalised.fit(logits=logits, labels=labels).transform(logits=logits)
+    for penalized in (VectorScaling(), MatrixScaling()):
+        probs = penalized.fit(logits=logits, labels=labels).transform(logits=logits)
         assert nll(probs, labels) < nll(torch.softmax(logits, 1), labels)

@@ -35,7 +35,7 @@ def test_isotonic_is_scikit_learns_map_of_the_top_label(shared_data: Path) -> No
     )
 
 
-def test_classwise_isotonic_is_scikit_learns_map_of_each_class_normalised() -> None:
+def test_classwise_isotonic_is_scikit_learns_map_of_each_class_normalized() -> None:
     logits, labels = outputs(500, 3)
     probs = torch.softmax(logits, 1)
     columns = [
@@ -106,7 +106,7 @@ def test_a_certain_row_shares_what_is_left_evenly() -> None:
     torch.testing.assert_close(calibrated[0], torch.tensor([0.75, 0.125, 0.125]))
 
 
-def test_a_single_class_is_learnt_by_maps_of_each_class() -> None:
+def test_a_single_class_is_learned_by_maps_of_each_class() -> None:
     probs = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
     for calibrator in (Isotonic("classes"), HistogramBinning(reduce="classes")):
         calibrator.fit(probs=probs, labels=[0, 0])

@@ -67,10 +67,10 @@ def test_temperature_is_optimal_at_any_scale_of_the_logits(
     try:
         scaling = Temperature().fit(logits=logits, labels=labels)
     except InputError:
-        centred = logits.double() - logits.double().mean(1, keepdim=True)
-        favoured = centred.gather(1, labels[:, None]).mean() > 0
+        centered = logits.double() - logits.double().mean(1, keepdim=True)
+        favored = centered.gather(1, labels[:, None]).mean() > 0
         perfect = bool((logits.argmax(1) == labels).all())
-        assert perfect or not favoured
+        assert perfect or not favored
         return
     temperature, lowest = best_temperature(logits, labels)
     assert nll(torch.softmax(logits.double() / scaling.temperature_, 1), labels) - lowest < 1e-12
@@ -200,7 +200,7 @@ def test_a_scan_gives_its_orbits_and_the_weights_of_its_group() -> None:
     }
     images, labels = torch.rand(40, 1, 8, 8), torch.randint(0, 3, (40,))
     given = {"group": ob.groups.scales(0.8, 1.25, 5), "task": ob.tasks.Classification()}
-    with torch.no_grad():  # a network that favours the labels, so that a temperature exists
+    with torch.no_grad():  # a network that favors the labels, so that a temperature exists
         labels = models["other"](images).argmax(1).where(torch.rand(40) < 0.6, labels)
     scan = ob.scan(models, (images, labels), keep="probabilities", progress=False, **given)
     scaling = OrbitTemperature.from_scan(scan, model="other")

@@ -159,9 +159,9 @@ def test_views_borders_and_weights_count_as_the_rules_say(seed):
     random = np.random.default_rng(seed)
     elements, most = 9, 4
     which = random.integers(0, 3, (elements, most))
-    centre = random.uniform(20, 60, (3, 2))[which] + random.normal(0, 2, (elements, most, 2))
+    center = random.uniform(20, 60, (3, 2))[which] + random.normal(0, 2, (elements, most, 2))
     half = random.uniform(8, 14, (elements, most, 2))
-    box = np.concatenate([centre - half, centre + half], -1)
+    box = np.concatenate([center - half, center + half], -1)
     label = np.where(random.uniform(size=which.shape) < 0.2, -1.0, which % 2)
     confidence = np.sort(random.uniform(0.1, 1, which.shape))[:, ::-1] * (label >= 0)
     corner = random.uniform(0, 20, (elements, 2))

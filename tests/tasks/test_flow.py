@@ -23,7 +23,7 @@ def random_field(seed, size=16, samples=2):
 def test_errors_equal_their_definitions():
     answer, truth = random_field(1), random_field(2)
     group = ob.groups.cyclic(1)
-    found = ob.tasks.Flow().summarise(answer[None], truth, group, weights_of(group))
+    found = ob.tasks.Flow().summarize(answer[None], truth, group, weights_of(group))
     length = np.linalg.norm((answer - truth).numpy(), axis=1)
     a, b = (np.concatenate([f.numpy(), np.ones((2, 1, 16, 16))], 1) for f in (answer, truth))
     cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
@@ -44,7 +44,7 @@ def test_small_angles_are_not_lost_to_rounding():
 def test_all_errors_are_the_same_at_every_element_for_an_equivariant_answer():
     group = ob.groups.parse("dihedral:4*time_reversal")
     task, answer, truth = ob.tasks.Flow(), random_field(1), random_field(2)
-    found = task.summarise(task.output.apply(group, answer), truth, group, weights_of(group))
+    found = task.summarize(task.output.apply(group, answer), truth, group, weights_of(group))
     for name in ("score", "rmse", "angular_error"):
         assert float(found[name].std(1).max()) < 1e-4, name
 
@@ -52,7 +52,7 @@ def test_all_errors_are_the_same_at_every_element_for_an_equivariant_answer():
 def test_the_small_maps_are_block_means_moved_along():
     group = ob.groups.parse("dihedral:4*time_reversal")
     task, answer, truth = ob.tasks.Flow(), random_field(1, 32, 1), random_field(2, 32, 1)
-    found = task.summarise(task.output.apply(group, answer), truth, group, weights_of(group))
+    found = task.summarize(task.output.apply(group, answer), truth, group, weights_of(group))
     blocks = torch.nn.functional.avg_pool2d(truth, 2)
     np.testing.assert_allclose(
         found["truth_map"][0], task.output.apply(group, blocks)[:, 0], atol=1e-5
@@ -86,7 +86,7 @@ def test_a_window_sees_only_real_pixels_and_the_whole_truth():
     assert scan.data["consensus"].shape == (1, 2, 2, 64, 64)
 
 
-def test_a_window_shows_each_angle_the_content_turned_about_the_centre():
+def test_a_window_shows_each_angle_the_content_turned_about_the_center():
     seen = []
 
     def watch(pairs):
@@ -94,7 +94,7 @@ def test_a_window_shows_each_angle_the_content_turned_about_the_centre():
         return still(pairs)
 
     pair = torch.zeros(1, 2, 1, 65, 65)
-    pair[..., 32, 52] = 1.0  # 20 pixels to the right of the centre
+    pair[..., 32, 52] = 1.0  # 20 pixels to the right of the center
     scan = ob.scan(watch, pair, group="rotations:8", task=ob.tasks.Flow(window=45), progress=False)
     assert scan.data.sizes["element"] == 8
     views = next(part for part in seen if len(part) == 8)[:, 0, 0]
@@ -155,13 +155,13 @@ def test_a_wrong_window_is_refused(window, words):
 
 
 @pytest.mark.parametrize("answered", [16, 64])
-@pytest.mark.parametrize("labelled", [True, False])
-def test_a_model_that_answers_more_or_less_than_the_window_is_refused(answered, labelled):
+@pytest.mark.parametrize("labeled", [True, False])
+def test_a_model_that_answers_more_or_less_than_the_window_is_refused(answered, labeled):
     made = particle_pairs(1, size=64)
     with pytest.raises(ModelError, match="32 x 32 of the window"):
         ob.scan(
             lambda pairs: torch.zeros(len(pairs), 2, answered, answered),
-            (made["pair"], made["flow"]) if labelled else made["pair"],
+            (made["pair"], made["flow"]) if labeled else made["pair"],
             group="dihedral:4",
             task=ob.tasks.Flow(window=32),
             progress=False,

@@ -25,12 +25,12 @@ def turns(count: int, size: int) -> torch.Tensor:
 @pytest.mark.parametrize(("targets", "shared"), [(1, False), (3, False), (3, True)])
 def test_a_head_answers_in_the_shape_of_its_targets(head: type, targets: int, shared: bool) -> None:
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), head(8, targets, shared=shared))
-    centre, *others = model(torch.randn(6, 4))
-    assert centre.shape == ((6,) if targets == 1 else (6, 3))
+    center, *others = model(torch.randn(6, 4))
+    assert center.shape == ((6,) if targets == 1 else (6, 3))
     for part in others:
         assert part.shape == ((6,) if targets == 1 else (6, 1) if shared else (6, 3))
     loss = losses.gaussian_nll if len(others) == 1 else losses.nig_nll
-    loss(centre, *others, torch.randn(centre.shape)).backward()
+    loss(center, *others, torch.randn(center.shape)).backward()
     assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
 
 
@@ -51,8 +51,8 @@ def test_z_scoring_is_undone_at_the_output() -> None:
         nn.init.zeros_(head.linear.weight)
         nn.init.zeros_(head.linear.bias)
         head.fit_scale(targets)
-        centre = head(torch.zeros(1, 4))[0][0]
-        torch.testing.assert_close(centre, targets.mean(0), rtol=1e-5, atol=1e-5)
+        center = head(torch.zeros(1, 4))[0][0]
+        torch.testing.assert_close(center, targets.mean(0), rtol=1e-5, atol=1e-5)
         spread = head(torch.zeros(1, 4)).variance[0]
         ratio = spread / targets.var(0, correction=0)
         torch.testing.assert_close(ratio[0], ratio[1], rtol=1e-4, atol=1e-4)
@@ -72,7 +72,7 @@ def test_a_change_of_units_changes_the_answer_and_nothing_else() -> None:
 def test_a_constant_target_keeps_a_unit() -> None:
     head = training.MeanVarianceHead(4).fit_scale(torch.full((10,), 3.0))
     assert head.scale.item() == 1
-    assert head.centre.item() == 3
+    assert head.center.item() == 3
 
 
 def test_a_head_learns_noise_and_its_place() -> None:
@@ -81,11 +81,11 @@ def test_a_head_learns_noise_and_its_place() -> None:
     y = 50 + 10 * (x[:, 0] + (0.05 + 0.3 * (x[:, 0] > 0)) * torch.randn(1000))
     head = training.MeanVarianceHead(32).fit_scale(y)
     model = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), head)
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     training.fit(
         model,
         [(x, y)],
-        optimiser=optimiser,
+        optimizer=optimizer,
         epochs=300,
         objective=lambda net, batch: losses.gaussian_nll(*net(batch[0]), batch[1]),
     )

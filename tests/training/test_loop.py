@@ -27,17 +27,17 @@ def problem(seed: int = 0) -> tuple[nn.Sequential, training.Interleaved, torch.o
     held = DataLoader(TensorDataset(inputs[64:], labels[64:]), batch_size=16, shuffle=True)
     # Dropout draws from the global random state in every step.
     model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 2))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    return model, training.interleave(train, held), optimiser
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    return model, training.interleave(train, held), optimizer
 
 
 def trained(epochs: int, folder: Path | None, **options: object) -> tuple[nn.Module, list]:
-    model, pairs, optimiser = problem()
-    scheduler = torch.optim.lr_scheduler.StepLR(optimiser, step_size=2, gamma=0.5)
+    model, pairs, optimizer = problem()
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
     history = training.fit(
         model,
         pairs,
-        optimiser=optimiser,
+        optimizer=optimizer,
         scheduler=scheduler,
         objective=training.interleaved(losses.esd, weight=1.0),
         epochs=epochs,
@@ -70,8 +70,8 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(tmp_path: Path) -
 
 def test_an_error_in_the_middle_of_an_epoch_resumes_from_its_start(tmp_path: Path) -> None:
     straight, _ = trained(4, None)
-    model, pairs, optimiser = problem()
-    scheduler = torch.optim.lr_scheduler.StepLR(optimiser, step_size=2, gamma=0.5)
+    model, pairs, optimizer = problem()
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
     esd, steps = training.interleaved(losses.esd, weight=1.0), []
 
     def failing(model: nn.Module, pair: object) -> Tensor:
@@ -84,7 +84,7 @@ def test_an_error_in_the_middle_of_an_epoch_resumes_from_its_start(tmp_path: Pat
         training.fit(
             model,
             pairs,
-            optimiser=optimiser,
+            optimizer=optimizer,
             scheduler=scheduler,
             objective=failing,
             epochs=4,
@@ -112,7 +112,7 @@ for folder in sys.argv[2:]:
     inputs = torch.randn(64, 3)
     batches = [(inputs, (inputs[:, 0] > 0).long())]
     model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2))
-    training.fit(model, batches, optimiser=torch.optim.Adam(model.parameters()), epochs=5,
+    training.fit(model, batches, optimizer=torch.optim.Adam(model.parameters()), epochs=5,
                  validate=validate, checkpoint=folder)
     print(sum(float(p.double().sum()) for p in model.parameters()).hex())
 """
@@ -140,9 +140,9 @@ def test_generators_of_the_loaders_are_part_of_the_checkpoint(tmp_path: Path) ->
             TensorDataset(inputs, (inputs[:, 0] > 0).long()), 16, shuffle=True, generator=own
         )
         model = nn.Linear(3, 2)
-        optimiser = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
         training.fit(
-            model, loader, optimiser=optimiser, epochs=epochs, checkpoint=folder, generators=[own]
+            model, loader, optimizer=optimizer, epochs=epochs, checkpoint=folder, generators=[own]
         )
         return model
 
@@ -154,7 +154,7 @@ def test_generators_of_the_loaders_are_part_of_the_checkpoint(tmp_path: Path) ->
 def test_patience_stops_and_gives_back_the_best_weights(tmp_path: Path) -> None:
     scores = iter([0.5, 0.3, 0.4, 0.35, 0.1])
     kept: dict[int, Tensor] = {}
-    model, pairs, optimiser = problem()
+    model, pairs, optimizer = problem()
 
     def validate(model: nn.Module, epoch: int) -> dict[str, float]:
         assert not model.training
@@ -165,7 +165,7 @@ def test_patience_stops_and_gives_back_the_best_weights(tmp_path: Path) -> None:
     history = training.fit(
         model,
         pairs,
-        optimiser=optimiser,
+        optimizer=optimizer,
         objective=training.interleaved(losses.mmce, weight=1.0),
         epochs=10,
         validate=validate,
@@ -178,11 +178,11 @@ def test_patience_stops_and_gives_back_the_best_weights(tmp_path: Path) -> None:
     assert history.column("ece") == [0.5, 0.3, 0.4, 0.35]
     assert torch.equal(model.state_dict()["0.weight"], kept[2])
     # A run that stopped stays stopped, with the same weights.
-    again, pairs, optimiser = problem(seed=1)
+    again, pairs, optimizer = problem(seed=1)
     history = training.fit(
         again,
         pairs,
-        optimiser=optimiser,
+        optimizer=optimizer,
         epochs=10,
         validate=validate,
         monitor="ece",
@@ -204,7 +204,7 @@ def test_progress_is_shown_when_asked(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_wrong_settings_are_refused_before_any_step() -> None:
-    model, pairs, optimiser = problem()
+    model, pairs, optimizer = problem()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     wrong = [
         ({"epochs": 0}, "epochs"),
@@ -213,22 +213,22 @@ def test_wrong_settings_are_refused_before_any_step() -> None:
     ]
     for options, word in wrong:
         with pytest.raises(InputError, match=rf"^{word}"):
-            training.fit(model, pairs, optimiser=optimiser, **({"epochs": 1} | options))
+            training.fit(model, pairs, optimizer=optimizer, **({"epochs": 1} | options))
     with pytest.raises(InputError, match=r"^batches.*empty"):
-        training.fit(model, [], optimiser=optimiser, epochs=1)
+        training.fit(model, [], optimizer=optimizer, epochs=1)
     with pytest.raises(InputError, match=r"^model"):
-        training.fit(nn.Identity(), pairs, optimiser=optimiser, epochs=1)
+        training.fit(nn.Identity(), pairs, optimizer=optimizer, epochs=1)
     for name, value in model.state_dict().items():
         assert torch.equal(value, before[name])
 
 
 def test_a_monitor_that_validate_does_not_give_is_named() -> None:
-    model, pairs, optimiser = problem()
+    model, pairs, optimizer = problem()
     with pytest.raises(InputError, match=r"^monitor.*'ece'"):
         training.fit(
             model,
             pairs,
-            optimiser=optimiser,
+            optimizer=optimizer,
             objective=training.interleaved(losses.esd, weight=1.0),
             epochs=1,
             validate=lambda model, epoch: {},
@@ -244,7 +244,7 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
         training.fit(
             other,
             [(torch.zeros(1, 2), torch.tensor([0]))],
-            optimiser=torch.optim.SGD(other.parameters()),
+            optimizer=torch.optim.SGD(other.parameters()),
             epochs=2,
             checkpoint=tmp_path,
         )

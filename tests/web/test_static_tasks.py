@@ -54,7 +54,7 @@ def flows():
     )
 
 
-def unlabelled():
+def unlabeled():
     """Classes without truth, along shifts of a window in larger images."""
     images = torch.rand(10, 3, 20, 20, generator=torch.Generator().manual_seed(2))
     torch.manual_seed(0)
@@ -63,7 +63,7 @@ def unlabelled():
     return ob.scan(net, images, group="translations:2", task=task, keep=("inputs",), progress=False)
 
 
-@pytest.fixture(scope="module", params=[dipoles, flows, unlabelled])
+@pytest.fixture(scope="module", params=[dipoles, flows, unlabeled])
 def made(request):
     session = Session({"scan": request.param()})
     opened = session.opened()

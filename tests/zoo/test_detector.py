@@ -58,7 +58,7 @@ def test_the_shipped_detectors_differ_in_where_they_look() -> None:
     score = scan.data["score"].mean("sample")
     assert bool((score.isel(element=4) > 0.75).all())  # both find what is in the middle
     away = score.isel(element=[0, 2, 6, 8]).mean("element")
-    assert float(away.sel(model="centred")) < 0.1
+    assert float(away.sel(model="centered")) < 0.1
     assert float(away.sel(model="jittered")) > 0.7
 
 
@@ -73,10 +73,10 @@ def test_weights_survive_a_file(tmp_path: Path) -> None:
 
 
 def test_unknown_names_and_absent_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="did you mean 'centred'"):
+    with pytest.raises(InputError, match="did you mean 'centered'"):
         detector.load("centered")
-    with pytest.raises(InputError, match=r"no file 'scenes-centred\.safetensors'"):
-        detector.load("centred", tmp_path)
+    with pytest.raises(InputError, match=r"no file 'scenes-centered\.safetensors'"):
+        detector.load("centered", tmp_path)
 
 
 def crops(count: int = 6) -> Crops:
@@ -129,8 +129,8 @@ def test_a_perfect_answer_costs_nothing() -> None:
     objects = torch.tensor([[[50.0, 50, 78, 78, 2]]])
     known = torch.ones(1, 5, dtype=torch.bool)
     boxes = objects[:, :, :4].expand(1, 256, 4)
-    centre = detector.cell_centres(128, 128)
-    mine = ((centre - 64).abs().amax(-1) <= 12).float()
+    center = detector.cell_centers(128, 128)
+    mine = ((center - 64).abs().amax(-1) <= 12).float()
     logits = torch.full((1, 256, 5), -30.0)
     logits[0, :, 2] = 60 * mine - 30
     assert float(loss_of(logits, boxes, objects, known, 128)) == pytest.approx(0, abs=1e-4)

@@ -43,11 +43,11 @@ def test_the_plain_network_is_not_invariant():
 
 
 def smooth_blobs(count: int) -> torch.Tensor:
-    """Off-centre blobs that fade before the border, so that turning loses nothing."""
+    """Off-center blobs that fade before the border, so that turning loses nothing."""
     axis = torch.linspace(-1, 1, 48)
     y, x = torch.meshgrid(axis, axis, indexing="ij")
-    centres = 0.4 * torch.randn(count, 3, 2, 1, 1, generator=torch.Generator().manual_seed(0))
-    squared = (x - centres[:, :, 0]) ** 2 + (y - centres[:, :, 1]) ** 2
+    centers = 0.4 * torch.randn(count, 3, 2, 1, 1, generator=torch.Generator().manual_seed(0))
+    squared = (x - centers[:, :, 0]) ** 2 + (y - centers[:, :, 1]) ** 2
     return torch.exp(-squared / 0.05)
 
 

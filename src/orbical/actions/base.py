@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._trees import Tree, leaves, to_device, tree_map
 from ..errors import InputError
 from ..groups import Elements, Group
-from ..trees import Tree, leaves, to_device, tree_map
 
 
 class Action(ABC):

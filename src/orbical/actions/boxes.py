@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..groups import Elements, Group
-from ..groups.sample import whole_number
+from ..groups.group import whole_number
 from .base import Action, matrices
 from .images import pixel_frame
 
@@ -18,7 +18,7 @@ from .images import pixel_frame
 class Boxes(Action):
     """Boxes `[B, n, 4]` as (left, top, right, bottom) pixels in images of `height` x `width`.
 
-    The four corners move about the image centre, and the result is the upright box around them,
+    The four corners move about the image center, and the result is the upright box around them,
     which is exact for shifts, flips, quarter turns and scalings. NaN boxes (padding) stay NaN.
     Further columns, such as confidence and class in `[B, n, 6]`, ride along unchanged. `view` is
     the size of a `Window` into which the boxes are carried.

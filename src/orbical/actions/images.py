@@ -19,15 +19,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .._trees import to_device
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
-from ..trees import to_device
 from .base import Action, first_lacking, matrices, maybe_lacking, relative_loss
 
 INTERPOLATIONS = ("bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
 _MOST_STACKS = 128
-_MOST_CHANNELS = 4  # grey, colours, and how opaque they are
+_MOST_CHANNELS = 4  # gray, colors, and how opaque they are
 _KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
 _LARGE_CROPS = 2**20  # numbers of one element: copying them takes longer than asking for it
 _FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
@@ -41,7 +41,7 @@ def pixel_frame(elements: Elements) -> np.ndarray:
 
 
 class Images(Action):
-    """Images `[B, C, H, W]`, moved about their centre.
+    """Images `[B, C, H, W]`, moved about their center.
 
     `interpolation` is `bilinear` or `bicubic`, `padding` what lies outside: `zeros`, `border` or
     `reflect`. One sampling grid per element serves the whole batch.
@@ -146,7 +146,7 @@ class Window(Images):
     >>> import torch
     >>> from orbical.groups import translations
     >>> image = torch.arange(16.0).reshape(1, 1, 4, 4)
-    >>> Window(2).apply(translations(1), image)[4, 0, 0]    # the identity: the centre
+    >>> Window(2).apply(translations(1), image)[4, 0, 0]    # the identity: the center
     tensor([[ 5.,  6.],
             [ 9., 10.]])
     """
@@ -292,14 +292,14 @@ def _identity_like(elements: Elements) -> Elements:
 
 
 def _sources(elements: Elements, size: tuple[int, ...]) -> np.ndarray:
-    """For each output pixel, where its value comes from: `[K, H*W, 2]`, from the image centre."""
+    """For each output pixel, where its value comes from: `[K, H*W, 2]`, from the image center."""
     height, width = size
     rows, columns = np.meshgrid(
         np.arange(height) - (height - 1) / 2, np.arange(width) - (width - 1) / 2, indexing="ij"
     )
-    centred = np.stack([columns.ravel(), rows.ravel(), np.ones(height * width)], -1)
+    centered = np.stack([columns.ravel(), rows.ravel(), np.ones(height * width)], -1)
     back = pixel_frame(elements.inverse())
-    return np.einsum("kij,pj->kpi", back[:, :2], centred)
+    return np.einsum("kij,pj->kpi", back[:, :2], centered)
 
 
 def _joined(x: Tensor, corners: np.ndarray, size: int) -> Tensor:

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from .bleed import nll_optimal_variance
 from .bound import Bound, Bounds
-from .checks import normalise
+from .checks import normalize
 from .classification_bounds import (
     classification,
     forced_overconfidence,
     worst_predictions,
 )
 from .comparison import Candidate, Comparison, compare_groups
-from .fibres import Fibres, fibres_from_errors
+from .fibers import Fibers, fibers_from_errors
 from .matching import (
     Orbits,
     elements_between,
@@ -37,7 +37,7 @@ from .matching import (
 from .pointwise import Density, Taxonomy, confidence_density, taxonomy
 from .regression_bounds import best_equivariant, regression
 from .tables import OrbitTable
-from .values import ValueTable
+from .value_table import ValueTable
 
 __all__ = [
     "Bound",
@@ -45,7 +45,7 @@ __all__ = [
     "Candidate",
     "Comparison",
     "Density",
-    "Fibres",
+    "Fibers",
     "OrbitTable",
     "Orbits",
     "Taxonomy",
@@ -55,12 +55,12 @@ __all__ = [
     "compare_groups",
     "confidence_density",
     "elements_between",
-    "fibres_from_errors",
+    "fibers_from_errors",
     "forced_overconfidence",
     "match_invariants",
     "match_orbits",
     "nll_optimal_variance",
-    "normalise",
+    "normalize",
     "orbits_of_permutations",
     "regression",
     "taxonomy",

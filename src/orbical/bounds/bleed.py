@@ -24,7 +24,7 @@ from .equivariant_fit import (
     pulled_back,
     sum_by,
 )
-from .values import ValueTable
+from .value_table import ValueTable
 
 Array = np.ndarray
 FORMS = ("scalar", "diagonal", "full")

@@ -43,7 +43,7 @@ class Bounds(Mapping[str, Bound]):
     """The bounds of one table by name, with what they were computed from.
 
     Attributes:
-        about: facts that belong beside the bounds, such as the fibres used and the measured
+        about: facts that belong beside the bounds, such as the fibers used and the measured
             invariance defect of the model.
     """
 

@@ -73,7 +73,7 @@ def masses(name: str, value: Array) -> None:
     if abs(total - 1) > SUM_TOLERANCE:
         raise InputError(
             f"{name}: expected masses that sum to 1, these sum to {total:g}; "
-            "divide them by their sum with orbical.bounds.normalise if that is meant"
+            "divide them by their sum with orbical.bounds.normalize if that is meant"
         )
 
 
@@ -108,10 +108,10 @@ def probabilities(name: str, value: Array) -> None:
         raise InputError(f"{name}: expected values in [0, 1], got values in [{low:g}, {high:g}]")
 
 
-def normalise(mass: Any) -> Array:
+def normalize(mass: Any) -> Array:
     """Divide masses by their sum: the request a table waits for before it rescales anything.
 
-    >>> normalise([[2, 2], [4, 0]])
+    >>> normalize([[2, 2], [4, 0]])
     array([[0.25, 0.25],
            [0.5 , 0.  ]])
     """
@@ -120,5 +120,5 @@ def normalise(mass: Any) -> Array:
         raise InputError("mass: expected finite masses >= 0, at least one of them positive")
     total = array.sum()
     if total <= 0:
-        raise InputError("mass: all masses are 0, so there is nothing to normalise")
+        raise InputError("mass: all masses are 0, so there is nothing to normalize")
     return array / total

@@ -11,22 +11,22 @@ import numpy as np
 
 from ..errors import InputError
 from .bound import Bound, Bounds, not_applicable
-from .fibres import Fibres
+from .fibers import Fibers
 from .tables import OrbitTable
 
 Array = np.ndarray
-_NO_ORBITS = "needs the label masses of orbits; only errors of fibres were given"
+_NO_ORBITS = "needs the label masses of orbits; only errors of fibers were given"
 _NO_CONFIDENCE = "needs confidences; the table has none"
 _NO_PREDICTION = "needs the model's predictions; the table has none"
 
 
 def classification(
-    table: OrbitTable | Fibres, *, bins: int | None = None, level: float = 0.95
+    table: OrbitTable | Fibers, *, bins: int | None = None, level: float = 0.95
 ) -> Bounds:
-    """Evaluate every classification bound on a table of orbits, or on given fibres.
+    """Evaluate every classification bound on a table of orbits, or on given fibers.
 
-    With r, p, M_p, m_p the mass, confidence, best and worst accuracy of a fibre, K_p = 1 - M_p,
-    k and kappa the majority and minority dissent of an orbit, P2 the fibres that are at least half
+    With r, p, M_p, m_p the mass, confidence, best and worst accuracy of a fiber, K_p = 1 - M_p,
+    k and kappa the majority and minority dissent of an orbit, P2 the fibers that are at least half
     right:
 
     | key | value |
@@ -34,11 +34,11 @@ def classification(
     | `accuracy_ceiling`, `accuracy_floor` | 1 - sum k, 1 - sum kappa |
     | `ece` | sum r abs(Acc_p - p) |
     | `prop1` | sum r max(p, 1 - p) |
-    | `thm4_fibrewise` | prop1 - sum over P2 of r K_p |
-    | `thm4` | prop1 - k* r(P2), k* the least positive dissent; each P2 fibre needs one |
+    | `thm4_fiberwise` | prop1 - sum over P2 of r K_p |
+    | `thm4` | prop1 - k* r(P2), k* the least positive dissent; each P2 fiber needs one |
     | `cor1` | prop1 - min K_p r(P2) |
     | `cor2` | 1 - min K_p, two labels |
-    | `fibre_free` | prop1 - sum of each orbit's least label mass (for two labels: prop1 - sum k) |
+    | `fiber_free` | prop1 - sum of each orbit's least label mass (for two labels: prop1 - sum k) |
     | `thm5` | sum over p < m of r (m - p), m = min m_p |
     | `prop4` | the same with m' = 1 - sum kappa / min q |
     | `prop6` | eps with P(abs(mean of n oracle errors - ECE) <= eps) >= `level` |
@@ -46,9 +46,9 @@ def classification(
     | `sharp_upper` | sum r max(M_p - p, p - m_p), attained by `worst_predictions` |
 
     Args:
-        table: an `OrbitTable`, or `Fibres` from `fibres_from_errors`.
-        bins: the bins of the ECE, which are then the fibres; None makes each distinct confidence a
-            fibre. Ignored for given fibres.
+        table: an `OrbitTable`, or `Fibers` from `fibers_from_errors`.
+        bins: the bins of the ECE, which are then the fibers; None makes each distinct confidence a
+            fiber. Ignored for given fibers.
         level: the probability with which `prop6` holds.
 
     >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7], predicted=[0, 0])
@@ -58,45 +58,45 @@ def classification(
     >>> round(bounds["sharp_lower"].value, 6), round(bounds["sharp_upper"].value, 6)
     (0.15, 0.6)
     """
-    if not isinstance(table, OrbitTable | Fibres):
-        raise InputError(f"table: expected an OrbitTable or Fibres, got {type(table).__name__}")
+    if not isinstance(table, OrbitTable | Fibers):
+        raise InputError(f"table: expected an OrbitTable or Fibers, got {type(table).__name__}")
     if not 0 < level < 1:
         raise InputError(f"level: expected a probability in (0, 1), got {level!r}")
     orbits = table if isinstance(table, OrbitTable) else None
     if orbits is None:
-        fibres: Fibres | None = table  # type: ignore[assignment]
+        fibers: Fibers | None = table  # type: ignore[assignment]
     else:
-        fibres = None if orbits.confidence is None else orbits.fibres(bins)
-    bounds = {**_accuracy(orbits, fibres), **_ece(orbits, fibres)}
+        fibers = None if orbits.confidence is None else orbits.fibers(bins)
+    bounds = {**_accuracy(orbits, fibers), **_ece(orbits, fibers)}
     bounds["prop6"] = _oracle(orbits, level)
     about = {
         "samples": None if orbits is None else orbits.samples,
         "orbits": None if orbits is None else len(orbits.mass),
         "labels": None if orbits is None else orbits.mass.shape[1],
-        "fibres": None if fibres is None else len(fibres),
+        "fibers": None if fibers is None else len(fibers),
         "bins": bins if orbits is not None else None,
-        "accuracy": None if fibres is None or fibres.accuracy is None else _accuracy_of(fibres),
+        "accuracy": None if fibers is None or fibers.accuracy is None else _accuracy_of(fibers),
         "invariance_gap": None if orbits is None else orbits.invariance_gap,
         "averaged": orbits is not None and orbits.averaged,
     }
     order = [
-        *("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "thm4_fibrewise", "thm4", "cor1"),
-        *("cor2", "fibre_free", "thm5", "prop4", "prop6", "sharp_lower", "sharp_upper"),
+        *("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "thm4_fiberwise", "thm4", "cor1"),
+        *("cor2", "fiber_free", "thm5", "prop4", "prop6", "sharp_lower", "sharp_upper"),
     ]
     return Bounds({name: bounds[name] for name in order}, about)
 
 
-def _accuracy_of(fibres: Fibres) -> float:
-    assert fibres.accuracy is not None
-    return float(fibres.mass @ fibres.accuracy)
+def _accuracy_of(fibers: Fibers) -> float:
+    assert fibers.accuracy is not None
+    return float(fibers.mass @ fibers.accuracy)
 
 
-def _accuracy(orbits: OrbitTable | None, fibres: Fibres | None) -> dict[str, Bound]:
+def _accuracy(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
     if orbits is not None:
         ceiling, floor = orbits.accuracy_ceiling, orbits.accuracy_floor
     else:
-        assert fibres is not None
-        ceiling, floor = float(fibres.mass @ fibres.best), float(fibres.mass @ fibres.worst)
+        assert fibers is not None
+        ceiling, floor = float(fibers.mass @ fibers.best), float(fibers.mass @ fibers.worst)
     return {
         "accuracy_ceiling": Bound(ceiling, "accuracy", "upper", vacuous=ceiling >= 1),
         "accuracy_floor": Bound(floor, "accuracy", "lower", vacuous=floor <= 0),
@@ -112,57 +112,57 @@ def _lower(value: float, reason: str) -> Bound:
     return Bound(value, "ece", "lower", reason=reason if value == 0 else "", vacuous=value == 0)
 
 
-def _ece(orbits: OrbitTable | None, fibres: Fibres | None) -> dict[str, Bound]:
-    uppers = ("prop1", "thm4_fibrewise", "thm4", "cor1", "cor2", "fibre_free", "sharp_upper")
-    if fibres is None:
+def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
+    uppers = ("prop1", "thm4_fiberwise", "thm4", "cor1", "cor2", "fiber_free", "sharp_upper")
+    if fibers is None:
         missing = {name: not_applicable("ece", "upper", _NO_CONFIDENCE) for name in uppers}
         for name in ("thm5", "prop4", "sharp_lower"):
             missing[name] = not_applicable("ece", "lower", _NO_CONFIDENCE)
         return {**missing, "ece": not_applicable("ece", "exact", _NO_CONFIDENCE)}
-    r, p, best, worst = fibres.mass, fibres.confidence, fibres.best, fibres.worst
+    r, p, best, worst = fibers.mass, fibers.confidence, fibers.best, fibers.worst
     prop1 = float(r @ np.maximum(p, 1 - p))
-    forced = np.maximum(fibres.forced_overconfidence, fibres.forced_underconfidence)
+    forced = np.maximum(fibers.forced_overconfidence, fibers.forced_underconfidence)
     return {
         "prop1": _upper(prop1),
-        "sharp_lower": _lower(float(r @ forced), "every fibre can be calibrated on average"),
+        "sharp_lower": _lower(float(r @ forced), "every fiber can be calibrated on average"),
         "sharp_upper": _upper(float(r @ np.maximum(best - p, p - worst))),
-        **_with_predictions(orbits, fibres, prop1),
-        "cor2": _corollary2(orbits, fibres),
-        "fibre_free": (
+        **_with_predictions(orbits, fibers, prop1),
+        "cor2": _corollary2(orbits, fibers),
+        "fiber_free": (
             not_applicable("ece", "upper", _NO_ORBITS)
             if orbits is None
             else _upper(prop1 - float((orbits.orbit_mass - orbits.minority_dissent).sum()))
         ),
-        "thm5": _theorem5(orbits, fibres),
-        "prop4": _proposition4(orbits, fibres),
+        "thm5": _theorem5(orbits, fibers),
+        "prop4": _proposition4(orbits, fibers),
     }
 
 
-def _with_predictions(orbits: OrbitTable | None, fibres: Fibres, prop1: float) -> dict[str, Bound]:
-    """ECE itself, and the bounds that need to know which fibres are at least half right."""
-    if fibres.accuracy is None:
+def _with_predictions(orbits: OrbitTable | None, fibers: Fibers, prop1: float) -> dict[str, Bound]:
+    """ECE itself, and the bounds that need to know which fibers are at least half right."""
+    if fibers.accuracy is None:
         return {
             "ece": not_applicable("ece", "exact", _NO_PREDICTION),
             **{
                 name: not_applicable("ece", "upper", _NO_PREDICTION)
-                for name in ("thm4_fibrewise", "thm4", "cor1")
+                for name in ("thm4_fiberwise", "thm4", "cor1")
             },
         }
-    r, p, least_error = fibres.mass, fibres.confidence, fibres.least_error
-    half_right = fibres.accuracy >= 0.5
+    r, p, least_error = fibers.mass, fibers.confidence, fibers.least_error
+    half_right = fibers.accuracy >= 0.5
     share = float(r[half_right].sum())
-    reason = "" if share > 0 else "no fibre is at least half right, so nothing is gained on prop1"
+    reason = "" if share > 0 else "no fiber is at least half right, so nothing is gained on prop1"
     return {
-        "ece": Bound(float(r @ np.abs(fibres.accuracy - p)), "ece", "exact"),
-        "thm4_fibrewise": _upper(prop1 - float(r[half_right] @ least_error[half_right]), reason),
+        "ece": Bound(float(r @ np.abs(fibers.accuracy - p)), "ece", "exact"),
+        "thm4_fiberwise": _upper(prop1 - float(r[half_right] @ least_error[half_right]), reason),
         "cor1": _upper(prop1 - float(least_error.min()) * share, reason),
-        "thm4": _theorem4_printed(orbits, fibres, half_right, prop1, share, reason),
+        "thm4": _theorem4_printed(orbits, fibers, half_right, prop1, share, reason),
     }
 
 
 def _theorem4_printed(
     orbits: OrbitTable | None,
-    fibres: Fibres,
+    fibers: Fibers,
     half_right: Array,
     prop1: float,
     share: float,
@@ -173,39 +173,39 @@ def _theorem4_printed(
     incorrect = orbits.dissent[orbits.dissent > 0]
     if len(incorrect) == 0:
         return not_applicable("ece", "upper", "no orbit is incorrect: every dissent is 0")
-    if (fibres.least_error[half_right] <= 0).any():
+    if (fibers.least_error[half_right] <= 0).any():
         return not_applicable(
-            "ece", "upper", "a fibre that is at least half right holds no incorrect orbit"
+            "ece", "upper", "a fiber that is at least half right holds no incorrect orbit"
         )
     return _upper(prop1 - float(incorrect.min()) * share, reason)
 
 
-def _corollary2(orbits: OrbitTable | None, fibres: Fibres) -> Bound:
+def _corollary2(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
     if orbits is None:
         return not_applicable("ece", "upper", _NO_ORBITS)
     if orbits.mass.shape[1] != 2:
-        reason = f"needs two labels, the table has {orbits.mass.shape[1]}; see fibre_free"
+        reason = f"needs two labels, the table has {orbits.mass.shape[1]}; see fiber_free"
         return not_applicable("ece", "upper", reason)
-    return _upper(1 - float(fibres.least_error.min()))
+    return _upper(1 - float(fibers.least_error.min()))
 
 
-def _theorem5(orbits: OrbitTable | None, fibres: Fibres) -> Bound:
-    floor = float(fibres.worst.min())
-    value = float(fibres.mass @ np.maximum(0, floor - fibres.confidence))
+def _theorem5(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
+    floor = float(fibers.worst.min())
+    value = float(fibers.mass @ np.maximum(0, floor - fibers.confidence))
     labels = None if orbits is None else orbits.mass.shape[1]
-    if labels is not None and fibres.confidence.min() >= 1 / labels:
+    if labels is not None and fibers.confidence.min() >= 1 / labels:
         reason = f"every confidence is at least 1/{labels}, which no accuracy floor exceeds"
     else:
-        reason = "no confidence lies below the least accuracy floor of a fibre"
+        reason = "no confidence lies below the least accuracy floor of a fiber"
     return _lower(value, reason)
 
 
-def _proposition4(orbits: OrbitTable | None, fibres: Fibres) -> Bound:
+def _proposition4(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
     if orbits is None:
         return not_applicable("ece", "lower", _NO_ORBITS)
     held = orbits.orbit_mass > 0
     floor = 1 - float(orbits.minority_dissent.sum() / orbits.orbit_mass[held].min())
-    value = float(fibres.mass @ np.maximum(0, floor - fibres.confidence))
+    value = float(fibers.mass @ np.maximum(0, floor - fibers.confidence))
     several = int(held.sum()) > 1
     # With two or more orbits m' <= 1 - 2 (1 - 1/C) <= 0; rounding may leave a trace above it.
     return _lower(
@@ -231,18 +231,18 @@ def _oracle(orbits: OrbitTable | None, level: float) -> Bound:
 def worst_predictions(table: OrbitTable, *, bins: int | None = None) -> Array:
     """Return `[O]` predictions of the invariant classifier that attains `sharp_upper`.
 
-    On each fibre every orbit takes its majority label, or every orbit its minority label,
+    On each fiber every orbit takes its majority label, or every orbit its minority label,
     whichever accuracy lies farther from the confidence.
 
     >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7])
     >>> worst_predictions(table)
     array([1, 1])
     """
-    from .fibres import fibre_index
+    from .fibers import fiber_index
 
     if table.confidence is None:
         raise InputError(f"table: {_NO_CONFIDENCE}")
-    index = fibre_index(table.confidence, bins)
+    index = fiber_index(table.confidence, bins)
     size = int(index.max()) + 1
 
     def gathered(values: Array) -> Array:
@@ -259,7 +259,7 @@ def forced_overconfidence(table: OrbitTable, confidence: Array) -> tuple[Array, 
 
     The first, `(p - ceiling)_+`, holds for every invariant model whose mean confidence is p. The
     second, `sum_o q (p - M_o)_+` with M_o the best accuracy on orbit o, is forced when each orbit
-    is a fibre of its own, with a confidence near p: real-valued confidences. The first never
+    is a fiber of its own, with a confidence near p: real-valued confidences. The first never
     exceeds the second.
 
     Args:

@@ -23,7 +23,7 @@ BASELINE = "trivial"
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What one group would do to a labelled data set.
+    """What one group would do to a labeled data set.
 
     Attributes:
         name: as given, or the group's text.

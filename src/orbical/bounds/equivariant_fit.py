@@ -4,7 +4,7 @@ An equivariant h is free at the representative of each orbit, h(g x) = rho(g) h(
 
     Q = sum_g m(gx) rho(g)^T rho(g),      v = Q^-1 sum_g m(gx) rho(g)^T f(gx)
 
-minimises the error over h; P1 calls v "E_G[f, x]" (Theorem 3). It is the plain mean of
+minimizes the error over h; P1 calls v "E_G[f, x]" (Theorem 3). It is the plain mean of
 rho(g)^-1 f(gx) only for uniform masses and orthogonal representations.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .values import ValueTable
+from .value_table import ValueTable
 
 Array = np.ndarray
 
@@ -98,8 +98,8 @@ class Fit:
 
     Attributes:
         key: `[N]`, the orbit (or part of an orbit) each point was fitted with.
-        at_representative: `[O, D]`, the minimiser v of each.
-        fitted: `[N, D]`, the minimiser at each point.
+        at_representative: `[O, D]`, the minimizer v of each.
+        fitted: `[N, D]`, the minimizer at each point.
         residual: `[N]`, the squared error left at each point.
     """
 
@@ -110,7 +110,7 @@ class Fit:
 
 
 def best_fit(value: Array, weight: Array, key: Array, frame: Frames) -> Fit:
-    """Minimise `sum_i weight_i ||value_i - h_i||^2` over functions equivariant on each key.
+    """Minimize `sum_i weight_i ||value_i - h_i||^2` over functions equivariant on each key.
 
     Args:
         value: `[N, D]`.

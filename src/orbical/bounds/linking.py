@@ -18,7 +18,7 @@ def link_within(points: Array, tolerance: float) -> Array:
     """Number the connected parts `[M]` of points, linking those at most `tolerance` apart.
 
     Near-linear: points are gathered in cells whose diameter is the tolerance, so that a crowd in
-    one place costs no pairs; only neighbouring cells are compared, by a tree in (at most) three
+    one place costs no pairs; only neighboring cells are compared, by a tree in (at most) three
     dimensions, onto which more dimensions are projected. Where a projection keeps too much
     together, as for pictures within a wide tolerance, all distances are computed.
 
@@ -59,13 +59,13 @@ def link_within(points: Array, tolerance: float) -> Array:
 
 def _link_all(points: Array, tolerance: float) -> Array:
     """Link by all distances, a block of rows at a time."""
-    centred = points - points.mean(0)
-    length = np.square(centred).sum(1)
+    centered = points - points.mean(0)
+    length = np.square(centered).sum(1)
     part = np.arange(len(points))
     step = max(1, 8 * _BLOCK_VALUES // len(points))
     for start in range(0, len(points), step):
         rows = slice(start, start + step)
-        squared = length[rows, None] + length - 2 * centred[rows] @ centred.T
+        squared = length[rows, None] + length - 2 * centered[rows] @ centered.T
         # The expanded square is exact only to rounding: leave a matching allowance.
         row, column = np.nonzero(squared <= tolerance**2 + 1e-12 * length.max())
         part = connected(part[start + row], part[column], int(part.max()) + 1)[part]

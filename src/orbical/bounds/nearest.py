@@ -17,7 +17,7 @@ class Nearest:
     """The sample nearest to each query, among those within a radius.
 
     A tree is fast up to some eight dimensions. Beyond, a projection onto three directions prunes
-    (distances can only shrink, so no neighbour is lost); where the radius is too wide for that,
+    (distances can only shrink, so no neighbor is lost); where the radius is too wide for that,
     all distances are computed.
 
     >>> search = Nearest(np.array([[0.0, 0.0], [3.0, 4.0]]), radius=2.0)

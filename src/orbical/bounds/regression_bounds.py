@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration.generalised import gence_floor, gence_sq_floor
+from ..calibration.generalized import gence_floor, gence_sq_floor
 from ..errors import InputError
 from .bleed import bleed_bounds
 from .bound import Bound, Bounds, not_applicable
@@ -28,7 +28,7 @@ from .equivariant_fit import (
     frames,
     pulled_back,
 )
-from .values import ValueTable
+from .value_table import ValueTable
 
 Array = np.ndarray
 _NO_MEAN = "needs the model's mean predictions; the table has none"
@@ -40,8 +40,8 @@ _NOT_INVARIANT = "the representation is not the trivial one; see thm3 and thm7"
 def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
     """Evaluate every regression bound on a table of values.
 
-    V_s is the least mean error an equivariant model can have on a fibre of the variance, per unit
-    of the fibre's mass r, E_G the best equivariant fit on whole orbits, W the least
+    V_s is the least mean error an equivariant model can have on a fiber of the variance, per unit
+    of the fiber's mass r, E_G the best equivariant fit on whole orbits, W the least
     `E[norm(f - h)^2 / norm(a)^2]`:
 
     | key | value |
@@ -50,11 +50,11 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
     | `thm2`, `thm3` | least error of an invariant, of an equivariant model |
     | `gence`, `gence_sq` | as above |
     | `thm6`, `thm7` | GENCE <= 1 + E[norm(e)^2 / norm(a)^2], for the model at hand |
-    | `thm6_minimised`, `thm7_minimised` | the same for the error-minimising model E_G |
+    | `thm6_minimized`, `thm7_minimized` | the same for the error-minimizing model E_G |
     | `vector_lower` | GENCE >= sum_s r (sqrt(V_s) / norm(a_s) - 1)_+^2 |
-    | `vector_lower_whole` | GENCE >= (sqrt(W) - 1)_+^2, which sees orbits that cross fibres |
+    | `vector_lower_whole` | GENCE >= (sqrt(W) - 1)_+^2, which sees orbits that cross fibers |
     | `thm8` | GENCE_sq >= sum over s < m of r (m - s)^2 / s^2, m = min V_s; one coordinate |
-    | `thm8_fibrewise` | GENCE_sq >= sum_s r (V_s - sum s)_+^2 / (D norm(s)^2) |
+    | `thm8_fiberwise` | GENCE_sq >= sum_s r (V_s - sum s)_+^2 / (D norm(s)^2) |
     | `mahalanobis`, `mahalanobis_floor` | E[e^T S^-1 e] and its least value; D if calibrated |
     | `bleed`, `bleed_floor`, `nll_bleed_*` | see `orbical.bounds.bleed` |
 
@@ -143,30 +143,30 @@ def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
             "gence_sq": not_applicable("gence_sq", "exact", reason),
             **{name: not_applicable("gence", "upper", reason) for name in uppers},
             **{
-                f"{name}_minimised": not_applicable("gence_of_minimiser", "upper", reason)
+                f"{name}_minimized": not_applicable("gence_of_minimizer", "upper", reason)
                 for name in uppers
             },
             "vector_lower": not_applicable("gence", "lower", reason),
             "vector_lower_whole": not_applicable("gence", "lower", reason),
             "thm8": not_applicable("gence_sq", "lower", reason),
-            "thm8_fibrewise": not_applicable("gence_sq", "lower", reason),
+            "thm8_fiberwise": not_applicable("gence_sq", "lower", reason),
         }
     assert table.mass is not None
     mass = table.mass
     s = np.diagonal(table.covariances(table.variance), axis1=1, axis2=2)
     a_squared = 2 / math.pi * s.sum(1)
     fit = best_fit(table.value, mass, table.orbit, frame)
-    at_minimiser = Bound(
+    at_minimizer = Bound(
         1 + float(mass @ (fit.residual / a_squared)),
-        "gence_of_minimiser",
+        "gence_of_minimizer",
         "upper",
-        reason="for the error-minimising model with the variances given",
+        reason="for the error-minimizing model with the variances given",
     )
     bounds = {
         "gence": not_applicable("gence", "exact", _NO_MEAN),
         "gence_sq": not_applicable("gence_sq", "exact", _NO_MEAN),
         "thm7": not_applicable("gence", "upper", _NO_MEAN),
-        "thm7_minimised": at_minimiser,
+        "thm7_minimized": at_minimizer,
     }
     if table.mean is not None:
         gence, gence_sq = _gence_of(table.value, table.mean, s, mass)
@@ -174,15 +174,15 @@ def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
         bounds["gence"] = Bound(gence, "gence", "exact")
         bounds["gence_sq"] = Bound(gence_sq, "gence_sq", "exact")
         bounds["thm7"] = Bound(1 + float(mass @ (error / a_squared)), "gence", "upper")
-    for invariant, general in (("thm6", "thm7"), ("thm6_minimised", "thm7_minimised")):
+    for invariant, general in (("thm6", "thm7"), ("thm6_minimized", "thm7_minimized")):
         bounds[invariant] = (
             bounds[general]
             if frame.trivial
             else not_applicable(bounds[general].quantity, "upper", _NOT_INVARIANT)
         )
     bounds.update(_gence_lower(table, frame, s, a_squared))
-    order = ("gence", "gence_sq", "thm6", "thm6_minimised", "thm7", "thm7_minimised")
-    lower = ("vector_lower", "vector_lower_whole", "thm8", "thm8_fibrewise")
+    order = ("gence", "gence_sq", "thm6", "thm6_minimized", "thm7", "thm7_minimized")
+    lower = ("vector_lower", "vector_lower_whole", "thm8", "thm8_fiberwise")
     return {name: bounds[name] for name in (*order, *lower)}
 
 
@@ -197,27 +197,27 @@ def _gence_of(value: Array, mean: Array, variance: Array, mass: Array) -> tuple[
 def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -> dict[str, Bound]:
     assert table.mass is not None
     mass, dimension = table.mass, table.value.shape[1]
-    _, first, fibre = np.unique(s, axis=0, return_index=True, return_inverse=True)
-    fibre = fibre.reshape(-1)
-    # An orbit may cross fibres; on a fibre only its part there can be fitted, whatever the rest is.
-    part = np.unique(np.stack([table.orbit, fibre]), axis=1, return_inverse=True)[1].reshape(-1)
+    _, first, fiber = np.unique(s, axis=0, return_index=True, return_inverse=True)
+    fiber = fiber.reshape(-1)
+    # An orbit may cross fibers; on a fiber only its part there can be fitted, whatever the rest is.
+    part = np.unique(np.stack([table.orbit, fiber]), axis=1, return_inverse=True)[1].reshape(-1)
     fit = best_fit(table.value, mass, part, frame)
-    r = np.bincount(fibre, weights=mass)
+    r = np.bincount(fiber, weights=mass)
     held = r > 0
-    r, s_fibre, a_fibre = r[held], s[first][held], a_squared[first][held]
-    least = np.bincount(fibre, weights=mass * fit.residual)[held] / r
-    excess = np.maximum(0, np.sqrt(least / a_fibre) - 1)
+    r, s_fiber, a_fiber = r[held], s[first][held], a_squared[first][held]
+    least = np.bincount(fiber, weights=mass * fit.residual)[held] / r
+    excess = np.maximum(0, np.sqrt(least / a_fiber) - 1)
     # A weight that is constant along an orbit leaves its best fit as it is; a general one does not.
     whole = best_fit(table.value, mass / a_squared, table.orbit, frame)
     total = float((mass / a_squared) @ whole.residual)
-    trace = s_fibre.sum(1)
+    trace = s_fiber.sum(1)
     beyond = np.maximum(0, least - trace)
     if dimension == 1:
         m = float(least.min())
         value = float(r @ np.square(np.maximum(0, m - trace) / trace))
         theorem8 = Bound(value, "gence_sq", "lower", vacuous=value <= 0)
     else:
-        reason = f"needs one coordinate, the table has {dimension}; see thm8_fibrewise"
+        reason = f"needs one coordinate, the table has {dimension}; see thm8_fiberwise"
         theorem8 = not_applicable("gence_sq", "lower", reason)
 
     def lower(value: float, quantity: str) -> Bound:
@@ -227,8 +227,8 @@ def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -
         "vector_lower": lower(float(r @ excess**2), "gence"),
         "vector_lower_whole": lower(max(0.0, math.sqrt(total) - 1) ** 2, "gence"),
         "thm8": theorem8,
-        "thm8_fibrewise": lower(
-            float(r @ (beyond**2 / (dimension * np.square(s_fibre).sum(1)))), "gence_sq"
+        "thm8_fiberwise": lower(
+            float(r @ (beyond**2 / (dimension * np.square(s_fiber).sum(1)))), "gence_sq"
         ),
     }
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InputError
 from . import checks
-from .fibres import Fibres, fibre_index
+from .fibers import Fibers, fiber_index
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -35,7 +35,7 @@ class OrbitTable:
 
     An orbit that omits a label has kappa = q (P1 Note 1 says 0, which is wrong): predicting the
     absent label is always an error. Values instead of labels have a table of their own,
-    `ValueTable`; a constraint other than a symmetry starts from `fibres_from_errors`.
+    `ValueTable`; a constraint other than a symmetry starts from `fibers_from_errors`.
 
     Args:
         mass: `[O, C]`, the probability that a point lies in orbit o and has label y; sums to 1.
@@ -124,20 +124,20 @@ class OrbitTable:
         """Give the same orbits another classifier's answers: `[O]` confidences and predictions."""
         return OrbitTable(self.mass, confidence, predicted, samples=self.samples)
 
-    def fibres(self, bins: int | None = None) -> Fibres:
-        """Gather orbits into fibres: equal confidences, or the bins that the ECE uses.
+    def fibers(self, bins: int | None = None) -> Fibers:
+        """Gather orbits into fibers: equal confidences, or the bins that the ECE uses.
 
-        For real-valued confidences the fibre is a bin and its p the mass-weighted mean. The ECE
-        and its interval must use the same fibres: an interval from single values does not hold an
+        For real-valued confidences the fiber is a bin and its p the mass-weighted mean. The ECE
+        and its interval must use the same fibers: an interval from single values does not hold an
         ECE over bins.
 
         >>> table = OrbitTable([[0.3, 0.1], [0.1, 0.1], [0.4, 0.0]], [0.8, 0.8, 0.5], [0, 0, 0])
-        >>> table.fibres().best.round(3)
+        >>> table.fibers().best.round(3)
         array([1.   , 0.667])
         """
         if self.confidence is None:
-            raise InputError("confidence: the table has no confidences, so it has no fibres")
-        index = fibre_index(self.confidence, bins)
+            raise InputError("confidence: the table has no confidences, so it has no fibers")
+        index = fiber_index(self.confidence, bins)
         size = int(index.max()) + 1
 
         def gathered(values: Array) -> Array:
@@ -156,7 +156,7 @@ class OrbitTable:
             confidence = confidence[held]
         else:
             confidence = share(self.orbit_mass * self.confidence)
-        return Fibres(
+        return Fibers(
             mass=mass,
             confidence=confidence,
             best=1 - share(self.dissent),
@@ -307,7 +307,7 @@ class OrbitTable:
         action: Any | None = None,
         **answers: Any,
     ) -> OrbitTable:
-        """Make a table from labelled data and a group, by matching points across the data.
+        """Make a table from labeled data and a group, by matching points across the data.
 
         Args:
             x: `[N, ...]` points (or whatever `action` moves).

@@ -27,6 +27,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ._interval import Interval
 from .binned import Reliability, ece, error_of, reliability
 from .bleed import Bleed, aleatoric_bleed, covariance_bleed, nll_optimal_bleed
 from .brier_intervals import brier_part_intervals
@@ -50,17 +51,16 @@ from .cumulative import (
 )
 from .curves import ReliabilityCurve, reliability_curve
 from .detection_pairs import detections
-from .ends import Interval
 from .gaussian import gaussian_crps, gaussian_nll
-from .generalised import (
+from .generalized import (
     gence,
-    gence_fibre,
+    gence_fiber,
     gence_floor,
     gence_sq,
-    gence_sq_fibre,
+    gence_sq_fiber,
     gence_sq_floor,
 )
-from .inputs import classwise, normalised_entropy, probabilities, top_label
+from .inputs import classwise, normalized_entropy, probabilities, top_label
 from .intervals import interval, oracle_bound, regression_interval
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
 from .means import compare_means, mean_interval, share_interval
@@ -72,7 +72,7 @@ from .regression import (
     mahalanobis_calibration,
     quantile_calibration,
     regression_esd,
-    regression_esd_normalised,
+    regression_esd_normalized,
     uce,
 )
 from .scores import BrierParts, accuracy, brier, brier_parts, nll
@@ -118,10 +118,10 @@ __all__ = [
     "gaussian_crps",
     "gaussian_nll",
     "gence",
-    "gence_fibre",
+    "gence_fiber",
     "gence_floor",
     "gence_sq",
-    "gence_sq_fibre",
+    "gence_sq_fiber",
     "gence_sq_floor",
     "interval",
     "ks",
@@ -133,7 +133,7 @@ __all__ = [
     "mmce_weighted",
     "nll",
     "nll_optimal_bleed",
-    "normalised_entropy",
+    "normalized_entropy",
     "oracle_bound",
     "ordered_esd",
     "pair_at",
@@ -144,7 +144,7 @@ __all__ = [
     "quantile_calibration",
     "regression_compare",
     "regression_esd",
-    "regression_esd_normalised",
+    "regression_esd_normalized",
     "regression_interval",
     "regression_score_terms",
     "regression_table",

@@ -78,7 +78,7 @@ def _arithmetic_is_exact(bins: int, dtype: torch.dtype) -> bool:
 
 
 def _block_shape(rows: int, columns: int, bins: int, device: str) -> tuple[int, int, int]:
-    """Return height and width of blocks, and lanes, over which neighbouring samples are dealt out.
+    """Return height and width of blocks, and lanes, over which neighboring samples are dealt out.
 
     Blocks stay in a core's cache, or on a GPU are few. Additions to one cell wait for each other,
     and most samples of a good classifier fall in the last bin: lanes give each bin several cells.

@@ -161,7 +161,7 @@ def nll_optimal_bleed(
         orbit: `[N]` integers; points with the same number lie on one orbit.
         fit: as the target, the best equivariant fit at each point, in the same frame (weighted
             least squares, Thm 3); None for the best invariant fit, the mean over the orbit.
-        mass: `[N]` probability of each point, normalised here; None for equal ones.
+        mass: `[N]` probability of each point, normalized here; None for equal ones.
 
     >>> nll_optimal_bleed([1.0, 3.0, 5.0, 5.0], [0, 0, 1, 1])
     Bleed(total=tensor(0.5000, dtype=torch.float64),

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ._interval import Interval, ends
 from .cells import fine_index
-from .ends import Interval, ends
 from .inputs import ArrayLike, probabilities, true_labels
 from .measures import checked_level, checked_resamples, tail_quantiles
 from .scores import brier_parts

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from . import sorting
+from ._decay_sums import decayed
 from .binned import bin_index, reliability
 from .inputs import working_float
-from .scans import decayed
 from .smooth import error_from_masses
 
 FINE = 512
@@ -251,8 +251,8 @@ def smoothed_error(cells: Cells, bandwidth: float | None = None) -> Tensor:
 
 def soft_binned_error(cells: Cells, bins: int = 15, temperature: float = 0.01) -> Tensor:
     """Return SB-ECE, the samples of a cell lying at its mean confidence."""
-    centres = (torch.arange(bins, dtype=torch.float64) + 0.5) / bins
-    distance = (cells.place[..., None] - centres).square()
+    centers = (torch.arange(bins, dtype=torch.float64) + 0.5) / bins
+    distance = (cells.place[..., None] - centers).square()
     membership = torch.softmax(-distance / temperature, dim=-1)
     size = torch.einsum("...g,...gb->...b", cells.count, membership)
     gap = torch.einsum("...g,...gb->...b", cells.residual, membership)

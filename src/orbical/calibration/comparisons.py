@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from ._interval import binary_pair, ends, in_short, unbiased
 from .drawing import PairedWorlds, paired_worlds
-from .ends import binary_pair, ends, in_short, unbiased
 from .inputs import ArrayLike
 from .measures import (
     CLASSIFICATION,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from . import scans, sorting
+from . import _decay_sums, sorting
 from .inputs import ArrayLike, pair, positive
 
 
@@ -244,10 +244,10 @@ def esd_softened(confidence: ArrayLike, correct: ArrayLike, *, width: float = 0.
     places = sorting.take(confidence.double(), order)
     d = sorting.take(correct.double(), order) - places
     squares = d.square()
-    before, after = scans.decayed(d, places, width)
+    before, after = _decay_sums.decayed(d, places, width)
     s = d.cumsum(-1) - d + (after - before) / 2
     # H^2 is 1 - exp(-x/w) + exp(-2x/w)/4 on the right of 0 and exp(2x/w)/4 on its left.
-    once, _ = scans.decayed(squares, places, width)
-    twice = sum(scans.decayed(squares, places, width / 2))
+    once, _ = _decay_sums.decayed(squares, places, width)
+    twice = sum(_decay_sums.decayed(squares, places, width / 2))
     q = squares.cumsum(-1) - squares - once + twice / 4
     return (s.square() - q).sum(-1) / (size * (size - 1) * (size - 2))

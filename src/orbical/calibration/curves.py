@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from ._interval import Interval, binary_pair
 from .cells import Cells, fine_index, tally
-from .ends import Interval, binary_pair
 from .inputs import ArrayLike, positive
 from .intervals import interval
 from .measures import checked_level, checked_resamples, tail_quantiles

@@ -15,14 +15,14 @@ from ..errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ..stored_scan import Scan
+    from ..store.scan_result import Scan
 
 
 def detections(scan: Scan | xr.Dataset) -> xr.Dataset:
     """Take each detection of a scan as a sample of its own, for every measure of calibration.
 
     Args:
-        scan: a labelled detection scan, or its `data`.
+        scan: a labeled detection scan, or its `data`.
 
     Returns:
         A dataset of `confidence` and `correct` `[model, sample, element]`, in which `sample` runs
@@ -31,10 +31,10 @@ def detections(scan: Scan | xr.Dataset) -> xr.Dataset:
 
     >>> import orbical as ob, torch
     >>> made = ob.datasets.scenes(2, window=32, radius=8)
-    >>> def centre(views):
+    >>> def center(views):
     ...     return torch.tensor([[[8.0, 8, 24, 24, 0.6, 0]]]).repeat(len(views), 1, 1)
     >>> task = ob.tasks.Detection(ob.actions.Window(32), most=2)
-    >>> scan = ob.scan(centre, (made["images"], made["objects"]), group="translations:8:8",
+    >>> scan = ob.scan(center, (made["images"], made["objects"]), group="translations:8:8",
     ...                task=task, progress=False)
     >>> found = detections(scan)
     >>> dict(found["confidence"].sizes)
@@ -46,7 +46,7 @@ def detections(scan: Scan | xr.Dataset) -> xr.Dataset:
     for name in ("box_score", "box_correct"):
         if name not in getattr(data, "data_vars", ()):
             raise InputError(
-                f"scan: it holds no {name!r}; expected a labelled scan of a detection task"
+                f"scan: it holds no {name!r}; expected a labeled scan of a detection task"
             )
     stacked = data[["box_score", "box_correct"]].stack(each=("sample", "detection"))
     stacked = stacked.drop_vars(["each", "sample", "detection"], errors="ignore")

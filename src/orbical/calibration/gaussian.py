@@ -237,5 +237,5 @@ def crps_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tenso
     deviation = variance.sqrt()
     z = error / deviation
     density = torch.exp(-0.5 * z.square()) / math.sqrt(2 * math.pi)
-    centred = 2 * torch.special.ndtr(z) - 1
-    return deviation * (z * centred + 2 * density - 1 / math.sqrt(math.pi))
+    centered = 2 * torch.special.ndtr(z) - 1
+    return deviation * (z * centered + 2 * density - 1 / math.sqrt(math.pi))

@@ -227,14 +227,14 @@ def log_probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | Non
         return torch.log_softmax(working_float(outputs), dim=-1)
 
 
-def normalised_entropy(
+def normalized_entropy(
     *, probs: ArrayLike | None = None, logits: ArrayLike | None = None
 ) -> Tensor:
     """Return the entropy `[..., N]` of each row, divided by log C so that it lies in [0, 1].
 
         h_i = - sum_k p_ik log p_ik / log C
 
-    >>> normalised_entropy(probs=[[0.5, 0.5], [0.9, 0.1]])
+    >>> normalized_entropy(probs=[[0.5, 0.5], [0.9, 0.1]])
     tensor([1.0000, 0.4690])
     """
     p = probabilities(probs=probs, logits=logits)

@@ -35,9 +35,9 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from ._interval import Interval, assemble, binary_pair, joined
 from .cells import Tally, tally
 from .drawing import BLOCK, drawn_pairs
-from .ends import Interval, assemble, binary_pair, joined
 from .inputs import ArrayLike
 from .measures import (
     CLASSIFICATION,
@@ -127,9 +127,9 @@ def regression_interval(
     not 0. A function of `(mean, variance, target)` is taken as a distance.
 
     Args:
-        measure: "ence", "uce", "regression_esd", "regression_esd_normalised",
-            "quantile_calibration", "mahalanobis_calibration", "gence", "gence_sq", "gence_fibre",
-            "gence_sq_fibre", "gaussian_nll", "gaussian_crps"; or a function.
+        measure: "ence", "uce", "regression_esd", "regression_esd_normalized",
+            "quantile_calibration", "mahalanobis_calibration", "gence", "gence_sq", "gence_fiber",
+            "gence_sq_fiber", "gaussian_nll", "gaussian_crps"; or a function.
         mean: `[N]` or `[..., N, d]`; leading axes are drawn again together and answered each.
         variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
         target: as the mean.

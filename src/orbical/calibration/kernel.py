@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ..errors import InputError
-from . import scans, sorting
+from . import _decay_sums, sorting
+from ._math import root
 from .inputs import ArrayLike, pair, positive
-from .roots import root
 
 
 class _LaplacianForm(torch.autograd.Function):
@@ -37,7 +37,7 @@ class _LaplacianForm(torch.autograd.Function):
         weight = None if weight is None else sorting.take(weight, order)
         if weight is not None:
             errors.mul_(weight)
-        left, right = scans.decayed(errors, z, phi)
+        left, right = _decay_sums.decayed(errors, z, phi)
         reach = left + right
         if diagonal:
             reach.add_(errors)

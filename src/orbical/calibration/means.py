@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from ._interval import Interval, binary_pair
 from .arrays import ArrayLike, as_floating
 from .comparisons import Comparison
-from .ends import Interval, binary_pair
 from .measures import checked_level, normal_quantile
 
 

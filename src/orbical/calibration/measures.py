@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ..errors import InputError, unknown_name
 from . import cells as of
-from . import gaussian, generalised, regression, sorting
+from . import gaussian, generalized, regression, sorting
 from .binned import checked_bins, ece, named_norm
 from .cumulative import esd, ks, ordered_esd
 from .inputs import positive
@@ -165,7 +165,7 @@ def _esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
     return _cumulative_distance(error.square() - spread, spread)
 
 
-def _normalised_esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
+def _normalized_esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
     error, spread, full = gaussian.vector_target(mean, variance, target)
     return _esd_root_of(*gaussian.whitened(error, spread, full), error.shape[-1])
 
@@ -247,21 +247,21 @@ REGRESSION: dict[str, Callable[..., Measure]] = {
     "ence": _binned("ence", regression.ence),
     "uce": _binned("uce", regression.uce),
     "regression_esd": _unbinned("regression_esd", regression.regression_esd, True, _esd_distance),
-    "regression_esd_normalised": _unbinned(
-        "regression_esd_normalised",
-        regression.regression_esd_normalised,
+    "regression_esd_normalized": _unbinned(
+        "regression_esd_normalized",
+        regression.regression_esd_normalized,
         False,
-        _normalised_esd_distance,
+        _normalized_esd_distance,
         whitened=OfWhitened(_kept, _chi_squared, _esd_of, _esd_root_of),
     ),
     "quantile_calibration": _covered("quantile_calibration", regression.quantile_calibration, True),
     "mahalanobis_calibration": _covered(
         "mahalanobis_calibration", regression.mahalanobis_calibration, False
     ),
-    "gence": _unbinned("gence", generalised.gence, False, marginal=True),
-    "gence_sq": _unbinned("gence_sq", generalised.gence_sq, False, marginal=True),
-    "gence_fibre": _binned_square("gence_fibre", generalised.gence_fibre),
-    "gence_sq_fibre": _binned_square("gence_sq_fibre", generalised.gence_sq_fibre),
+    "gence": _unbinned("gence", generalized.gence, False, marginal=True),
+    "gence_sq": _unbinned("gence_sq", generalized.gence_sq, False, marginal=True),
+    "gence_fiber": _binned_square("gence_fiber", generalized.gence_fiber),
+    "gence_sq_fiber": _binned_square("gence_sq_fiber", generalized.gence_sq_fiber),
     "gaussian_nll": _unbinned(
         "gaussian_nll",
         gaussian.gaussian_nll,

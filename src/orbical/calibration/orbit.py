@@ -20,13 +20,13 @@ from .binned import Reliability, bin_index, checked_bins, diagram_of, error_of, 
 from .binned import reliability as reliability_of
 from .intervals import interval as interval_of
 from .measures import CLASSIFICATION, Measure, measure_of
-from .orbit_arrays import ENDS, groups_of, labelled, read_together
+from .orbit_arrays import ENDS, groups_of, labeled, read_together
 from .regression_orbit import holds_regression, regression_along
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ..stored_scan import Scan
+    from ..store.scan_result import Scan
 
 _BLOCK = 1 << 23
 """Numbers of one array that are read at once."""
@@ -55,7 +55,7 @@ def along_orbit(
     0 carry its value as the attribute `floor`.
 
     Args:
-        scan: a labelled scan of classification, or of regression with uncertainty; or its `data`.
+        scan: a labeled scan of classification, or of regression with uncertainty; or its `data`.
         measure: the name of a measure (see `interval` and `regression_interval`), or a function of
             `(confidence, correct)` that reduces over the last axis; for regression of
             `(mean, variance, target)`.
@@ -92,7 +92,7 @@ def along_orbit(
         values = {"value": _binned_along(confidence, correct, members, *shape, options)}
     else:
         values = _along(chosen, confidence, correct, members, len(groups), interval, draws)
-    return labelled(chosen.name, confidence, groups, by, values)
+    return labeled(chosen.name, confidence, groups, by, values)
 
 
 def reliability_at(
@@ -101,7 +101,7 @@ def reliability_at(
     """Return the numbers of the reliability diagram of one model at one group element.
 
     Args:
-        scan: a labelled classification scan, or its `data`.
+        scan: a labeled classification scan, or its `data`.
         element: the index of the element.
         model: the name of a model; may be left out where the scan has one.
         options: of `reliability`, such as `bins`.
@@ -177,7 +177,7 @@ def _responses(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
             raise InputError(
-                f"scan: it holds no {name!r}; expected a labelled scan of classification, or of "
+                f"scan: it holds no {name!r}; expected a labeled scan of classification, or of "
                 "regression with uncertainty="
             )
     return responses(scan, "confidence"), responses(scan, "correct")

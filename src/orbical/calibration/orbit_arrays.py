@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import unknown_name
-from .generalised import gence_floor, gence_sq_floor
+from .generalized import gence_floor, gence_sq_floor
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,16 +22,16 @@ MEANINGS = {
     "mmce_squared": "squared maximum mean calibration error",
     "skce": "squared kernel calibration error",
     "sb_ece": "soft-binned calibration error",
-    "ence": "expected normalised calibration error",
+    "ence": "expected normalized calibration error",
     "uce": "uncertainty calibration error",
     "regression_esd": "expected squared difference of squared error and variance",
-    "regression_esd_normalised": "expected squared difference of normalised error and 1",
+    "regression_esd_normalized": "expected squared difference of normalized error and 1",
     "quantile_calibration": "quantile calibration error",
     "mahalanobis_calibration": "calibration error of the Mahalanobis distance",
-    "gence": "generalised expected normalised calibration error",
-    "gence_sq": "generalised expected normalised calibration error of squares",
-    "gence_fibre": "generalised normalised calibration error, by fibre",
-    "gence_sq_fibre": "generalised normalised calibration error of squares, by fibre",
+    "gence": "generalized expected normalized calibration error",
+    "gence_sq": "generalized expected normalized calibration error of squares",
+    "gence_fiber": "generalized normalized calibration error, by fiber",
+    "gence_sq_fiber": "generalized normalized calibration error of squares, by fiber",
     "gaussian_nll": "negative log-likelihood",
     "gaussian_crps": "continuous ranked probability score",
     "aleatoric_bleed": "aleatoric bleed",
@@ -61,7 +61,7 @@ def read_together(*arrays: xr.DataArray) -> Iterator[np.ndarray]:
         yield np.asarray(part)
 
 
-def labelled(
+def labeled(
     name: str,
     like: xr.DataArray,
     groups: np.ndarray,

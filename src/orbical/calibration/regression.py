@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from ._math import root
 from .binned import bin_index
 from .cumulative import ordered_esd
 from .gaussian import one_target, vector_target, whitened
 from .inputs import ArrayLike
 from .quantiles import bin_count, bin_means, equal_mass_index
-from .roots import root
 
 
 def _over_bins(
@@ -33,7 +33,7 @@ def _over_bins(
 
 
 def ence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15) -> Tensor:
-    """Return the expected normalised calibration error over bins of equal mass.
+    """Return the expected normalized calibration error over bins of equal mass.
 
         ENCE = sum_b share_b |RMV_b - RMSE_b| / RMV_b
 
@@ -84,8 +84,8 @@ def regression_esd(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> T
         ESD = sum_i (S_i^2 - sum_{j != i, s_j <= s_i} d_j^2) / (N (N-1) (N-2))
 
     Unbiased for `E_t[(E[(e^2 - s) 1(s <= t)])^2]`, which is 0 exactly for a model whose variance
-    is the mean squared error on every fibre; therefore sometimes negative. In the fourth power of
-    the target's unit; see `regression_esd_normalised`. O(N log N); differentiable, the order being
+    is the mean squared error on every fiber; therefore sometimes negative. In the fourth power of
+    the target's unit; see `regression_esd_normalized`. O(N log N); differentiable, the order being
     held fixed. The closed form of classification's ESD, with other differences.
 
     Args:
@@ -102,8 +102,8 @@ def regression_esd(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> T
     return ordered_esd(error.square() - variance, variance.detach())
 
 
-def regression_esd_normalised(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
-    """Return the regression ESD of the normalised error, which has no unit.
+def regression_esd_normalized(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+    """Return the regression ESD of the normalized error, which has no unit.
 
         one target: d_i = e_i^2 / s_i - 1 in the order of s
         d targets:  d_i = e_i^T Sigma_i^-1 e_i / d - 1 in the order of det Sigma
@@ -117,7 +117,7 @@ def regression_esd_normalised(mean: ArrayLike, variance: ArrayLike, target: Arra
         variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
         target: as the mean.
 
-    >>> regression_esd_normalised([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [2.0, 2.0, 2.0])
+    >>> regression_esd_normalized([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [2.0, 2.0, 2.0])
     tensor(1., dtype=torch.float64)
     """
     error, variance, full = vector_target(mean, variance, target)

@@ -15,7 +15,7 @@ from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
 from .gaussian import gaussian_crps, gaussian_nll
-from .generalised import gence, gence_sq
+from .generalized import gence, gence_sq
 from .inputs import ArrayLike
 from .regression import ence, regression_esd, uce
 
@@ -145,7 +145,7 @@ class _Binned(_Kept):
 
 
 class ENCE(_Binned):
-    """Expected normalised calibration error over bins of equal mass.
+    """Expected normalized calibration error over bins of equal mass.
 
     >>> metric = ENCE(bins=1)
     >>> metric.update(torch.zeros(2), torch.full((2,), 4.0), torch.tensor([1.0, -1.0]))

@@ -19,13 +19,13 @@ from .bleed import aleatoric_terms, covariance_terms
 from .intervals import regression_interval
 from .means import mean_interval
 from .measures import REGRESSION, Measure, measure_of
-from .orbit_arrays import ENDS, groups_of, labelled, read_together
+from .orbit_arrays import ENDS, groups_of, labeled, read_together
 from .targets import on_vectors
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ..stored_scan import Scan
+    from ..store.scan_result import Scan
 
 BLEED = "aleatoric_bleed"
 
@@ -154,7 +154,7 @@ def regression_along(
     """Return a regression measure `[model, element]` or `[model, by, element]`; see `along_orbit`.
 
     Args:
-        scan: a labelled scan of regression with uncertainty, or its `data`.
+        scan: a labeled scan of regression with uncertainty, or its `data`.
         measure: a name, or a function of `(mean, variance, target)`.
         by: "component", or a coordinate on `sample`.
         draws: level, resamples and seed of the intervals; None for none.
@@ -195,7 +195,7 @@ def regression_along(
         for place, part in parts:
             for name in names:
                 values[name][model, place] = part[name].cpu().numpy()
-    return labelled(answer.name, like, groups, by, values)
+    return labeled(answer.name, like, groups, by, values)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, unknown_name
+from ._math import root
 from .binned import bin_index, checked_bins
-from .inputs import ArrayLike, normalised_entropy, pair, positive, top_label
-from .roots import root
+from .inputs import ArrayLike, normalized_entropy, pair, positive, top_label
 
 
 def sb_ece(
@@ -16,10 +16,10 @@ def sb_ece(
 ) -> Tensor:
     """Return the soft-binned ECE of Karandikar et al. (2021), in the l2 norm they train with.
 
-        u_ij = softmax_j(-(z_i - centre_j)^2 / T),   S_j = sum_i u_ij
+        u_ij = softmax_j(-(z_i - center_j)^2 / T),   S_j = sum_i u_ij
         SB-ECE = (sum_j (S_j / N) |A_j - C_j|^2)^(1/2)
 
-    with A_j and C_j the accuracy and confidence of bin j, weighted by membership, and centres in
+    with A_j and C_j the accuracy and confidence of bin j, weighted by membership, and centers in
     the middle of equal-width bins. The gradient at zero error is 0.
 
     Args:
@@ -47,8 +47,8 @@ def soft_sums(
     tensor(1., dtype=torch.float64)
     """
     z, hit = confidence.double(), correct.double()
-    centres = (torch.arange(bins, dtype=torch.float64, device=z.device) + 0.5) / bins
-    membership = torch.softmax(-(z[..., None] - centres).square() / temperature, dim=-1)
+    centers = (torch.arange(bins, dtype=torch.float64, device=z.device) + 0.5) / bins
+    membership = torch.softmax(-(z[..., None] - centers).square() / temperature, dim=-1)
     return membership.sum(-2), ((hit - z)[..., None] * membership).sum(-2)
 
 
@@ -135,7 +135,7 @@ def avuc_sums(
     True
     """
     _, correct = top_label(probs=probs, logits=logits, labels=labels)
-    h = normalised_entropy(probs=probs, logits=logits).double()
+    h = normalized_entropy(probs=probs, logits=logits).double()
     inside = h.clamp(1e-12, 1 - 1e-12)  # the log odds of an entropy of exactly 0 or 1 are infinite
     odds = torch.logit(inside) - torch.logit(torch.tensor(kappa, dtype=h.dtype, device=h.device))
     uncertain = torch.sigmoid(odds / temperature)

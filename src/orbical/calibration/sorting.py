@@ -127,11 +127,11 @@ def ties(ordered: Tensor) -> Ties:
 
 
 class _TiedPlaces(Ties):
-    """Keeps the places that have an equal neighbour: costs little where there are few."""
+    """Keeps the places that have an equal neighbor: costs little where there are few."""
 
     def __init__(self, ordered: Tensor) -> None:
         # Flat places that are followed by their equal. Rows never join: the last place of a row
-        # is an end. Neighbours among these places belong to one run.
+        # is an end. Neighbors among these places belong to one run.
         self._before = (~ends_of_ties(ordered)).view(-1).nonzero()[:, 0]
         self._last = self._first = self._before
         if not len(self._before):

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import gaussian, generalised
+from . import gaussian, generalized
+from ._interval import binary_pair
 from .brier_intervals import brier_part_intervals
-from .ends import binary_pair
 from .inputs import (
     ArrayLike,
     as_floating,
@@ -32,16 +32,16 @@ PAIR_MEASURES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """The measures of a pair `(confidence, correct)` that a table lists, and their options."""
 
-_BINNED = ("ence", "uce", "gence_fibre", "gence_sq_fibre")
+_BINNED = ("ence", "uce", "gence_fiber", "gence_sq_fiber")
 _ONE_TARGET = ("ence", "uce", "quantile_calibration", "gaussian_crps", "regression_esd")
 _ANY_TARGET = (
     "gaussian_nll",
     "mahalanobis_calibration",
     "gence",
     "gence_sq",
-    "gence_fibre",
-    "gence_sq_fibre",
-    "regression_esd_normalised",
+    "gence_fiber",
+    "gence_sq_fiber",
+    "regression_esd_normalized",
 )
 
 _BY_CLASS = ("ece", "ks", "esd", "mmce", "skce")
@@ -242,8 +242,8 @@ def regression_score_terms(
     terms = {
         "squared_error": error.square().sum(-1),
         "gaussian_nll": gaussian.nll_terms(*given),
-        "gence": generalised.gence_terms(*given),
-        "gence_sq": generalised.gence_sq_terms(*given),
+        "gence": generalized.gence_terms(*given),
+        "gence_sq": generalized.gence_sq_terms(*given),
     }
     if torch.as_tensor(mean).ndim == 1:
         terms["gaussian_crps"] = gaussian.crps_terms(*given)

@@ -95,16 +95,16 @@ def drawn_targets(
     again, chance, estimates = [], [], []
     for block in blocks_of(resamples, numbers or max(mean.numel(), variance.numel())):
         index = torch.from_numpy(generator.integers(0, size, (block, size))).to(mean.device)
-        centre, truth = (part[..., index, :] for part in (mean, target))
+        center, truth = (part[..., index, :] for part in (mean, target))
         spread = variance[..., index, :, :] if full else variance[..., index, :]
-        again.append(distance(centre, spread, truth))
+        again.append(distance(center, spread, truth))
         shape = (*mean.shape[:-2], block, *mean.shape[-2:])
         noise = torch.from_numpy(generator.standard_normal(shape)).to(mean.device)
         error = (wide_root @ noise[..., None])[..., 0] if tilted else wide_root * noise
-        centre = mean.unsqueeze(-3).expand_as(error)
+        center = mean.unsqueeze(-3).expand_as(error)
         spread = variance.unsqueeze(-4 if full else -3)
         spread = spread.expand(*error.shape[:-1], *spread.shape[len(error.shape) - 1 :])
-        drawn = (centre, spread, centre + error)
+        drawn = (center, spread, center + error)
         chance.append(distance(*drawn))
         estimates.append(estimate(*drawn).detach().double().cpu())
     observed = distance(mean, variance, target)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, ModelError
 
 if TYPE_CHECKING:
-    from ..stored_scan import Scan
+    from ..store.scan_result import Scan
 
 _MOST_FAILURES = 10
 SINGLE = 1e-4
@@ -31,8 +31,8 @@ def prepare(
 
     Without `quantities` these are energy and forces, or the one of them that is offered.
     """
+    from .._imports import import_attribute
     from ..predictors import CalculatorPredictor, as_predictor
-    from ..sources import import_attribute
     from ..tasks import Atoms, parse_input
     from ..tasks.atoms import DEFAULT
 

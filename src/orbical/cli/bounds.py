@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..bounds import Bounds, Comparison, OrbitTable
-    from ..stored_scan import Scan
+    from ..store.scan_result import Scan
 
 _UNMATCHED = (
     "these data do not show what the symmetry costs, and its ceiling says nothing. "
@@ -22,11 +22,11 @@ _UNMATCHED = (
 )
 THEOREMS = {
     "prop1": "Proposition 1, no symmetry used",
-    "thm4_fibrewise": "Theorem 4, fibre by fibre",
+    "thm4_fiberwise": "Theorem 4, fiber by fiber",
     "thm4": "Theorem 4, as printed",
     "cor1": "Corollary 1",
     "cor2": "Corollary 2, two labels",
-    "fibre_free": "Corollary 2, stronger and free of fibres",
+    "fiber_free": "Corollary 2, stronger and free of fibers",
     "thm5": "Theorem 5",
     "prop4": "Proposition 4",
     "prop6": "Proposition 6, an oracle's sampling error",
@@ -75,7 +75,7 @@ def bounds(
         ),
     ] = None,
     bins: Annotated[
-        int, typer.Option(min=1, help="Bins of the calibration error, the fibres.")
+        int, typer.Option(min=1, help="Bins of the calibration error, the fibers.")
     ] = 15,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
@@ -121,7 +121,7 @@ def _of_scan(
     store: Path, model: str | None, orbits: Callable[[Scan], Any], bins: int
 ) -> dict[str, Bounds]:
     from ..bounds import OrbitTable, classification
-    from ..stored_scan import load
+    from ..store.scan_result import load
 
     scan = load(store)
     ids = orbits(scan)
@@ -243,8 +243,8 @@ def _print_bounds(console: Any, name: str, found: Bounds) -> None:
     else:
         console.print()
     facts = [f"{about['orbits']} orbits", f"{about['labels']} labels"]
-    if about["fibres"] is not None:
-        facts.append(f"{about['fibres']} fibres in {about['bins']} bins")
+    if about["fibers"] is not None:
+        facts.append(f"{about['fibers']} fibers in {about['bins']} bins")
     if about["invariance_gap"] is not None:
         facts.append(f"measured invariance gap {about['invariance_gap']:.3g}")
     console.print("; ".join(facts), style="dim")
@@ -275,7 +275,7 @@ def _print_bounds(console: Any, name: str, found: Bounds) -> None:
 
 def _in_words(reason: str) -> str:
     """Name other statements by their titles, as the table does."""
-    for key in ("prop1", "fibre_free"):
+    for key in ("prop1", "fiber_free"):
         reason = reason.replace(key, THEOREMS[key])
     return reason
 

@@ -15,7 +15,7 @@ from .calibration_scan import show_scan
 from .calibration_tables import numbers, print_csv, print_groups, print_json, print_tables
 
 if TYPE_CHECKING:
-    from ..calibration.ends import Interval
+    from ..calibration._interval import Interval
 
 _FORMS = (
     ("logits", "labels"),

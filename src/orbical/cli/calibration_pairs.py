@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 _OF_CLASSIFIERS = ("ece", "ks", "esd", "mmce")
 _OF_ONE_TARGET = ("ence", "uce", "regression_esd", "quantile_calibration")
-_OF_TARGETS = ("mahalanobis_calibration", "regression_esd_normalised", "gence_fibre")
-_BINNED = ("ece", "ence", "uce", "gence_fibre")
+_OF_TARGETS = ("mahalanobis_calibration", "regression_esd_normalized", "gence_fiber")
+_BINNED = ("ece", "ence", "uce", "gence_fiber")
 
 
 def compared(outputs: dict[str, dict[str, Any]], settings: dict[str, Any]) -> list[dict[str, Any]]:

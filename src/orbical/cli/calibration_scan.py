@@ -12,8 +12,8 @@ from .calibration_latex import latex_numbers, latex_orbit
 from .calibration_tables import numbers, print_csv, print_json, print_orbit, print_tables
 
 if TYPE_CHECKING:
-    from ..calibration.ends import Interval
-    from ..stored_scan import Scan
+    from ..calibration._interval import Interval
+    from ..store.scan_result import Scan
 
 _OF_CLASSIFIERS = ("ece", "ks")
 _OF_ONE_TARGET = ("gaussian_crps", "ence", "regression_esd", "quantile_calibration")
@@ -21,7 +21,7 @@ _OF_TARGETS = (
     "gaussian_nll",
     "gence",
     "mahalanobis_calibration",
-    "regression_esd_normalised",
+    "regression_esd_normalized",
     "aleatoric_bleed",
 )
 _BINNED = ("ece", "ence")
@@ -32,7 +32,7 @@ _ENDS = ("low", "high", "calibrated")
 def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: str) -> None:
     """Tell how calibrated each model is where the group leaves the input alone, and elsewhere."""
     from ..calibration.regression_orbit import holds_regression
-    from ..stored_scan import load
+    from ..store.scan_result import load
 
     scan = load(path)
     regression = holds_regression(scan)
@@ -89,7 +89,7 @@ def _curve(scan: Scan, name: str, settings: dict[str, Any], by: str | None = Non
 
 
 def _along(scan: Scan, regression: bool, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Summarise each measure of each model: at the identity, over the orbit, at its worst."""
+    """Summarize each measure of each model: at the identity, over the orbit, at its worst."""
     components = scan.data.sizes.get("component", 1)
     names = _OF_CLASSIFIERS
     if regression:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..calibration.ends import Interval
+    from ..calibration._interval import Interval
 
 NAMES = {
     "accuracy": "accuracy",
@@ -42,10 +42,10 @@ NAMES = {
     "mahalanobis_calibration": "Mahalanobis calibration",
     "gence": "GENCE",
     "gence_sq": "GENCE, squared",
-    "gence_fibre": "GENCE, by fibre",
-    "gence_sq_fibre": "GENCE, squared, by fibre",
+    "gence_fiber": "GENCE, by fiber",
+    "gence_sq_fiber": "GENCE, squared, by fiber",
     "regression_esd": "regression ESD",
-    "regression_esd_normalised": "regression ESD, normalised",
+    "regression_esd_normalized": "regression ESD, normalized",
     "aleatoric_bleed": "aleatoric bleed",
 }
 _MEANS = (

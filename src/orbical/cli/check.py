@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ..stored_scan import Scan
+    from ..store.scan_result import Scan
 
 _BLEED = "aleatoric_bleed"
 Measured = Callable[["Scan", int], dict[str, float]]
@@ -75,7 +75,7 @@ def _at(position: str, metric: str) -> Measured:
         from ..nero import aggregate
 
         if metric not in scan.data:
-            raise InputError(f"check: the scan holds no {metric!r}; expected labelled data")
+            raise InputError(f"check: the scan holds no {metric!r}; expected labeled data")
         return _placed(aggregate(scan, metric=metric).compute(), position, scan)
 
     return measure
@@ -90,7 +90,7 @@ def _calibration(position: str, name: str) -> Measured:
 
         if (name in CLASSIFICATION) == holds_regression(scan):
             kind = "classification" if name in CLASSIFICATION else "regression with uncertainty"
-            raise InputError(f"check: {name} is measured in a labelled scan of {kind}")
+            raise InputError(f"check: {name} is measured in a labeled scan of {kind}")
         options: dict[str, Any] = {"bins": bins} if name == "ece" else {}
         return _placed(along_orbit(scan, name, **options), position, scan)
 
@@ -202,7 +202,7 @@ def check(
     Limits may also stand in the table [tool.orbical.check] of pyproject.toml, such as
     max_gap = 0.02; options on the command line come first.
     """
-    from ..stored_scan import load
+    from ..store.scan_result import load
 
     given = {name: value for name, value in locals().items() if name in RULES}
     settings = settings_from(config)

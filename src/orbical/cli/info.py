@@ -24,7 +24,7 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
 ) -> None:
     """Tell what a stored scan holds, and how much of it is done."""
-    from ..stored_scan import load
+    from ..store.scan_result import load
 
     scan = load(store)
     damaged = scan.verify() if verify else []
@@ -66,7 +66,7 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
         ),
         (
             "data",
-            f"{sizes['sample']} samples, {'with' if scan.labelled else 'without'} truth "
+            f"{sizes['sample']} samples, {'with' if scan.labeled else 'without'} truth "
             f"[{header['data']['fingerprint']}]",
         ),
     ]

@@ -73,7 +73,7 @@ def scan(
             "(aleatoric, epistemic) or evidential."
         ),
     ] = None,
-    answers: Annotated[
+    outputs: Annotated[
         str, typer.Option(help="For classification: what models answer, logits or probabilities.")
     ] = "logits",
     score: Annotated[
@@ -143,8 +143,8 @@ def scan(
     stored together. A run that is stopped or killed loses nothing that was finished: give the
     same command again, and it goes on.
     """
-    from ..engine import scan as run
-    from ..sources import import_attribute
+    from .._imports import import_attribute
+    from ..scanning.engine import scan as run
 
     named: dict[str, Any] = dict(_split_model(text) for text in model)
     if len(named) < len(model):
@@ -155,7 +155,7 @@ def scan(
         named, chosen = atoms.prepare(named, quantities, workers, input, read)
     else:
         chosen = _make_task(
-            task, input, representation, per_point, uncertainty, answers, score, threshold, read
+            task, input, representation, per_point, uncertainty, outputs, score, threshold, read
         )
     content = atoms.load(data) if task == "atoms" else None
     classes = None
@@ -184,7 +184,7 @@ def scan(
     if not quiet:
         from .tables import print_summary
 
-        if task != "atoms" or result.labelled:  # of an audit without truth the worst says it all
+        if task != "atoms" or result.labeled:  # of an audit without truth the worst says it all
             print_summary(result)
         if task == "atoms":
             atoms.print_audit(result)
@@ -213,10 +213,10 @@ def _load_with_classes(text: str) -> tuple[Any, list[str] | None]:
 
 
 def _load_unnamed(text: str) -> Any:
+    from .._imports import import_attribute
     from ..datasets import BUILT_IN, molecules
     from ..datasets.molecule_files import SUFFIXES
     from ..errors import unknown_name
-    from ..sources import import_attribute
 
     if text in BUILT_IN:
         return BUILT_IN[text]()
@@ -274,19 +274,19 @@ def _make_task(
     representation: str,
     per_point: bool,
     uncertainty: str | None,
-    answers: str,
+    outputs: str,
     score: str,
     threshold: float,
     read: str | None,
 ) -> Any:
+    from .._imports import import_attribute
     from ..errors import unknown_name
-    from ..sources import import_attribute
     from ..tasks import TASKS, Classification, Detection, Flow, Regression, parse_input
 
     reader = None if read is None else import_attribute(read, "--read")
     action = None if input is None else parse_input(input)
     makers = {
-        "classification": lambda: Classification(action, answers, reader),
+        "classification": lambda: Classification(action, outputs, reader),
         "detection": lambda: Detection(action, score, threshold, read=reader),
         "regression": lambda: Regression(action, representation, per_point, reader, uncertainty),
         "flow": lambda: Flow(action, read=reader),

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..stored_scan import Scan
+    from ..store.scan_result import Scan
 
 _SHARES = ("accuracy", "confidence")
 _WHERE = {"upright": "upright", "orbit": "over the orbit", "worst": "at the worst element"}

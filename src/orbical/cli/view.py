@@ -80,9 +80,9 @@ def view(
     With models, dragging along the orbit asks them at every angle in between; without, it snaps to
     what was scanned.
     """
+    from .._imports import import_attribute
     from ..interface import open_session
     from ..interface.server import Server, serve
-    from ..sources import import_attribute
     from .scan import _split_model, load_data
 
     named = dict(_split_model(text) for text in model or [])

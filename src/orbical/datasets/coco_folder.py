@@ -39,7 +39,7 @@ def coco(
 
     Returns:
         `images` `[n, 3, s, s]`, float32 in 0..1 with `s = window + 2 radius`, one for each key
-        object, centred on it; `objects` `[n, T, 5]`, boxes and classes in pixels of the un-moved
+        object, centered on it; `objects` `[n, T, 5]`, boxes and classes in pixels of the un-moved
         view, the key object first, NaN where there are fewer; `classes`; `names` of the files.
 
     Example:
@@ -153,13 +153,13 @@ def coco_five(folder: str | Path | None = None) -> dict[str, list[AnnotatedImage
     """Read the COCO images of the detection study: those with one of the five key classes.
 
     Args:
-        folder: holds `annotations.json` (boxes as category, centre and size, normalised) and
+        folder: holds `annotations.json` (boxes as category, center and size, normalized) and
             the archives `coco_five_480.zip` and `coco_sq256.zip`; None looks in `coco` under
             `data_folder()`.
 
     Returns:
-        the images of each archive by its name. Outside of one source "book" is unlabelled, not
-        absent; `unlabelled` says so.
+        the images of each archive by its name. Outside of one source "book" is unlabeled, not
+        absent; `unlabeled` says so.
 
     Example:
         >>> coco_five(folder=".")
@@ -181,12 +181,12 @@ def _annotated(
 ) -> AnnotatedImage:
     width, height, name = entry["width"], entry["height"], entry["file"]
     rows = np.array(entry["boxes_cxcywh_norm"], np.float64).reshape(-1, 5)
-    centre, half = rows[:, 1:3] * [width, height], rows[:, 3:5] * [width, height] / 2
+    center, half = rows[:, 1:3] * [width, height], rows[:, 3:5] * [width, height] / 2
     return AnnotatedImage(
         name,
         width,
         height,
-        checked_boxes(np.concatenate([centre - half, centre + half], 1), name, width, height),
+        checked_boxes(np.concatenate([center - half, center + half], 1), name, width, height),
         [names[str(int(row[0]))] for row in rows],
         lambda: archive.read(name),
         () if "lightly" in entry["source"] else ("book",),

@@ -10,7 +10,7 @@ def digits() -> tuple[Tensor, Tensor]:
     """Read scikit-learn's 1,797 handwritten digits.
 
     Returns:
-        images `[1797, 1, 8, 8]`, float32 in 0..1 (the 16 grey levels divided by 16), and
+        images `[1797, 1, 8, 8]`, float32 in 0..1 (the 16 gray levels divided by 16), and
         labels `[1797]`, int64 in 0..9.
 
     Example:

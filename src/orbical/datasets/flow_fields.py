@@ -48,7 +48,7 @@ def uniform(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
 
     Arguments (of every kind):
         draws: random numbers for the fields.
-        x, y: pixel coordinates `[h, w]` from the centre of the view, x to the right, y down.
+        x, y: pixel coordinates `[h, w]` from the center of the view, x to the right, y down.
         half: half the side of the view in pixels.
 
     Returns:
@@ -62,9 +62,9 @@ def vortex(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
     """Two Lamb-Oseen vortices of different strength, both counter-clockwise, carried along."""
     flow = torch.stack([draws.uniform(0, 0.2) + 0 * x, 0 * draws.uniform(0, 1) + 0 * y], 1)
     for strength in (1.0, 0.6):
-        centre = [draws.uniform(-0.6, 0.6) * half for _ in range(2)]
+        center = [draws.uniform(-0.6, 0.6) * half for _ in range(2)]
         core = draws.uniform(0.2, 0.6) * half
-        flow = flow + strength * _lamb_oseen(x - centre[0], y - centre[1], core)
+        flow = flow + strength * _lamb_oseen(x - center[0], y - center[1], core)
     return flow
 
 

@@ -19,13 +19,13 @@ _BALL, _BOX, _CYLINDER = "ball", "box", "cylinder"
 
 @dataclass(frozen=True)
 class Part:
-    """A solid: `kind`, the centre, and full sizes along x, y (up) and z.
+    """A solid: `kind`, the center, and full sizes along x, y (up) and z.
 
     A cylinder stands along y, and like a ball it is as wide as its size along x.
     """
 
     kind: str
-    centre: tuple[float, float, float]
+    center: tuple[float, float, float]
     size: tuple[float, float, float]
 
     @property
@@ -39,7 +39,7 @@ class Part:
     def sample(self, count: int, random: Generator) -> NDArray:
         """Draw points `[count, 3]` uniformly on the surface."""
         draw = {_BALL: _on_ball, _BOX: _on_box, _CYLINDER: _on_cylinder}[self.kind]
-        return draw(count, self.size, random) + np.array(self.centre)
+        return draw(count, self.size, random) + np.array(self.center)
 
 
 def _on_ball(count: int, size: tuple[float, float, float], random: Generator) -> NDArray:

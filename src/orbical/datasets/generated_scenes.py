@@ -21,7 +21,7 @@ def scenes(count: int, seed: int = 0, window: int = 128, radius: int = 32) -> Ke
     """Generate scenes, each with a key object in the middle and up to three others around it.
 
     Every scene has room for a view of `window` pixels to move by `radius`. Shapes have a texture
-    (noise, stripes or checks) of two colours, any orientation and size; the background is smooth
+    (noise, stripes or checks) of two colors, any orientation and size; the background is smooth
     noise with faint stripes. The same seed gives the same scenes.
 
     Args:
@@ -67,12 +67,12 @@ def _scene(
     objects: list[list[float]] = []
     for number in range(1 + int(random.integers(0, OTHERS + 1))):
         half = random.uniform(SMALLEST, LARGEST) * window / 128
-        centre = np.full(2, side / 2) if number == 0 else random.uniform(half, side - half, 2)
-        box = [centre[0] - half, centre[1] - half, centre[0] + half, centre[1] + half]
+        center = np.full(2, side / 2) if number == 0 else random.uniform(half, side - half, 2)
+        box = [center[0] - half, center[1] - half, center[0] + half, center[1] + half]
         if any(_meet(box, other) for other in objects):
             continue
         kind = int(random.integers(len(SHAPES)))
-        cover = _cover(kind, random.uniform(0, 2 * np.pi), rows, columns, centre, half)
+        cover = _cover(kind, random.uniform(0, 2 * np.pi), rows, columns, center, half)
         filled = np.argwhere(cover > 0.5)
         top, left = filled.min(0)
         bottom, right = filled.max(0) + 1
@@ -88,9 +88,9 @@ def _meet(box: list[float], other: list[float]) -> bool:
 
 
 def _background(random: np.random.Generator, rows: Array, columns: Array) -> Array:
-    colours = random.uniform(40, 200, (2, 3))
+    colors = random.uniform(40, 200, (2, 3))
     mix = _smooth(random, rows, columns, waves=4) + 0.15 * _stripes(random, rows, columns)
-    return colours[0] + (colours[1] - colours[0]) * np.clip(mix, 0, 1)[..., None]
+    return colors[0] + (colors[1] - colors[0]) * np.clip(mix, 0, 1)[..., None]
 
 
 def _smooth(random: np.random.Generator, rows: Array, columns: Array, waves: int) -> Array:
@@ -111,7 +111,7 @@ def _stripes(random: np.random.Generator, rows: Array, columns: Array) -> Array:
 
 
 def _texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
-    colours = random.uniform(0, 255, (2, 3))
+    colors = random.uniform(0, 255, (2, 3))
     kind = int(random.integers(3))
     if kind == 0:
         mix = random.uniform(0, 1, rows.shape)
@@ -120,14 +120,14 @@ def _texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
     else:
         size = random.uniform(4, 9)
         mix = (np.floor(rows / size) + np.floor(columns / size)) % 2
-    return colours[0] + (colours[1] - colours[0]) * 0.5 * mix[..., None]
+    return colors[0] + (colors[1] - colors[0]) * 0.5 * mix[..., None]
 
 
 def _cover(
-    kind: int, angle_rad: float, rows: Array, columns: Array, centre: Array, half: float
+    kind: int, angle_rad: float, rows: Array, columns: Array, center: Array, half: float
 ) -> Array:
     """Give how much of each pixel a shape covers, 0 .. 1, its edge one pixel soft."""
-    x, y = columns - centre[0], rows - centre[1]
+    x, y = columns - center[0], rows - center[1]
     u = np.cos(angle_rad) * x + np.sin(angle_rad) * y
     v = np.cos(angle_rad) * y - np.sin(angle_rad) * x
     distance = np.hypot(x, y)

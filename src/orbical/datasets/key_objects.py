@@ -1,7 +1,7 @@
-"""Key objects in images: those around which a moving field of view can be centred.
+"""Key objects in images: those around which a moving field of view can be centered.
 
 A detector is scanned by moving a field of view inside a larger image. The paper's criteria say
-which objects can be the key object, around which the view is centred:
+which objects can be the key object, around which the view is centered:
 
 1. its class is one of those asked for;
 2. the view stays inside the image for all shifts within the radius;
@@ -38,7 +38,7 @@ class AnnotatedImage:
         boxes: `[n, 4]`, left, top, right, bottom in pixels.
         labels: `[n]`, the name of each box's class.
         content: gives the bytes of its file.
-        unlabelled: classes that were not looked for in this image.
+        unlabeled: classes that were not looked for in this image.
     """
 
     name: str
@@ -47,7 +47,7 @@ class AnnotatedImage:
     boxes: NDArray[np.float64]
     labels: list[str]
     content: Callable[[], bytes]
-    unlabelled: tuple[str, ...] = ()
+    unlabeled: tuple[str, ...] = ()
 
     def read(self) -> Pixels:
         """Decode the pixels `[height, width, 3]`, and check their number."""
@@ -152,7 +152,7 @@ def surroundings(
     window: int,
     radius: int,
 ) -> tuple[Pixels, NDArray[np.float32]]:
-    """Cut the square that a view centred on one box can reach, and list the objects near it.
+    """Cut the square that a view centered on one box can reach, and list the objects near it.
 
     Args:
         pixels: `[height, width, 3]` of the image.

@@ -22,7 +22,7 @@ from .flow_fields import KINDS, Draws, flow_fields
 from .particle_images import ParticlePairs
 
 MARGIN = 12
-_REACH = 4  # pixels from a particle's centre that it lights: 4 standard deviations of the largest
+_REACH = 4  # pixels from a particle's center that it lights: 4 standard deviations of the largest
 
 
 @dataclass(frozen=True)

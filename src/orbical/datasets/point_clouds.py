@@ -78,7 +78,7 @@ def padded(clouds: Sequence[Any]) -> dict[str, Tensor]:
 def sweethome3d(folder: str | Path | None = None, least: int = LEAST) -> PointClouds:
     """Read the furniture of Sweet Home 3D: 2,048 points on the surface of each model, y up.
 
-    Clouds are centred on their bounding box and lie in the unit ball. Exact repeats and models
+    Clouds are centered on their bounding box and lie in the unit ball. Exact repeats and models
     without a class are left out.
 
     Args:
@@ -109,9 +109,9 @@ def sweethome3d(folder: str | Path | None = None, least: int = LEAST) -> PointCl
 
 
 def modelnet10(folder: str | Path | None = None, most: int = 2048) -> PointClouds:
-    """Read ModelNet10's chairs and monitors as points at the centres of surface voxels, y up.
+    """Read ModelNet10's chairs and monitors as points at the centers of surface voxels, y up.
 
-    Shapes differ in their number of voxels, so the clouds are padded. Each is centred on its
+    Shapes differ in their number of voxels, so the clouds are padded. Each is centered on its
     bounding box and lies in the unit ball. Empty grids and exact repeats are left out. The points
     of a cloud come in random order, so that the first ones of it are a thinner cloud.
 
@@ -139,7 +139,7 @@ def modelnet10(folder: str | Path | None = None, most: int = 2048) -> PointCloud
 
 
 def _surface_points(grid: NDArray) -> NDArray:
-    """Give the centres of the voxels that have an empty neighbour, in the unit ball, y up."""
+    """Give the centers of the voxels that have an empty neighbor, in the unit ball, y up."""
     framed = np.pad(grid, 1)
     inner = np.ones_like(grid)
     for axis in range(3):
@@ -150,10 +150,10 @@ def _surface_points(grid: NDArray) -> NDArray:
 
 
 def in_unit_ball(points: NDArray) -> NDArray:
-    """Centre a cloud `[points, 3]` on its bounding box, and scale it into the unit ball.
+    """Center a cloud `[points, 3]` on its bounding box, and scale it into the unit ball.
 
     >>> in_unit_ball(np.array([[0.0, 0, 0], [4, 0, 0]])).tolist()
     [[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
-    centred = points - (points.min(0) + points.max(0)) / 2
-    return centred / max(float(np.linalg.norm(centred, axis=1).max()), 1e-6)
+    centered = points - (points.min(0) + points.max(0)) / 2
+    return centered / max(float(np.linalg.norm(centered, axis=1).max()), 1e-6)

@@ -2,7 +2,7 @@
 
 Every function returns a `matplotlib.figure.Figure` of its own, apart from pyplot, and shows
 nothing; `save` writes it. Those of calibration and of bounds are in `figures.calibration` and
-`figures.bounds`. Models keep their colours, by their order, in every figure.
+`figures.bounds`. Models keep their colors, by their order, in every figure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from . import bounds, calibration
 from .maps import embedding
 from .orbit import aggregate, individual
-from .style import model_colours, save
+from .style import model_colors, save
 
 __all__ = [
     "aggregate",
@@ -18,6 +18,6 @@ __all__ = [
     "calibration",
     "embedding",
     "individual",
-    "model_colours",
+    "model_colors",
     "save",
 ]

@@ -1,4 +1,4 @@
-"""What a symmetry makes possible, drawn: intervals, dissent, forced over-confidence, fibres."""
+"""What a symmetry makes possible, drawn: intervals, dissent, forced over-confidence, fibers."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 Array = np.ndarray
 TITLES = {
     "prop1": "Prop 1 (no symmetry)",
-    "thm4_fibrewise": "Thm 4, fibre-wise",
+    "thm4_fiberwise": "Thm 4, fiber-wise",
     "thm4": "Thm 4, printed form",
     "cor1": "Cor 1",
     "cor2": "Cor 2",
-    "fibre_free": "fibre-free",
+    "fiber_free": "fiber-free",
     "thm5": "Thm 5",
     "prop4": "Prop 4",
 }
-KIND_COLOURS = {"correct": MODELS[2], "incorrect": MODELS[1], "extrinsic": "#9A9A9A"}
+KIND_COLORS = {"correct": MODELS[2], "incorrect": MODELS[1], "extrinsic": "#9A9A9A"}
 _HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\")
 _MARKERS = "osD^vP*X"
 
@@ -105,9 +105,9 @@ def _named_bound(ax: Any, y: int, bound: Any) -> None:
         ax.text(0, y, f"does not apply: {bound.reason}", va="center", color=SOFT, style="italic")
         return
     start, stop = (0, bound.value) if bound.kind == "upper" else (bound.value, 1)
-    colour = SOFT if bound.vacuous else INK
+    color = SOFT if bound.vacuous else INK
     ax.plot([start, stop], [y, y], color=FAINT, lw=3, solid_capstyle="butt")
-    ax.plot(bound.value, y, marker="|", color=colour, ms=10, mew=1.6)
+    ax.plot(bound.value, y, marker="|", color=color, ms=10, mew=1.6)
     note = f"{bound.value:.3f}" + (" (vacuous)" if bound.vacuous else "")
     # Beside the mark, on the side that stays inside the axis.
     left = bound.value > 0.8
@@ -117,7 +117,7 @@ def _named_bound(ax: Any, y: int, bound: Any) -> None:
         note,
         va="center",
         ha="right" if left else "left",
-        color=colour,
+        color=color,
         fontsize=7,
         bbox={"fc": "white", "ec": "none", "pad": 0.4, "alpha": 0.8},
     )
@@ -191,9 +191,9 @@ def forced_overconfidence(confidence: Array, curves: Mapping[str, tuple[Array, A
 def _forced(ax: Any, confidence: Array, curves: Mapping[str, tuple[Array, Array]]) -> None:
     highest = max(float(np.max(curve)) for pair in curves.values() for curve in pair)
     for i, (name, (mean, orbitwise)) in enumerate(curves.items()):
-        colour = MODELS[i % len(MODELS)]
-        ax.plot(confidence, mean, color=colour, lw=1.8, label=name)
-        ax.plot(confidence, orbitwise, color=colour, lw=1.1, ls="--")
+        color = MODELS[i % len(MODELS)]
+        ax.plot(confidence, mean, color=color, lw=1.8, label=name)
+        ax.plot(confidence, orbitwise, color=color, lw=1.1, ls="--")
     ax.plot([], [], color=SOFT, lw=1.1, ls="--", label="each orbit by itself")
     ax.set(
         xlim=(0, 1),
@@ -204,7 +204,7 @@ def _forced(ax: Any, confidence: Array, curves: Mapping[str, tuple[Array, Array]
     ax.grid(axis="y")
 
 
-def fibres(
+def fibers(
     x: Array,
     label: Array,
     orbits: Sequence[Array],
@@ -213,10 +213,10 @@ def fibres(
     *,
     label_names: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw a plane data set once for each model: labels, orbits, and fibres of the confidence.
+    """Draw a plane data set once for each model: labels, orbits, and fibers of the confidence.
 
-    As Fig. 2 of the equivariant-calibration paper: colour is the label, lines join the points of an
-    orbit, and the hatching tells the fibres (equal confidences) apart.
+    As Fig. 2 of the equivariant-calibration paper: color is the label, lines join the points of an
+    orbit, and the hatching tells the fibers (equal confidences) apart.
 
     Args:
         x: `[N, 2]`.
@@ -227,7 +227,7 @@ def fibres(
         label_names: what the labels are called.
 
     >>> x = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    >>> fig = fibres(x, np.array([0, 1]), [np.array([0, 0])], [np.array([0.7, 0.7])], ["half turn"])
+    >>> fig = fibers(x, np.array([0, 1]), [np.array([0, 0])], [np.array([0.7, 0.7])], ["half turn"])
     >>> fig.axes[0].get_title()
     'half turn'
     """
@@ -236,7 +236,7 @@ def fibres(
         fig = figure(PAGE, PAGE / len(titles) + 0.55)
         axes = np.atleast_1d(fig.subplots(1, len(titles)))
         for ax, orbit, confidence, title in zip(axes, orbits, confidences, titles, strict=True):
-            _fibre_panel(ax, np.asarray(x), np.asarray(label), orbit, confidence)
+            _fiber_panel(ax, np.asarray(x), np.asarray(label), orbit, confidence)
             ax.set_title(title)
         handles = [
             axes[0].scatter(
@@ -254,7 +254,7 @@ def fibres(
     return fig
 
 
-def _fibre_panel(ax: Any, x: Array, label: Array, orbit: Array, confidence: Array) -> None:
+def _fiber_panel(ax: Any, x: Array, label: Array, orbit: Array, confidence: Array) -> None:
     for name in np.unique(orbit):
         members = x[orbit == name]
         angle = np.arctan2(*(members - members.mean(0)).T[::-1])
@@ -279,7 +279,7 @@ def _fibre_panel(ax: Any, x: Array, label: Array, orbit: Array, confidence: Arra
         0.5,
         f"{len(np.unique(orbit))} orbit"
         + ("s" if len(np.unique(orbit)) > 1 else "")
-        + f"\n{len(levels)} fibre"
+        + f"\n{len(levels)} fiber"
         + ("s" if len(levels) > 1 else ""),
         transform=ax.transAxes,
         ha="center",
@@ -341,8 +341,8 @@ def group_comparison(comparison: Comparison) -> Figure:
         left, middle, right = fig.subplots(1, 3, width_ratios=(1.25, 1, 1.15))
         for place, row in enumerate(rows):
             low, high = row["accuracy_floor"], row["accuracy_ceiling"]
-            colour = MODELS[place % len(MODELS)]
-            left.plot([low, high], [place, place], color=colour, lw=7, solid_capstyle="butt")
+            color = MODELS[place % len(MODELS)]
+            left.plot([low, high], [place, place], color=color, lw=7, solid_capstyle="butt")
             left.text(high + 0.02, place, f"{high:.3f}", va="center", fontsize=7, weight="bold")
         left.set(
             xlim=(0, 1.22),
@@ -354,13 +354,13 @@ def group_comparison(comparison: Comparison) -> Figure:
         left.set_yticklabels(names)
         left.set_title("Floor to ceiling", loc="left")
         start = np.zeros(len(rows))
-        for (kind, colour), hatch in zip(KIND_COLOURS.items(), _HATCHES, strict=False):
+        for (kind, color), hatch in zip(KIND_COLORS.items(), _HATCHES, strict=False):
             share = np.array([row[kind] for row in rows])
             middle.barh(
                 y,
                 share,
                 left=start,
-                color=colour,
+                color=color,
                 label=kind,
                 height=0.6,
                 hatch=hatch,

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InputError
 from .orbit import aggregate
-from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, model_colours, styled
+from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, model_colors, styled
 from .words import fitted
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def error_along_orbit(
     """Draw a calibration error along the orbit, with its interval where the array has one.
 
     On a circle or a line the interval is a band around each curve, and dots mark the value that a
-    calibrated model would show. Layouts of colours get three plots: lower end, value, upper end.
+    calibrated model would show. Layouts of colors get three plots: lower end, value, upper end.
 
     Arguments:
         array: `[model, element]` or `[model, by, element]`, from
@@ -117,9 +117,9 @@ def _add_bands(fig: Figure, array: xr.DataArray) -> None:
             along, shown = (np.asarray(part, float) for part in line.get_data())
             order = _order_of(shown, one.values)
             low, high = one["low"].values[order], one["high"].values[order]
-            colour = line.get_color()
-            axes.fill_between(along, low, high, color=colour, alpha=0.2, linewidth=0)
-            axes.plot(along, one["calibrated"].values[order], ":", color=colour, linewidth=0.9)
+            color = line.get_color()
+            axes.fill_between(along, low, high, color=color, alpha=0.2, linewidth=0)
+            axes.plot(along, one["calibrated"].values[order], ":", color=color, linewidth=0.9)
     key = "band: interval of the error; dotted: a calibrated model"
     fig.supxlabel(f"{fig.get_supxlabel()}\n{key}".strip(), fontsize=7, color=SOFT)
 
@@ -169,7 +169,7 @@ def reliability_diagram(
     return _a_panel_each(curves, _draw_reliability, title, width)
 
 
-def _draw_reliability(axes: Axes, curve: ReliabilityCurve, colour: str) -> None:
+def _draw_reliability(axes: Axes, curve: ReliabilityCurve, color: str) -> None:
     from matplotlib.collections import LineCollection
 
     place, accuracy, density = (
@@ -179,7 +179,7 @@ def _draw_reliability(axes: Axes, curve: ReliabilityCurve, colour: str) -> None:
     axes.plot([0, 1], [0, 1], "--", color=SOFT, linewidth=0.8)
     axes.fill_between(place, 0, 0.16 * share, color=SOFT, alpha=0.25, linewidth=0)
     axes.fill_between(
-        place, curve.low.numpy(), curve.high.numpy(), color=colour, alpha=0.22, linewidth=0
+        place, curve.low.numpy(), curve.high.numpy(), color=color, alpha=0.22, linewidth=0
     )
     points = np.stack([place, accuracy], axis=-1)
     pieces = np.stack([points[:-1], points[1:]], axis=1)
@@ -187,7 +187,7 @@ def _draw_reliability(axes: Axes, curve: ReliabilityCurve, colour: str) -> None:
     widths = 0.7 + 3.3 * np.sqrt(share[:-1])
     axes.add_collection(
         LineCollection(
-            list(pieces[seen]), linewidths=list(widths[seen]), colors=colour, capstyle="round"
+            list(pieces[seen]), linewidths=list(widths[seen]), colors=color, capstyle="round"
         )
     )
     axes.text(
@@ -238,16 +238,16 @@ def cumulative_plot(
     return _a_panel_each(curves, _draw_cumulative, title, width)
 
 
-def _draw_cumulative(axes: Axes, curve: CumulativeCurve, colour: str) -> None:
+def _draw_cumulative(axes: Axes, curve: CumulativeCurve, color: str) -> None:
     quantile, accuracy, confidence = (
         np.concatenate([[0.0], part.numpy()])
         for part in (curve.quantile, curve.accuracy, curve.confidence)
     )
     gap = accuracy - confidence
     at = int(np.abs(gap).argmax())
-    axes.fill_between(quantile, accuracy, confidence, color=colour, alpha=0.18, linewidth=0)
+    axes.fill_between(quantile, accuracy, confidence, color=color, alpha=0.18, linewidth=0)
     axes.plot(quantile, confidence, "--", color=INK, linewidth=1.1, label="confidence")
-    axes.plot(quantile, accuracy, color=colour, label="accuracy")
+    axes.plot(quantile, accuracy, color=color, label="accuracy")
     axes.plot([quantile[at]] * 2, [accuracy[at], confidence[at]], color=INK, linewidth=1.1)
     side = "over-confident" if gap[at] < 0 else "under-confident"
     words = "calibrated" if gap[at] == 0 else f"KS {abs(gap[at]):.3f}, {side}"
@@ -261,16 +261,16 @@ def _draw_cumulative(axes: Axes, curve: CumulativeCurve, colour: str) -> None:
 def _a_panel_each(
     curves: Any, draw: Callable[[Axes, Any, str], None], title: str, width: float | None
 ) -> Figure:
-    """Draw each model's curve in a panel of its own, in the colour of the model."""
+    """Draw each model's curve in a panel of its own, in the color of the model."""
     check_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
     if not named:
         raise InputError("curves: none given, at least one expected")
-    colours = model_colours(named)
+    colors = model_colors(named)
     with styled():
         fig, places, wide = _grid(len(named), title, width)
         for axes, (name, curve) in zip(places, named.items(), strict=True):
-            draw(axes, curve, colours[name])
+            draw(axes, curve, colors[name])
             axes.set_title(fitted(name, wide - 0.3, 9))
     return fig
 

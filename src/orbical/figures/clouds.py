@@ -41,7 +41,7 @@ def cloud_picture(
         pitch_deg: how far above.
 
     Returns:
-        grey values `[size, size]`, 1 for paper, such as `orbical.figures.individual` takes.
+        gray values `[size, size]`, 1 for paper, such as `orbical.figures.individual` takes.
 
     >>> picture = cloud_picture([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]], size=32)
     >>> picture.shape, bool(picture[:16].min() < 1), float(picture[20:].min())

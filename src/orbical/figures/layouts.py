@@ -1,7 +1,7 @@
 """How one orbit is drawn: a function for each layout, from numbers onto axes.
 
 Circles and lines hold the curves of several models at once; planes, slices, balls and tiles are
-coloured, so each model has a panel of its own. `LAYOUTS` says which is which; a new layout is one
+colored, so each model has a panel of its own. `LAYOUTS` says which is which; a new layout is one
 entry there.
 """
 
@@ -40,7 +40,7 @@ class Orbit:
 
 @dataclass(frozen=True)
 class Curves:
-    """A layout on which several models are curves: `draw(axes, orbit, values, colour, line)`."""
+    """A layout on which several models are curves: `draw(axes, orbit, values, color, line)`."""
 
     prepare: Callable[[Any, Orbit, bool], None]
     draw: Callable[[Any, Orbit, Array, str, str], Any]
@@ -51,7 +51,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Surface:
-    """A layout on which a model is coloured cells: `draw(axes, orbit, values, small)`.
+    """A layout on which a model is colored cells: `draw(axes, orbit, values, small)`.
 
     `panels` names the axes that one model needs, `aspect` is the height of one over its width, and
     `margin` the inches that words to the left of the first of a row take.
@@ -65,8 +65,8 @@ class Surface:
     margin: Callable[[Orbit], float] = lambda orbit: 0.0
 
 
-def colour_scale(orbit: Orbit) -> dict[str, Any]:
-    """The colours of an orbit's values, the same for every panel of a figure."""
+def color_scale(orbit: Orbit) -> dict[str, Any]:
+    """The colors of an orbit's values, the same for every panel of a figure."""
     return {"cmap": SEQUENTIAL, "vmin": orbit.limits[0], "vmax": orbit.limits[1]}
 
 
@@ -93,11 +93,11 @@ def _prepare_circle(axes: Any, orbit: Orbit, small: bool) -> None:
     axes.spines["polar"].set_visible(False)
 
 
-def _draw_circle(axes: Any, orbit: Orbit, values: Array, colour: str, line: str) -> Any:
+def _draw_circle(axes: Any, orbit: Orbit, values: Array, color: str, line: str) -> Any:
     angle = np.deg2rad(orbit.axes["angle"])
     ring = values[orbit.index]
     return axes.plot(
-        np.append(angle, angle[0] + 2 * np.pi), np.append(ring, ring[0]), line, color=colour
+        np.append(angle, angle[0] + 2 * np.pi), np.append(ring, ring[0]), line, color=color
     )[0]
 
 
@@ -124,9 +124,9 @@ def _prepare_line(axes: Any, orbit: Orbit, small: bool) -> None:
     axes.set_xlabel(name)
 
 
-def _draw_line(axes: Any, orbit: Orbit, values: Array, colour: str, line: str) -> Any:
+def _draw_line(axes: Any, orbit: Orbit, values: Array, color: str, line: str) -> Any:
     (places,) = orbit.axes.values()
-    return axes.plot(places, values[orbit.index], line, color=colour, marker="o", markersize=2.5)[0]
+    return axes.plot(places, values[orbit.index], line, color=color, marker="o", markersize=2.5)[0]
 
 
 def _line_caption(orbit: Orbit, small: bool) -> list[str]:
@@ -151,11 +151,11 @@ def _draw_plane(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
     image = panel.imshow(
         values[orbit.index],
         extent=(*_edges(columns)[[0, -1]], *_edges(rows)[[-1, 0]]),
-        **colour_scale(orbit),
+        **color_scale(orbit),
     )
     row, column = np.argwhere(orbit.index == orbit.identity)[0]
-    for width, colour in ((2.4, "black"), (1.2, "white")):  # seen on dark and on light cells
-        panel.plot(columns[column], rows[row], "+", color=colour, mew=width, ms=7 - 2 * small)
+    for width, color in ((2.4, "black"), (1.2, "white")):  # seen on dark and on light cells
+        panel.plot(columns[column], rows[row], "+", color=color, mew=width, ms=7 - 2 * small)
     panel.set_xlabel(across)
     panel.set_ylabel(vertical)
     for axis in (panel.xaxis, panel.yaxis):
@@ -163,12 +163,12 @@ def _draw_plane(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
     return image
 
 
-def _edges(centres: Array) -> Array:
-    """Give the borders of cells from their centres."""
-    if len(centres) == 1:
-        return np.array([centres[0] - 0.5, centres[0] + 0.5])
-    inner = (centres[1:] + centres[:-1]) / 2
-    return np.concatenate([[2 * centres[0] - inner[0]], inner, [2 * centres[-1] - inner[-1]]])
+def _edges(centers: Array) -> Array:
+    """Give the borders of cells from their centers."""
+    if len(centers) == 1:
+        return np.array([centers[0] - 0.5, centers[0] + 0.5])
+    inner = (centers[1:] + centers[:-1]) / 2
+    return np.concatenate([[2 * centers[0] - inner[0]], inner, [2 * centers[-1] - inner[-1]]])
 
 
 def _draw_slices(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
@@ -177,7 +177,7 @@ def _draw_slices(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) 
     for number, panel in enumerate(axes):
         cells = values[orbit.index[number]]
         image = panel.pcolormesh(
-            np.deg2rad(_edges(azimuth)), borders, cells.T, rasterized=True, **colour_scale(orbit)
+            np.deg2rad(_edges(azimuth)), borders, cells.T, rasterized=True, **color_scale(orbit)
         )
         across, up = list(str(orbit.axes["plane"][number]))
         panel.set_thetagrids([0, 90, 180, 270], [across, up, f"-{across}", f"-{up}"])
@@ -194,7 +194,7 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
     names = ("rx", "ry", "rz")
     places = np.stack([np.asarray(orbit.coords[name], float) for name in names], -1)
     shown = orbit.index[~((places[orbit.index, 0] > 0) & (places[orbit.index, 1] < 0))]
-    panel.set_facecolor("none")  # else it would cover the words of its neighbour
+    panel.set_facecolor("none")  # else it would cover the words of its neighbor
     panel.view_init(elev=25, azim=-45)  # from where rx > 0 and ry < 0
     points = panel.scatter(
         *places[shown].T,
@@ -202,7 +202,7 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
         s=6 if small else 14,
         depthshade=False,
         lw=0,
-        **colour_scale(orbit),
+        **color_scale(orbit),
     )
     for name in names:
         axis = name[-1]
@@ -219,7 +219,7 @@ def _draw_tiles(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
     (panel,) = axes
     index = _table(orbit.index)
     cells = np.where(index >= 0, values[index], np.nan)
-    image = panel.imshow(cells, **colour_scale(orbit))
+    image = panel.imshow(cells, **color_scale(orbit))
     names = _tile_names(orbit, index)
     for axis, ticks, label in ((panel.yaxis, *names.rows), (panel.xaxis, *names.columns)):
         crowded = len(ticks) > (6 if small else 12)
@@ -328,8 +328,8 @@ def _number(value: float, orbit: Orbit) -> str:
     return f"{value:.{min(decimals, 2) if largest >= 0.1 else decimals}f}"
 
 
-def _readable_on(colour: Any) -> str:
-    red, green, blue = colour[:3]
+def _readable_on(color: Any) -> str:
+    red, green, blue = color[:3]
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
 

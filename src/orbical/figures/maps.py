@@ -19,9 +19,9 @@ from .style import (
     SEQUENTIAL,
     SOFT,
     check_width,
-    class_colours,
+    class_colors,
     figure,
-    model_colours,
+    model_colors,
     readable,
     styled,
 )
@@ -53,20 +53,20 @@ def embedding(
     responses: xr.DataArray | None = None,
     image: Any = None,
     *,
-    colour: str = "mean",
+    color: str = "mean",
     title: str = "",
     width: float | None = None,
 ) -> Figure:
     """Draw a map of samples, a panel for each model, all in the same frame.
 
     Arguments:
-        array: `[model, sample, component]` or `[sample, component]`, from `orbical.reduce.embed`;
-            the first two components are drawn.
+        array: `[model, sample, component]` or `[sample, component]`, from
+            `orbical.embedding.embed`; the first two components are drawn.
         responses: `[model, sample, element]`, from `orbical.nero.individual`, of a few samples
-            whose orbits are drawn beside the map, such as `orbical.reduce.representatives`.
+            whose orbits are drawn beside the map, such as `orbical.embedding.representatives`.
         image: the inputs of these samples, as in `orbical.figures.individual`.
-        colour: a coordinate on the samples: `"mean"` or `"variance"` of the response, `"label"`, or
-            another. Numbers are coloured along a scale; labels, other whole numbers and words by
+        color: a coordinate on the samples: `"mean"` or `"variance"` of the response, `"label"`, or
+            another. Numbers are colored along a scale; labels, other whole numbers and words by
             class, with the class written among its points.
         title: written above.
         width: in inches; maps that do not fit beside each other go below.
@@ -85,8 +85,8 @@ def embedding(
     if array.sizes["component"] < 2:
         raise InputError("array: one component given, two or more expected")
     known = [str(name) for name, entry in array.coords.items() if "sample" in entry.dims]
-    if colour not in known:
-        raise unknown_name("colour", colour, known)
+    if color not in known:
+        raise unknown_name("color", color, known)
     if "model" not in array.dims:
         name = str(array["model"].values) if "model" in array.coords else ""
         array = array.drop_vars("model", errors="ignore").expand_dims({"model": [name]})
@@ -94,7 +94,7 @@ def embedding(
     check_width(width)
     glyphs, orbit = _glyphs(array, responses, image)
     with styled():
-        fig = _draw(array, colour, glyphs, orbit, width)
+        fig = _draw(array, color, glyphs, orbit, width)
         if title:
             fig.suptitle(title)
     return fig
@@ -137,14 +137,14 @@ def _glyphs(
 
 def _draw(
     array: xr.DataArray,
-    colour: str,
+    color: str,
     glyphs: list[_Glyph],
     orbit: Orbit | None,
     given: float | None,
 ) -> Figure:
     models = [str(name) for name in array["model"].values]
     order = array.attrs.get("models", models)
-    colours = {**model_colours(order if {*models} <= {*order} else models), "": INK}
+    colors = {**model_colors(order if {*models} <= {*order} else models), "": INK}
     beside = -(-len(glyphs) // 2)
     if glyphs:  # a row for each model, so that lines to the glyphs do not cross other maps
         down, across, width = len(models), 1, given or PAGE
@@ -166,11 +166,11 @@ def _draw(
         axes = fig.add_subplot(cell)
         maps.append(axes)
         one = array.isel(model=number)
-        key = _scatter(axes, one, array, colour)
+        key = _scatter(axes, one, array, color)
         _furnish(axes, array, frame)
         if model:
             wide = 0.6 * width if glyphs else width / across - 0.2
-            axes.set_title(fitted(model, wide, 9), color=readable(colours[model]))
+            axes.set_title(fitted(model, wide, 9), color=readable(colors[model]))
         if not glyphs and column:
             axes.set_ylabel("")
         if not glyphs and number + across < len(models):
@@ -181,7 +181,7 @@ def _draw(
                 inner = outer[number, side].subgridspec(max(beside, 1), 1)
                 for place, glyph in enumerate(glyphs_here):
                     small = fig.add_subplot(inner[place], projection=LAYOUTS[orbit.kind].projection)
-                    _draw_glyph(small, glyph, model, orbit, colours[model])
+                    _draw_glyph(small, glyph, model, orbit, colors[model])
                     if glyph.image is not None:  # away from the line to the map
                         corner = (-0.36 if side == 0 else 1.0, 0.68, 0.36, 0.36)
                         show_picture(small.inset_axes(corner), glyph.image)
@@ -191,20 +191,20 @@ def _draw(
         bar = fig.colorbar(
             key, ax=maps, location="bottom", fraction=0.05, pad=0.02, shrink=0.7, aspect=40
         )
-        bar.set_label(textwrap.fill(_meaning(array, colour), int(width * 13)))
+        bar.set_label(textwrap.fill(_meaning(array, color), int(width * 13)))
         bar.outline.set_visible(False)
         if bar.solids is not None:
             bar.solids.set_alpha(1)
     else:
-        _write_classes(fig, maps, colour)
+        _write_classes(fig, maps, color)
     missing = int(array.attrs.get("missing", 0))
     if missing:
         fig.supxlabel(f"{missing} unfinished responses are left out", fontsize=7, color=SOFT)
     return fig
 
 
-def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, colour: str) -> Any:
-    """Draw the points of one model; return what a colour bar needs, None for classes."""
+def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, color: str) -> Any:
+    """Draw the points of one model; return what a color bar needs, None for classes."""
     places = one.values[:, :2]
     count = len(places)
     look = {
@@ -213,9 +213,9 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, colour: str) -> 
         "linewidths": 0,
         "rasterized": count > 5000,
     }
-    values, everywhere = one[colour].values, array[colour].values
+    values, everywhere = one[color].values, array[color].values
     if not _is_class(values):
-        low, high = _range(array, colour, everywhere)
+        low, high = _range(array, color, everywhere)
         order = np.argsort(np.nan_to_num(values), kind="stable")
         return axes.scatter(
             *places[order].T, c=values[order], cmap=SEQUENTIAL, vmin=low, vmax=high, **look
@@ -225,10 +225,10 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, colour: str) -> 
     names = np.unique(everywhere)
     if len(names) > _MOST_CLASSES:
         raise InputError(
-            f"colour: {colour!r} given, which has {len(names)} values; {_MOST_CLASSES} or fewer "
+            f"color: {color!r} given, which has {len(names)} values; {_MOST_CLASSES} or fewer "
             "expected to be told apart"
         )
-    for name, shade in zip(names, class_colours(names).values(), strict=True):
+    for name, shade in zip(names, class_colors(names).values(), strict=True):
         members = places[(values == name) & np.isfinite(places).all(1)]
         if len(members):
             axes.scatter(*members.T, color=shade, label=str(name), **look)
@@ -246,7 +246,7 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, colour: str) -> 
     return None
 
 
-def _write_classes(fig: Figure, maps: list[Any], colour: str) -> None:
+def _write_classes(fig: Figure, maps: list[Any], color: str) -> None:
     """List the classes below, each once."""
     named = {
         name: handle
@@ -257,7 +257,7 @@ def _write_classes(fig: Figure, maps: list[Any], colour: str) -> None:
     legend = fig.legend(
         named.values(),
         labels,
-        title=colour,
+        title=color,
         loc="outside lower center",
         ncols=columns,
         columnspacing=1.0,
@@ -272,22 +272,22 @@ def _is_class(values: Array) -> bool:
     return values.dtype.kind in "iubUSO"
 
 
-def _range(array: xr.DataArray, colour: str, values: Array) -> tuple[float, float]:
-    if colour == "mean" and "limits" in array.attrs:
+def _range(array: xr.DataArray, color: str, values: Array) -> tuple[float, float]:
+    if color == "mean" and "limits" in array.attrs:
         low, high = array.attrs["limits"]
         return float(low), float(high)
     finite = values[np.isfinite(values)]
     if not finite.size:
         return 0.0, 1.0
-    low = 0.0 if colour == "variance" else float(finite.min())
+    low = 0.0 if color == "variance" else float(finite.min())
     return low, max(float(finite.max()), low + 1e-12)
 
 
-def _meaning(array: xr.DataArray, colour: str) -> str:
+def _meaning(array: xr.DataArray, color: str) -> str:
     meaning = array.attrs.get("meaning", "response")
-    if colour in ("mean", "variance"):
-        return f"{colour} over the orbit: {meaning}"
-    return colour
+    if color in ("mean", "variance"):
+        return f"{color} over the orbit: {meaning}"
+    return color
 
 
 def _furnish(axes: Any, array: xr.DataArray, frame: Array) -> None:
@@ -319,13 +319,13 @@ def _sides(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Gly
     return left, right
 
 
-def _draw_glyph(axes: Any, glyph: _Glyph, model: str, orbit: Orbit, colour: str) -> None:
+def _draw_glyph(axes: Any, glyph: _Glyph, model: str, orbit: Orbit, color: str) -> None:
     """Draw a small orbit without words."""
     layout = LAYOUTS[orbit.kind]
     values = glyph.values.get(model, glyph.values[""])
     if isinstance(layout, Curves):
         layout.prepare(axes, orbit, True)
-        layout.draw(axes, orbit, values, colour, "-").set(linewidth=1.0, markersize=0)
+        layout.draw(axes, orbit, values, color, "-").set(linewidth=1.0, markersize=0)
     else:
         layout.draw([axes], orbit, values, True)
     axes.set_xlabel("")

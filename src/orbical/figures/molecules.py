@@ -1,4 +1,4 @@
-"""Molecules as small pictures in the colours of their elements, to stand beside their orbits."""
+"""Molecules as small pictures in the colors of their elements, to stand beside their orbits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def molecule_picture(
 ) -> NDArray:
     """Draw a molecule as discs and bonds, as seen from the front right and a little above.
 
-    Colours are the usual ones of the elements, as in the view. Atoms are joined where they are
+    Colors are the usual ones of the elements, as in the view. Atoms are joined where they are
     closer than 1.2 times the sum of their radii.
 
     Args:
@@ -51,7 +51,7 @@ def molecule_picture(
         pitch_deg: how far above.
 
     Returns:
-        colours `[size, size, 3]`, 1 for paper, such as `orbical.figures.individual` takes.
+        colors `[size, size, 3]`, 1 for paper, such as `orbical.figures.individual` takes.
 
     >>> picture = molecule_picture([[0.0, 0.0, 0.0], [0.0, 0.0, 1.16]], [6, 8], size=48)
     >>> picture.shape, float(picture[0, 0].min())
@@ -74,7 +74,7 @@ def molecule_picture(
     unit = half * 0.85 / max(float(np.linalg.norm(atoms, axis=1).max()), 0.8)
     across, up, near = look_from(yaw_deg, pitch_deg) @ atoms.T
     places = np.stack([half + across * unit, half - up * unit], -1)
-    colour, radius = zip(*(_USUAL.get(int(kind), _OTHER) for kind in kinds), strict=True)
+    color, radius = zip(*(_USUAL.get(int(kind), _OTHER) for kind in kinds), strict=True)
     reach = np.linalg.norm(atoms[:, None] - atoms[None], axis=-1)
     bonded = reach < 1.2 * np.add.outer(radius, radius)
     grid = np.stack(np.meshgrid(*[np.arange(len(fine)) + 0.5] * 2), -1)
@@ -88,7 +88,7 @@ def molecule_picture(
         distance = np.linalg.norm(grid - places[atom], axis=-1)
         fine[distance <= disc[atom]] = _EDGE
         fine[distance <= disc[atom] - _FINER] = [
-            int(colour[atom][i : i + 2], 16) / 255 for i in (0, 2, 4)
+            int(color[atom][i : i + 2], 16) / 255 for i in (0, 2, 4)
         ]
     return fine.reshape(size, _FINER, size, _FINER, 3).mean((1, 3))
 

@@ -1,7 +1,7 @@
 """NERO plots: responses along orbits, averaged or of single samples, drawn as their layout says.
 
 The arrays come from `orbical.nero`; their attributes say how the orbit is drawn and what the
-numbers mean. Models keep their colours by their order in the scan.
+numbers mean. Models keep their colors by their order in the scan.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InputError, unknown_name
 from .layouts import LAYOUTS, Orbit
 from .panels import Panel, Sheet, draw_sheet
-from .style import INK, check_width, model_colours, model_lines, styled, write_title
+from .style import INK, check_width, model_colors, model_lines, styled, write_title
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,8 +32,8 @@ def aggregate(
     """Draw averages over samples along the orbit, one small plot for each group of samples.
 
     The layout of the group decides: a polar plot (circle), heat map (plane), three polar heat maps
-    (slices), a ball of coloured rotation vectors, a line, or tiles. Curves of several models share
-    a plot; coloured layouts have a panel for each model.
+    (slices), a ball of colored rotation vectors, a line, or tiles. Curves of several models share
+    a plot; colored layouts have a panel for each model.
 
     Arguments:
         array: `[model, element]` or `[model, by, element]`, from `orbical.nero.aggregate`.
@@ -233,7 +233,7 @@ def _sheet_figure(
     sheet = Sheet(
         orbit_of(array, limits, prefix),
         models,
-        {**model_colours(order), "": INK},
+        {**model_colors(order), "": INK},
         {**model_lines(order), "": "-"},
         panels,
     )

@@ -41,7 +41,7 @@ class Sheet:
 
     orbit: Orbit
     models: list[str]
-    colours: dict[str, str]
+    colors: dict[str, str]
     lines: dict[str, str]
     panels: list[Panel]
 
@@ -91,7 +91,7 @@ def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
         layout.prepare(axes, sheet.orbit, small)
         for model, values in zip(sheet.models, panel.values, strict=True):
             handles[model] = layout.draw(
-                axes, sheet.orbit, values, sheet.colours[model], sheet.lines[model]
+                axes, sheet.orbit, values, sheet.colors[model], sheet.lines[model]
             )
         size = 8 if small else 9
         axes.set_title(fitted(panel.title, plot, size), fontsize=size)
@@ -109,10 +109,10 @@ def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row of coloured plots: what stands before it, and the title and values of each plot."""
+    """A row of colored plots: what stands before it, and the title and values of each plot."""
 
     label: str
-    colour: str
+    color: str
     image: Array | None
     image_title: str
     plots: list[tuple[str, str, Array]]
@@ -125,19 +125,19 @@ def _rows(sheet: Sheet, parts: int, width: float) -> list[_Row]:
     A model that needs several plots has a row of its own. Otherwise models stand side by side, and
     a series of panels runs to the right with the models below each other.
     """
-    colours = [sheet.colours[model] for model in sheet.models]
+    colors = [sheet.colors[model] for model in sheet.models]
     if parts > 1:
         return [
             _Row(
                 model if sheet.pictured else _joined(panel.title, model),
-                colour,
+                color,
                 panel.image if number == 0 else None,
                 panel.title,
                 [("", INK, values)],
             )
             for panel in sheet.panels
-            for number, (model, colour, values) in enumerate(
-                zip(sheet.models, colours, panel.values, strict=True)
+            for number, (model, color, values) in enumerate(
+                zip(sheet.models, colors, panel.values, strict=True)
             )
         ]
     series = min(_SURFACES_IN_A_ROW, int((width - 1.25) / _LEAST_OF_A_SERIES))
@@ -148,7 +148,7 @@ def _rows(sheet: Sheet, parts: int, width: float) -> list[_Row]:
                 INK,
                 panel.image,
                 panel.title,
-                list(zip(sheet.models, colours, panel.values, strict=True)),
+                list(zip(sheet.models, colors, panel.values, strict=True)),
             )
             for panel in sheet.panels
         ]
@@ -158,12 +158,12 @@ def _rows(sheet: Sheet, parts: int, width: float) -> list[_Row]:
     return [
         _Row(
             model,
-            colour,
+            color,
             None,
             "",
             [(panel.title, INK, panel.values[number]) for panel in sheet.panels],
         )
-        for number, (model, colour) in enumerate(zip(sheet.models, colours, strict=True))
+        for number, (model, color) in enumerate(zip(sheet.models, colors, strict=True))
     ]
 
 
@@ -180,37 +180,37 @@ def _split(row: _Row, across: int) -> list[_Row]:
 
 
 def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
-    """Draw one plot a panel and model, all in one scale of colours."""
+    """Draw one plot a panel and model, all in one scale of colors."""
     parts = layout.panels(sheet.orbit)
     several = len(parts) * max(len(sheet.models), len(sheet.panels)) > 1 or sheet.pictured
     width = given or (PAGE if several else COLUMN + 0.6)
     rows = _rows(sheet, len(parts), width)
     columns = len(rows[0].plots) * len(parts)
-    labelled, pictured = any(row.label for row in rows), sheet.pictured
-    aside = 1.0 + 0.25 * labelled + layout.margin(sheet.orbit)
+    labeled, pictured = any(row.label for row in rows), sheet.pictured
+    aside = 1.0 + 0.25 * labeled + layout.margin(sheet.orbit)
     side = max(width - aside, 0.5) / (columns + 0.6 * pictured)
     small = (columns > 2 or side < _SMALL) and len(parts) == 1
     high = side * layout.aspect(sheet.orbit)
     label_size = 9 if high > 0.9 else 8
     labels = [fitted(row.label, high + 0.25, label_size) if row.label else "" for row in rows]
     margin = 0.22 + 0.16 * any("\n" in label for label in labels)
-    ratios = [margin / side] * labelled + [0.6] * pictured + [1.0] * columns
+    ratios = [margin / side] * labeled + [0.6] * pictured + [1.0] * columns
     titles = 0.2 * sum(row.titled for row in rows[1:])
     fig = figure(width, max(2.0, len(rows) * (high + 0.12) + titles + 0.6))
     size = 9 if not small and side > _SMALL else 8 if side > 0.9 else 7
     grid = fig.add_gridspec(len(rows), len(ratios), width_ratios=ratios)
-    first = labelled + pictured
+    first = labeled + pictured
     drawn: list[Any] = []
     broken = False
     for number, row in enumerate(rows):
         if row.label:
-            _write_label(fig.add_subplot(grid[number, 0]), labels[number], row.colour, label_size)
+            _write_label(fig.add_subplot(grid[number, 0]), labels[number], row.color, label_size)
         if row.image is not None:
             below = number + (len(sheet.models) if len(parts) > 1 else 1)
-            axes = fig.add_subplot(grid[number:below, int(labelled)])
+            axes = fig.add_subplot(grid[number:below, int(labeled)])
             words = row.image_title.replace(", ", "\n")  # a narrow column
             show_picture(axes, row.image, words, 8 if side > 1 else 6)
-        for place, (title, colour, values) in enumerate(row.plots):
+        for place, (title, color, values) in enumerate(row.plots):
             cells = range(first + place * len(parts), first + (place + 1) * len(parts))
             plots = [
                 fig.add_subplot(grid[number, cell], projection=layout.projection) for cell in cells
@@ -221,7 +221,7 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
                 if number == 0 or row.titled:
                     words = fitted(title, 0.85 * side, size) if title else part
                     broken = broken or "\n" in words
-                    axes.set_title(words, color=readable(colour), fontsize=size)
+                    axes.set_title(words, color=readable(color), fontsize=size)
                 if layout.projection is None:
                     following = rows[number + 1].plots if number + 1 < len(rows) else []
                     _label_outer(axes, place == 0, place >= len(following))
@@ -243,7 +243,7 @@ def _label_outer(axes: Any, left: bool, bottom: bool) -> None:
         axes.set_xlabel("")
 
 
-def _write_label(axes: Any, text: str, colour: str, size: float) -> None:
+def _write_label(axes: Any, text: str, color: str, size: float) -> None:
     axes.set_axis_off()
     axes.text(
         0.5,
@@ -252,7 +252,7 @@ def _write_label(axes: Any, text: str, colour: str, size: float) -> None:
         rotation=90,
         ha="center",
         va="center",
-        color=readable(colour),
+        color=readable(color),
         weight="bold",
         size=size,
     )

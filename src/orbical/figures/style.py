@@ -1,4 +1,4 @@
-"""How orbical's figures look: colours, type and sizes, in one place.
+"""How orbical's figures look: colors, type and sizes, in one place.
 
 Every figure is made inside `styled()`, on a `Figure` of its own: the user's matplotlib settings and
 the list of open pyplot figures are left as they were.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MODELS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
-"""Colours of models in their order: Okabe and Ito's, told apart with any colour vision."""
+"""Colors of models in their order: Okabe and Ito's, told apart with any color vision."""
 
 CLASSES = (
     "#332288",
@@ -31,13 +31,13 @@ CLASSES = (
     "#AA4499",
     "#9A9A9A",
 )
-"""Colours of classes: Paul Tol's muted scheme. Figures also write the class beside its points."""
+"""Colors of classes: Paul Tol's muted scheme. Figures also write the class beside its points."""
 
 LINES = ("-", "--", ":", "-.")
-"""Line styles; a model beyond the last colour takes the first colour again, with the next style."""
+"""Line styles; a model beyond the last color takes the first color again, with the next style."""
 
 SEQUENTIAL = "viridis"
-"""The map from numbers to colours: even in lightness, so it also survives a grey printer."""
+"""The map from numbers to colors: even in lightness, so it also survives a gray printer."""
 
 INK, SOFT, FAINT = "#222222", "#6E6E6E", "#D9D9D9"
 """Text and axes; secondary text; grid lines."""
@@ -103,46 +103,46 @@ def styled() -> Iterator[None]:
         yield
 
 
-def model_colours(names: Iterable[Any]) -> dict[str, str]:
-    """Give each model its colour, by its place in the order of the scan.
+def model_colors(names: Iterable[Any]) -> dict[str, str]:
+    """Give each model its color, by its place in the order of the scan.
 
     Pass all the models of a scan, even where a figure shows some of them: a model then has one
-    colour in every figure.
+    color in every figure.
 
-    >>> model_colours(["plain", "augmented"])
+    >>> model_colors(["plain", "augmented"])
     {'plain': '#0072B2', 'augmented': '#D55E00'}
     """
     return {str(name): MODELS[i % len(MODELS)] for i, name in enumerate(names)}
 
 
 def model_lines(names: Iterable[Any]) -> dict[str, str]:
-    """Give each model its line style: solid while the colours last, then the next style."""
+    """Give each model its line style: solid while the colors last, then the next style."""
     return {str(name): LINES[i // len(MODELS) % len(LINES)] for i, name in enumerate(names)}
 
 
-def class_colours(names: Iterable[Any]) -> dict[str, str]:
-    """Give each class its colour, by its place in the given order."""
+def class_colors(names: Iterable[Any]) -> dict[str, str]:
+    """Give each class its color, by its place in the given order."""
     return {str(name): CLASSES[i % len(CLASSES)] for i, name in enumerate(names)}
 
 
-def readable(colour: str) -> str:
-    """Darken a colour until words in it can be read on white: a contrast of 4.5 or more (WCAG).
+def readable(color: str) -> str:
+    """Darken a color until words in it can be read on white: a contrast of 4.5 or more (WCAG).
 
     >>> readable("#332288"), readable("#88CCEE")
     ('#332288', '#50798d')
     """
     from matplotlib.colors import to_hex, to_rgb
 
-    mixed = to_rgb(colour)
+    mixed = to_rgb(color)
     while 1.05 / (_luminance(mixed) + 0.05) < _READABLE:
         red, green, blue = (round(255 * 0.9 * part) / 255 for part in mixed)
         mixed = red, green, blue
-    return colour if mixed == to_rgb(colour) else str(to_hex(mixed))
+    return color if mixed == to_rgb(color) else str(to_hex(mixed))
 
 
-def _luminance(colour: Iterable[float]) -> float:
+def _luminance(color: Iterable[float]) -> float:
     linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in color
     ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

@@ -10,8 +10,8 @@ Groups speak the language of the page: x to the right, y up, angles counter-cloc
 
 from .combining import from_matrices, product
 from .discrete import permutations, time_reversal, trivial
+from .group import Elements, Group, Layout
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, translations
-from .sample import Elements, Group, Layout
 from .space import rotations3d, slices3d
 from .text import as_group, parse
 

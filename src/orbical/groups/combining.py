@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .sample import (
+from .group import (
     MATRIX_PARTS,
     Array,
     Group,

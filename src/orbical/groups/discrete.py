@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..errors import InputError
-from .sample import Array, Group, few_enough, make_group, tiles, whole_number
+from .group import Array, Group, few_enough, make_group, tiles, whole_number
 
 
 def trivial() -> Group:

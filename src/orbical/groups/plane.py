@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from .combining import product
-from .sample import (
+from .group import (
     Array,
     Group,
     Layout,

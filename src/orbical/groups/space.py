@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .sample import Group, Layout, clean, few_enough, homogeneous, make_group, whole_number
+from .group import Group, Layout, clean, few_enough, homogeneous, make_group, whole_number
 
 
 def rotations3d(n: int = 256) -> Group:

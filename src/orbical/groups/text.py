@@ -8,8 +8,8 @@ from collections.abc import Callable
 from ..errors import InputError, unknown_name
 from .combining import product
 from .discrete import permutations, time_reversal, trivial
+from .group import Group
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, translations
-from .sample import Group
 from .space import rotations3d, slices3d
 
 CONSTRUCTORS: dict[str, Callable[..., Group]] = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..stored_scan import Scan
+    from ..store.scan_result import Scan
     from .session import Session
 
 __all__ = ["open_session", "report", "view"]
@@ -77,7 +77,7 @@ def open_session(
     scan: Scan | str | Path | Mapping[str, Scan], models: Any = None, data: Any = None, **about: Any
 ) -> Session:
     """Make the session that answers for a scan, a folder of scans, or a dictionary of them."""
-    from ..stored_scan import Scan
+    from ..store.scan_result import Scan
     from .session import Session
 
     if isinstance(scan, Scan):
@@ -101,7 +101,7 @@ def open_session(
 def found_scans(folder: Path) -> dict[str, Scan]:
     """Open the scan in a folder, or every scan that a folder holds, by their names."""
     from ..errors import StoreError
-    from ..stored_scan import load
+    from ..store.scan_result import load
 
     if not folder.is_dir():
         raise InputError(f"scan: there is no folder {str(folder)!r}")

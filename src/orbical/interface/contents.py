@@ -16,17 +16,17 @@ import numpy as np
 from ..calibration import interval, measure_of
 from ..calibration.measures import CLASSIFICATION
 from ..errors import InputError
-from .choosing import FEWEST, Chosen, informative
 from .inputs import Block, blocks_of, thumbnails_of
 from .pack import Array, Steps, in_odds, in_steps, part
+from .sampling import FEWEST, Chosen, informative
 from .selection import Selection
 from .session.aggregates import LEAST
 from .session.bounding import bounds
 from .session.columns import alike, columns
 from .session.embedding import embedding
-from .session.opened import Opened
 from .session.orbits import over_orbits
 from .session.reliability import BINS, RESAMPLES, diagrams_of_all
+from .session.scan_view import Opened
 from .session.states import state as state_of
 from .session.states import title_of
 from .session.tallies import tally
@@ -51,7 +51,7 @@ def chosen_samples(opened: Opened, count: int | None) -> Chosen:
 
 def references(opened: Opened) -> list[str]:
     """Say what scores can be measured against."""
-    return ["truth", "consensus"] if opened.scan.labelled else ["consensus"]
+    return ["truth", "consensus"] if opened.scan.labeled else ["consensus"]
 
 
 def parts_of(

@@ -16,9 +16,9 @@ from .reporting import SAMPLES, made, report
 from .selection import Selection
 from .session.aggregates import aggregate
 from .session.embedding import embedding
-from .session.opened import Opened
 from .session.pictures import thumbnails
 from .session.places import sample
+from .session.scan_view import Opened
 from .session.subsets import mask_of
 from .session.tallies import tally
 

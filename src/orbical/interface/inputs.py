@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..trees import leaves, tree_map
+from .._trees import leaves, tree_map
 from .pack import Array, Steps, in_steps
-from .session.opened import Opened
 from .session.pictures import THUMBNAIL, input_arrays, thinned, thumbnails
+from .session.scan_view import Opened
 
 BLOCK_BYTES = 4 << 20
 MOST_BYTES = 256 << 20

@@ -16,16 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._trees import Tree, concatenate, leaves, to_device, tree_map
+from ..data.samples import Samples
 from ..errors import InputError, ModelError, OrbicalError, unknown_name
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
-from ..record import plain
-from ..samples import Samples
-from ..stored_scan import Scan
-from ..sweep import Sweep, errors_in
+from ..scanning.description import plain
+from ..scanning.sweep import Sweep, errors_in
+from ..store.scan_result import Scan
 from ..tasks import Task
 from ..tasks.base import Reader
-from ..trees import Tree, concatenate, leaves, to_device, tree_map
 from .locating import Locator
 from .remake import had_reader, reader_wanted, remake_action, remake_task
 from .workers import Worker
@@ -196,7 +196,7 @@ class Live:
         count = len(question.elements)
         weights = torch.full((count,), 1 / count, dtype=torch.float64)
         with torch.inference_mode():
-            summary = task.summarise(outputs, question.truth, question.elements, weights)
+            summary = task.summarize(outputs, question.truth, question.elements, weights)
             declared = task.variables(question.truth is not None)
             variables = {
                 key: value[0].numpy()
@@ -240,7 +240,7 @@ class Live:
 
     def _truth(self, sample: int) -> Tensor | None:
         assert self.task is not None
-        if not self.scan.labelled or self.task.truth_name not in self.scan.data.variables:
+        if not self.scan.labeled or self.task.truth_name not in self.scan.data.variables:
             return None
         return torch.from_numpy(np.array(self._row(self.task.truth_name, sample, None)))[None]
 

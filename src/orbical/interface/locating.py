@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..groups import Elements, Group, rotations, scales, translations
-from ..groups.sample import homogeneous
+from ..groups.group import homogeneous
 
 _NEAR = 1e-6
 

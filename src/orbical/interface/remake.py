@@ -47,8 +47,8 @@ def remake_task(described: Mapping[str, Any], read: Reader | None = None) -> Tas
     raw answer is refused, by the reader's name.
 
     >>> from orbical.tasks import Classification
-    >>> remake_task(Classification(answers="probabilities").describe())
-    Classification(answers='probabilities')
+    >>> remake_task(Classification(outputs="probabilities").describe())
+    Classification(outputs='probabilities')
     """
     name = str(described.get("task"))
     if name not in TASKS:

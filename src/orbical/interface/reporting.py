@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import InputError, unknown_name
-from .choosing import Chosen
 from .contents import chosen_samples, parts_of
 from .page import MOST_BYTES, Heading, folder, is_report, one_file, remove
+from .sampling import Chosen
 from .session.embedding import available_methods
 from .session.states import title_of
 
 if TYPE_CHECKING:
-    from ..stored_scan import Scan
-    from .session.opened import Opened
+    from ..store.scan_result import Scan
+    from .session.scan_view import Opened
 
 SAMPLES = 2_000
 

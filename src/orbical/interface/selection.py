@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 from ..errors import InputError, unknown_name
 
-COLOURS = ("mean", "variance", "correct", "class", "gap")
+COLORS = ("mean", "variance", "correct", "class", "gap")
 ORDERS = ("worst", "best", "variable")
 REFERENCES = ("truth", "consensus")
 SCOPES = ("element", "orbit")
@@ -58,7 +58,7 @@ class Selection:
     lasso: tuple[tuple[float, float], ...] = ()
     method: str = "pca"
     of: str = ""
-    colour: str = "mean"
+    color: str = "mean"
     order: str = "worst"
     sample: int = 0
     element: int = -1
@@ -171,7 +171,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "lasso": _several(_corner, MOST_VERTICES),
     "method": _text,
     "of": _text,
-    "colour": _one_of(COLOURS),
+    "colour": _one_of(COLORS),
     "order": _one_of(ORDERS),
     "sample": _whole,
     "element": _whole,

@@ -16,8 +16,8 @@ from ..errors import InputError
 from .files import WebFile, web_files
 from .guard import HEADERS, Guard, is_loopback
 from .mailbox import Mailbox
-from .patience import impatient_protocol
 from .session import KINDS, Session
+from .timeouts import impatient_protocol
 from .workers import Pool
 
 FIRST_PORT = 8420

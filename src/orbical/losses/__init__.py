@@ -8,9 +8,9 @@ variances) are checked on the CPU only: on an accelerator a check would make the
 device at every step.
 """
 
-from .labels import ece, esd, esd_softened, mmce, s_avuc, sb_ece, top_label
-from .ranks import gather_across_ranks
-from .values import beta_nll, covariance_nll, gaussian_nll, nig_nll, nig_regulariser
+from .classification import ece, esd, esd_softened, mmce, s_avuc, sb_ece, top_label
+from .distributed import gather_across_ranks
+from .regression import beta_nll, covariance_nll, gaussian_nll, nig_nll, nig_regularizer
 
 __all__ = [
     "beta_nll",
@@ -22,7 +22,7 @@ __all__ = [
     "gaussian_nll",
     "mmce",
     "nig_nll",
-    "nig_regulariser",
+    "nig_regularizer",
     "s_avuc",
     "sb_ece",
     "top_label",

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
+from .._imports import import_attribute
 from ..errors import InputError
-from ..sources import import_attribute
 from .base import Partial, Predictor
 from .calculators import CalculatorPredictor, is_calculator
 from .files import ExportedPredictor, OnnxPredictor

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ..trees import Tree, leaves, tree_map
+from .._trees import Tree, leaves, tree_map
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Predictor(ABC):
     """
 
     source: str
-    answers: str | None = None
+    outputs: str | None = None
     one_at_a_time: bool = False
     quantities: tuple[str, ...] = ()
 

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._imports import import_attribute, name_of
+from .._trees import Tree
 from ..errors import InputError, MissingExtra, ModelError
-from ..sources import import_attribute, name_of
-from ..trees import Tree
 from .base import Partial, Predictor, to_numpy
 
 USUAL = ("energy", "forces")

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
+from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, MissingExtra, ModelError
-from ..trees import Tree, as_tensors, leaves, tree_map
 from .base import Predictor, batch_size
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from .._imports import name_of, words_of
+from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
-from ..sources import name_of, words_of
-from ..trees import Tree, as_tensors, leaves, tree_map
 from .base import Predictor, batch_size, to_numpy
 
 _NEEDS_DERIVATIVES = ("nference tensor", "does not require grad", "not require gradient")
@@ -120,7 +120,7 @@ class SklearnPredictor(Predictor):
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         self.source = name_of(type(estimator))
-        self.answers = "probabilities" if hasattr(estimator, "predict_proba") else None
+        self.outputs = "probabilities" if hasattr(estimator, "predict_proba") else None
         if not _is_fitted(estimator):
             raise InputError(f"model: {type(estimator).__name__} has not been fitted")
         self._columns = _class_columns(estimator)
@@ -129,7 +129,7 @@ class SklearnPredictor(Predictor):
         """Predict class probabilities, or values."""
         columns = [leaf.flatten(1).cpu().numpy() for leaf in leaves(batch)]
         table = np.concatenate(columns, axis=1)
-        if self.answers is None:
+        if self.outputs is None:
             return torch.as_tensor(self.estimator.predict(table))
         known = torch.as_tensor(self.estimator.predict_proba(table))
         if self._columns is None:

@@ -7,7 +7,7 @@
 | `Isotonic`, `HistogramBinning` | a curve | many held-out samples |
 | `OrbitTemperature` | one number for all positions of an orbit | scans |
 
-In the manner of scikit-learn: parameters in the constructor, `fit`, `transform`, learnt attributes
+In the manner of scikit-learn: parameters in the constructor, `fit`, `transform`, learned attributes
 with a trailing underscore. Inputs are named (`logits=` or `probs=`) and never guessed.
 
 >>> import torch

@@ -1,4 +1,4 @@
-"""What all calibrators share: named inputs, learnt tensors, and a file without code in it."""
+"""What all calibrators share: named inputs, learned tensors, and a file without code in it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class NotFitted(OrbicalError, RuntimeError):
 
 
 class Calibrator(ABC):
-    """A map from a model's outputs to calibrated probabilities, learnt from held-out labels."""
+    """A map from a model's outputs to calibrated probabilities, learned from held-out labels."""
 
-    learnt: ClassVar[tuple[str, ...]] = ()
-    """Names of the learnt attributes, all tensors, in the order in which they are saved."""
+    learned: ClassVar[tuple[str, ...]] = ()
+    """Names of the learned attributes, all tensors, in the order in which they are saved."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -56,11 +56,11 @@ class Calibrator(ABC):
         return f"{type(self).__name__}({arguments})"
 
     def _fitted(self) -> None:
-        if not all(hasattr(self, name) for name in self.learnt):
+        if not all(hasattr(self, name) for name in self.learned):
             raise NotFitted(f"{self!r} has not been fitted; call fit(logits=..., labels=...) first")
 
     def save(self, path: str | Path) -> None:
-        """Write what was learnt to a safetensors file; `load` reads it back.
+        """Write what was learned to a safetensors file; `load` reads it back.
 
         >>> import tempfile
         >>> from orbical.recalibrate import Temperature, load
@@ -73,7 +73,7 @@ class Calibrator(ABC):
         (Temperature(), True)
         """
         self._fitted()
-        tensors = {name: getattr(self, name).detach().cpu().contiguous() for name in self.learnt}
+        tensors = {name: getattr(self, name).detach().cpu().contiguous() for name in self.learned}
         metadata = {"calibrator": type(self).__name__, "parameters": json.dumps(self.parameters())}
         save_file(tensors, str(path), metadata=metadata)
 
@@ -103,10 +103,10 @@ def load(path: str | Path) -> Calibrator:
     if kind not in _REGISTRY:
         raise unknown_name("calibrator", kind, [name for name in _REGISTRY if name[0] != "_"])
     calibrator = _REGISTRY[kind](**json.loads(metadata["parameters"]))
-    missing = set(calibrator.learnt) - set(tensors)
+    missing = set(calibrator.learned) - set(tensors)
     if missing:
         raise StoreError(f"{path}: {kind} needs {sorted(missing)}, which the file does not hold")
-    for name in calibrator.learnt:
+    for name in calibrator.learned:
         setattr(calibrator, name, tensors[name])
     return calibrator
 

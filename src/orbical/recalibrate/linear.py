@@ -1,6 +1,6 @@
 """Vector and matrix scaling: linear maps of the logits, fitted by likelihood.
 
-Each row of logits is centred first. Probabilities do not depend on a row's mean, and neither
+Each row of logits is centered first. Probabilities do not depend on a row's mean, and neither
 should the map: logits and the logarithms of their softmax are then mapped alike.
 """
 
@@ -21,7 +21,7 @@ _CONJUGATE_STEPS = 200
 """Most products with the Hessian for one Newton step; an inexact step is a step all the same."""
 
 
-def _centred(logits: Tensor) -> Tensor:
+def _centered(logits: Tensor) -> Tensor:
     """Take the mean of each row away, which no probability depends on."""
     return logits - logits.mean(-1, keepdim=True)
 
@@ -78,7 +78,7 @@ class _Full:
         Logits are strongly correlated; this undoes it at the cost of two small products.
         """
         curvature = spread.mean(0)[:, None] * self.size.clamp(min=0) + 2 * penalty.mean()
-        # Centred logits do not vary along (1, ..., 1): without penalty nothing is learnt there.
+        # Centered logits do not vary along (1, ..., 1): without penalty nothing is learned there.
         varies = (self.size > 1e-12 * self.size.max()) | bool(penalty.any())
         inverse = torch.where(varies, 1 / curvature.clamp(min=1e-10 * curvature.max().item()), 0.0)
 
@@ -117,7 +117,7 @@ def _conjugate_gradients(
 
 
 def _curvature(scores: _Scores, probs: Tensor, penalty: Tensor) -> Callable[[Tensor], Tensor]:
-    """Return the Hessian of the penalised mean NLL as a map of directions."""
+    """Return the Hessian of the penalized mean NLL as a map of directions."""
 
     def product(direction: Tensor) -> Tensor:
         change = scores(direction)
@@ -127,8 +127,8 @@ def _curvature(scores: _Scores, probs: Tensor, penalty: Tensor) -> Callable[[Ten
     return product
 
 
-def _minimise(scores: _Scores, labels: Tensor, identity: Tensor, penalty: Tensor) -> Tensor:
-    """Minimise `mean NLL + sum penalty * (parameters - identity)^2`, convex, by Newton's method.
+def _minimize(scores: _Scores, labels: Tensor, identity: Tensor, penalty: Tensor) -> Tensor:
+    """Minimize `mean NLL + sum penalty * (parameters - identity)^2`, convex, by Newton's method.
 
     Each step is found by preconditioned conjugate gradients, more exactly as the minimum comes
     near, and shortened until the objective falls as it should.
@@ -160,7 +160,7 @@ def _minimise(scores: _Scores, labels: Tensor, identity: Tensor, penalty: Tensor
         if decrease < 2e-14 * max(1.0, abs(value)):
             # Near a minimum the last step is minute. It stays long where there is none, as on the
             # way down exp(-t), and then some class is told apart without any error.
-            if _centred(scores(step)).abs().max() > 0.1:
+            if _centered(scores(step)).abs().max() > 0.1:
                 raise _separable()
             return parameters
         length = 1.0
@@ -201,11 +201,11 @@ def _penalty(name: str, value: float) -> float:
 def _held_out(
     logits: ArrayLike | None, probs: ArrayLike | None, labels: ArrayLike, every_class: bool
 ) -> tuple[Tensor, Tensor]:
-    """Read centred scores `[N, C]` in float64 and their labels `[N]`.
+    """Read centered scores `[N, C]` in float64 and their labels `[N]`.
 
     Without a penalty on shifts `every_class` must occur: the shift of an absent one has no optimum.
     """
-    scores = _centred(rows_of(read_logits(logits, probs)).double())
+    scores = _centered(rows_of(read_logits(logits, probs)).double())
     size, classes = scores.shape
     truth = read_labels(labels, size, classes, scores.device)
     if every_class:
@@ -216,7 +216,7 @@ def _held_out(
 class VectorScaling(Calibrator):
     """Vector scaling: `softmax(w * logits + b)`, a scale and a shift for each class.
 
-        minimise  mean NLL + penalty / C * sum_k ((w_k - 1)^2 + b_k^2)
+        minimize  mean NLL + penalty / C * sum_k ((w_k - 1)^2 + b_k^2)
 
     Convex; solved by Newton's method to rounding. Without penalty every class needs a sample, and
     data that a scaling separates have no optimum and are refused. Guo et al. 2017.
@@ -236,7 +236,7 @@ class VectorScaling(Calibrator):
     torch.Size([2])
     """
 
-    learnt: ClassVar[tuple[str, ...]] = ("scale_", "shift_")
+    learned: ClassVar[tuple[str, ...]] = ("scale_", "shift_")
     scale_: Tensor
     shift_: Tensor
 
@@ -257,7 +257,7 @@ class VectorScaling(Calibrator):
         classes = scores.shape[-1]
         identity = torch.cat([scores.new_ones(classes), scores.new_zeros(classes)])
         penalty = torch.full_like(identity, self.penalty / classes)
-        best = _minimise(_Diagonal(scores), truth, identity, penalty)
+        best = _minimize(_Diagonal(scores), truth, identity, penalty)
         self.scale_, shift = best.view(2, classes)
         self.shift_ = shift - shift.mean()
         return self
@@ -267,14 +267,14 @@ class VectorScaling(Calibrator):
     ) -> Tensor:
         """Return calibrated probabilities `[..., C]` for `logits` or `probs` `[..., C]`."""
         self._fitted()
-        scores = _centred(same_classes(read_logits(logits, probs), len(self.scale_)))
+        scores = _centered(same_classes(read_logits(logits, probs), len(self.scale_)))
         return torch.softmax(scores * self.scale_.to(scores) + self.shift_.to(scores), dim=-1)
 
 
 class MatrixScaling(Calibrator):
     """Matrix scaling: `softmax(W logits + b)`, with the ODIR penalty.
 
-        minimise  mean NLL + off_diagonal / (C (C-1)) sum_{i != j} W_ij^2 + intercept / C sum b_k^2
+        minimize  mean NLL + off_diagonal / (C (C-1)) sum_{i != j} W_ij^2 + intercept / C sum b_k^2
 
     (Kull et al. 2019), to which `diagonal / C sum (W_kk - 1)^2` may be added. Convex; solved by
     Newton's method with conjugate gradients. Without penalties only the probabilities are
@@ -298,7 +298,7 @@ class MatrixScaling(Calibrator):
     torch.Size([2, 2])
     """
 
-    learnt: ClassVar[tuple[str, ...]] = ("weight_", "shift_")
+    learned: ClassVar[tuple[str, ...]] = ("weight_", "shift_")
     weight_: Tensor
     shift_: Tensor
 
@@ -327,7 +327,7 @@ class MatrixScaling(Calibrator):
         column = scores.new_zeros(classes, 1)
         penalty = torch.cat([held, column + self.intercept / classes], dim=1).flatten()
         identity = torch.cat([eye, column], dim=1).flatten()
-        best = _minimise(_Full(scores), truth, identity, penalty)
+        best = _minimize(_Full(scores), truth, identity, penalty)
         self.weight_, self.shift_ = best.view(classes, -1).split([classes, 1], dim=1)
         self.shift_ = self.shift_[:, 0]
         return self
@@ -337,5 +337,5 @@ class MatrixScaling(Calibrator):
     ) -> Tensor:
         """Return calibrated probabilities `[..., C]` for `logits` or `probs` `[..., C]`."""
         self._fitted()
-        scores = _centred(same_classes(read_logits(logits, probs), len(self.shift_)))
+        scores = _centered(same_classes(read_logits(logits, probs), len(self.shift_)))
         return torch.softmax(scores @ self.weight_.to(scores).T + self.shift_.to(scores), dim=-1)

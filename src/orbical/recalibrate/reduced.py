@@ -2,7 +2,7 @@
 
 A problem of C classes is reduced to maps of one number in one of two ways. `"top"`: one map of
 the largest probability to how often it is right; the other classes share what is left in
-proportion. `"classes"`: one map for each class's probability, and rows are normalised.
+proportion. `"classes"`: one map for each class's probability, and rows are normalized.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .base import Calibrator, read_labels, read_probabilities, rows_of, same_cla
 class _Reduced(Calibrator):
     """Maps of one confidence, in joined arrays; map k begins at `offsets_[k]`."""
 
-    learnt: ClassVar[tuple[str, ...]] = ("places_", "values_", "offsets_", "classes_")
+    learned: ClassVar[tuple[str, ...]] = ("places_", "values_", "offsets_", "classes_")
     places_: Tensor
     values_: Tensor
     offsets_: Tensor
@@ -121,7 +121,7 @@ def _tied(ordered: Tensor, hits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 class Isotonic(_Reduced):
     """Isotonic regression: the non-decreasing map of the confidence nearest to the hits.
 
-        minimise  sum_i (g(confidence_i) - hit_i)^2  over non-decreasing g
+        minimize  sum_i (g(confidence_i) - hit_i)^2  over non-decreasing g
 
     Linear between the fitted places, constant outside. Zadrozny and Elkan 2002.
 

@@ -48,7 +48,7 @@ def _pass(logits: Tensor, labels: Tensor, weights: Tensor | None, inverse: float
     return _Pass(*total.tolist())
 
 
-def _minimise(evaluate: Callable[[float], _Pass], start: float, accuracy: float) -> float:
+def _minimize(evaluate: Callable[[float], _Pass], start: float, accuracy: float) -> float:
     """Newton's method in b = 1/T between bounds that every pass narrows, for a convex NLL.
 
     A Newton step from where the NLL exceeds its minimum by `excess` leaves about
@@ -100,10 +100,10 @@ def _fit_inverse(logits: Tensor, labels: Tensor, weights: Tensor | None) -> floa
     start = 1 / deviation if deviation > 0 else 1.0
     if step > 1:
         with suppress(InputError):  # The subset alone may have no optimum; all rows decide.
-            start = _minimise(
+            start = _minimize(
                 lambda inverse: _pass(pilot, pilot_labels, pilot_weights, inverse), start, 1e-6
             )
-    return _minimise(lambda inverse: _pass(logits, labels, weights, inverse), start, 1e-17)
+    return _minimize(lambda inverse: _pass(logits, labels, weights, inverse), start, 1e-17)
 
 
 class Temperature(Calibrator):
@@ -124,7 +124,7 @@ class Temperature(Calibrator):
     tensor(3.6410, dtype=torch.float64)
     """
 
-    learnt: ClassVar[tuple[str, ...]] = ("temperature_",)
+    learned: ClassVar[tuple[str, ...]] = ("temperature_",)
     temperature_: Tensor
 
     def fit(
@@ -133,7 +133,7 @@ class Temperature(Calibrator):
         """Find the temperature on held-out data.
 
         Data without an optimum are refused: all labels at the largest logit (T would be 0), logits
-        that do not favour the labels (T would be infinite), equal logits (any T).
+        that do not favor the labels (T would be infinite), equal logits (any T).
 
         Args:
             logits: `[N, C]`; or
@@ -186,7 +186,7 @@ class OrbitTemperature(Temperature):
             logits: `[N, K, C]`, outputs for each sample, element and class; or
             probs: `[N, K, C]`, rows summing to 1.
             labels: `[N]` class indices; a label holds along the whole orbit.
-            weights: `[K]` quadrature weights of the group, normalised here; None for equal ones.
+            weights: `[K]` quadrature weights of the group, normalized here; None for equal ones.
         """
         scores = read_logits(logits, probs).detach()
         if scores.ndim != 3:
@@ -210,7 +210,7 @@ class OrbitTemperature(Temperature):
         """Fit on the stored probabilities of a scan, weighted as its group is.
 
         Args:
-            scan: a `Scan` of a labelled classification, made with `keep="probabilities"`.
+            scan: a `Scan` of a labeled classification, made with `keep="probabilities"`.
             model: which model; may be left out if the scan holds one.
         """
         data = scan.data

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .._trees import Tree
 from ..actions import Points, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements
-from ..trees import Tree
 from .base import Reader, Task, Variable, as_truth, common_variables, described, is_real
 from .quantities import MEASURES, UNITS, Quantities, chosen, distance, shaped
 from .structures import batch_of, completed, given_names, is_structure
@@ -169,7 +169,7 @@ class Atoms(Task):
 
     # What models answer.
 
-    def read(self, raw: Any, answers: str | None = None) -> dict[str, Tensor]:
+    def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
         """Read the quantities of N molecules as rows `[N, D]`."""
         given = self.picked(raw)
         if isinstance(given, Tensor) and len(self.quantities) == 1:
@@ -256,9 +256,9 @@ class Atoms(Task):
         first = outputs[there.int().argmax(0), torch.arange(outputs.shape[1], device=there.device)]
         return first + torch.einsum("kb,kbd->bd", share, (outputs - first).nan_to_num(0.0))
 
-    def deviation(self, outputs: Tensor, centre: Tensor, valid: Tensor | None) -> Tensor:
+    def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Give the squared distance of the chosen quantity, so that the gap has its unit."""
-        return self._distances(outputs, centre[None])[self.chosen].square()
+        return self._distances(outputs, center[None])[self.chosen].square()
 
     def scale(self, answers: Tensor) -> Tensor:
         """Give the largest entry of each quantity, so that energies do not dwarf the forces."""
@@ -267,11 +267,11 @@ class Atoms(Task):
             {name: block.abs().max().expand_as(block) for name, block in blocks.items()}
         )
 
-    def variables(self, labelled: bool) -> dict[str, Variable]:
+    def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare each quantity, and its distance from consensus and truth."""
         orbit = ("sample", "element")
-        references = ("consensus", "truth") if labelled else ("consensus",)
-        declared = common_variables(labelled, self.truth_dims)
+        references = ("consensus", "truth") if labeled else ("consensus",)
+        declared = common_variables(labeled, self.truth_dims)
         declared["numbers"] = Variable(("sample", "atom"), "atomic numbers, 0 for padding")
         for name in self.quantities:
             unit, axes = UNITS[name], _AXES[name]
@@ -303,7 +303,7 @@ class Atoms(Task):
         }
         return {**stored, "numbers": numbers.to(torch.int16)}
 
-    def summarise(
+    def summarize(
         self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
     ) -> dict[str, Tensor]:
         """Hold every quantity against the consensus, and where it is known the truth."""

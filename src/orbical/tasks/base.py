@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._imports import name_of, words_of
+from .._trees import Tree, as_tensors, leaves
 from ..actions import Action, as_action, view_of
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
-from ..sources import name_of, words_of
-from ..trees import Tree, as_tensors, leaves
 
 Reader = Callable[[Any], Any]
 Move = Callable[[Elements, Tensor], Tensor]
@@ -58,7 +58,7 @@ class Task(ABC):
     # What a task must say.
 
     @abstractmethod
-    def read(self, raw: Any, answers: str | None = None) -> Tree:
+    def read(self, raw: Any, outputs: str | None = None) -> Tree:
         """Turn a model's raw output for N inputs into the task's outputs, or refuse it clearly.
 
         `answers` is what the predictor says of its own outputs, where it knows.
@@ -73,7 +73,7 @@ class Task(ABC):
         """Check the ground truth against what a model answers for the first samples."""
 
     @abstractmethod
-    def variables(self, labelled: bool) -> dict[str, Variable]:
+    def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the results of a scan with or without ground truth."""
 
     @property
@@ -134,9 +134,9 @@ class Task(ABC):
         first = outputs[0]
         return first + torch.einsum("k,k...->...", weights.to(outputs.dtype), outputs - first)
 
-    def deviation(self, outputs: Tensor, centre: Tensor, valid: Tensor | None) -> Tensor:
+    def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Give the squared distance of un-transformed outputs from their mean, `[K, B]`."""
-        return (outputs - centre[None]).double().square().flatten(2).sum(-1)
+        return (outputs - center[None]).double().square().flatten(2).sum(-1)
 
     def scale(self, answers: Tensor) -> Tensor:
         """Give the size of answers `[B, ...]` against which their errors are measured in tests.
@@ -176,7 +176,7 @@ class Task(ABC):
                 f"{described(raw)}: {words_of(error)}"
             ) from error
 
-    def summarise(
+    def summarize(
         self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
     ) -> dict[str, Tensor]:
         """Turn all answers along the orbits of a batch into the variables of a scan.
@@ -251,7 +251,7 @@ def is_real(given: Any) -> bool:
     return isinstance(given, Tensor) and not given.is_complex()
 
 
-def common_variables(labelled: bool, answer_dims: tuple[str, ...]) -> dict[str, Variable]:
+def common_variables(labeled: bool, answer_dims: tuple[str, ...]) -> dict[str, Variable]:
     """Declare what every task stores."""
     variables = {
         "score_vs_consensus": Variable(("sample", "element"), "score against the consensus"),
@@ -260,7 +260,7 @@ def common_variables(labelled: bool, answer_dims: tuple[str, ...]) -> dict[str, 
             ("sample",), "root mean square distance of the un-transformed answers from their mean"
         ),
     }
-    if labelled:
+    if labeled:
         variables["score"] = Variable(("sample", "element"), "score against the truth")
         variables["consensus_vs_truth"] = Variable(("sample",), "score of the consensus")
     return variables

@@ -23,19 +23,20 @@ from .base import (
     single_or_double,
 )
 
-ANSWERS = ("logits", "probabilities")
+OUTPUTS = ("logits", "probabilities")
 
 
 class Classification(Task):
     """Which class is it? The class does not move; the input may be images, points or vectors.
 
-    The score is the probability of the true class. `answers` says what the model gives: `logits`
-    (default) or `probabilities`; it is never guessed. `read` picks them from a raw output `[N, C]`.
+    The score is the probability of the true class. `outputs` states what the model returns:
+    `logits` (default) or `probabilities`; it is never guessed. `read` picks them from a raw output
+    `[N, C]`.
     `classes` names the classes, in the order of their indices, for display.
 
     >>> import orbical as ob
     >>> ob.tasks.Classification(input={"pos": ob.actions.Points(), "mask": ob.actions.Trivial()})
-    Classification(answers='logits')
+    Classification(outputs='logits')
     """
 
     name: ClassVar[str] = "classification"
@@ -47,25 +48,25 @@ class Classification(Task):
     def __init__(
         self,
         input: Any = None,
-        answers: str = "logits",
+        outputs: str = "logits",
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
     ) -> None:
-        if answers not in ANSWERS:
-            raise unknown_name("answers", answers, ANSWERS)
+        if outputs not in OUTPUTS:
+            raise unknown_name("outputs", outputs, OUTPUTS)
         super().__init__(Images() if input is None else input, Trivial(), read)
-        self.answers = answers
+        self.outputs = outputs
         self.classes = class_names(classes)
 
     def __repr__(self) -> str:
-        return f"Classification(answers={self.answers!r})"
+        return f"Classification(outputs={self.outputs!r})"
 
     @property
     def truth_dims(self) -> tuple[str, ...]:
         """A label is one number."""
         return ()
 
-    def read(self, raw: Any, answers: str | None = None) -> Tensor:
+    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 2 or given.shape[1] < 2:
@@ -74,12 +75,12 @@ class Classification(Task):
                 "expected; say with read= how to take them from the raw output"
             )
         given = single_or_double(given)
-        if (answers or self.answers) == "logits":
+        if (outputs or self.outputs) == "logits":
             return given.softmax(-1)
         total = given.sum(-1)
         if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
             raise ModelError(
-                "model output: probabilities expected (answers='probabilities'), but rows are "
+                "model output: probabilities expected (outputs='probabilities'), but rows are "
                 f"negative or sum to {float(total.min()):.4g} .. {float(total.max()):.4g}"
             )
         return given
@@ -112,15 +113,15 @@ class Classification(Task):
                 f"{classes - 1}"
             )
 
-    def variables(self, labelled: bool) -> dict[str, Variable]:
+    def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare confidence, predicted class and whether it is correct."""
         orbit = ("sample", "element")
-        variables = common_variables(labelled, ("class",)) | {
+        variables = common_variables(labeled, ("class",)) | {
             "confidence": Variable(orbit, "largest class probability"),
             "predicted": Variable(orbit, "class of the largest probability"),
             "probabilities": Variable((*orbit, "class"), "class probabilities", optional=True),
         }
-        if labelled:
+        if labeled:
             variables["correct"] = Variable(orbit, "whether the predicted class is the true one")
         return variables
 
@@ -153,4 +154,4 @@ class Classification(Task):
     def describe(self) -> dict[str, Any]:
         """Add what the model is said to answer."""
         named = {} if self.classes is None else {"classes": self.classes}
-        return {**super().describe(), "answers": self.answers, **named}
+        return {**super().describe(), "outputs": self.outputs, **named}

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._trees import Tree
 from ..actions import Boxes, Window
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
-from ..trees import Tree
 from .base import Reader, Task, Variable, as_truth, class_names, common_variables
 from .boxes import area, cut, iou, turned
 from .detection_consensus import BORDER, Consensus, consensus_of
@@ -51,7 +51,7 @@ class Detection(Task):
 
     The truth is `[N, T, 5]`: left, top, right, bottom and class in pixels of the un-moved view
     (what the model sees at the identity), NaN where a sample has fewer than T objects. The first
-    is the key object, around which the view is centred; objects may lie outside the view and
+    is the key object, around which the view is centered; objects may lie outside the view and
     enter it.
 
     Only what the view shows is compared, and an object that shows less than a quarter is neither
@@ -134,7 +134,7 @@ class Detection(Task):
         """Objects, each a box and a class."""
         return ("object", "box_class")
 
-    def read(self, raw: Any, answers: str | None = None) -> Tensor:
+    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read the most confident detections of N views, `[N, M, 6]`."""
         found = read_detections(self.picked(raw), self.most)
         # What lies wholly outside the view, or has no area, is no detection of anything in it.
@@ -169,7 +169,7 @@ class Detection(Task):
         if len(lacking):
             raise InputError(
                 f"objects: sample {int(lacking[0])} has no first object, the key object, around "
-                "which its view is centred"
+                "which its view is centered"
             )
         _refuse(there & (area(objects[..., :4]) <= 0), "has no area; left < right, top < bottom")
         kinds = objects[..., 4]
@@ -189,11 +189,11 @@ class Detection(Task):
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Any class may stand in the truth: a detector need not find all of them."""
 
-    def variables(self, labelled: bool) -> dict[str, Variable]:
+    def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the detections of each element, and every measure of them."""
         orbit = ("sample", "element")
-        judged = " that is judged" if labelled else ""
-        variables = common_variables(labelled, ("cluster", "cluster_column")) | {
+        judged = " that is judged" if labeled else ""
+        variables = common_variables(labeled, ("cluster", "cluster_column")) | {
             "box": Variable((*orbit, "detection", "side"), "boxes in pixels of the view"),
             "box_label": Variable(
                 (*orbit, "detection"), "class of each box, -1 where there is none"
@@ -202,7 +202,7 @@ class Detection(Task):
             "count": Variable(orbit, "number of detections"),
             "confidence": Variable(orbit, f"confidence of the most confident detection{judged}"),
         }
-        if labelled:
+        if labeled:
             variables |= {name: Variable(orbit, meaning) for name, meaning in MEASURES.items()}
             variables |= {
                 "box_correct": Variable(
@@ -269,7 +269,7 @@ class Detection(Task):
             extras |= self.measures(found, self.output.move(elements, target[None]))
         return extras
 
-    def summarise(
+    def summarize(
         self, outputs: Tensor, target: Tensor | None, elements: Elements, weights: Tensor
     ) -> dict[str, Tensor]:
         """Turn the detections along the orbits of a batch into the variables of a scan."""
@@ -314,9 +314,9 @@ class Detection(Task):
         border = near if _keeps_sides(elements) else torch.zeros_like(near)
         return consensus_of(home, view_home, border, weights, self.threshold, self.most)
 
-    def deviation(self, outputs: Tensor, centre: Tensor, valid: Tensor | None) -> Tensor:
+    def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Give the squared 1 - IoU of boxes `[K, B, M, 4]` from a box `[B, M, 4]`, mean over M."""
-        return (1 - iou(outputs, centre[None])).double().square().mean(-1)
+        return (1 - iou(outputs, center[None])).double().square().mean(-1)
 
     def isometric(self, group: Group) -> bool:
         """Upright boxes stay exact under shifts, flips, quarter turns and scalings."""

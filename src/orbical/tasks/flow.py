@@ -74,7 +74,7 @@ class Flow(Task):
         """A field of displacements, as large as the pairs where a window sees a part of them."""
         return ANSWER_DIMS if self.window is None else ("axis", "pair_row", "pair_column")
 
-    def read(self, raw: Any, answers: str | None = None) -> Tensor:
+    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 4 or given.shape[1] != 2:
@@ -118,14 +118,14 @@ class Flow(Task):
                 f"of {self.window} expected"
             )
 
-    def variables(self, labelled: bool) -> dict[str, Variable]:
+    def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the errors and the reduced maps."""
-        variables = common_variables(labelled, ANSWER_DIMS)
+        variables = common_variables(labeled, ANSWER_DIMS)
         place = ("sample", "element")
         maps = ("map_row", "map_column")
         variables["flow"] = Variable((*place, *ANSWER_DIMS), "flow field", optional=True)
         variables["flow_map"] = Variable((*place, "axis", *maps), "flow, means over blocks")
-        if labelled:
+        if labeled:
             variables["rmse"] = Variable(place, "root mean square error in pixels")
             variables["angular_error"] = Variable(place, "mean angular error in degrees")
             variables["truth_map"] = Variable(
@@ -137,7 +137,7 @@ class Flow(Task):
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
-        """Give the mean end-point error over valid pixels; of a larger reference the centre."""
+        """Give the mean end-point error over valid pixels; of a larger reference the center."""
         if self.window is not None:
             reference = central(reference, self.window)
         return _masked_mean((outputs - reference).norm(dim=2), valid)
@@ -149,9 +149,9 @@ class Flow(Task):
         share = (weights[:, None, None].to(outputs) * valid)[:, None, None]
         return (share * outputs).sum(0) / share.sum(0).clamp_min(1e-12)
 
-    def deviation(self, outputs: Tensor, centre: Tensor, valid: Tensor | None) -> Tensor:
+    def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Give the mean squared distance over valid pixels, so that the gap is in pixels."""
-        squares = (outputs - centre[None]).double().square().sum(2)
+        squares = (outputs - center[None]).double().square().sum(2)
         return _masked_mean(squares, valid)
 
     def extras(

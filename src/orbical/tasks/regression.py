@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from .._trees import Tree
 from ..actions import Action, Images, Irreps, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
-from ..trees import Tree
 from .base import Move, Reader, Task, Variable, as_truth, common_variables
 from .uncertainty import (
     checked_form,
@@ -77,7 +77,7 @@ class Regression(Task):
             f"Regression(representation={self.representation!r}, per_point={self.per_point}{sure})"
         )
 
-    def read(self, raw: Any, answers: str | None = None) -> dict[str, Tensor]:
+    def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"mean": [N, d]}` and what the form of uncertainty has beside it."""
         parts = named_parts(self.picked(raw), self.uncertainty)
         parts["mean"] = self._as_rows(parts["mean"])
@@ -130,10 +130,10 @@ class Regression(Task):
                 f"answers {tuple(outputs['mean'].shape[1:])}"
             )
 
-    def variables(self, labelled: bool) -> dict[str, Variable]:
+    def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the mean, and what there is of uncertainty."""
         orbit, points = ("sample", "element"), self.truth_dims[:-1]
-        declared = common_variables(labelled, self.truth_dims)
+        declared = common_variables(labeled, self.truth_dims)
         declared["mean"] = Variable((*orbit, *self.truth_dims), "predicted mean")
         if self.uncertainty is None:
             return declared
@@ -154,7 +154,7 @@ class Regression(Task):
         if self.uncertainty in ("parts", "evidential"):
             declared["aleatoric"] = Variable((*orbit, *one), "variance ascribed to the data")
             declared["epistemic"] = Variable((*orbit, *one), "variance ascribed to the model")
-        if labelled:
+        if labeled:
             declared["error"] = Variable(
                 (*orbit, *self.truth_dims), "truth moved along, less the predicted mean"
             )
@@ -189,11 +189,11 @@ class Regression(Task):
             found["error"] = self.output.move(elements, target[None]) - outputs["mean"]
         return found
 
-    def summarise(
+    def summarize(
         self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
     ) -> dict[str, Tensor]:
         """Add the mean of the un-transformed variances, and how far they are from it."""
-        summary = super().summarise(outputs, target, elements, weights)
+        summary = super().summarize(outputs, target, elements, weights)
         found = self.companions(outputs)
         if not found:
             return summary

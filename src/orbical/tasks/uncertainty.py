@@ -37,7 +37,7 @@ FORMS: dict[str | None, tuple[str, ...]] = {
     "parts": ("mean", "aleatoric", "epistemic"),
     "evidential": ("gamma", "nu", "alpha", "beta"),
 }
-_CENTRES = ("mean", "gamma")
+_CENTERS = ("mean", "gamma")
 _ASYMMETRY = 1e-4
 
 
@@ -53,7 +53,7 @@ def checked_form(uncertainty: str | None) -> str | None:
 
 
 def named_parts(given: Any, uncertainty: str | None) -> dict[str, Tensor]:
-    """Take a model's answer apart by the form it has; the centre is called mean.
+    """Take a model's answer apart by the form it has; the center is called mean.
 
     >>> named_parts((torch.zeros(2), torch.ones(2)), "variance")["variance"]
     tensor([1., 1.])
@@ -78,7 +78,7 @@ def named_parts(given: Any, uncertainty: str | None) -> dict[str, Tensor]:
                 f"model output: a {name} that is {described(values)} given, real numbers "
                 "[sample, ...] expected"
             )
-        parts["mean" if name in _CENTRES else name] = single_or_double(values)
+        parts["mean" if name in _CENTERS else name] = single_or_double(values)
     return parts
 
 

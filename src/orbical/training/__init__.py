@@ -2,7 +2,7 @@
 
     pairs = training.interleave(train_loader, calibration_loader)
     objective = training.interleaved(losses.esd, weight=2.0)
-    history = training.fit(model, pairs, objective=objective, optimiser=optimiser, epochs=30)
+    history = training.fit(model, pairs, objective=objective, optimizer=optimizer, epochs=30)
 
 `fit` is a convenience: inside a loop of your own the same thing is two lines,
 

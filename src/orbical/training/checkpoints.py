@@ -42,7 +42,7 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
             tensors[name] = value.detach().clone(memory_format=torch.contiguous_format)
             return {TENSOR: name}
         if isinstance(value, Mapping):
-            # As pairs, because the keys of an optimiser's state are integers.
+            # As pairs, because the keys of an optimizer's state are integers.
             return {"pairs": [[key, strip(v, f"{name}/{key}")] for key, v in value.items()]}
         if isinstance(value, (list, tuple)):
             return [strip(v, f"{name}/{i}") for i, v in enumerate(value)]

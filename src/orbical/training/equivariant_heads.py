@@ -109,7 +109,7 @@ class _VectorHead(nn.Module):
         self.register_buffer("scale", torch.ones(()))
 
     def fit_scale(self, targets: Tensor) -> Self:
-        """Take the root mean square of training targets `[n, d]` as the unit; no centre turns."""
+        """Take the root mean square of training targets `[n, d]` as the unit; no center turns."""
         self.scale.copy_(_root_mean_square(targets))
         return self
 
@@ -246,7 +246,7 @@ class _IrrepsHead(nn.Module):
         self.register_buffer("scale", torch.ones(()))
 
     def fit_scale(self, targets: Tensor) -> Self:
-        """Take the root mean square of training targets `[n, 3]` as the unit; no centre turns."""
+        """Take the root mean square of training targets `[n, 3]` as the unit; no center turns."""
         self.scale.copy_(_root_mean_square(targets))
         return self
 

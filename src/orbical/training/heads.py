@@ -103,9 +103,9 @@ def checked_targets(targets: Tensor, width: int) -> Tensor:
 
 
 class _ScaledHead(nn.Module):
-    """A linear layer whose parts are a centre and what else the head says of each coordinate."""
+    """A linear layer whose parts are a center and what else the head says of each coordinate."""
 
-    centre: Tensor
+    center: Tensor
     scale: Tensor
 
     def __init__(self, features: int, targets: int, others: int, shared: bool) -> None:
@@ -115,7 +115,7 @@ class _ScaledHead(nn.Module):
         widths = [self.targets, *[1 if shared else self.targets] * others]
         self.linear = nn.Linear(checked_count("features", features), sum(widths))
         self.widths = widths
-        self.register_buffer("centre", torch.zeros(targets))
+        self.register_buffer("center", torch.zeros(targets))
         self.register_buffer("scale", torch.ones(1 if shared else targets))
 
     def fit_scale(self, targets: Tensor) -> Self:
@@ -129,7 +129,7 @@ class _ScaledHead(nn.Module):
         if self.shared:
             variance = variance.mean(0, keepdim=True)
         deviation = torch.where(variance > 0, variance.sqrt(), 1.0)
-        self.centre.copy_(values.mean(0))
+        self.center.copy_(values.mean(0))
         self.scale.copy_(deviation)
         return self
 
@@ -137,8 +137,8 @@ class _ScaledHead(nn.Module):
         return list(self.linear(features).split(self.widths, dim=-1))
 
     def _placed(self, raw: Tensor) -> Tensor:
-        """Undo the z-scoring of a centre."""
-        return self.centre + self.scale * single(raw)
+        """Undo the z-scoring of a center."""
+        return self.center + self.scale * single(raw)
 
     def _shaped(self, values: Tensor) -> Tensor:
         """Answer single targets as `[n]`, the shape of their labels."""
@@ -148,7 +148,7 @@ class _ScaledHead(nn.Module):
 class MeanVarianceHead(_ScaledHead):
     """A Gaussian for each sample: mean, and a variance for each coordinate.
 
-        mean = centre + scale * m,   variance = scale^2 (softplus(v) + floor)
+        mean = center + scale * m,   variance = scale^2 (softplus(v) + floor)
 
     with m and v linear in the features. Train with `losses.gaussian_nll` or `losses.beta_nll`, scan
     with `tasks.Regression(uncertainty="variance")`.
@@ -178,11 +178,11 @@ class MeanVarianceHead(_ScaledHead):
 class EvidentialHead(_ScaledHead):
     """A normal-inverse-gamma distribution for each sample (Amini et al. 2020).
 
-        gamma = centre + scale * g,   nu = softplus + floor,   alpha = 1 + softplus + floor,
+        gamma = center + scale * g,   nu = softplus + floor,   alpha = 1 + softplus + floor,
         beta = scale^2 (softplus + floor)
 
     so that alpha > 1 and both parts of the variance exist. Train with `losses.nig_nll` and
-    `losses.nig_regulariser`, scan with `tasks.Regression(uncertainty="evidential")`.
+    `losses.nig_regularizer`, scan with `tasks.Regression(uncertainty="evidential")`.
 
     Args:
         features: the width of the backbone's last layer.

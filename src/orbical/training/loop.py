@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
+from orbical._trees import tree_map
 from orbical.errors import InputError
-from orbical.trees import tree_map
 
 from . import checkpoints
 from .objectives import Objective, likelihood
@@ -40,7 +40,7 @@ def fit(
     model: nn.Module,
     batches: Iterable[Any],
     *,
-    optimiser: Optimizer,
+    optimizer: Optimizer,
     epochs: int,
     objective: Objective = likelihood,
     scheduler: LRScheduler | None = None,
@@ -54,7 +54,7 @@ def fit(
 ) -> History:
     """Train a model, epoch by epoch, and continue a killed run where it stopped.
 
-    With `checkpoint` the state after each epoch (weights, optimiser, scheduler, random states,
+    With `checkpoint` the state after each epoch (weights, optimizer, scheduler, random states,
     history) goes to `last.safetensors` in that folder, and the run resumes from it if it is
     there. On a CPU the resumed run equals the uninterrupted one bit for bit, provided that the
     loaders draw from the global random states or from `generators`.
@@ -63,7 +63,7 @@ def fit(
         model: on the device where it is to be trained; batches are moved there.
         batches: a loader that gives what `objective` takes: `(inputs, labels)`, or pairs of those
             from `interleave`.
-        optimiser: of the model's parameters.
+        optimizer: of the model's parameters.
         epochs: passes over `batches`, in all (a resumed run does the remaining ones).
         objective: the loss of the model on a batch.
         scheduler: stepped after each epoch.
@@ -85,7 +85,7 @@ def fit(
         >>> inputs = torch.randn(64, 2)
         >>> batches = [(inputs, (inputs[:, 0] > 0).long())]
         >>> model = nn.Linear(2, 2)
-        >>> history = fit(model, batches, optimiser=torch.optim.Adam(model.parameters()), epochs=3)
+        >>> history = fit(model, batches, optimizer=torch.optim.Adam(model.parameters()), epochs=3)
         >>> history.rows[2]["loss"] < history.rows[0]["loss"]
         True
     """
@@ -95,14 +95,14 @@ def fit(
     best: dict[str, Tensor] | None = None
     history = History()
     if last is not None and last.is_file():
-        history, best = _resume(last, model, optimiser, scheduler, generators, device)
+        history, best = _resume(last, model, optimizer, scheduler, generators, device)
     with _bar(progress, epochs, batches) as advance:
         for epoch in range(len(history.rows) + 1, epochs + 1):
             if history.stopped_early:
                 break
             scores: Scores = {"epoch": epoch}
             scores["loss"] = _one_epoch(
-                model, batches, objective, optimiser, device, autocast, advance
+                model, batches, objective, optimizer, device, autocast, advance
             )
             if scheduler is not None:
                 scheduler.step()
@@ -112,7 +112,7 @@ def fit(
             if patience is not None:
                 best = _keep_best(model, history, monitor, patience, best)
             if last is not None:
-                _save(last, model, optimiser, scheduler, generators, history, best)
+                _save(last, model, optimizer, scheduler, generators, history, best)
     if best is not None:
         model.load_state_dict(best)
     return history
@@ -142,7 +142,7 @@ def _one_epoch(
     model: nn.Module,
     batches: Iterable[Any],
     objective: Objective,
-    optimiser: Optimizer,
+    optimizer: Optimizer,
     device: torch.device,
     autocast: torch.dtype | None,
     advance: Callable[[], None],
@@ -158,9 +158,9 @@ def _one_epoch(
         precision = nullcontext() if autocast is None else torch.autocast(device.type, autocast)
         with precision:
             loss = objective(model, moved)
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         total += loss.detach()
         count += 1
         advance()
@@ -202,7 +202,7 @@ def _keep_best(
 def _save(
     path: Path,
     model: nn.Module,
-    optimiser: Optimizer,
+    optimizer: Optimizer,
     scheduler: LRScheduler | None,
     generators: Sequence[torch.Generator],
     history: History,
@@ -212,7 +212,7 @@ def _save(
         path,
         {
             "model": model.state_dict(),
-            "optimiser": optimiser.state_dict(),
+            "optimizer": optimizer.state_dict(),
             "scheduler": None if scheduler is None else scheduler.state_dict(),
             "random": checkpoints.random_state(generators),
             "rows": history.rows,
@@ -226,7 +226,7 @@ def _save(
 def _resume(
     path: Path,
     model: nn.Module,
-    optimiser: Optimizer,
+    optimizer: Optimizer,
     scheduler: LRScheduler | None,
     generators: Sequence[torch.Generator],
     device: torch.device,
@@ -234,10 +234,10 @@ def _resume(
     state = checkpoints.load(path)
     try:
         model.load_state_dict(state["model"])
-        optimiser.load_state_dict(state["optimiser"])
+        optimizer.load_state_dict(state["optimizer"])
     except (RuntimeError, ValueError) as other:
         raise InputError(
-            f"checkpoint: {str(path)!r} is of another model or optimiser ({other}); "
+            f"checkpoint: {str(path)!r} is of another model or optimizer ({other}); "
             "expected the same, or an empty folder"
         ) from other
     if scheduler is not None and state["scheduler"] is not None:

@@ -1,4 +1,4 @@
-"""What a training step minimises: the likelihood alone, or with a calibration loss interleaved."""
+"""What a training step minimizes: the likelihood alone, or with a calibration loss interleaved."""
 
 from __future__ import annotations
 

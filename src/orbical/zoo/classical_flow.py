@@ -17,18 +17,18 @@ class Farneback:
     """
 
     def __init__(
-        self, levels: int = 3, window: int = 15, iterations: int = 3, neighbourhood: int = 5
+        self, levels: int = 3, window: int = 15, iterations: int = 3, neighborhood: int = 5
     ) -> None:
         self.levels = levels
         self.window = window
         self.iterations = iterations
-        self.neighbourhood = neighbourhood
+        self.neighborhood = neighborhood
 
     def __call__(self, pairs: Any) -> np.ndarray:
         """Estimate the flow of each pair; OpenCV takes them one at a time."""
         cv2 = _opencv()
-        smoothing = 1.1 if self.neighbourhood <= 5 else 1.5
-        frames = _grey(pairs)
+        smoothing = 1.1 if self.neighborhood <= 5 else 1.5
+        frames = _gray(pairs)
         flows = [
             cv2.calcOpticalFlowFarneback(
                 first,
@@ -38,7 +38,7 @@ class Farneback:
                 self.levels,
                 self.window,
                 self.iterations,
-                self.neighbourhood,
+                self.neighborhood,
                 smoothing,
                 0,
             )
@@ -54,11 +54,11 @@ class InverseSearch:
         """Estimate the flow of each pair; OpenCV takes them one at a time."""
         cv2 = _opencv()
         method = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
-        flows = [method.calc(first, second, None) for first, second in _grey(pairs)]
+        flows = [method.calc(first, second, None) for first, second in _gray(pairs)]
         return np.stack(flows).transpose(0, 3, 1, 2)
 
 
-def _grey(pairs: Any) -> np.ndarray:
+def _gray(pairs: Any) -> np.ndarray:
     return np.clip(np.asarray(pairs).mean(2) * 255, 0, 255).astype(np.uint8)
 
 

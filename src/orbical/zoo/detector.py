@@ -1,7 +1,7 @@
 """A compact one-stage detector without anchors, in plain torch.
 
 A convolutional network answers, for each cell of 8 x 8 pixels, the confidence of every class and
-the distances from the cell's centre to the four sides of the box around it. The most confident of
+the distances from the cell's center to the four sides of the box around it. The most confident of
 boxes that overlap is kept. Two small ones for generated scenes ship with the package; they
 differ only in how far the key object was moved in training:
 
@@ -25,7 +25,7 @@ CANDIDATES = 64
 MOST = 10
 LEAST_CONFIDENCE = 0.05
 OVERLAP = 0.5
-NAMES = ("centred", "jittered")
+NAMES = ("centered", "jittered")
 
 
 class Residual(nn.Module):
@@ -89,8 +89,8 @@ class Detector(nn.Module):
         logits, sides = answer.flatten(2).transpose(1, 2).split([self.classes, 4], -1)
         reach = nn.functional.softplus(sides) * 2 * STRIDE
         height, width = images.shape[-2:]
-        centre = cell_centres(height, width, answer.device)
-        boxes = torch.cat([centre - reach[..., :2], centre + reach[..., 2:]], -1)
+        center = cell_centers(height, width, answer.device)
+        boxes = torch.cat([center - reach[..., :2], center + reach[..., 2:]], -1)
         return logits, boxes
 
     def forward(self, images: Tensor) -> Tensor:
@@ -115,13 +115,13 @@ def _halve(before: int, after: int) -> tuple[nn.Module, ...]:
     )
 
 
-def cell_centres(height: int, width: int, device: torch.device | None = None) -> Tensor:
-    """Give the centres `[cells, 2]` of all cells, in pixels (x, y), row by row.
+def cell_centers(height: int, width: int, device: torch.device | None = None) -> Tensor:
+    """Give the centers `[cells, 2]` of all cells, in pixels (x, y), row by row.
 
     Made on the device: to bring them there would wait for all that it has still to do.
 
     Example:
-        >>> cell_centres(8, 16)
+        >>> cell_centers(8, 16)
         tensor([[ 4.,  4.],
                 [12.,  4.]])
     """
@@ -177,7 +177,7 @@ def suppress(
 
 
 def load(name: str, folder: str | Path | None = None) -> Detector:
-    """Load one of the two detectors of generated scenes, `"centred"` or `"jittered"`.
+    """Load one of the two detectors of generated scenes, `"centered"` or `"jittered"`.
 
     Args:
         name: which.

@@ -1,7 +1,7 @@
-"""Training the detector on key objects: the view is centred on one, or moved away from it.
+"""Training the detector on key objects: the view is centered on one, or moved away from it.
 
 Of each sample only the key object is a target. Cells inside other objects are neither target nor
-background, so that how far the key object strays from the centre is the only thing in which two
+background, so that how far the key object strays from the center is the only thing in which two
 trainings differ.
 """
 
@@ -17,14 +17,14 @@ from torch import Tensor, nn
 
 from orbical.errors import InputError
 
-from .detector import STRIDE, Detector, cell_centres
+from .detector import STRIDE, Detector, cell_centers
 
 BATCH = 128
 LEARNING_RATE = 2e-3
 WEIGHT_DECAY = 2e-2
 AVERAGING = 0.998
 REACH = 1.5 * STRIDE
-"""Pixels around the centre of an object within which cells answer for it."""
+"""Pixels around the center of an object within which cells answer for it."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Crops:
     """Training material, in bytes: a square around each key object, and the objects in it.
 
     Attributes:
-        pixels: `[n, s, s, 3]`, uint8, centred on the key object.
+        pixels: `[n, s, s, 3]`, uint8, centered on the key object.
         objects: `[n, T, 5]`, boxes and classes in pixels of the un-moved view, the key first.
         known: `[n, classes]`, which classes were looked for in the image.
     """
@@ -67,7 +67,7 @@ def train(
         crops: the material.
         jitter: 0 keeps the key object in the middle, 1 moves it as far as the crops allow.
         channels: widths of the network.
-        steps: of the optimiser; fewer where the time is up, the schedule then ending early.
+        steps: of the optimizer; fewer where the time is up, the schedule then ending early.
         seed: of weights, order, shifts and light.
         device: where to.
         window: pixels of the view.
@@ -93,21 +93,21 @@ def train(
     random = torch.Generator(where).manual_seed(seed)
     room = round(jitter * (crops.pixels.shape[1] - window) / 2)
     on_gpu = where.type == "cuda"
-    optimiser = torch.optim.AdamW(
+    optimizer = torch.optim.AdamW(
         net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=on_gpu
     )
     averaged, current = _numbers_of(average), _numbers_of(net)
     step, done, begun = 0, 0.0, math.inf
     while done < 1:
-        optimiser.param_groups[0]["lr"] = LEARNING_RATE * _warmed(done)
+        optimizer.param_groups[0]["lr"] = LEARNING_RATE * _warmed(done)
         images, objects, known = views(here, batch, room, window, random)
         with torch.autocast(where.type, torch.bfloat16, enabled=on_gpu):
             logits, boxes = net.maps(images)
         loss = loss_of(logits.float(), boxes.float(), objects, known, window)
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 5.0)
-        optimiser.step()
+        optimizer.step()
         _blend(averaged, current, min(AVERAGING, step / (step + 10)))
         step += 1
         begun = time.monotonic() if step == 1 else begun
@@ -171,8 +171,8 @@ def views(
 def _other_light(images: Tensor, amount: Tensor) -> Tensor:
     """Change brightness, contrast and saturation by up to 40 %."""
     brightness, contrast, saturation = (0.6 + 0.8 * amount[:, k] for k in range(3))
-    grey = images.mean(1, keepdim=True)
-    images = grey + saturation * (images - grey)
+    gray = images.mean(1, keepdim=True)
+    images = gray + saturation * (images - gray)
     mean = images.mean((1, 2, 3), keepdim=True)
     return ((mean + contrast * (images - mean)) * brightness).clamp(0, 1)
 
@@ -190,16 +190,16 @@ def loss_of(logits: Tensor, boxes: Tensor, objects: Tensor, known: Tensor, windo
         known: `[n, classes]`; other classes have no loss where they were not looked for.
         window: pixels of the view.
     """
-    centre = cell_centres(window, window, boxes.device)
-    inside = _inside(centre, objects[..., :4].nan_to_num(-1e6))  # [n, T, cells]
+    center = cell_centers(window, window, boxes.device)
+    inside = _inside(center, objects[..., :4].nan_to_num(-1e6))  # [n, T, cells]
     key = objects[:, :1, :4]
     middle = (key[..., :2] + key[..., 2:]) / 2
-    mine = ((centre - middle).abs().amax(-1) <= REACH) & inside[:, 0]
-    # An object smaller than a cell may hold no cell's centre: the nearest cell answers for it.
-    nearest = (centre - middle).square().sum(-1).argmin(-1, keepdim=True)
+    mine = ((center - middle).abs().amax(-1) <= REACH) & inside[:, 0]
+    # An object smaller than a cell may hold no cell's center: the nearest cell answers for it.
+    nearest = (center - middle).square().sum(-1).argmin(-1, keepdim=True)
     mine = mine.scatter(1, nearest, True)
     blurred = inside[:, 1:].any(1) & ~mine
-    overlap, generalised = _overlaps(boxes, key)
+    overlap, generalized = _overlaps(boxes, key)
     kind = nn.functional.one_hot(objects[:, 0, 4].long(), logits.shape[-1])
     wanted = (mine[..., None] & kind[:, None].bool()) * overlap.detach()[..., None]
     given = logits.sigmoid()
@@ -207,17 +207,17 @@ def loss_of(logits: Tensor, boxes: Tensor, objects: Tensor, known: Tensor, windo
     counts = known[:, None] & ~blurred[..., None]
     total = mine.sum().clamp_min(1)
     confidence = (plain * (wanted - given).square() * counts).sum() / total
-    return confidence + 2 * ((1 - generalised) * mine).sum() / total
+    return confidence + 2 * ((1 - generalized) * mine).sum() / total
 
 
-def _inside(centre: Tensor, boxes: Tensor) -> Tensor:
-    x, y = centre.unbind(-1)
+def _inside(center: Tensor, boxes: Tensor) -> Tensor:
+    x, y = center.unbind(-1)
     left, top, right, bottom = (side[..., None] for side in boxes.unbind(-1))
     return (x > left) & (x < right) & (y > top) & (y < bottom)
 
 
 def _overlaps(boxes: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Give IoU and generalised IoU of boxes `[n, cells, 4]` with one box a sample `[n, 1, 4]`."""
+    """Give IoU and generalized IoU of boxes `[n, cells, 4]` with one box a sample `[n, 1, 4]`."""
     low = torch.maximum(boxes[..., :2], target[..., :2])
     high = torch.minimum(boxes[..., 2:], target[..., 2:])
     both = (high - low).clamp_min(0).prod(-1)

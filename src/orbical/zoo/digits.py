@@ -131,8 +131,8 @@ def train(
         torch.manual_seed(seed)
         net = DigitCNN()
     steps = epochs * math.ceil(len(images) / BATCH)
-    optimiser = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     for epoch in range(epochs):
         total = 0.0
         for rows in torch.randperm(len(images), generator=order).split(BATCH):
@@ -140,9 +140,9 @@ def train(
             if rotate:
                 batch = turn(batch, 2 * math.pi * torch.rand(len(rows), generator=angles))
             loss = nn.functional.cross_entropy(net(batch), labels[rows])
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             schedule.step()
             total += loss.item() * len(rows)
         if after_epoch is not None:

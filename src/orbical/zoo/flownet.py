@@ -66,7 +66,7 @@ class FlowNet(nn.Module):
 
     def levels(self, pairs: Tensor) -> list[Tensor]:
         """Estimate the flow on every level, the finest first, each in pixels of its own level."""
-        frames, (height, width) = _standardised(pairs)
+        frames, (height, width) = _standardized(pairs)
         first, second = [], []
         features = frames
         for encode in self.encoders:
@@ -111,20 +111,20 @@ def _decoder(before: int, widths: Sequence[int]) -> nn.Sequential:
     return nn.Sequential(*layers, last)
 
 
-def _standardised(pairs: Tensor) -> tuple[Tensor, tuple[int, int]]:
+def _standardized(pairs: Tensor) -> tuple[Tensor, tuple[int, int]]:
     """Give both frames, first frames first, padded to multiples of 8; and the size before."""
     if pairs.ndim != 5 or pairs.shape[1] != 2 or min(pairs.shape[-2:]) < 16:
         raise InputError(
             f"pairs: shape {tuple(pairs.shape)} given, [n, 2, channel, row, column] of at least "
             "16 x 16 pixels expected"
         )
-    grey = pairs.float().mean(2)
-    mean = grey.mean((1, 2, 3), keepdim=True)
-    grey = (grey - mean) / grey.std((1, 2, 3), keepdim=True).clamp_min(1e-3)
-    height, width = grey.shape[-2:]
+    gray = pairs.float().mean(2)
+    mean = gray.mean((1, 2, 3), keepdim=True)
+    gray = (gray - mean) / gray.std((1, 2, 3), keepdim=True).clamp_min(1e-3)
+    height, width = gray.shape[-2:]
     step = 2 ** (len(CHANNELS) - 1)
-    grey = F.pad(grey, (0, -width % step, 0, -height % step), mode="replicate")
-    return grey.transpose(0, 1).reshape(-1, 1, *grey.shape[-2:]), (height, width)
+    gray = F.pad(gray, (0, -width % step, 0, -height % step), mode="replicate")
+    return gray.transpose(0, 1).reshape(-1, 1, *gray.shape[-2:]), (height, width)
 
 
 def warped(features: Tensor, flow: Tensor) -> Tensor:

@@ -114,21 +114,21 @@ def train(
         torch.manual_seed(seed)
         net = FlowNet()
     net.to(device)
-    optimiser = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     chance = torch.Generator(device).manual_seed(seed)
     started, taken = time.monotonic(), 0
     while (progress := max(taken / steps, (time.monotonic() - started) / seconds)) < 1:
-        for entry in optimiser.param_groups:
+        for entry in optimizer.param_groups:
             entry["lr"] = LEARNING_RATE * _cycle(progress)
         made = particle_pairs(batch, size, TRAINED_KINDS, seed=seed * 10**7 + taken, device=device)
         pair, flow = made["pair"], made["flow"]
         if symmetric:
             pair, flow = moved_at_random(pair, flow, chance)
         loss = loss_of(net.levels(pair), flow)
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         taken += 1
         if after_step is not None:
             after_step(taken, loss.detach())

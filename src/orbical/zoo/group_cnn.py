@@ -26,7 +26,7 @@ from orbical.testing import equivariance_error
 
 
 def planar_point_group(group: Group | str) -> Group:
-    """Check that a group is C_n or D_n: closed, and moving the plane alone about its centre.
+    """Check that a group is C_n or D_n: closed, and moving the plane alone about its center.
 
     >>> len(planar_point_group("dihedral:4"))
     8
@@ -182,7 +182,7 @@ class FieldNorm(nn.BatchNorm2d):
         self.order = order
 
     def forward(self, images: Tensor) -> Tensor:
-        """Normalise maps `[n, K * fields, h, w]`."""
+        """Normalize maps `[n, K * fields, h, w]`."""
         count, _, height, width = images.shape
         # Elements stand beside the columns, a view of maps that are stored channels last.
         if _is_plain(images):  # the same view in one step, since a GPU waits for each

@@ -125,7 +125,7 @@ class InvariantNet(nn.Module):
         True
     """
 
-    centres: Tensor
+    centers: Tensor
 
     def __init__(
         self, classes: int, shells: int = SHELLS, degree: int = DEGREE, channels: int = CHANNELS
@@ -139,7 +139,7 @@ class InvariantNet(nn.Module):
 
         moments, hidden = each_degree(shells, degree), each_degree(channels, degree)
         product = each_degree(channels, min(3, degree))
-        self.normalise = norms(moments)
+        self.normalize = norms(moments)
         self.mix = o3.Linear(moments, hidden)
         self.multiply = o3.FullyConnectedTensorProduct(hidden, hidden, product)
         self.again = norms(product)
@@ -151,25 +151,25 @@ class InvariantNet(nn.Module):
             *(nn.BatchNorm1d(scalars), nn.Linear(scalars, 64), nn.ReLU()),
             *(nn.Dropout(0.3), nn.Linear(64, classes)),
         )
-        self.register_buffer("centres", torch.linspace(0, _REACH, shells), persistent=False)
+        self.register_buffer("centers", torch.linspace(0, _REACH, shells), persistent=False)
 
     def moments(self, clouds: Any) -> Tensor:
         """Give the moments of each cloud, `[n, shells * (degree + 1)^2]`: nothing here learns."""
         pos, mask = fields_of(clouds)
         seen = pos.new_ones(pos.shape[:2]) if mask is None else mask.to(pos.dtype)
         share = seen / seen.sum(1, keepdim=True).clamp_min(1)
-        centred = pos - (pos * share[..., None]).sum(1, keepdim=True)
-        radius = centred.norm(dim=-1, keepdim=True)
-        width = _REACH / (len(self.centres) - 1)
-        shells = torch.exp(-(((radius - self.centres) / width) ** 2)) * share[..., None]
-        harmonics = _e3nn()[0].spherical_harmonics(self.degrees, centred, True)
+        centered = pos - (pos * share[..., None]).sum(1, keepdim=True)
+        radius = centered.norm(dim=-1, keepdim=True)
+        width = _REACH / (len(self.centers) - 1)
+        shells = torch.exp(-(((radius - self.centers) / width) ** 2)) * share[..., None]
+        harmonics = _e3nn()[0].spherical_harmonics(self.degrees, centered, True)
         found = torch.bmm(shells.transpose(1, 2), harmonics)  # [n, shells, (degree + 1)^2]
         blocks = found.split([2 * d + 1 for d in self.degrees], -1)
         return torch.cat([block.flatten(1) for block in blocks], 1)
 
     def forward(self, clouds: Any) -> Tensor:
         """Answer the logits `[n, classes]`."""
-        mixed = self.mix(self.normalise(self.moments(clouds)))
+        mixed = self.mix(self.normalize(self.moments(clouds)))
         product = self.again(self.multiply(mixed, mixed))
         invariants = [
             *(mixed[:, : self.scalars], self.size_mixed(mixed)),

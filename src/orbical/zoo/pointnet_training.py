@@ -49,7 +49,7 @@ def train(
         clouds: `[n, points, 3]`, or padded, `{"pos": ..., "mask": ...}`, points first.
         labels: `[n]`, int64.
         rotate: turn every cloud by a new rotation, uniform on SO(3), each time it is seen.
-        steps: of the optimiser, 64 clouds each.
+        steps: of the optimizer, 64 clouds each.
         points: drawn of each cloud.
         seed: of the order, the draws and the rotations.
         after_step: called with the number of finished steps and the loss.
@@ -71,8 +71,8 @@ def train(
     sizes = torch.full((len(pos),), pos.shape[1]) if mask is None else mask.sum(1)
     sizes = sizes.to(device)
     draws, turns = (torch.Generator(device).manual_seed(seed + k) for k in range(2))
-    optimiser = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     net.train()
     order = torch.empty(0, dtype=torch.int64, device=device)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -85,9 +85,9 @@ def train(
             if rotate:
                 batch = batch @ random_rotations(len(rows), turns)
             loss = nn.functional.cross_entropy(net(batch), labels[rows])
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             schedule.step()
             if after_step is not None:
                 after_step(step + 1, float(loss.detach()))
@@ -156,7 +156,7 @@ def write(
     Args:
         folder: made where absent.
         names: which; `"invariant"` needs e3nn.
-        steps: of the optimiser, the same for all.
+        steps: of the optimizer, the same for all.
         seed: the same for all.
         device: where to train.
         after_step: called with the name, the number of finished steps and the loss.

@@ -9,9 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical.errors import InputError, unknown_name
-
 from orbical.datasets.folders import data_file, data_folder
+from orbical.errors import InputError, unknown_name
 
 CLASSES = (
     *("airplane", "automobile", "bird", "cat", "deer"),

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from orbical.errors import InputError, unknown_name
-
 from orbical.datasets.folders import data_file
 from orbical.datasets.image_folders import archived, read_images
+from orbical.errors import InputError, unknown_name
 
 EFIGI_CLASSES = ("elliptical or lenticular", "early spiral", "late spiral or irregular")
 """Hubble type T up to 0, 1 to 4, and from 5 on."""

@@ -19,7 +19,7 @@ from orbical.datasets.key_objects import KeyObjects
 from orbical.errors import InputError
 from orbical.groups import Group, translations
 from orbical.predictors import as_predictor
-from orbical.sweep import Sweep
+from orbical.scanning.sweep import Sweep
 from orbical.zoo import detector
 from orbical.zoo.detector_training import Crops, train
 

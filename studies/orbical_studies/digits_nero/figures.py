@@ -42,11 +42,11 @@ def detail_figure(scan: Any) -> Figure:
 
     from orbical.actions import Images
     from orbical.figures.panels import show_picture
-    from orbical.figures.style import PAGE, figure, model_colours, styled
+    from orbical.figures.style import PAGE, figure, model_colors, styled
 
     data = scan.data
     place = int(np.argmin(np.abs(data["angle"].values - DETAIL_DEG)))
-    colours = model_colours(NETWORKS)
+    colours = model_colors(NETWORKS)
     angle = np.deg2rad(data["angle"].values)
     with styled():
         fig = figure(PAGE, 4.4)
@@ -83,9 +83,9 @@ def detail_figure(scan: Any) -> Figure:
 
 def six_nine_figure(numbers: Numbers) -> Figure:
     """Draw how often 6 and 9 are right, or taken for each other, along the orbit."""
-    from orbical.figures.style import PAGE, figure, model_colours, styled
+    from orbical.figures.style import PAGE, figure, model_colors, styled
 
-    colours = model_colours(NETWORKS)
+    colours = model_colors(NETWORKS)
     with styled():
         fig = figure(PAGE, 2.6)
         panels = fig.subplots(1, 2, sharey=True)
@@ -111,8 +111,8 @@ def draw(scan: Any, folder: Path) -> list[Path]:
     """Draw all figures of the page that need the scan."""
     import orbical as ob
 
-    embedding = ob.reduce.embed(scan, model="plain")
-    beside = ob.reduce.representatives(embedding, REPRESENTATIVES).tolist()
+    embedding = ob.embedding.embed(scan, model="plain")
+    beside = ob.embedding.representatives(embedding, REPRESENTATIVES).tolist()
     responses = ob.nero.individual(scan, beside)
     images = scan.data["input"].isel(sample=beside).values
     figures = {

@@ -178,7 +178,7 @@ def map_rows(scan: Any, seed: int = 0) -> Iterator[Row]:
     random = np.random.default_rng(seed)
     for network in NETWORKS:
         response = scan.data["score"].sel(model=network).values.astype(np.float64)
-        found = ob.reduce.embed(scan, "pca", model=network)
+        found = ob.embedding.embed(scan, "pca", model=network)
         total = response.var(0).sum()
         centred = response - response.mean(0)
         values = np.linalg.eigvalsh(centred.T @ centred / len(centred))[::-1]

@@ -93,7 +93,7 @@ def _step(
     device: torch.device,
 ) -> Callable[[], object]:
     model = trial.network(configuration.data, device)
-    optimiser = trial.optimiser_of(model)
+    optimizer = trial.optimiser_of(model)
     objective, batches = trial.objective_and_batches(configuration, parts, generator)
     stream = cycle([batch for batch, _ in zip(batches, range(4), strict=False)])
     dtype = trial.precision(configuration.data, device)
@@ -101,9 +101,9 @@ def _step(
     def step() -> None:
         with torch.autocast(device.type, dtype or torch.bfloat16, enabled=dtype is not None):
             loss = objective(model, next(stream))
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
 
     return step
 

@@ -41,7 +41,7 @@ def precision(data: str, device: torch.device) -> torch.dtype | None:
 
 
 def optimiser_of(model: nn.Module) -> torch.optim.AdamW:
-    """The paper's optimiser."""
+    """The paper's optimizer."""
     fused = next(model.parameters()).device.type == "cuda"
     return torch.optim.AdamW(
         model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=fused
@@ -147,7 +147,7 @@ def run(
     history = training.fit(
         model,
         batches,
-        optimiser=optimiser_of(model),
+        optimizer=optimiser_of(model),
         epochs=configuration.epochs,
         objective=objective,
         validate=curve,

@@ -1,4 +1,4 @@
-"""The figures of the six examples: orbits and fibres, an interval, candidate symmetries."""
+"""The figures of the six examples: orbits and fibers, an interval, candidate symmetries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def draw(folder: Path, compared: Comparison) -> list[Path]:
     x, label = circle()
     side = np.where(x[:, 0] > 0, 0.9, 0.8)
     mirrored = np.tile(np.arange(10), 2)
-    fibres = bounds.fibres(
+    fibers = bounds.fibers(
         x,
         label,
         [mirrored, mirrored, np.zeros(20, int)],
@@ -28,7 +28,7 @@ def draw(folder: Path, compared: Comparison) -> list[Path]:
     )
     table = OrbitTable.from_labels(mirrored, label, confidence=side, predicted=np.zeros(20, int))
     figures = {
-        "fibres": fibres,
+        "fibers": fibers,
         "interval": bounds.calibration_interval(classification(table)),
         "groups": bounds.group_comparison(compared),
     }

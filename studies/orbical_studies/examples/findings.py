@@ -44,16 +44,16 @@ def facts() -> dict[str, list[Fact]]:
             ),
             Fact(
                 "Prop 1 - sum k, mean 0.5",
-                first[0.5]["fibre_free"],
+                first[0.5]["fiber_free"],
                 "0.58 - 0.2",
                 "tighter, and true",
             ),
         ],
         "2": [
             Fact("accuracy ceiling", two["ceiling"], "not stated", "0.3 of the mass dissents"),
-            Fact("Cor 2, two fibres", two["cor2"], "0.9", "true, not the best"),
+            Fact("Cor 2, two fibers", two["cor2"], "0.9", "true, not the best"),
             Fact("Cor 2, one fibre", one["cor2"], "0.7", "agrees"),
-            Fact("1 - sum k, two fibres", two["one_minus_dissent"], "0.9", "fibres do not matter"),
+            Fact("1 - sum k, two fibers", two["one_minus_dissent"], "0.9", "fibers do not matter"),
             Fact("1 - sum k, one fibre", one["one_minus_dissent"], "0.7", "agrees"),
         ],
         "3": [
@@ -80,7 +80,7 @@ def facts() -> dict[str, list[Fact]]:
             Fact("error on the fibre of s1", six["error_on_the_first_fibre"], "pi/8", "agrees"),
             Fact(
                 "Thm 6, minimised, at norm 1",
-                six["thm6_minimised"],
+                six["thm6_minimized"],
                 "1 + pi/8 = 1.3927",
                 "1 + pi/16: the factor 1/2 of r(s1) was lost",
             ),

@@ -24,7 +24,7 @@ TEXT = {
         "Twenty points, 14 blue and 6 orange, mirrored in the x-axis: one of five orbits on the "
         "right half is divided, all five on the left. The paper bounds the ECE by 0.9 when the "
         "halves have different confidences and by 0.7 when they have one. The second holds in "
-        "both cases: 1 - sum k asks for no fibres.",
+        "both cases: 1 - sum k asks for no fibers.",
     ),
     "3": (
         "The same points, all rotations",
@@ -74,9 +74,9 @@ def page_text(compared: Comparison) -> str:
         if number == "3":
             lines += [
                 "",
-                "![Labels, orbits and fibres of Examples 2 and 3](examples-fibres.png)",
+                "![Labels, orbits and fibers of Examples 2 and 3](examples-fibers.png)",
                 "",
-                "*Colour and shape are the label, lines join orbits, hatching tells fibres apart.*",
+                "*Colour and shape are the label, lines join orbits, hatching tells fibers apart.*",
                 "",
                 "![The calibration interval of Example 2](examples-interval.png)",
                 "",

@@ -47,7 +47,7 @@ def example_1(mean: float, corner: float = 0.8, rows: int = 20_000) -> dict[str,
     exact = classification(table)
     return {
         "prop1": float(exact["prop1"]),
-        "fibre_free": float(exact["fibre_free"]),
+        "fiber_free": float(exact["fiber_free"]),
         "sharp_lower": float(bounds["sharp_lower"]),
         "sharp_upper": float(bounds["sharp_upper"]),
         "sum_of_dissent": 1 - table.accuracy_ceiling,
@@ -100,7 +100,7 @@ def _binary(table: OrbitTable) -> dict[str, float]:
     return {
         "ceiling": table.accuracy_ceiling,
         "cor2": float(bounds["cor2"]),
-        "fibre_free": float(bounds["fibre_free"]),
+        "fiber_free": float(bounds["fiber_free"]),
         "one_minus_dissent": 1 - float(table.dissent.sum()),
         "sharp_upper": float(bounds["sharp_upper"]),
         "sharp_lower": float(bounds["sharp_lower"]),
@@ -158,12 +158,12 @@ def example_5() -> dict[str, float]:
 
 
 def example_6(norm: float) -> dict[str, float]:
-    """Five point clouds, three orbits, two fibres; `norm` is ||sqrt(2 s_1 / pi)||^2.
+    """Five point clouds, three orbits, two fibers; `norm` is ||sqrt(2 s_1 / pi)||^2.
 
     The values are lines in R^n; all that matters is that f varies by pi / 4 on the orbit {b, c}.
     The norm is the squared Euclidean one.
 
-    >>> round((example_6(1.0)["thm6_minimised"] - 1) / math.pi, 4)
+    >>> round((example_6(1.0)["thm6_minimized"] - 1) / math.pi, 4)
     0.0625
     """
     half = math.sqrt(math.pi) / 2  # so that the variance of f on {b, c} is pi / 4
@@ -177,7 +177,7 @@ def example_6(norm: float) -> dict[str, float]:
     return {
         "error_floor": float(bounds["thm2"]),
         "error_on_the_first_fibre": float(bounds["thm2"]) / 0.5,
-        "thm6_minimised": float(bounds["thm6_minimised"]),
+        "thm6_minimized": float(bounds["thm6_minimized"]),
         "gence_floor_if_calibrated": bounds.about["gence_if_calibrated"],
     }
 

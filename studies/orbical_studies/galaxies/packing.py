@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from orbical_studies.data import efigi, galaxies, galaxy_zoo
 from orbical.errors import InputError
+from orbical_studies.data import efigi, galaxies, galaxy_zoo
 
 from .settings import DATA, SIZE
 

@@ -14,9 +14,9 @@ from torch.nn import functional
 
 from orbical import calibration
 from orbical.actions import Images
-from orbical_studies.data import point_spread
 from orbical.groups import rotations
 from orbical.zoo.group_cnn import GroupCNN
+from orbical_studies.data import point_spread
 
 from .packing import Split
 from .settings import ANGLES, Trial
@@ -91,9 +91,9 @@ def _trained(trial: Trial, images: Tensor, labels: Tensor) -> GroupCNN:
     model = GroupCNN(trial.group, classes, channels=images.shape[1], fields=fields).to(device)
     steps = trial.epochs * (len(labels) // BATCH)
     on_gpu = device.type == "cuda"
-    optimiser = torch.optim.AdamW(model.parameters(), RATE, weight_decay=DECAY, fused=on_gpu)
+    optimizer = torch.optim.AdamW(model.parameters(), RATE, weight_decay=DECAY, fused=on_gpu)
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser,
+        optimizer,
         lambda step: min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(step / steps * math.pi)),
     )
     draw = torch.Generator(device).manual_seed(trial.seed)
@@ -103,9 +103,9 @@ def _trained(trial: Trial, images: Tensor, labels: Tensor) -> GroupCNN:
         for rows in order.split(BATCH)[: len(labels) // BATCH]:
             with torch.autocast(device.type, torch.bfloat16, enabled=on_gpu):
                 loss = functional.cross_entropy(model(images[rows]), labels[rows])
-            optimiser.zero_grad(set_to_none=True)
+            optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             schedule.step()
     return model.eval()
 
@@ -148,19 +148,19 @@ def _refitted(features: Tensor, truth: Tensor) -> Tensor:
     features = features.double()
     count = int(truth.max()) + 1
     weights = features.new_zeros(features.shape[1] + 1, count, requires_grad=True)
-    optimiser = torch.optim.LBFGS([weights], max_iter=100, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS([weights], max_iter=100, line_search_fn="strong_wolfe")
 
     def logits() -> Tensor:
         return features @ weights[:-1] + weights[-1]
 
     def loss() -> Tensor:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         penalty = weights[:-1].square().sum() / 2
         value = functional.cross_entropy(logits(), truth, reduction="sum") + penalty
         value.backward()
         return value
 
-    optimiser.step(loss)
+    optimizer.step(loss)
     return logits().detach()
 
 

@@ -1,6 +1,6 @@
 """A steerable network of molecules: its atoms hold scalars, vectors and tensors that turn.
 
-`SteerableMPNN` takes and answers what the networks of `orbical_studies.networks.molecules` do. Those exchange
+`SteerableMPNN` takes and answers what the networks of `networks.molecules` do. Those exchange
 numbers, which no rotation changes; here atoms exchange features of degree 0, 1 and 2 that turn as
 the spherical harmonics of these degrees, so that a message says where its sender lies. Only what
 does not turn goes on to the answer. Coupling coefficients and harmonics are those of e3nn (the

@@ -142,9 +142,9 @@ def gap_figure(rows: Sequence[Row]) -> Figure:
 
 def _dots_by_kind(axes: Any, rows: Sequence[Row], column: str, kinds: Sequence[str]) -> None:
     """Draw a dot a pair and a bar at the mean, a line for each kind and model."""
-    from orbical.figures.style import model_colours
+    from orbical.figures.style import model_colors
 
-    for number, (model, colour) in enumerate(model_colours(MODELS).items()):
+    for number, (model, colour) in enumerate(model_colors(MODELS).items()):
         for place, kind in enumerate(kinds):
             found = [row[column] for row in chosen(rows, kind=kind, model=model)]
             height = place + (number - 1.5) * 0.19
@@ -163,9 +163,9 @@ def _dots_by_kind(axes: Any, rows: Sequence[Row], column: str, kinds: Sequence[s
 
 def time_figure(rows: Sequence[Row]) -> Figure:
     """Draw what reversed time does to each pair against the length of u . grad u."""
-    from orbical.figures.style import INK, PAGE, figure, model_colours, styled
+    from orbical.figures.style import INK, PAGE, figure, model_colors, styled
 
-    colours = model_colours(MODELS)
+    colours = model_colors(MODELS)
     with styled():
         fig = figure(PAGE, 2.6)
         panels = fig.subplots(1, len(MODELS), sharex=True, sharey=True)
@@ -192,9 +192,9 @@ def time_figure(rows: Sequence[Row]) -> Figure:
 
 def rotations_figure(rows: Sequence[Row]) -> Figure:
     """Draw error against angle, for all pairs and for each kind."""
-    from orbical.figures.style import PAGE, SOFT, figure, model_colours, styled
+    from orbical.figures.style import PAGE, SOFT, figure, model_colors, styled
 
-    colours = model_colours(MODELS)
+    colours = model_colors(MODELS)
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     with styled():
         fig = figure(PAGE, 4.4)
@@ -272,11 +272,11 @@ def maps_figure(example: dict[str, np.ndarray]) -> Figure:
 
 def quiver_figure(example: dict[str, np.ndarray]) -> Figure:
     """Draw answers at the identity and at the element that is worst for the directed network."""
-    from orbical.figures.style import INK, PAGE, figure, model_colours, styled
+    from orbical.figures.style import INK, PAGE, figure, model_colors, styled
 
     group = parse(GROUP)
     models = [str(name) for name in example["models"]]
-    colours = model_colours(MODELS)
+    colours = model_colors(MODELS)
     worst = int(example["score"][models.index("directed")].argmax())
     top = float(np.quantile(example["error_map"].astype(float), 0.99))
     fastest = float(np.linalg.norm(example["truth_map"].astype(float), axis=2).max())

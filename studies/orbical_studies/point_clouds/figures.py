@@ -74,12 +74,12 @@ def individual_figure(numbers: Numbers, name: str) -> Figure:
 
 def angle_figure(numbers: Numbers) -> Figure:
     """Draw accuracy by the angle of turn about the three main axes, for each data set."""
-    from orbical.figures.style import PAGE, figure, model_colours, styled
+    from orbical.figures.style import PAGE, figure, model_colors, styled
 
     with styled():
         fig = figure(PAGE, 2.9)
         panels = np.atleast_1d(fig.subplots(1, len(numbers.data_sets), sharey=True))
-        colours = model_colours(NETWORKS)
+        colours = model_colors(NETWORKS)
         lines = dict(zip(AXES, (":", "-", "--"), strict=True))
         for ax, data_set in zip(panels, numbers.data_sets, strict=True):
             for network in numbers.networks(data_set):
@@ -106,13 +106,13 @@ def _two_keys(fig: Figure, colours: dict[str, str], lines: dict[str, str]) -> No
 
 def tilt_figure(numbers: Numbers) -> Figure:
     """Draw each rotation's accuracy and confidence by the tilt of the upright axis."""
-    from orbical.figures.style import PAGE, figure, model_colours, styled
+    from orbical.figures.style import PAGE, figure, model_colors, styled
 
     first = numbers.data_sets[0]
     with styled():
         fig = figure(PAGE, 2.7)
         panels = fig.subplots(1, 2, sharey=True)
-        colours = model_colours(NETWORKS)
+        colours = model_colors(NETWORKS)
         for ax, quantity in zip(panels, ("accuracy", "confidence"), strict=True):
             for network in numbers.networks(first):
                 values = numbers.along("ball", first, network, quantity)

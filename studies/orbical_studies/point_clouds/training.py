@@ -23,7 +23,7 @@ from orbical.datasets.point_clouds import PointClouds, modelnet10, sweethome3d
 from orbical.errors import InputError, MissingExtra
 from orbical.groups import Group, parse
 from orbical.predictors import as_predictor
-from orbical.sweep import Sweep
+from orbical.scanning.sweep import Sweep
 from orbical.tasks import Classification
 from orbical.zoo.pointnet import NAMES as NETWORKS
 from orbical.zoo.pointnet_training import make, train

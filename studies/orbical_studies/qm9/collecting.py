@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from orbical.calibration import nll_optimal_bleed
-from orbical_studies.data.qm9_molecules import PROPERTIES as KNOWN
 from orbical.errors import InputError
+from orbical_studies.data.qm9_molecules import PROPERTIES as KNOWN
 
 from ..pages import Row
 from ..trials import FILE, read_lines

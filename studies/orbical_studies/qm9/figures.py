@@ -34,9 +34,9 @@ OFFSET = {name: 0.22 * (1 - place) for place, name in enumerate(NETWORKS)}
 
 
 def _colours(data: Data) -> dict[str, str]:
-    from orbical.figures.style import model_colours
+    from orbical.figures.style import model_colors
 
-    colours = model_colours(NETWORKS)
+    colours = model_colors(NETWORKS)
     return {name: colours[name] for name in networks_of(data)}
 
 

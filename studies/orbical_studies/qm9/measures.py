@@ -79,7 +79,7 @@ def calibration_scores(error: Array, nu: Array, alpha: Array, beta: Array, seed:
         "ence_floor": float(
             calibration.ence(np.zeros_like(drawn), spread, drawn, bins=BINS).mean()
         ),
-        "esd": float(calibration.regression_esd_normalised(zero, variance, error)),
+        "esd": float(calibration.regression_esd_normalized(zero, variance, error)),
         "coverage": coverage_error(t.cdf(error / scale, freedom)),
         "coverage_floor": float(np.mean([coverage_error(values) for values in uniform])),
         "square": float((np.square(error) / variance).mean()),

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical_studies.data import qm9
 from orbical.errors import InputError
+from orbical_studies.data import qm9
 
 from ..bond_graphs import bond_hashes
 from .settings import PROPERTIES, ROBUST

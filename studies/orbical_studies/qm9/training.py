@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from orbical.losses import nig_nll, nig_regulariser
+from orbical.losses import nig_nll, nig_regularizer
 
 from .network import Model, Shelf, answers, shelf
 from .packing import Pack, Scale, scale_of
@@ -109,7 +109,7 @@ class Session:
         self.model = Model(trial.network, len(self.columns)).to(device)
         self.draw = torch.Generator(device).manual_seed(trial.seed)
         self.order = np.random.default_rng(trial.seed)
-        self.optimiser = torch.optim.Adam(
+        self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=RATE, fused=device.type == "cuda"
         )
         self.train = self.shelf("train")
@@ -169,12 +169,12 @@ class Session:
 
     def step(self, places: Tensor, most: int) -> Tensor:
         """Take one step of Adam; return the loss."""
-        self.optimiser.param_groups[0]["lr"] = self.rate()
+        self.optimizer.param_groups[0]["lr"] = self.rate()
         loss = self.loss(places, most)
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), LARGEST_SLOPE)
-        self.optimiser.step()
+        self.optimizer.step()
         self.done += 1
         return loss.detach()
 
@@ -208,14 +208,14 @@ class Session:
             return nig_nll(gamma.detach(), nu, alpha, beta, target) + square.sum(1).mean()
         loss = nig_nll(gamma, nu, alpha, beta, target)
         if self.trial.loss == PRINTED:
-            loss = loss + PENALTY * nig_regulariser(gamma, nu, alpha, target)
+            loss = loss + PENALTY * nig_regularizer(gamma, nu, alpha, target)
         return loss
 
     def warm(self) -> None:
         """Run forwards and backwards a few times; weights stay as they are."""
         for batch in list(self.batches())[:10]:
             self.loss(*batch).backward()
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
 
     def validation(self) -> Tensor:
         """Mean likelihood and mean absolute error of each property, `[2, targets]`."""

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from orbical.calibration import ence, gence, gence_fibre
+from orbical.calibration import ence, gence, gence_fiber
 from orbical.training.heads import Evidence
 
 from ..pages import Row
@@ -27,7 +27,7 @@ def calibration(values: Tensor, found: Evidence) -> dict[str, Tensor]:
     """Measure answers against spectra `[n, points]`.
 
     Returns:
-        `gence`, `gence_fibre` and `square`, the squared error over the variance, one number each,
+        `gence`, `gence_fiber` and `square`, the squared error over the variance, one number each,
         of spectra as vectors; `gence_point [points]` and `ence [points]`, of each wavenumber by
         itself.
     """
@@ -35,7 +35,7 @@ def calibration(values: Tensor, found: Evidence) -> dict[str, Tensor]:
     squares = (values - gamma).square()
     return {
         "gence": gence(gamma, variance, values),
-        "gence_fibre": gence_fibre(gamma, variance, values, bins=BINS),
+        "gence_fiber": gence_fiber(gamma, variance, values, bins=BINS),
         "square": (squares.sum(1) / variance.sum(1)).mean(),
         "gence_point": gence(gamma.T[..., None], variance.T[..., None], values.T[..., None]),
         "ence": ence(gamma.T, variance.T, values.T, bins=BINS),
@@ -56,7 +56,7 @@ def calibration_scores(truth: Truth, found: Evidence) -> Row:
     row: Row = {}
     for end, measured in (("", calibration(truth.values, found)), ("_floor", floors(found))):
         row |= {
-            f"{name}{end}": float(measured[name]) for name in ("gence", "gence_fibre", "square")
+            f"{name}{end}": float(measured[name]) for name in ("gence", "gence_fiber", "square")
         }
         row[f"gence_point{end}"] = middle(measured["gence_point"])
         row[f"ence{end}"] = float(measured["ence"].mean())

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from orbical.errors import InputError
+from orbical.groups import rotations3d
 from orbical_studies.data import qm9, spectra
 from orbical_studies.data.bars import counted
 from orbical_studies.data.infrared_spectra import Spectra
-from orbical.errors import InputError
-from orbical.groups import rotations3d
 
 from .settings import EXAMPLE, FEWEST, MOST_HEAVY, TEST, VALIDATION
 

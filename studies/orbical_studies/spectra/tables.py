@@ -153,7 +153,7 @@ def calibration_table(data: Data) -> str:
     measures = {
         "gence": "GENCE",
         "gence_point": "of one wavenumber, median",
-        "gence_fibre": "GENCE, fibre means",
+        "gence_fiber": "GENCE, fibre means",
         "ence": "ENCE, mean over wavenumbers",
     }
     lines = []

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from orbical.groups import rotations3d
-from orbical.losses import nig_nll, nig_regulariser
+from orbical.losses import nig_nll, nig_regularizer
 from orbical.training.heads import Evidence
 
 from .network import SpectrumNet
@@ -88,7 +88,7 @@ class Session:
         torch.manual_seed(trial.seed)
         self.model = SpectrumNet(trial.network, data.spectra.shape[1]).to(self.device)
         self.draw = torch.Generator().manual_seed(trial.seed)
-        self.optimiser = torch.optim.AdamW(
+        self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=RATE, weight_decay=DECAY, fused=self.device.type == "cuda"
         )
         means = [*self.model.backbone.parameters(), *self.model.decoders[0].parameters()]
@@ -118,13 +118,13 @@ class Session:
         drawn = [torch.randperm(self.count, generator=self.draw) for _ in range(self.trial.parts)]
         order = self.train[torch.cat(drawn)]
         for rows in order.to(self.device).split(BATCH):
-            self.optimiser.param_groups[0]["lr"] = self.rate()
+            self.optimizer.param_groups[0]["lr"] = self.rate()
             loss = self.loss(rows)
-            self.optimiser.zero_grad(set_to_none=True)
+            self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
             for group in self.groups:
                 torch.nn.utils.clip_grad_norm_(group, LARGEST_SLOPE)
-            self.optimiser.step()
+            self.optimizer.step()
             self.done += 1
             losses.append(loss.detach())
         return float(torch.stack(losses).mean())
@@ -145,7 +145,7 @@ class Session:
         """Likelihood, and the penalty where there is one."""
         loss = nig_nll(found.gamma, found.nu, found.alpha, found.beta, target)
         if self.trial.penalty:
-            penalty = nig_regulariser(found.gamma, found.nu, found.alpha, target)
+            penalty = nig_regularizer(found.gamma, found.nu, found.alpha, target)
             loss = loss + self.trial.penalty * penalty
         return loss / target.shape[1]
 

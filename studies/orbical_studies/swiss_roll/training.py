@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from orbical.bounds import OrbitTable, classification
 from orbical.calibration import ece, top_label
-from orbical_studies.data.spirals import SwissRoll, swap_of_heights, swiss_roll
 from orbical.training import fit
+from orbical_studies.data.spirals import SwissRoll, swap_of_heights, swiss_roll
 from orbical_studies.networks.swiss_roll import HeightInvariant, parameters_of, perceptron
 
 from ..pages import Row
@@ -104,7 +104,7 @@ def measure(network: nn.Module, test: SwissRoll, settings: Settings, seed: int) 
 def bounds_of(network: nn.Module, test: SwissRoll, settings: Settings) -> Row:
     """Return what the symmetry allows a height-invariant network with these confidences.
 
-    The fibres are the bins of the ECE, on the exact table of orbits.
+    The fibers are the bins of the ECE, on the exact table of orbits.
 
     Returns:
         `sharp_lower`, `sharp_upper` of the ECE, and the `table_ece` that lies between them.
@@ -183,7 +183,7 @@ def _trained(
     fit(
         network,
         Shuffled(torch.from_numpy(train.x).float(), torch.from_numpy(train.label), BATCH, seed),
-        optimiser=torch.optim.Adam(network.parameters(), lr=LEARNING_RATE),
+        optimizer=torch.optim.Adam(network.parameters(), lr=LEARNING_RATE),
         epochs=max(settings.epochs),
         validate=validate,
     )

@@ -220,13 +220,13 @@ def bounded_from_below(found: Measured) -> Line:
 
 def costs_of_a_wrong_symmetry(found: Measured) -> Line:
     """Compare the calibration of both networks on the spiral."""
-    tied, free = (found.at("gence_fibre", SPIRAL, kind) for kind in (SCALAR, FREE))
+    tied, free = (found.at("gence_fiber", SPIRAL, kind) for kind in (SCALAR, FREE))
     worse = tied > (1 + ALIKE) * free
     total = found.at("mahalanobis", SPIRAL, SCALAR)
     right = isclose(total, MAHALANOBIS, rel_tol=ALIKE)
     large = found.at("mahalanobis", SPIRAL, FREE) < MAHALANOBIS
     at_best = (
-        number(found.spiral[f"scalar_{name}"]) for name in ("gence", "gence_fibre", "mahalanobis")
+        number(found.spiral[f"scalar_{name}"]) for name in ("gence", "gence_fiber", "mahalanobis")
     )
     return (
         "Incorrect and extrinsic equivariance cost accuracy and calibration (9).",

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from orbical.bounds import ValueTable, best_equivariant, nll_optimal_variance, regression
-from orbical_studies.data.planar_fields import FIELDS, REACH
 from orbical.training import positive_definite
+from orbical_studies.data.planar_fields import FIELDS, REACH
 
 from ..pages import Row
 
@@ -141,7 +141,7 @@ def scores(x: Array, value: Array, mean: Array, covariance: Array) -> Row:
         `error`, the mean squared length of the error; `xy_mse` and `xy_beta_nll`, the paper's
         means over the plane's coordinates; `trace`, the mean of all variances added up; `bleed`
         and its parts `bleed_outward`, `bleed_along`, `bleed_up`; where every variance is positive
-        `gence`, `gence_fibre`, `mahalanobis`, the mean squared Mahalanobis distance, and `nll`.
+        `gence`, `gence_fiber`, `mahalanobis`, the mean squared Mahalanobis distance, and `nll`.
     """
     from orbical import calibration
 
@@ -162,7 +162,7 @@ def scores(x: Array, value: Array, mean: Array, covariance: Array) -> Row:
     if own.min() > 1e-12:
         given = torch.from_numpy(mean), torch.from_numpy(own.copy()), torch.from_numpy(value)
         found["gence"] = float(calibration.gence(*given))
-        found["gence_fibre"] = float(calibration.gence_fibre(*given))
+        found["gence_fiber"] = float(calibration.gence_fiber(*given))
     if eigenvalues.min() > 1e-12:
         white = np.linalg.solve(covariance, off[..., None])[..., 0]
         found["mahalanobis"] = float((off * white).sum(1).mean())

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from orbical_studies.data.planar_fields import DOMAINS, FIELDS
 from orbical.errors import InputError
+from orbical_studies.data.planar_fields import DOMAINS, FIELDS
 
 PAGE = Path("docs/studies/vector-field.md")
 

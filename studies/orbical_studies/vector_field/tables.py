@@ -189,7 +189,7 @@ def calibration_table(data: Data) -> str:
             about(values(data, "gence", world, kind)),
             "" if optimum is None else number(optimum),
             f"{number(mean(low))} to {number(mean(high))}" if low else "",
-            *(about(values(data, c, world, kind)) for c in ("gence_fibre", "mahalanobis", "nll")),
+            *(about(values(data, c, world, kind)) for c in ("gence_fiber", "mahalanobis", "nll")),
         ]
 
     columns = [

@@ -78,8 +78,8 @@ def train_together(
 
     batch = min(batch, samples)
     last, steps = max(epochs), samples // batch
-    optimiser = torch.optim.Adam(list(parameters.values()), lr=rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, last * steps)
+    optimizer = torch.optim.Adam(list(parameters.values()), lr=rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, last * steps)
     generator = torch.Generator().manual_seed(seed)
     for epoch in range(1, last + 1):
         order = torch.rand(count, samples, generator=generator).argsort(1)
@@ -88,9 +88,9 @@ def train_together(
             mean, spread = vmap(answer)(parameters, buffers, x.gather(1, rows))
             truth = target.gather(1, rows)
             loss = count * loss_of(*(part.flatten(0, 1) for part in (mean, spread, truth)))
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             schedule.step()
         if epoch in epochs:
             yield epoch, _apart(networks, parameters)

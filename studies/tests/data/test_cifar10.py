@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from orbical_studies.data.cifar10_images import cifar10, cifar10_pixels
 from orbical.errors import InputError
+from orbical_studies.data.cifar10_images import cifar10, cifar10_pixels
 
 pytest.importorskip("PIL")
 from PIL import Image

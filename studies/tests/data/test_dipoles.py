@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from orbical_studies import data
-
 import builtins
 import importlib.metadata
 
@@ -12,9 +10,10 @@ import pytest
 import torch
 
 import orbical as ob
+from orbical.errors import InputError, Interrupted, MissingExtra
+from orbical_studies import data
 from orbical_studies.data import dipole_vectors
 from orbical_studies.data.label_store import LabelStore
-from orbical.errors import InputError, Interrupted, MissingExtra
 
 pytest.importorskip("tblite", reason="tblite is not installed")
 pytest.importorskip("ase", reason="ase is not installed")

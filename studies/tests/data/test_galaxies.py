@@ -12,8 +12,8 @@ from PIL import Image
 from scipy import ndimage
 
 from orbical.datasets import image_folder
-from orbical_studies.data import efigi, galaxies, galaxy_zoo, point_spread
 from orbical.errors import InputError
+from orbical_studies.data import efigi, galaxies, galaxy_zoo, point_spread
 
 
 def picture(path, size=(8, 8), colour=(255, 0, 0)):

@@ -7,10 +7,10 @@ import math
 import pytest
 import torch
 
-from orbical_studies.data import vector_fields
-from orbical_studies.data.planar_fields import DOMAINS, FIELDS, REACH, sinusoid, spiral, whole_field
 from orbical.errors import InputError
 from orbical.groups import rotations3d
+from orbical_studies.data import vector_fields
+from orbical_studies.data.planar_fields import DOMAINS, FIELDS, REACH, sinusoid, spiral, whole_field
 
 
 def points(count: int = 50) -> torch.Tensor:

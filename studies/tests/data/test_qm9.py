@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from orbical_studies import data
-
 import ast
 import csv
 import importlib.util
@@ -14,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-import orbical as ob
+from orbical.errors import InputError, MissingExtra
+from orbical_studies import data
 from orbical_studies.data import qm9_molecules
 from orbical_studies.data.qm9_molecules import ATOM_ENERGIES, HARTREE, PROPERTIES, SPLITS
-from orbical.errors import InputError, MissingExtra
 
 HEADER = (
     "XYZ_file,Index,SMILES,InChi,N_atoms,Stoichiometry,Elements,XYZ_Ang,Mulliken_pop,"

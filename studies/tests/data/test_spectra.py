@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from orbical_studies import data
-
 import numpy as np
 import pytest
 import torch
 
 import orbical as ob
+from orbical.errors import InputError, Interrupted
+from orbical_studies import data
 from orbical_studies.data import infrared_spectra
 from orbical_studies.data.infrared_spectra import broadened
-from orbical.errors import InputError, Interrupted
 
 pytest.importorskip("tblite", reason="tblite is not installed")
 pytest.importorskip("ase", reason="ase is not installed")

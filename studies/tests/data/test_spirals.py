@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from orbical.bounds import OrbitTable, match_orbits
-from orbical_studies.data.spirals import KINDS, swap_of_heights, swiss_roll
 from orbical.errors import InputError
+from orbical_studies.data.spirals import KINDS, swap_of_heights, swiss_roll
 
 
 @pytest.mark.parametrize("eighths", range(9))

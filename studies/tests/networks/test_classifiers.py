@@ -49,12 +49,12 @@ def test_a_block_adds_its_input() -> None:
 def test_a_few_steps_fit_a_few_images(model: nn.Module, channels: int) -> None:
     torch.manual_seed(0)
     images, labels = torch.randn(8, channels, 32, 32), torch.arange(8) % 4
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(40):
         loss = functional.cross_entropy(model(images), labels)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     assert loss < 0.1
 
 

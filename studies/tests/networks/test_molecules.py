@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from orbical_studies import data
-
 import importlib.util
 
 import numpy as np
@@ -12,6 +10,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError
+from orbical_studies import data
 from orbical_studies.networks.molecules import (
     COVALENT_RADII,
     GIN,

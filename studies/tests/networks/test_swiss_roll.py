@@ -6,7 +6,12 @@ import pytest
 import torch
 
 from orbical.errors import InputError
-from orbical_studies.networks.swiss_roll import HeightInvariant, SymmetricSets, parameters_of, perceptron
+from orbical_studies.networks.swiss_roll import (
+    HeightInvariant,
+    SymmetricSets,
+    parameters_of,
+    perceptron,
+)
 
 
 def points(count: int = 64) -> torch.Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import Made, Order
 
-PURPOSE = "two detectors on generated scenes under shifts; one saw only centred objects"
+PURPOSE = "two detectors on generated scenes under shifts; one saw only centered objects"
 SAMPLES = 16
 STEP = 4
 SEED = 2026
@@ -16,8 +16,8 @@ def run(order: Order) -> Made:
     """Scan both detectors of equal architecture and budget on scenes that neither has seen."""
     from ...actions import Window
     from ...datasets import scenes
-    from ...engine import scan
     from ...groups import translations
+    from ...scanning.engine import scan
     from ...tasks import Detection
     from ...zoo import detector
 

@@ -14,8 +14,8 @@ SHOWN_DIGITS = (4, 6, 9)
 def run(order: Order) -> Made:
     """Scan both networks of equal architecture and budget; neither has seen the scanned digits."""
     from ...datasets import mnist
-    from ...engine import scan
     from ...groups import rotations
+    from ...scanning.engine import scan
     from ...tasks import Classification
     from ...zoo import digits
 
@@ -41,14 +41,14 @@ def figures_of(scan: Any) -> dict[str, Any]:
     """Draw the aggregate plot of each digit, some individual plots and the embedding."""
     import numpy as np
 
-    from ... import figures, nero, reduce
+    from ... import embedding, figures, nero
 
     response = scan.data["score"].sel(model="plain").values
     label = scan.data["label"].values
     spread = response.std(1)
     images = scan.data["input"].values
-    embedding = reduce.embed(scan, model="plain")
-    beside = reduce.representatives(embedding, 8).tolist()
+    embedding = embedding.embed(scan, model="plain")
+    beside = embedding.representatives(embedding, 8).tolist()
     made = {
         "aggregate": figures.aggregate(nero.aggregate(scan, by="label")),
         "embedding": figures.embedding(

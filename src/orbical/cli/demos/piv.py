@@ -15,7 +15,7 @@ SEED = 7
 def run(order: Order) -> Made:
     """Scan two networks of equal budget, and OpenCV's methods where it is installed."""
     from ...datasets import particle_pairs
-    from ...engine import scan
+    from ...scanning.engine import scan
     from ...tasks import Flow
     from ...zoo import flownet, flownet_training
 
@@ -50,7 +50,7 @@ def classical() -> dict[str, Any]:
 
 def figures_of(scan: Any) -> dict[str, Any]:
     """Draw the aggregate plot, the pair whose error changes most, and the embedding."""
-    from ... import figures, nero, reduce
+    from ... import embedding, figures, nero
 
     error = scan.data["score"].sel(model="directed").values
     most = int((error.std(1) / error.mean(1)).argmax())
@@ -60,5 +60,5 @@ def figures_of(scan: Any) -> dict[str, Any]:
         "individual": figures.individual(nero.individual(scan, most), image=frame),
     }
     if scan.data.sizes["sample"] > 8:
-        made["embedding"] = figures.embedding(reduce.embed(scan, model="directed"))
+        made["embedding"] = figures.embedding(embedding.embed(scan, model="directed"))
     return made

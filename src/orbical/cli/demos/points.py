@@ -20,8 +20,8 @@ def run(order: Order) -> Made:
     """
     from ...actions import Points
     from ...datasets.furniture_clouds import BUILDERS, furniture
-    from ...engine import scan
     from ...groups import slices3d
+    from ...scanning.engine import scan
     from ...tasks import Classification
     from ...zoo import pointnet, pointnet_training
 
@@ -57,7 +57,7 @@ def _models(pointnet: Any, weights: Path | None) -> dict[str, Any]:
 
 def figures_of(scan: Any, classes: tuple[str, ...]) -> dict[str, Any]:
     """Draw the aggregate plot, the cloud whose answer changes most, and the embedding."""
-    from ... import figures, nero, reduce
+    from ... import embedding, figures, nero
     from ...figures.clouds import cloud_picture
 
     spread = scan.data["score"].sel(model="augmented").values.std(1)
@@ -68,5 +68,5 @@ def figures_of(scan: Any, classes: tuple[str, ...]) -> dict[str, Any]:
     return {
         "aggregate": figures.aggregate(nero.aggregate(scan)),
         "individual": figures.individual(response, cloud_picture(cloud)),
-        "embedding": figures.embedding(reduce.embed(scan, model="plain"), colour="label"),
+        "embedding": figures.embedding(embedding.embed(scan, model="plain"), color="label"),
     }

@@ -14,7 +14,7 @@ from ...calibration.measures import CLASSIFICATION
 from ..selection import Selection
 from .columns import alike, columns
 from .metrics import REGRESSION_MEASURES, Metric
-from .opened import Opened
+from .scan_view import Opened
 from .subsets import Answer, mask_of, subset_key
 from .tallies import sums_over, tally
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import InputError
 from ..selection import Selection
-from .opened import Opened
+from .scan_view import Opened
 from .subsets import Answer
 
 BINS = 15

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
-from ...trees import Tree
+from ..._trees import Tree
 
 Array = np.ndarray
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .opened import Opened
+from .scan_view import Opened
 
 Array = np.ndarray
 

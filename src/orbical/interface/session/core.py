@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, OrbicalError, unknown_name
-from ...stored_scan import Scan
+from ...store.scan_result import Scan
 from ..live import Live
 from ..selection import Selection
 from ..wire import encode
-from . import aggregates, bounding, colours, embedding, places, reliability, states, subsets
-from .opened import Opened
+from . import aggregates, bounding, colors, embedding, places, reliability, states, subsets
 from .reader import Reader
+from .scan_view import Opened
 from .subsets import Answer
 
 Handler = Callable[[Opened, Selection, dict[str, Any]], Answer]
@@ -30,7 +30,7 @@ def _embedding(opened: Opened, selection: Selection, message: dict[str, Any]) ->
 HANDLERS: dict[str, Handler] = {
     "aggregate": aggregates.aggregate,
     "embedding": _embedding,
-    "colour": colours.colour,
+    "colour": colors.color,
     "subset": subsets.subset,
     "list": subsets.listed,
     "sample": places.sample,
@@ -183,6 +183,6 @@ def error_header(message: Any, text: str) -> dict[str, Any]:
 
 
 def _holds(data: Any, scan: Scan) -> bool:
-    from ...samples import Samples
+    from ...data.samples import Samples
 
     return data is not None and len(Samples(data)) == scan.header["data"]["samples"]

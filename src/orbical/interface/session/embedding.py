@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...embedding import METHODS, NEIGHBOURS
 from ...errors import InputError, unknown_name
-from ...reduce import METHODS, NEIGHBOURS
 from ..selection import Selection
-from .opened import Opened
+from .scan_view import Opened
 from .tallies import Tally, tally
 
 Array = np.ndarray
@@ -130,11 +130,11 @@ def _principal(opened: Opened, models: list[int], variable: str, sums: Tally) ->
     roots = np.tile(np.sqrt(opened.group.weights), len(models)).astype(np.float32)
     with np.errstate(invalid="ignore"):
         each = sums.total[models].sum(1) / sums.count[models].sum(1)
-    centre = np.nan_to_num(each).reshape(-1).astype(np.float32)
+    center = np.nan_to_num(each).reshape(-1).astype(np.float32)
     second, first, used = np.zeros((size, size)), np.zeros(size), 0
     for number, rows in opened.blocks(variable):
         start = -rows.start % stride
-        points = _centred(opened, models, variable, number, centre)[start::stride]
+        points = _centered(opened, models, variable, number, center)[start::stride]
         points = points[np.isfinite(points).all(1)] * roots
         second += points.T @ points
         first += points.sum(0, dtype=np.float64)
@@ -152,18 +152,20 @@ def _principal(opened: Opened, models: list[int], variable: str, sums: Tally) ->
     turned = (roots[:, None] * axes).astype(np.float32)
     home = (shift @ axes).astype(np.float32)
     for number, rows in opened.blocks(variable):
-        scores[rows] = _centred(opened, models, variable, number, centre) @ turned - home
+        scores[rows] = _centered(opened, models, variable, number, center) @ turned - home
     whole = max(float(variances.clip(0).sum()), _TINY)
     return Components(scores, [float(part) / whole for part in variances[:2].clip(0)], used)
 
 
-def _centred(opened: Opened, models: list[int], variable: str, number: int, centre: Array) -> Array:
+def _centered(
+    opened: Opened, models: list[int], variable: str, number: int, center: Array
+) -> Array:
     """Give a block of points less their centre, 0 in gaps; NaN where a model has no score at all.
 
     The centre is the mean over samples of each score, `[M K]`.
     """
     each = [opened.responses(variable, number, model) for model in models]
-    points = np.concatenate(each, axis=1) - centre
+    points = np.concatenate(each, axis=1) - center
     seen = np.isfinite(points)
     if not seen.all():
         begun = seen.reshape(len(points), len(models), -1).any(2).all(1)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ...calibration._interval import ends
 from ...calibration.binned import Reliability, bin_index, diagram_of
-from ...calibration.ends import ends
 
 Array = np.ndarray
 

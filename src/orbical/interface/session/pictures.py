@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..._trees import Tree
 from ...actions import Window
-from ...trees import Tree
 from .clouds import cloud_of, cloud_picture
-from .opened import Opened
+from .scan_view import Opened
 
 Array = np.ndarray
 

@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..._trees import Tree
 from ...errors import InputError
 from ...groups import Elements, Group
-from ...trees import Tree
 from ..live import Answered
 from ..selection import Selection
 from ..wire import PNG
 from .aggregates import axis_of
-from .opened import AGREES, Opened
 from .pictures import input_arrays, thinned, thumbnails
+from .scan_view import AGREES, Opened
 from .subsets import Answer
 
 Array = np.ndarray

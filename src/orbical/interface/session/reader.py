@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...stored_scan import Scan
+from ...store.scan_result import Scan
 from .memo import Memo
 
 Array = np.ndarray

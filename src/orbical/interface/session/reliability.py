@@ -14,8 +14,8 @@ from ...calibration.binned import Reliability
 from ..selection import Selection
 from .aggregates import LEAST
 from .columns import Columns, columns
-from .opened import Opened
 from .orbits import over_orbits
+from .scan_view import Opened
 from .subsets import Answer, mask_of, subset_key
 
 Array = np.ndarray

@@ -10,9 +10,9 @@ from ... import __version__
 from ...groups import Group
 from ...tasks.structures import called
 from ..locating import Locator
-from .colours import available_colours
+from .colors import available_colors
 from .embedding import available_methods
-from .opened import Opened
+from .scan_view import Opened
 from .subsets import Answer
 
 PARTS = ("plane", "space", "time")
@@ -36,7 +36,7 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
             "name": header["task"]["task"],
             "score": header["score"]["meaning"],
             "higher_is_better": header["score"]["higher_is_better"],
-            "labelled": opened.scan.labelled,
+            "labelled": opened.scan.labeled,
             "truth_name": opened.truth or "label",
         },
         "views": {**header["views"], "input": opened.input_view},
@@ -51,7 +51,7 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
         "group": group_json(group),
         "metrics": [metric.to_json() for metric in opened.metrics.values()],
         "methods": available_methods(),
-        "colours": available_colours(opened),
+        "colours": available_colors(opened),
         "live": live is not None and bool(live.answering),
         "inputs": live is not None and live.has_inputs,
         "warnings": [] if live is None else [*live.warnings],

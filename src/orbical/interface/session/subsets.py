@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import InputError
 from ..selection import Selection
 from .embedding import embedding
-from .opened import Opened
+from .scan_view import Opened
 from .tallies import over_models, tally
 
 Array = np.ndarray

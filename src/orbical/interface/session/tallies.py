@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .opened import Opened
+from .scan_view import Opened
 
 Array = np.ndarray
 
@@ -109,10 +109,10 @@ def _make(opened: Opened, variable: str) -> Tally:
                 count[model] += members.sum(1)[:, None] if whole else members @ seen.astype("f4")
             share = _shares(seen, weights, whole)
             mean[model, rows] = filled @ weights / share
-            centred = filled - mean[model, rows, None]
+            centered = filled - mean[model, rows, None]
             if not whole:
-                centred[~seen] = 0
-            variance[model, rows] = np.square(centred) @ weights / share
+                centered[~seen] = 0
+            variance[model, rows] = np.square(centered) @ weights / share
             if seen.any():
                 low = min(low, float(filled.min() if whole else values[seen].min()))
                 high = max(high, float(filled.max() if whole else values[seen].max()))

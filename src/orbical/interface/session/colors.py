@@ -8,14 +8,14 @@ import numpy as np
 
 from ...errors import InputError
 from ..selection import Selection
-from .opened import Opened
+from .scan_view import Opened
 from .subsets import Answer
 from .tallies import over_models, tally
 
 Array = np.ndarray
 
 
-def available_colours(opened: Opened) -> list[str]:
+def available_colors(opened: Opened) -> list[str]:
     """List the colourings that these samples have."""
     known = ["mean", "variance"]
     if "correct" in opened.metrics:
@@ -26,19 +26,19 @@ def available_colours(opened: Opened) -> list[str]:
     return known
 
 
-def colour(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+def color(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer one number for each sample."""
-    known = available_colours(opened)
-    if selection.colour not in known:
+    known = available_colors(opened)
+    if selection.color not in known:
         raise InputError(
             f"selection colour: {selection.colour!r} given, one of {', '.join(known)} expected"
         )
-    if selection.colour == "class":
+    if selection.color == "class":
         label = opened.label
         assert label is not None  # it would not be among the known ones
         about = {"scale": "classes", "range": [0, len(opened.classes) - 1], "title": "Class"}
         return about, {"values": label.astype(np.float32)}
-    return _MAKERS[selection.colour](opened, selection)
+    return _MAKERS[selection.color](opened, selection)
 
 
 def _spread(values: Array) -> list[float]:

@@ -13,7 +13,7 @@ from .reading import values_can_be_read
 
 
 def _matched(target: Tensor, **parameters: Tensor) -> None:
-    """Check that every parameter fits the target, and that all but the centre are positive."""
+    """Check that every parameter fits the target, and that all but the center are positive."""
     if target.ndim == 0 or target.numel() == 0:
         raise InputError(f"target: got shape {tuple(target.shape)}, expected [n] or [n, d]")
     for name, value in parameters.items():
@@ -139,7 +139,7 @@ def beta_nll(mean: Tensor, variance: Tensor, target: Tensor, *, beta: float = 0.
 def nig_nll(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tensor) -> Tensor:
     """Evidential negative log-density: Student's t from a normal-inverse-gamma prior.
 
-        y ~ t with 2 alpha degrees of freedom, centre gamma, scale sqrt(beta (1+nu) / (alpha nu))
+        y ~ t with 2 alpha degrees of freedom, center gamma, scale sqrt(beta (1+nu) / (alpha nu))
         omega = 2 beta (1 + nu)
         log(pi / nu) / 2 - alpha log omega + (alpha + 1/2) log(nu (y - gamma)^2 + omega)
           + log Gamma(alpha) - log Gamma(alpha + 1/2)
@@ -179,7 +179,7 @@ def nig_nll(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tens
     )
 
 
-def nig_regulariser(gamma: Tensor, nu: Tensor, alpha: Tensor, target: Tensor) -> Tensor:
+def nig_regularizer(gamma: Tensor, nu: Tensor, alpha: Tensor, target: Tensor) -> Tensor:
     """What evidence costs where the prediction is wrong: `|y - gamma| (2 nu + alpha)`.
 
     Add it to `nig_nll` with a weight (0.1 or 1 in the paper); summed over coordinates, averaged
@@ -196,7 +196,7 @@ def nig_regulariser(gamma: Tensor, nu: Tensor, alpha: Tensor, target: Tensor) ->
 
     Example:
         >>> one = torch.ones(2)
-        >>> nig_regulariser(0 * one, one, 2 * one, 3 * one)
+        >>> nig_regularizer(0 * one, one, 2 * one, 3 * one)
         tensor(12.)
 
     Paper: the equivariance paper's appendix E.

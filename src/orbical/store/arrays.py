@@ -24,9 +24,9 @@ from zarr.codecs import BloscCodec, BloscShuffle, Crc32cCodec
 from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
 
-from .errors import StoreError
-from .groups import Group
-from .stored_group import describe_group
+from ..errors import StoreError
+from ..groups import Group
+from .group_arrays import describe_group
 
 FORMAT = 1
 _RECORD = {"models", "group", "data", "task", "score", "keep", "preprocess", "run"}

@@ -11,22 +11,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .actions import check_group
-from .errors import InputError, Interrupted, ModelError, StoreError, unknown_name
-from .groups import Group, as_group
-from .predictors import Predictor, as_predictor
+from .._imports import as_path, words_of
+from .._trees import Tree, leaves
+from ..actions import check_group
+from ..data.samples import Samples
+from ..errors import InputError, Interrupted, ModelError, StoreError, unknown_name
+from ..groups import Group, as_group
+from ..predictors import Predictor, as_predictor
+from ..tasks import TASKS, Task
+from .description import adopt, describe_scan, failures_of, warn_of_failures
 from .probing import PROBE_SAMPLES, array_specs, input_fields, probe_model
 from .progress import progress_bar
-from .record import adopt, describe_scan, failures_of, warn_of_failures
-from .samples import Samples
-from .sources import as_path, words_of
 from .sweep import Sweep, Unit
-from .tasks import TASKS, Task
-from .trees import Tree, leaves
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
-    from .store import Store
-    from .stored_scan import Scan
+    from ..store.arrays import Store
+    from ..store.scan_result import Scan
 
 
 def scan(
@@ -71,8 +71,8 @@ def scan(
     ...         progress=False)
     Scan(classification, rotations:8: 1 models x 20 samples x 8 elements, complete)
     """
-    from . import store as stores
-    from .stored_scan import Scan
+    from ..store import arrays as stores
+    from ..store.scan_result import Scan
 
     predictors = _named_predictors(models)
     group = as_group(group)

@@ -94,6 +94,6 @@ def _in_turn(unease: Array, label: Array | None, among: Array) -> Array:
 def _spread(xy: Array, count: int) -> Array:
     import xarray as xr
 
-    from ..reduce import representatives
+    from ..embedding import representatives
 
     return representatives(xr.DataArray(xy, dims=("sample", "component")), count)

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .errors import InputError
-from .sources import words_of
-from .trees import Tree, leaves, tree_map
+from .._imports import words_of
+from .._trees import Tree, leaves, tree_map
+from ..errors import InputError
 
 _HASH_BYTES = 1 << 20
 
@@ -108,7 +108,7 @@ def _whole(x: Any, argument: str = "data") -> Any:
 
 def _described(x: Any) -> str:
     if isinstance(x, Tensor):
-        kind = "a quantised" if x.is_quantized else "a complex" if x.is_complex() else "a"
+        kind = "a quantized" if x.is_quantized else "a complex" if x.is_complex() else "a"
         where = "meta" if x.is_meta else str(x.layout).removeprefix("torch.")
         return f"{kind} tensor ({x.dtype}, {where})"
     return f"a list of {len(x)}" if isinstance(x, list) else type(x).__name__

@@ -1,4 +1,4 @@
-"""Fibres: what one confidence value holds, and how right a constrained model can be on it."""
+"""Fibers: what one confidence value holds, and how right a constrained model can be on it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Fibres:
-    """Fibres of the confidence, with the accuracies that the constraint allows on each.
+class Fibers:
+    """Fibers of the confidence, with the accuracies that the constraint allows on each.
 
     Attributes:
-        mass: `[F]`, r(p), the mass of the fibre; positive, summing to 1.
-        confidence: `[F]`, p, the (mass-weighted mean) confidence on the fibre.
-        best: `[F]`, M_p, the greatest accuracy any admissible model has on the fibre.
-        worst: `[F]`, m_p, the least accuracy any admissible model has on the fibre.
+        mass: `[F]`, r(p), the mass of the fiber; positive, summing to 1.
+        confidence: `[F]`, p, the (mass-weighted mean) confidence on the fiber.
+        best: `[F]`, M_p, the greatest accuracy any admissible model has on the fiber.
+        worst: `[F]`, m_p, the least accuracy any admissible model has on the fiber.
         accuracy: `[F]`, Acc_p of the model at hand, or None when only confidences are known.
 
-    `fibres_from_errors` makes one from any constraint that bounds errors on fibres (P1 section 8);
-    `OrbitTable.fibres` makes one from a symmetry.
+    `fibers_from_errors` makes one from any constraint that bounds errors on fibers (P1 section 8);
+    `OrbitTable.fibers` makes one from a symmetry.
     """
 
     mass: Array
@@ -39,12 +39,12 @@ class Fibres:
 
     @property
     def least_error(self) -> Array:
-        """K_p = 1 - M_p `[F]`, the error no admissible model can avoid on the fibre."""
+        """K_p = 1 - M_p `[F]`, the error no admissible model can avoid on the fiber."""
         return 1 - self.best
 
     @property
     def forced_overconfidence(self) -> Array:
-        """(p - M_p)_+ `[F]`: by how much every admissible model is over-confident on the fibre."""
+        """(p - M_p)_+ `[F]`: by how much every admissible model is over-confident on the fiber."""
         return np.maximum(0, self.confidence - self.best)
 
     @property
@@ -53,27 +53,27 @@ class Fibres:
         return np.maximum(0, self.worst - self.confidence)
 
 
-def fibres_from_errors(
+def fibers_from_errors(
     mass: Any,
     confidence: Any,
     least_error: Any,
     greatest_error: Any,
     accuracy: Any | None = None,
-) -> Fibres:
-    """Make fibres from given error bounds on each: any constraint, not only a symmetry.
+) -> Fibers:
+    """Make fibers from given error bounds on each: any constraint, not only a symmetry.
 
-    P1 section 8: what bounds the errors on fibres bounds the calibration error with them. Pass the
+    P1 section 8: what bounds the errors on fibers bounds the calibration error with them. Pass the
     result to `orbical.bounds.classification`.
 
     Args:
         mass: `[F]`, r(p), summing to 1.
         confidence: `[F]` in [0, 1].
-        least_error: `[F]`, the least error that the constraint allows on the fibre.
+        least_error: `[F]`, the least error that the constraint allows on the fiber.
         greatest_error: `[F]`, the greatest.
-        accuracy: `[F]`, the model's own accuracy on the fibre, if known.
+        accuracy: `[F]`, the model's own accuracy on the fiber, if known.
 
-    >>> fibres = fibres_from_errors([0.5, 0.5], [0.9, 0.6], [0.3, 0.0], [1.0, 1.0])
-    >>> fibres.forced_overconfidence.round(3)
+    >>> fibers = fibers_from_errors([0.5, 0.5], [0.9, 0.6], [0.3, 0.0], [1.0, 1.0])
+    >>> fibers.forced_overconfidence.round(3)
     array([0.2, 0. ])
     """
     given = {
@@ -84,24 +84,24 @@ def fibres_from_errors(
     }
     if accuracy is not None:
         given["accuracy"] = accuracy
-    arrays = {name: checks.numbers(name, value, "fibre") for name, value in given.items()}
+    arrays = {name: checks.numbers(name, value, "fiber") for name, value in given.items()}
     sizes = {name: len(array) for name, array in arrays.items()}
     if len(set(sizes.values())) > 1:
-        raise InputError(f"fibres: every argument needs one value a fibre, got sizes {sizes}")
+        raise InputError(f"fibers: every argument needs one value a fiber, got sizes {sizes}")
     checks.masses("mass", arrays["mass"])
     for name in sizes.keys() - {"mass"}:
         checks.probabilities(name, arrays[name])
     best, worst = 1 - arrays["least_error"], 1 - arrays["greatest_error"]
     if (best < worst).any():
-        raise InputError("least_error: expected at most greatest_error on every fibre")
+        raise InputError("least_error: expected at most greatest_error on every fiber")
     right = arrays.get("accuracy")
     if right is not None and ((right > best + 1e-9) | (right < worst - 1e-9)).any():
         raise InputError(
-            "accuracy: outside what least_error and greatest_error allow on some fibre; "
+            "accuracy: outside what least_error and greatest_error allow on some fiber; "
             "the model does not obey the constraint"
         )
     held = arrays["mass"] > 0
-    return Fibres(
+    return Fibers(
         mass=arrays["mass"][held],
         confidence=arrays["confidence"][held],
         best=best[held],
@@ -110,12 +110,12 @@ def fibres_from_errors(
     )
 
 
-def fibre_index(confidence: Array, bins: int | None) -> Array:
-    """Number the fibre of each confidence: equal values, or the bins of `orbical.calibration.ece`.
+def fiber_index(confidence: Array, bins: int | None) -> Array:
+    """Number the fiber of each confidence: equal values, or the bins of `orbical.calibration.ece`.
 
-    >>> fibre_index(np.array([0.9, 0.2, 0.9]), None)
+    >>> fiber_index(np.array([0.9, 0.2, 0.9]), None)
     array([1, 0, 1])
-    >>> fibre_index(np.array([0.9, 0.2, 0.91]), 5)
+    >>> fiber_index(np.array([0.9, 0.2, 0.91]), 5)
     array([4, 0, 4])
     """
     if bins is None:

@@ -1,9 +1,9 @@
-"""GENCE: normalised calibration error of vectors, with the value that a calibrated model has.
+"""GENCE: normalized calibration error of vectors, with the value that a calibrated model has.
 
 With `a = sqrt(2 s / pi)` element-wise (the mean absolute error that a Gaussian of variance s has)
-and `e = |mean - target|`, Def. 6 of the equivariant calibration paper integrates over fibres of
+and `e = |mean - target|`, Def. 6 of the equivariant calibration paper integrates over fibers of
 equal variance. By the tower property no bins are needed: GENCE is a plain mean. A calibrated
-Gaussian does not score 0 but `gence_floor`, in every dimension; the fibre-mean variants do score 0
+Gaussian does not score 0 but `gence_floor`, in every dimension; the fiber-mean variants do score 0
 and need bins.
 
 GENCE depends on the frame: the same model in two rotated frames has two values. For full
@@ -29,7 +29,7 @@ gence_sq_floor: float = 2.0
 
 
 def _absolute(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> tuple[Tensor, Tensor]:
-    """Return `(a - e) / ||a||`, `[..., N, d]`, and the variances that order the fibres."""
+    """Return `(a - e) / ||a||`, `[..., N, d]`, and the variances that order the fibers."""
     error, variance, full = vector_target(mean, variance, target)
     variance = marginal_variance(variance, full)
     expected = (2 * variance / math.pi).sqrt()
@@ -38,14 +38,14 @@ def _absolute(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> tuple[
 
 
 def _squared(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> tuple[Tensor, Tensor]:
-    """Return `(s - e^2) / ||s||`, `[..., N, d]`, and the variances that order the fibres."""
+    """Return `(s - e^2) / ||s||`, `[..., N, d]`, and the variances that order the fibers."""
     error, variance, full = vector_target(mean, variance, target)
     variance = marginal_variance(variance, full)
     length = torch.linalg.vector_norm(variance, dim=-1, keepdim=True)
     return (variance - error.square()) / length, variance
 
 
-def _mean_over_fibres(gap: Tensor, variance: Tensor, bins: int) -> Tensor:
+def _mean_over_fibers(gap: Tensor, variance: Tensor, bins: int) -> Tensor:
     """Return `sum_b share_b || mean over bin b of gap ||^2`, with bins of the total variance."""
     index = equal_mass_index(variance.sum(-1), bins)
     count = bin_count(index, bins)[..., None, :].expand(*gap.shape[:-2], gap.shape[-1], -1)
@@ -54,13 +54,13 @@ def _mean_over_fibres(gap: Tensor, variance: Tensor, bins: int) -> Tensor:
 
 
 def gence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
-    """Return the generalised expected normalised calibration error, without bins.
+    """Return the generalized expected normalized calibration error, without bins.
 
         GENCE = E[ ||a - e||^2 / ||a||^2 ],   a = sqrt(2 s / pi),   e = |mean - target|
 
     Compare it with `gence_floor` = pi/2 - 1, the value of a calibrated Gaussian in any dimension,
     not with 0 (a model whose error always equals a scores 0 and is no Gaussian). Eq. 8 of the
-    equivariant calibration paper, whose limit over fibres is this mean by the tower property.
+    equivariant calibration paper, whose limit over fibers is this mean by the tower property.
     Differentiable. Not the same in all frames.
 
     Args:
@@ -115,14 +115,14 @@ def gence_sq_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> T
     return gap.square().sum(-1)
 
 
-def gence_fibre(
+def gence_fiber(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15
 ) -> Tensor:
-    """Return GENCE with the error averaged over each fibre first: 0 for a calibrated model.
+    """Return GENCE with the error averaged over each fiber first: 0 for a calibrated model.
 
         sum_b share_b || E[ (a - e) / ||a|| in bin b ] ||^2
 
-    with bins of equal mass of the total variance `sum_i s_i`. Where a bin is one fibre this is
+    with bins of equal mass of the total variance `sum_i s_i`. Where a bin is one fiber this is
     `||a - E[e | s]||^2 / ||a||^2`; with wider bins it stays 0 for a calibrated model and never
     exceeds GENCE. A bin of n samples adds about `gence_floor / n` to a calibrated model's value.
     Differentiable, the bins being held fixed.
@@ -134,22 +134,22 @@ def gence_fibre(
         target: as the mean.
         bins: the number of bins.
 
-    >>> value = gence_fibre([0.0, 0.0], [math.pi / 2, math.pi / 2], [0.5, 1.5])
+    >>> value = gence_fiber([0.0, 0.0], [math.pi / 2, math.pi / 2], [0.5, 1.5])
     >>> round(float(value), 6)
     0.0
     """
     gap, variance = _absolute(mean, variance, target)
-    return _mean_over_fibres(gap, variance, bins)
+    return _mean_over_fibers(gap, variance, bins)
 
 
-def gence_sq_fibre(
+def gence_sq_fiber(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15
 ) -> Tensor:
-    """Return GENCE_sq with the squared error averaged over each fibre first: 0 if calibrated.
+    """Return GENCE_sq with the squared error averaged over each fiber first: 0 if calibrated.
 
         sum_b share_b || E[ (s - e^2) / ||s|| in bin b ] ||^2
 
-    with bins of equal mass of the total variance; see `gence_fibre`. A bin of n samples adds about
+    with bins of equal mass of the total variance; see `gence_fiber`. A bin of n samples adds about
     `gence_sq_floor / n` to a calibrated model's value. Differentiable, the bins being held fixed.
 
     Args:
@@ -159,8 +159,8 @@ def gence_sq_fibre(
         target: as the mean.
         bins: the number of bins.
 
-    >>> gence_sq_fibre([0.0, 0.0], [2.5, 2.5], [1.0, 2.0])
+    >>> gence_sq_fiber([0.0, 0.0], [2.5, 2.5], [1.0, 2.0])
     tensor(0., dtype=torch.float64)
     """
     gap, variance = _squared(mean, variance, target)
-    return _mean_over_fibres(gap, variance, bins)
+    return _mean_over_fibers(gap, variance, bins)

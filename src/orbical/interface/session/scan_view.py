@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import InputError, unknown_name
-from ...stored_scan import Scan
+from ...store.scan_result import Scan
 from ..live import Live
 from ..selection import Selection
 from .memo import Memo
@@ -134,7 +134,7 @@ class Opened:
 
     def reference(self, selection: Selection) -> str:
         """Give what scores are measured against: without a truth, always the consensus."""
-        return selection.reference if self.scan.labelled else "consensus"
+        return selection.reference if self.scan.labeled else "consensus"
 
     def variable(self, metric: Metric, reference: str) -> str:
         """Name the array behind a metric; against the consensus it is another one."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .errors import InputError, ModelError
-from .samples import Samples
+from .._trees import Tree, flatten_leading, leaves, tree_map
+from ..data.samples import Samples
+from ..errors import InputError, ModelError
 from .sweep import Sweep, errors_in, only_tensor, refusal, without
-from .trees import Tree, flatten_leading, leaves, tree_map
 
 if TYPE_CHECKING:
-    from .store import ArraySpec
+    from ..store.arrays import ArraySpec
 
 PROBE_SAMPLES = 2
 PROBE_ELEMENTS = 4
@@ -67,14 +67,14 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
 
 def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
     """Say so where what is read as logits sums to one: a softmax is then taken twice."""
-    said = sweep.predictors[name].answers or getattr(sweep.task, "answers", None)
+    said = sweep.predictors[name].outputs or getattr(sweep.task, "outputs", None)
     given = sweep.task.picked(raw) if said == "logits" else None
     if not isinstance(given, Tensor) or given.ndim != 2:
         return
     if bool((given >= 0).all()) and bool(((given.sum(-1) - 1).abs() < 1e-4).all()):
         warnings.warn(
             f"model {name!r}: outputs are read as logits but every row is >= 0 and sums to 1; "
-            "if they are probabilities, say answers='probabilities'",
+            "if they are probabilities, pass outputs='probabilities'",
             stacklevel=5,
         )
 
@@ -86,7 +86,7 @@ def array_specs(
 
     What any model answers has an array; all who answer it must do so in one shape.
     """
-    from .store import ArraySpec
+    from ..store.arrays import ArraySpec
 
     number, size = len(samples), len(sweep.group)
     specs: dict[str, ArraySpec] = {}
@@ -125,7 +125,7 @@ def _model_specs(
     sweep: Sweep, target: Tensor | None, model: str, probe: dict[str, Any], number: int
 ) -> dict[str, ArraySpec]:
     """Find out the shapes and types of what one model answers about `number` samples."""
-    from .store import ArraySpec
+    from ..store.arrays import ArraySpec
 
     elements = sweep.group[:PROBE_ELEMENTS]
     outputs = tree_map(
@@ -134,7 +134,7 @@ def _model_specs(
     count = next(leaves(outputs)).shape[1]
     truth = None if target is None else target[:count].to(sweep.device)
     weights = torch.full((len(elements),), 1 / len(elements), device=sweep.device)
-    summary = sweep.task.summarise(outputs, truth, elements, weights.double())
+    summary = sweep.task.summarize(outputs, truth, elements, weights.double())
     declared = sweep.task.variables(target is not None)
     models, size = len(sweep.predictors), len(sweep.group)
     specs = {}

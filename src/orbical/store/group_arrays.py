@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .groups import Group, Layout
+from ..groups import Group, Layout
 
 if TYPE_CHECKING:
     import zarr

@@ -16,17 +16,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from . import __version__
-from .actions import Action
-from .errors import StoreError
-from .samples import Samples
-from .sources import name_of
+from .. import __version__
+from .._imports import name_of
+from .._trees import Tree, leaves
+from ..actions import Action
+from ..data.samples import Samples
+from ..errors import StoreError
 from .sweep import Failures, Sweep
-from .trees import Tree, leaves
 
 if TYPE_CHECKING:
-    from .store import ArraySpec, Store
-    from .stored_scan import Scan
+    from ..store.arrays import ArraySpec, Store
+    from ..store.scan_result import Scan
 
 _PROBE_TOLERANCE = 1e-3
 _MOST_UNITS = 512
@@ -52,7 +52,7 @@ def describe_scan(
         "group": {"spec": sweep.group.spec, "fingerprint": sweep.group.fingerprint()},
         "data": {
             "samples": len(samples),
-            "labelled": target is not None,
+            "labeled": target is not None,
             "fingerprint": samples.fingerprint(),
             **({} if samples.names is None else {"names": samples.names}),
         },

@@ -11,16 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .actions import Action
-from .actions.base import first_lacking
-from .errors import InputError, ModelError, OrbicalError
-from .groups import Elements, Group
-from .predictors import Predictor
-from .predictors.base import Partial
-from .predictors.base import batch_size as count_inputs
-from .sources import name_of, words_of
-from .tasks import Task
-from .trees import (
+from .._imports import name_of, words_of
+from .._trees import (
     Tree,
     as_tensors,
     concatenate,
@@ -30,6 +22,14 @@ from .trees import (
     to_device,
     tree_map,
 )
+from ..actions import Action
+from ..actions.base import first_lacking
+from ..errors import InputError, ModelError, OrbicalError
+from ..groups import Elements, Group
+from ..predictors import Predictor
+from ..predictors.base import Partial
+from ..predictors.base import batch_size as count_inputs
+from ..tasks import Task
 
 Failures = dict[tuple[int, int], str]
 """Why a model gave no answer, by element and sample of a batch."""
@@ -100,7 +100,7 @@ class Sweep:
         declared = self.task.variables(target is not None)
         summary = {
             key: value
-            for key, value in self.task.summarise(
+            for key, value in self.task.summarize(
                 outputs, target, self.group, self._weights
             ).items()
             if not declared[key].optional or key in self.keep
@@ -216,7 +216,7 @@ class Sweep:
         elements, samples = next(leaves(moved)).shape[:2]
         given = raw.outputs if isinstance(raw, Partial) else raw
         try:
-            outputs = self.task.read(given, self.predictors[name].answers)
+            outputs = self.task.read(given, self.predictors[name].outputs)
             count = count_inputs(outputs)
             if count != elements * samples:
                 raise ModelError(f"{count} answers given for {elements * samples} inputs")

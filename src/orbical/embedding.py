@@ -19,9 +19,9 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import eigsh
 
 from .errors import InputError, MissingExtra, unknown_name
-from .groups.sample import whole_number
+from .groups.group import whole_number
 from .nero import responses
-from .stored_scan import Scan
+from .store.scan_result import Scan
 
 Array = np.ndarray
 
@@ -47,7 +47,7 @@ def embed(
     the map is made of that model's responses alone.
 
     No method needs memory quadratic in the samples: PCA and ICA work on moments, t-SNE on nearest
-    neighbours (Barnes-Hut), UMAP likewise, ISOMAP on the distances from 500 landmarks where there
+    neighbors (Barnes-Hut), UMAP likewise, ISOMAP on the distances from 500 landmarks where there
     are more than 5,000 points.
 
     A response may have gaps: a detector's key object leaves the view, and its score is missing
@@ -73,7 +73,7 @@ def embed(
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
     >>> scan = ob.scan({"untrained": net}, (images[:50], labels[:50]), group="rotations:8",
     ...                task="classification", progress=False)
-    >>> found = ob.reduce.embed(scan, "pca")
+    >>> found = ob.embedding.embed(scan, "pca")
     >>> found.dims, sorted(found.coords)
     (('model', 'sample', 'component'), ['label', 'mean', 'model', 'sample', 'variance'])
     """
@@ -147,7 +147,7 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     if not {"sample", "component"} <= {*getattr(embedding, "dims", ())}:
         raise InputError(
             f"embedding: {type(embedding).__name__} given, a map [sample, component] from "
-            "orbical.reduce.embed expected"
+            "orbical.embedding.embed expected"
         )
     one = embedding.isel(model=0) if "model" in embedding.dims else embedding
     places = one.transpose("sample", "component").values
@@ -169,8 +169,8 @@ def _filled(points: Array) -> Array:
     seen = np.isfinite(points)
     if seen.all():
         return points
-    centre = np.where(seen, points, 0.0).sum(0) / seen.sum(0).clip(1)
-    return np.where(seen, points, centre)
+    center = np.where(seen, points, 0.0).sum(0) / seen.sum(0).clip(1)
+    return np.where(seen, points, center)
 
 
 def _embed_points(points: Array, method: str, dims: int, seed: int) -> Array:
@@ -186,17 +186,17 @@ def _embed_points(points: Array, method: str, dims: int, seed: int) -> Array:
     return np.pad(found, ((0, 0), (0, dims - found.shape[1])))
 
 
-def _principal_components(centred: Array) -> Array:
+def _principal_components(centered: Array) -> Array:
     """Give the points in the frame of their principal components, largest first, `[n, rank]`.
 
     From the K x K covariance, so that memory is linear in the points.
     """
-    size = np.abs(centred).max()
+    size = np.abs(centered).max()
     if size <= _TINY:
-        return centred[:, :0]
-    scaled = centred / size
+        return centered[:, :0]
+    scaled = centered / size
     variances, axes = np.linalg.eigh(scaled.T @ scaled)
-    return centred @ _upright(axes[:, ::-1][:, variances[::-1] > _TINY * variances[-1]])
+    return centered @ _upright(axes[:, ::-1][:, variances[::-1] > _TINY * variances[-1]])
 
 
 def _pca(scores: Array, dims: int, seed: int) -> Array:
@@ -216,7 +216,7 @@ def _ica(scores: Array, dims: int, seed: int) -> Array:
 
 
 def _tsne(scores: Array, dims: int, seed: int) -> Array:
-    """Keep neighbours together (t-SNE, Barnes-Hut: memory and time per point bounded)."""
+    """Keep neighbors together (t-SNE, Barnes-Hut: memory and time per point bounded)."""
     from sklearn.manifold import TSNE
 
     start = np.pad(scores[:, :dims], ((0, 0), (0, max(0, dims - scores.shape[1]))))
@@ -232,7 +232,7 @@ def _tsne(scores: Array, dims: int, seed: int) -> Array:
 
 
 def _umap(scores: Array, dims: int, seed: int) -> Array:
-    """Keep neighbours together (UMAP; approximate neighbours for many points)."""
+    """Keep neighbors together (UMAP; approximate neighbors for many points)."""
     try:
         from umap import UMAP
     except ImportError as missing:
@@ -251,7 +251,7 @@ def _umap(scores: Array, dims: int, seed: int) -> Array:
 def _isomap(scores: Array, dims: int, seed: int) -> Array:
     """Keep distances along the cloud of points (ISOMAP, with landmarks for many points).
 
-    Distances are lengths of shortest paths over nearest neighbours. They are measured from L
+    Distances are lengths of shortest paths over nearest neighbors. They are measured from L
     landmarks to all n points (all points are landmarks up to `EXACT_SAMPLES`); classical scaling
     places the landmarks, and each other point follows from its distances to them (de Silva and
     Tenenbaum, 2004). Equal points are taken once.
@@ -261,7 +261,7 @@ def _isomap(scores: Array, dims: int, seed: int) -> Array:
         landmarks = np.arange(len(points))
     else:
         landmarks = np.random.default_rng(seed).choice(len(points), LANDMARKS, replace=False)
-    graph = _connected(points, _neighbour_graph(points))
+    graph = _connected(points, _neighbor_graph(points))
     squares = dijkstra(graph, directed=False, indices=landmarks)
     np.square(squares, out=squares)
     among = squares[:, landmarks]
@@ -293,7 +293,7 @@ def _upright(axes: Array) -> Array:
     return axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
 
 
-def _neighbour_graph(points: Array) -> csr_matrix:
+def _neighbor_graph(points: Array) -> csr_matrix:
     from sklearn.neighbors import NearestNeighbors
 
     count = min(NEIGHBOURS, len(points) - 1)

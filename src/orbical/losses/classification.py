@@ -169,7 +169,7 @@ def s_avuc(
     Args:
         logits: `[n, classes]`.
         labels: `[n]`, class indices.
-        kappa: the normalised entropy that separates certain from uncertain.
+        kappa: the normalized entropy that separates certain from uncertain.
         temperature: how soft the separation is.
 
     Returns:

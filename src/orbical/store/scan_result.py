@@ -1,4 +1,4 @@
-"""A scan as it is read: a labelled data set on what a store holds, complete or not."""
+"""A scan as it is read: a labeled data set on what a store holds, complete or not."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from .errors import StoreError
-from .groups import Group
-from .sources import as_path
-from .store import Store, open_store
-from .stored_group import read_group
+from .._imports import as_path
+from ..errors import StoreError
+from ..groups import Group
+from .arrays import Store, open_store
+from .group_arrays import read_group
 
 
 class Scan:
@@ -44,7 +44,7 @@ class Scan:
         return [entry["name"] for entry in self.header["models"]]
 
     @property
-    def labelled(self) -> bool:
+    def labeled(self) -> bool:
         """Whether the truth is known."""
         return "score" in self.data
 
@@ -90,7 +90,7 @@ def _dataset(store: Store, header: dict[str, Any], group: Group) -> xr.Dataset:
     data = data.assign_coords(coords)
     if "label" in data:
         data = data.assign_coords(label=("sample", np.asarray(data["label"])))
-    elif "objects" in data:  # of several the first, around which the view is centred
+    elif "objects" in data:  # of several the first, around which the view is centered
         first = np.asarray(data["objects"])[:, 0, -1]
         data = data.assign_coords(label=("sample", first.astype(np.int64)))
     data.attrs = {

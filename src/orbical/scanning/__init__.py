@@ -1,0 +1,7 @@
+"""Evaluate models along orbits: plan a scan, run it unit by unit, and commit each unit."""
+
+from __future__ import annotations
+
+from .engine import as_task, scan
+
+__all__ = ["as_task", "scan"]
