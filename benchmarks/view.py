@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -264,19 +264,18 @@ def large_scan(path: Path, samples: int = MANY) -> int:
     nets = {name: digits.load(name) for name in NETWORKS}
     small = ob.scan(nets, (images[:32], labels[:32]), group=group, task="classification",
                     progress=False)  # fmt: skip
-    header = small.header
-    header["data"] = {**header["data"], "samples": samples}
-    header["run"] = {**header["run"], "chunk": 1024}
+    record = replace(
+        small.record,
+        data=replace(small.record.data, samples=samples),
+        run=replace(small.record.run, chunk=1024),
+    )
     specs = {}
-    for name, array in small._store.root.arrays():
-        if name == "done":
-            continue
+    for name, array in small.arrays.items():
         dims = array.metadata.dimension_names
         shape = tuple(samples if dim == "sample" else size
                       for dim, size in zip(dims, array.shape, strict=True))  # fmt: skip
-        meaning = str(array.attrs["meaning"])
-        specs[name] = stores.ArraySpec(dims, shape, str(array.dtype), meaning)
-    store = stores.create(path, header, specs, group)
+        specs[name] = stores.ArraySpec(dims, shape, str(array.dtype), dict(array.attrs))
+    store = stores.create(path, record, specs, group)
     for chunk in range(store.done.shape[1]):
         _fill(store, chunk, group)
     return sum(int(np.prod(one.shape)) * np.dtype(one.dtype).itemsize for one in specs.values())
@@ -285,7 +284,7 @@ def large_scan(path: Path, samples: int = MANY) -> int:
 def _fill(store: stores.Store, chunk: int, group: Any) -> None:
     """Write one chunk of responses like those of a plain and of an augmented network."""
     rng = np.random.default_rng(chunk)
-    rows = store.rows(chunk)
+    rows = store.record.rows(chunk)
     count, angle = rows.stop - rows.start, np.deg2rad(group.coords["angle"])
     label = rng.integers(0, 10, count)
     store.write("label", chunk, label)

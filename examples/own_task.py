@@ -16,7 +16,6 @@ from torch import Tensor, nn
 import orbical as ob
 from orbical.errors import InputError, ModelError
 from orbical.tasks import Task, Variable
-from orbical.tasks.base import common_variables
 
 CLASSES = ("background", "disc")
 FLIPS = ob.groups.flips().coords["flip"]
@@ -74,7 +73,7 @@ class Segmentation(Task):
             own["overlap"] = Variable(
                 ("sample", "element", "class"), "intersection over union of each class"
             )
-        return common_variables(labeled, self.truth_dims) | own
+        return self.common_variables(labeled, self.truth_dims) | own
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Average the overlap of the classes that occur: [K, B]."""

@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.parametrize(
     "name",
     [
-        *("calibration", "bounds", "losses", "training", "recalibrate", "nero", "reduce"),
+        *("calibration", "bounds", "losses", "training", "recalibrate", "nero", "embedding"),
         *("figures", "figures.calibration", "figures.bounds"),
     ],
 )

@@ -26,7 +26,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 HEAVY = {"dask", "matplotlib", "xarray", "zarr"}
-HEAVY_MODULES = {"store", "stored_scan", "engine", "nero", "reduce", "figures", "interface"}
+HEAVY_MODULES = {"store", "nero", "embedding", "figures", "interface"}
 OPTIONAL = {"ase", "cv2", "e3nn", "mlxtend", "onnx", "onnxruntime", "umap"}
 
 
@@ -65,7 +65,7 @@ def imported_on_load(tree: ast.Module) -> set[str]:
             whole = "orbical." * (node.level > 1) + (node.module or "")
             if whole in ("orbical", "orbical."):
                 found |= {f".{alias.name}" for alias in node.names}
-            elif node.level != 1:
+            elif node.level != 1 and not whole.endswith("store.record"):  # a light module
                 found.add(own_name(whole))
         todo += ast.iter_child_nodes(node)
     return found

@@ -124,10 +124,10 @@ def test_sklearn_classifiers_say_that_they_answer_probabilities(images):
     flat = images.flatten(1).numpy()
     classifier = LogisticRegression().fit(flat, [0, 1, 0, 1, 1])
     predictor = as_predictor(classifier)
-    assert predictor.answers == "probabilities"
+    assert predictor.outputs == "probabilities"
     np.testing.assert_allclose(answer(predictor, images), classifier.predict_proba(flat))
     regression = as_predictor(LinearRegression().fit(flat, np.arange(5.0)))
-    assert regression.answers is None
+    assert regression.outputs is None
     assert answer(regression, images).shape == (5,)
 
 

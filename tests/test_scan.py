@@ -93,7 +93,7 @@ def test_running_out_of_memory_halves_the_batch_and_goes_on(digits):
     result = scan(model, digits, batch_size=100)
     reference = scan(lambda x: x.flatten(1)[:, :10], digits)
     assert result.complete
-    assert result.header["run"]["batch_size"] <= 25, "recorded, so that a resumed scan starts there"
+    assert result.record.run.batch_size <= 25, "recorded, so that a resumed scan starts there"
     assert max(sizes) == 90, "three elements of 30 samples"
     assert sizes[-1] <= 20
     np.testing.assert_allclose(result.data["score"], reference.data["score"], atol=1e-6)
@@ -117,7 +117,7 @@ def test_preprocessing_comes_after_the_transformation(net, digits):
     result = scan(net, digits, preprocess=double)
     doubled = scan(net, (2 * torch.as_tensor(digits[0]), digits[1]))
     np.testing.assert_allclose(result.data["score"], doubled.data["score"], atol=1e-6)
-    assert result.header["preprocess"].endswith("double")
+    assert result.record.preprocess.endswith("double")
 
 
 def test_what_writes_into_its_inputs_changes_nothing_for_others(digits):
@@ -179,7 +179,7 @@ def test_answers_that_are_elsewhere_are_brought_to_the_device_of_the_scan():
 def test_a_model_that_answers_differently_each_time_is_reported(digits):
     with pytest.warns(UserWarning, match="'noisy' answers the same batch differently"):
         result = scan({"noisy": lambda x: torch.randn(len(x), 10)}, digits)
-    assert result.header["models"][0]["deterministic"] is False
+    assert result.record.models[0].deterministic is False
 
 
 def test_probabilities_read_as_logits_are_reported(digits):
@@ -263,8 +263,8 @@ def linear(x):
 def test_objects_that_are_called_like_functions_preprocess_and_read(digits):
     task = ob.tasks.Classification(read=functools.partial(torch.mul, other=2))
     result = scan(linear, digits, task=task, preprocess=torch.nn.Identity())
-    assert result.header["preprocess"] == "torch.nn.modules.linear:Identity"
-    assert result.header["task"]["read"] == "functools:partial"
+    assert result.record.preprocess == "torch.nn.modules.linear:Identity"
+    assert result.record.task.read == "functools:partial"
 
 
 def test_half_precision_answers_are_stored(digits):

@@ -277,7 +277,7 @@ def test_the_names_of_classes_are_kept_with_the_scan_and_counted():
     names = ["cat", "dog", "owl"]
     task = ob.tasks.Classification(classes=names)
     scan = ob.scan(net, data, group="cyclic:4", task=task, progress=False)
-    assert scan.header["task"]["classes"] == names
+    assert scan.record.task.settings["classes"] == names
     with pytest.raises(InputError, match="classes: 2 names given, but the model knows 3 classes"):
         ob.scan(
             net,

@@ -159,7 +159,7 @@ def test_evidential_variance_is_aleatoric_plus_epistemic():
     scan = ob.scan(model, (x, x.sum(-1)), group="cyclic:4", task=task, progress=False)
     for name, value in (("aleatoric", 2.0), ("epistemic", 1.0), ("variance", 3.0)):
         np.testing.assert_allclose(scan.data[name].values, value)
-    assert scan.header["views"]["detail"] == "intervals"
+    assert scan.record.views.detail == "intervals"
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,6 @@ from .store.scan_result import Scan
 
 _FINISHED = "score_vs_consensus"
 _SCORES = {"score": "truth", "score_vs_consensus": "consensus"}
-_SHARES = ("confidence", "correct")
-_BETTER = {"correct": True, "action_defect": False}
 _HEADLINES = {"accuracy": "correct", "confidence": "confidence", "score": "score"}
 _SUMMARY_MEANINGS = {
     "accuracy": "share of samples whose predicted class is the true one",
@@ -364,13 +362,13 @@ def _about(data: xr.Dataset, group: Group, name: str) -> dict[str, Any]:
     }
     if name in _SCORES:
         about["reference"] = _SCORES[name]
-        about["higher_is_better"] = bool(data.attrs["higher_is_better"])
         about["meaning"] = data.attrs["score"] + (
             ", the consensus taken as truth" if about["reference"] == "consensus" else ""
         )
-    if name in _BETTER:
-        about["higher_is_better"] = _BETTER[name]
-    if data.attrs["task"] == "classification" and (name in _SCORES or name in _SHARES):
+    stored = data[name].attrs
+    if "higher_is_better" in stored:
+        about["higher_is_better"] = bool(stored["higher_is_better"])
+    if stored.get("units") == "share":
         about["limits"] = [0.0, 1.0]
     return about
 

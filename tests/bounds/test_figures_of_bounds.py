@@ -66,7 +66,7 @@ def test_forced_curves_are_those_given(table: OrbitTable) -> None:
 
 
 def test_fibers_are_counted_in_each_panel() -> None:
-    from orbical.studies.examples.worlds import circle
+    from orbical_studies.examples.worlds import circle
 
     x, label = circle()
     orbit = np.tile(np.arange(10), 2)

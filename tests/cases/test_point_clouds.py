@@ -10,6 +10,7 @@ import orbical as ob
 from orbical.actions import Points, Trivial
 from orbical.datasets import furniture, padded
 from orbical.errors import InputError
+from orbical.store.record import ViewsEntry
 from orbical.tasks import Classification, Flow, Regression
 from orbical.zoo import pointnet
 
@@ -100,7 +101,7 @@ class TestUnequalSizes:
             )
             found = scan.data["probabilities"].values[0, sample]
             np.testing.assert_allclose(found, alone.data["probabilities"].values[0, 0], atol=1e-4)
-        assert scan.header["views"] == {"input": "points", "detail": "bars"}
+        assert scan.record.views == ViewsEntry("points", "bars")
 
     def test_permutations_move_points_and_mask_together(self, uneven, models):
         group = ob.groups.permutations(uneven["mask"].shape[1], 5)

@@ -19,5 +19,5 @@ def test_the_demo_scans_generated_scenes_with_shipped_detectors(
     mean = scan.data["score"].mean(("sample", "element"))
     assert float(mean.sel(model="jittered")) > 0.7 > 0.3 > float(mean.sel(model="centered"))
     assert scan.data["input"].shape == (4, 3, 192, 192)
-    assert scan.header["task"]["classes"] == ["disc", "square", "triangle", "cross", "ring"]
+    assert scan.record.task.settings["classes"] == ["disc", "square", "triangle", "cross", "ring"]
     assert {*made.figures} == {"aggregate", "individual"}

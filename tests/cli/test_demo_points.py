@@ -20,10 +20,10 @@ def test_it_scans_three_networks_and_draws_them(order):
     made = find("points").run(order)
     assert [*made.models] == ["plain", "augmented", "invariant"]
     assert {*made.figures} == {"aggregate", "individual", "embedding"}
-    assert len(made.scan.header["task"]["classes"]) == 8
+    assert len(made.scan.record.task.settings["classes"]) == 8
     scan = ob.load(order.store)
     assert scan.complete
-    assert scan.header["views"] == {"input": "points", "detail": "bars"}
+    assert (scan.record.views.input, scan.record.views.detail) == ("points", "bars")
     gap = ob.nero.invariance_gap(scan)["total"]
     plain, augmented, invariant = (float(gap.sel(model=name)) for name in scan.models)
     assert invariant < 1e-4 < augmented < 0.5 * plain

@@ -83,8 +83,8 @@ def test_a_detector_of_ones_own_is_scanned_with_one_command(
         "-g", "translations:8:4", "--score", "iou", "-o", "run.zarr", "-q",
     )  # fmt: skip
     scan = ob.load(folder / "run.zarr")
-    assert scan.header["task"]["score"] == "iou"
-    assert scan.header["task"]["classes"] == ["cup", "chair"]
+    assert scan.record.task.settings["score"] == "iou"
+    assert scan.record.task.settings["classes"] == ["cup", "chair"]
     truth = scan.data["objects"].values[0, 0]
     assert truth.tolist() == [6, 6, 26, 26, 1]
     group = scan.group

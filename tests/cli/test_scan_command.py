@@ -88,9 +88,9 @@ def test_read_and_preprocess_are_the_users_functions(orbical, folder):
         "nets:darker",
         "-q",
     )
-    header = ob.load(folder / "run.zarr").header
-    assert header["task"]["read"] == "nets:scores"
-    assert header["preprocess"] == "nets:darker"
+    record = ob.load(folder / "run.zarr").record
+    assert record.task.read == "nets:scores"
+    assert record.preprocess == "nets:darker"
 
 
 def test_fields_of_data_are_moved_each_in_its_own_way(orbical, folder):
@@ -233,7 +233,7 @@ def test_help_in_80_columns_cuts_nothing_off(orbical, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     top = orbical(tmp_path, "--help")
     commands = re.findall(r"^  ([a-z]+) {2,}\S", top.partition("Commands:")[2], re.M)
-    assert {"scan", "calibration", "bounds", "study"} <= {*commands}
+    assert {"scan", "calibration", "bounds"} <= {*commands}
     pages = {name: orbical(tmp_path, name, "--help") for name in commands}
     for page in (top, *pages.values()):
         assert "Usage" in page

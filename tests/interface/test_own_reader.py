@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from talking import ask
 import orbical as ob
 from orbical.errors import ModelError
 from orbical.interface.inputs import blocks_of
-from orbical.interface.remake import remake_task
 from orbical.interface.session import Session
 
 
@@ -79,7 +79,7 @@ def test_models_are_not_asked_and_the_reader_is_named(own: ob.Scan) -> None:
     session = Session({"scan": own}, models={"mine": packed})
     state, _ = ask(session, "state")
     assert state["live"] is False
-    assert any("unpack; give it as read" in words for words in state["warnings"])
+    assert any("unpack; pass that function as read" in words for words in state["warnings"])
     header, _ = ask(session, "place", sample=1, element=3)
     assert (header["live"], header["errors"]) == (False, {})
     session.close()
@@ -89,6 +89,6 @@ def test_models_are_not_asked_and_the_reader_is_named(own: ob.Scan) -> None:
 
 
 def test_a_raw_answer_is_refused_by_the_name_of_the_reader(own: ob.Scan) -> None:
-    task = remake_task(own.header["task"])
-    with pytest.raises(ModelError, match="unpack; give it as read"):
+    task = ob.tasks.Task.from_record(asdict(own.record.task))
+    with pytest.raises(ModelError, match="unpack; pass that function as read"):
         task.read(packed(torch.rand(2, 1, 20, 20)))

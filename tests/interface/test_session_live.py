@@ -12,12 +12,12 @@ import torch
 from talking import ask
 
 import orbical as ob
+from orbical.actions import Action
 from orbical.errors import InputError
 from orbical.groups import Elements
 from orbical.groups.group import homogeneous
 from orbical.interface import open_session
 from orbical.interface.locating import Locator
-from orbical.interface.remake import remake_action, remake_task
 from orbical.interface.session import Session
 from orbical.interface.wire import decode
 
@@ -320,7 +320,7 @@ def test_a_large_picture_travels_in_bytes() -> None:
     ids=lambda action: type(action).__name__,
 )
 def test_actions_are_made_again_from_their_record(action: Any) -> None:
-    again = remake_action(action.describe())
+    again = Action.from_record(action.describe())
     assert type(again) is type(action)
     assert again.describe() == action.describe()
 
@@ -339,13 +339,13 @@ def test_actions_are_made_again_from_their_record(action: Any) -> None:
     ids=lambda task: repr(task),
 )
 def test_tasks_are_made_again_from_their_record(task: Any) -> None:
-    assert remake_task(task.describe()).describe() == task.describe()
+    assert ob.tasks.Task.from_record(task.describe()).describe() == task.describe()
 
 
 @pytest.mark.parametrize("name", ["os:system", "Action", "check_group", "Nothing", None])
 def test_a_record_never_makes_anything_else(name: Any) -> None:
     with pytest.raises(InputError, match="action"):
-        remake_action({"action": name})
+        Action.from_record({"action": name})
 
 
 @pytest.mark.parametrize("spec", ["dihedral:4", "cyclic:4", "rotations:8*time_reversal", "flips"])

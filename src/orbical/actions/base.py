@@ -25,6 +25,8 @@ class Action(ABC):
 
     parts: ClassVar[tuple[str, ...]] = ()
     drawn_as: ClassVar[str] = "values"
+    _fixed: ClassVar[frozenset[str]] = frozenset()
+    """Public attributes that the constructor does not take."""
 
     @abstractmethod
     def move(self, elements: Elements, x: Tree) -> Tree:
@@ -73,9 +75,44 @@ class Action(ABC):
         """
 
     def describe(self) -> dict[str, Any]:
-        """Give the settings that change what the action does, for the record of a scan."""
+        """Return the settings that change what the action does, for the record of a scan."""
         settings = {key: value for key, value in sorted(vars(self).items()) if key[0] != "_"}
         return {"action": type(self).__name__, **settings}
+
+    @staticmethod
+    def from_record(described: Mapping[str, Any]) -> Action:
+        """Make an action of orbical from what `describe` returned.
+
+        Args:
+            described: the description, as the record of a scan holds it.
+
+        Returns:
+            The action.
+
+        Example:
+            >>> from orbical.actions import Window
+            >>> Action.from_record(Window(32).describe()).size
+            32
+        """
+        import orbical.actions as own  # every action imports this module
+
+        name = described.get("action")
+        if name == "Fields":
+            return as_action(_restored_fields(described["fields"]))
+        kind = getattr(own, str(name), None) if name in own.__all__ else None
+        if not (isinstance(kind, type) and issubclass(kind, Action)) or kind is Action:
+            raise InputError(f"action: {name!r} is not an action of orbical; pass the task itself")
+        settings = {key: value for key, value in described.items() if key not in kind._fixed}
+        del settings["action"]
+        return kind(**settings)
+
+
+def _restored_fields(described: Any) -> Any:
+    if isinstance(described, Mapping) and "action" in described:
+        return Action.from_record(described)
+    if isinstance(described, Mapping):
+        return {key: _restored_fields(part) for key, part in described.items()}
+    return tuple(_restored_fields(part) for part in described)
 
 
 def relative_loss(back: Tensor, x: Tensor) -> Tensor:

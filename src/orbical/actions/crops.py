@@ -51,6 +51,8 @@ class PairWindow(ImagePair):
     torch.Size([8, 1, 2, 1, 32, 32])
     """
 
+    _fixed = frozenset({"padding"})
+
     def __init__(self, size: int, interpolation: str = "bicubic") -> None:
         super().__init__(interpolation, "border")
         self.size = checked_size(size)
@@ -92,6 +94,8 @@ class PairWindow(ImagePair):
 
 class FieldWindow(VectorField):
     """Displacements of the central `size` pixels: answers `[B, 2, size, size]`, or larger truth."""
+
+    _fixed = frozenset({"padding"})
 
     def __init__(self, size: int, interpolation: str = "bicubic") -> None:
         super().__init__(interpolation, "border")

@@ -151,6 +151,8 @@ class Window(Images):
             [ 9., 10.]])
     """
 
+    _fixed = frozenset({"padding"})
+
     def __init__(self, size: int, interpolation: str = "bilinear") -> None:
         super().__init__(interpolation, "zeros")
         self.size = checked_size(size)

@@ -95,7 +95,7 @@ def violations(scan: Scan) -> list[Violation]:
     return [
         found
         for model in scan.models
-        for quantity in scan.header["task"]["quantities"]
+        for quantity in scan.record.task.settings["quantities"]
         if (found := _worst(scan, model, quantity)) is not None
     ]
 
@@ -149,7 +149,7 @@ def _mean_absolute_error(scan: Scan, data: Any, quantity: str) -> float | None:
     if "target" not in data:
         return None
     rows = torch.from_numpy(np.array(data["target"], float))
-    truth = Quantities(scan.header["task"]["quantities"]).split(rows)[quantity].numpy()
+    truth = Quantities(scan.record.task.settings["quantities"]).split(rows)[quantity].numpy()
     answered = np.asarray(data[quantity].isel(element=scan.group.identity), float)
     off = np.abs(answered - truth)
     return None if np.isnan(off).all() else float(np.nanmean(off))
@@ -159,7 +159,7 @@ def molecule_name(scan: Scan, sample: int, numbers: Any) -> str:
     """Call a molecule of a scan by its number, its name where it has one, and its formula."""
     from ..tasks.structures import called
 
-    names = scan.header["data"].get("names")
+    names = scan.record.data.names
     return f"{sample}: {called('' if names is None else names[sample], numbers)}"
 
 

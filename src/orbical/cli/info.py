@@ -29,7 +29,7 @@ def info(
     scan = load(store)
     damaged = scan.verify() if verify else []
     if as_json:
-        facts = {**scan.header, "share_done": scan.share_done, "damaged_units": damaged}
+        facts = {**scan.record.to_json(), "share_done": scan.share_done, "damaged_units": damaged}
         typer.echo(json.dumps(facts, indent=2))
         return
     from rich.console import Console
@@ -53,12 +53,12 @@ def info(
 
 
 def _facts(scan: Any) -> list[tuple[str, str]]:
-    header, sizes = scan.header, scan.data.sizes
+    record, sizes = scan.record, scan.data.sizes
     state = "complete" if scan.complete else f"{scan.share_done:.1%} done"
-    run = header["run"]
+    run = record.run
     facts = [
         ("scan", f"{scan.path} ({state})"),
-        ("task", f"{header['task']['task']}; score = {header['score']['meaning']}"),
+        ("task", f"{record.task.name}; score = {record.score.meaning}"),
         (
             "group",
             f"{scan.group.spec}: {len(scan.group)} elements, drawn as {scan.group.layout.kind}, "
@@ -67,25 +67,25 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
         (
             "data",
             f"{sizes['sample']} samples, {'with' if scan.labeled else 'without'} truth "
-            f"[{header['data']['fingerprint']}]",
+            f"[{record.data.fingerprint}]",
         ),
     ]
-    for number, entry in enumerate(header["models"]):
-        done = scan._store.done[number].mean()
-        steady = "" if entry["deterministic"] else ", answers differ from call to call"
+    for number, entry in enumerate(record.models):
+        done = scan.done[number].mean()
+        steady = "" if entry.deterministic else ", answers differ from call to call"
         facts.append(
             (
                 "model",
-                f"{entry['name']} = {entry['source']} "
-                f"[{entry['fingerprint'] or 'known by its answers'}], {done:.0%} done{steady}",
+                f"{entry.name} = {entry.source} "
+                f"[{entry.fingerprint or 'known by its answers'}], {done:.0%} done{steady}",
             )
         )
-        for failed in entry.get("failures", [])[:1]:
-            count = len(entry["failures"])
+        for failed in entry.failures[:1]:
+            count = len(entry.failures)
             facts.append(
                 (
                     "failed",
-                    f"{entry['name']} gave no answer on {count} samples; on sample "
+                    f"{entry.name} gave no answer on {count} samples; on sample "
                     f"{failed['sample']}: {failed['error']}",
                 )
             )
@@ -93,9 +93,9 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
         ("holds", ", ".join(sorted(map(str, scan.data.data_vars)))),
         (
             "made",
-            f"{header['created']} on {run['device']}, {run['threads']} threads, batches of "
-            f"{run['batch_size']}, units of {run['chunk']} samples",
+            f"{record.created} on {run.device}, {run.threads} threads, batches of "
+            f"{run.batch_size}, units of {run.chunk} samples",
         ),
-        ("versions", ", ".join(f"{name} {text}" for name, text in header["versions"].items())),
+        ("versions", ", ".join(f"{name} {text}" for name, text in record.versions.items())),
     ]
     return facts

@@ -30,7 +30,7 @@ def print_summary(scan: Scan, console: Any = None) -> None:
     for name in shown:
         lead = name
         if name == "score":  # its meaning is long: a line of its own
-            table.add_row(scan.header["score"]["meaning"])
+            table.add_row(scan.record.score.meaning)
             lead = " "
         for position, where in _WHERE.items():
             values = facts[name].sel(position=position).values

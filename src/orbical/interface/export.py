@@ -115,7 +115,7 @@ def parquet(opened: Opened, selection: Selection) -> File:
         columns["image"] = pictures
     facts = {
         "group": opened.group.spec,
-        "score": opened.scan.header["score"]["meaning"],
+        "score": opened.scan.record.score.meaning,
         "reference": reference,
         "map": selection.method,
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,18 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree, concatenate, leaves, to_device, tree_map
+from ..actions import Action
 from ..data.samples import Samples
 from ..errors import InputError, ModelError, OrbicalError, unknown_name
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
 from ..scanning.description import plain
 from ..scanning.sweep import Sweep, errors_in
+from ..store.record import ModelEntry
 from ..store.scan_result import Scan
 from ..tasks import Task
 from ..tasks.base import Reader
 from .locating import Locator
-from .remake import had_reader, reader_wanted, remake_action, remake_task
 from .workers import Worker
 
 Array = np.ndarray
@@ -100,7 +101,7 @@ class Live:
             if name not in scan.models:
                 raise unknown_name("models", name, scan.models)
             self.models[name] = as_predictor(model)
-        self._readable = task is not None or read is not None or not had_reader(scan.header["task"])
+        self._readable = task is not None or read is not None or scan.record.task.read is None
         self.task = self._find_task(task, read)
         if data is not None and self.task is not None:
             data = self.task.take(data)
@@ -259,14 +260,16 @@ class Live:
 
     def _find_task(self, task: Task | None, read: Reader | None) -> Task | None:
         if task is not None:
-            if plain(task.describe()) != self.scan.header["task"]:
+            if plain(task.describe()) != asdict(self.scan.record.task):
                 self.warnings.append("the given task differs from that of the scan")
             return task
-        described = self.scan.header["task"]
+        described = self.scan.record.task
         if self.models and not self._readable:
-            self.warnings.append(f"models cannot be asked: {reader_wanted(described)}")
+            self.warnings.append(
+                f"models cannot be asked: outputs were read by {described.read}; pass it as read"
+            )
         try:
-            return remake_task(described, read)
+            return Task.from_record(asdict(described), read)
         except (InputError, ImportError, TypeError, KeyError) as error:
             if self.models and self._readable:
                 self.warnings.append(f"models cannot be asked: {error}")
@@ -274,7 +277,7 @@ class Live:
 
     def _find_action(self) -> Any:
         try:
-            return remake_action(self.scan.header["task"]["input"])
+            return Action.from_record(self.scan.record.task.input)
         except (InputError, ImportError, TypeError, KeyError):
             return None
 
@@ -282,7 +285,7 @@ class Live:
         """Say where a given model is not the one that was scanned; it is shown all the same."""
         if not self.models:
             return
-        prepared = self.scan.header["preprocess"]
+        prepared = self.scan.record.preprocess
         if prepared is not None and self._preprocess is None:
             self.warnings.append(
                 f"inputs were prepared by {prepared}, which is not given: live answers may differ "
@@ -290,17 +293,17 @@ class Live:
             )
         if not self.has_inputs:
             self.warnings.append("no inputs are stored or given, so models cannot be asked")
-        entries = {entry["name"]: entry for entry in self.scan.header["models"]}
+        entries = {entry.name: entry for entry in self.scan.record.models}
         for name, predictor in self.models.items():
-            known, given = entries[name]["fingerprint"], predictor.fingerprint()
+            known, given = entries[name].fingerprint, predictor.fingerprint()
             other = bool(known and given and known != given)
             if other or not self._answers_alike(name, entries[name]):
                 self.warnings.append(f"model {name!r} is not the one that was scanned")
 
-    def _answers_alike(self, name: str, entry: dict[str, Any]) -> bool:
+    def _answers_alike(self, name: str, entry: ModelEntry) -> bool:
         """Whether a model gives the answers that the scan noted of it; if it gives none, it may."""
-        known = np.asarray(entry.get("probe") or [])
-        if not len(known) or not entry["deterministic"] or name not in self.answering:
+        known = np.asarray(entry.probe)
+        if not len(known) or not entry.deterministic or name not in self.answering:
             return True
         elements = self.scan.group[:_PROBE_ELEMENTS]
         inputs = [self.input(sample) for sample in range(min(_PROBE_SAMPLES, self._samples))]
@@ -319,7 +322,7 @@ class Live:
 
     @property
     def _samples(self) -> int:
-        return int(self.scan.header["data"]["samples"])
+        return self.scan.record.data.samples
 
 
 def _of_orbits(name: str) -> bool:
@@ -339,7 +342,7 @@ def _joined(parts: list[Answered]) -> Answered:
 
 
 def _checked(samples: Samples, scan: Scan) -> Samples:
-    count = scan.header["data"]["samples"]
+    count = scan.record.data.samples
     if len(samples) != count:
         raise InputError(f"data: {len(samples)} samples given, the {count} of the scan expected")
     return samples
@@ -356,7 +359,7 @@ def _input_fields(scan: Scan) -> dict[str, str]:
     """Name the stored inputs: `{key of the batch: array}`; the key is empty for one tensor."""
     names = [
         name
-        for name, array in scan._store.root.arrays()
+        for name, array in scan.arrays.items()
         if array.attrs.get("meaning") == "input" and name.startswith("input")
     ]
     return {name.removeprefix("input").removeprefix("_"): name for name in sorted(names)}

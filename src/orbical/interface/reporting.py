@@ -129,7 +129,7 @@ def write(target: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
 
 def facts(opened: Opened, chosen: Chosen) -> dict[str, Any]:
     """Gather what a reader must know of a report."""
-    header = opened.scan.header
+    record = opened.scan.record
     now = datetime.datetime.now(datetime.UTC)
     return {
         "samples": len(chosen.samples),
@@ -137,11 +137,11 @@ def facts(opened: Opened, chosen: Chosen) -> dict[str, Any]:
         "how": chosen.how,
         "note": _note(chosen),
         "made": now.isoformat(timespec="minutes"),
-        "scanned": header["created"],
-        "models": [f"{entry['name']} = {entry['source']}" for entry in header["models"]],
+        "scanned": record.created,
+        "models": [f"{entry.name} = {entry.source}" for entry in record.models],
         "group": f"{opened.group.spec}, {len(opened.group)} elements",
-        "versions": {"orbical": __version__, **_others(header["versions"])},
-        "data": header["data"]["fingerprint"],
+        "versions": {"orbical": __version__, **_others(record.versions)},
+        "data": record.data.fingerprint,
     }
 
 

@@ -1,4 +1,4 @@
-"""The record of a scan: what was scanned, by what and how, and whether a store may be continued."""
+"""Describe a scan in its record, and decide whether a store may be continued."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ from .._trees import Tree, leaves
 from ..actions import Action
 from ..data.samples import Samples
 from ..errors import StoreError
+from ..store.record import (
+    DataEntry,
+    GroupEntry,
+    ModelEntry,
+    Record,
+    RunEntry,
+    ScoreEntry,
+    TaskEntry,
+    ViewsEntry,
+)
 from .sweep import Failures, Sweep
 
 if TYPE_CHECKING:
@@ -35,50 +45,40 @@ _MOST_NUMBERS = 64
 
 def describe_scan(
     sweep: Sweep, samples: Samples, target: Tensor | None, probes: dict[str, Any]
-) -> dict[str, Any]:
-    """Write down models, data, group, task, versions and how the scan is run."""
+) -> Record:
+    """Return the record of a scan that is about to run."""
     function = sweep.preprocess
     any_outputs = next(iter(probes.values()))["outputs"]
-    return {
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "versions": {"orbical": __version__, **_versions()},
-        "task": plain(sweep.task.describe()),
-        "score": {
-            "meaning": sweep.task.score_meaning,
-            "higher_is_better": sweep.task.higher_is_better,
-            "invariant": sweep.task.isometric(sweep.group),
-        },
-        "views": {"input": sweep.task.input_view, "detail": sweep.task.detail_view},
-        "group": {"spec": sweep.group.spec, "fingerprint": sweep.group.fingerprint()},
-        "data": {
-            "samples": len(samples),
-            "labeled": target is not None,
-            "fingerprint": samples.fingerprint(),
-            **({} if samples.names is None else {"names": samples.names}),
-        },
-        "models": [
-            {
-                "name": name,
-                "source": predictor.source,
-                "fingerprint": predictor.fingerprint(),
-                "deterministic": probes[name]["deterministic"],
-                "probe": probes[name]["values"],
-            }
+    chunk = min(
+        _choose_chunk(any_outputs, len(sweep.group), sweep.batch_size, sweep.device),
+        _chunk_of_slow_models(sweep, len(samples)),
+        len(samples),
+    )
+    task = sweep.task
+    return Record(
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        versions={"orbical": __version__, **_versions()},
+        task=TaskEntry.from_json(plain(task.describe())),
+        score=ScoreEntry(
+            task.score_meaning, task.score_unit, task.higher_is_better, task.isometric(sweep.group)
+        ),
+        views=ViewsEntry(task.input_view, task.detail_view),
+        group=GroupEntry(sweep.group.spec, sweep.group.fingerprint()),
+        data=DataEntry(len(samples), target is not None, samples.fingerprint(), samples.names),
+        models=tuple(
+            ModelEntry(
+                name,
+                predictor.source,
+                predictor.fingerprint(),
+                probes[name]["deterministic"],
+                probes[name]["values"],
+            )
             for name, predictor in sweep.predictors.items()
-        ],
-        "keep": sorted(sweep.keep),
-        "preprocess": None if function is None else name_of(function),
-        "run": {
-            "device": str(sweep.device),
-            "threads": torch.get_num_threads(),
-            "batch_size": sweep.batch_size,
-            "chunk": min(
-                _choose_chunk(any_outputs, len(sweep.group), sweep.batch_size, sweep.device),
-                _unhurried(sweep, len(samples)),
-                len(samples),
-            ),
-        },
-    }
+        ),
+        keep=sorted(sweep.keep),
+        preprocess=None if function is None else name_of(function),
+        run=RunEntry(str(sweep.device), torch.get_num_threads(), sweep.batch_size, chunk),
+    )
 
 
 def plain(setting: Any) -> Any:
@@ -124,10 +124,10 @@ def _choose_chunk(outputs: Tree, elements: int, batch_size: int, device: torch.d
     return max(1, min(2**24 // numbers, max(batch_size, 1), most))
 
 
-def _unhurried(sweep: Sweep, samples: int) -> int:
-    """Choose smaller units for models that answer one at a time, so that a kill loses little.
+def _chunk_of_slow_models(sweep: Sweep, samples: int) -> int:
+    """Return the chunk for models that take one input at a time: a kill loses little.
 
-    They are single samples, or where there are very many so many that files stay countable.
+    It is one sample, or more where one file a sample would be too many files.
     """
     slow = any(predictor.one_at_a_time for predictor in sweep.predictors.values())
     return max(1, samples // _MOST_UNITS) if slow else samples
@@ -152,89 +152,95 @@ def warn_of_failures(scan: Scan, names: Iterable[str]) -> None:
         if failed:
             first = failed[0]
             warnings.warn(
-                f"model {name!r} failed on {len(failed)} of {scan.header['data']['samples']} "
+                f"model {name!r} failed on {len(failed)} of {scan.record.data.samples} "
                 f"samples, which have no answer there; first on sample {first['sample']} at "
                 f"{scan.group.name(first['element'])}: {first['error']}",
                 stacklevel=3,
             )
 
 
-def adopt(store: Store, header: dict[str, Any], specs: dict[str, ArraySpec], sweep: Sweep) -> None:
+def adopt(store: Store, given: Record, specs: dict[str, ArraySpec], sweep: Sweep) -> None:
     """Continue a store: refuse another scan, add new models, redo damaged units."""
-    stored = store.header
-    for key, what in (("group", "group"), ("data", "data")):
-        if stored[key]["fingerprint"] != header[key]["fingerprint"]:
+    stored = store.record
+    for key in ("group", "data"):
+        old, new = getattr(stored, key), getattr(given, key)
+        if old.fingerprint != new.fingerprint:
             raise StoreError(
-                f"{store.name} was made from another {what}: it holds {_short(stored[key])}, "
-                f"given is {_short(header[key])}; choose another store or overwrite this one"
+                f"{store.name} was made from another {key}: it holds {_short(old)}, "
+                f"got {_short(new)}; choose another store or overwrite this one"
             )
     for key in ("task", "keep", "preprocess"):
-        if stored[key] != header[key]:
-            old, new = _differing(stored[key], header[key])
+        if getattr(stored, key) != getattr(given, key):
+            old, new = _differing(stored.to_json()[key], given.to_json()[key])
             raise StoreError(
-                f"{store.name} was made with another {key}: it holds {old}, given is {new}; "
+                f"{store.name} was made with another {key}: it holds {old}, got {new}; "
                 "choose another store or overwrite this one"
             )
-    known = {entry["name"]: entry for entry in stored["models"]}
-    same_device = stored["run"]["device"] == header["run"]["device"]
-    for entry in header["models"]:
-        if entry["name"] in known and not _same_model(known[entry["name"]], entry, same_device):
+    known = {entry.name: entry for entry in stored.models}
+    same_device = stored.run.device == given.run.device
+    for entry in given.models:
+        if entry.name in known and not _same_model(known[entry.name], entry, same_device):
             raise StoreError(
-                f"{store.name} holds another model under the name {entry['name']!r}: "
-                f"{_short(known[entry['name']])}, given is {_short(entry)}; give it another name"
+                f"{store.name} holds another model under the name {entry.name!r}: "
+                f"{_short(known[entry.name])}, got {_short(entry)}; use another name"
             )
     for name, spec in specs.items():
         if spec.dims[:1] == ("model",) and store.shape(name)[1:] != spec.shape[1:]:
             raise StoreError(
                 f"{store.name} holds {name} of shape {store.shape(name)[1:] or 'none'}, the models "
-                f"given answer {spec.shape[1:]}; choose another store"
+                f"return {spec.shape[1:]}; choose another store"
             )
-    sweep.batch_size = int(stored["run"]["batch_size"])
+    sweep.batch_size = stored.run.batch_size
     for key in ("device", "threads"):
-        if stored["run"][key] != header["run"][key]:
+        begun, now = getattr(stored.run, key), getattr(given.run, key)
+        if begun != now:
             warnings.warn(
-                f"{store.name} was begun with {key} {stored['run'][key]}, now it is "
-                f"{header['run'][key]}: the last bits of the new values may differ",
+                f"{store.name} was started with {key} {begun}, this run has {now}: the last bits "
+                "of the new values may differ",
                 stacklevel=3,
             )
-    new = [entry for entry in header["models"] if entry["name"] not in known]
-    if new:
-        store.add_models(new)
+    new_models = [entry for entry in given.models if entry.name not in known]
+    if new_models:
+        store.add_models(new_models)
     damaged = store.verify()
     if damaged:
         warnings.warn(
-            f"{store.name}: {len(damaged)} units were damaged and are computed again", stacklevel=3
+            f"{store.name}: {len(damaged)} units are damaged and will be computed again",
+            stacklevel=3,
         )
 
 
-def _same_model(stored: dict[str, Any], given: dict[str, Any], same_device: bool) -> bool:
-    """Whether content and answers agree: equal weights may stand in code with other settings.
+def _same_model(stored: ModelEntry, given: ModelEntry, same_device: bool) -> bool:
+    """Check whether contents and outputs agree: equal weights may belong to different code.
 
-    Answers of one content are compared on one device only, since devices round differently.
+    Outputs of one content are compared on one device only, since devices round differently.
     """
-    if stored["fingerprint"] != given["fingerprint"]:
+    if stored.fingerprint != given.fingerprint:
         return False
-    if stored["fingerprint"] and not same_device:
+    if stored.fingerprint and not same_device:
         return True
-    if not (stored["deterministic"] and given["deterministic"]):
+    if not (stored.deterministic and given.deterministic):
         return True
-    old, new = np.asarray(stored["probe"]), np.asarray(given["probe"])
+    old, new = np.asarray(stored.probe), np.asarray(given.probe)
     return old.shape == new.shape and np.allclose(
         old, new, rtol=_PROBE_TOLERANCE, atol=_PROBE_TOLERANCE
     )
 
 
 def _differing(stored: Any, given: Any) -> tuple[Any, Any]:
-    """Of two records, keep the entries in which they differ."""
+    """Return the entries in which two dictionaries differ, or two other values as they are."""
     if not (isinstance(stored, dict) and isinstance(given, dict)):
         return stored, given
     keys = [key for key in {**stored, **given} if stored.get(key) != given.get(key)]
-    return {key: stored.get(key) for key in keys}, {key: given.get(key) for key in keys}
+    pairs = {key: _differing(stored.get(key), given.get(key)) for key in keys}
+    return {key: old for key, (old, _) in pairs.items()}, {
+        key: new for key, (_, new) in pairs.items()
+    }
 
 
-def _short(entry: dict[str, Any]) -> str:
+def _short(entry: Any) -> str:
     return ", ".join(
-        f"{key} {entry[key]}"
+        f"{key} {getattr(entry, key)}"
         for key in ("spec", "source", "samples", "fingerprint")
-        if entry.get(key) is not None
+        if getattr(entry, key, None) is not None
     )

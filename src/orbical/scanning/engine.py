@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +100,7 @@ def scan(
         size = _choose_batch_size(batch_size, first, where)
         sweep = Sweep(predictors, group, task, where, size, preprocess, kept)
         probes = {name: probe_model(sweep, name, first, target) for name in predictors}
-        header = describe_scan(sweep, samples, target, probes)
+        record = describe_scan(sweep, samples, target, probes)
         specs = array_specs(sweep, samples, target, probes)
         _check_coordinates(group, specs)
         if exists and overwrite:  # only now: a mistake above must not cost the old result
@@ -107,9 +108,9 @@ def scan(
         if exists and not overwrite:
             store = stores.open_store(path)  # type: ignore[arg-type]
             stack.enter_context(stores.locked(store))
-            adopt(store, header, specs, sweep)
+            adopt(store, record, specs, sweep)
         else:
-            store = stores.create(path, header, specs, group)
+            store = stores.create(path, record, specs, group)
             stack.enter_context(stores.locked(store))
             _write_truth(store, target, task)
         _fill(store, sweep, samples, target, progress)
@@ -122,7 +123,8 @@ def _fill(
     store: Store, sweep: Sweep, samples: Samples, target: Tensor | None, progress: bool
 ) -> None:
     """Do all units that are not done, each chunk of samples for all its models at once."""
-    names = [entry["name"] for entry in store.header["models"]]
+    record = store.record
+    names = record.names
     done = store.done
     asked = [names.index(name) for name in sweep.predictors]
     pending = [
@@ -133,14 +135,14 @@ def _fill(
     elements = len(sweep.group)
     total = len(samples) * elements * len(asked)
     skipped = total - sum(
-        (store.rows(chunk).stop - store.rows(chunk).start) * elements * len(left)
+        (record.rows(chunk).stop - record.rows(chunk).start) * elements * len(left)
         for chunk, left in pending
     )
     waiting: tuple[Any, ...] | None = None  # on its way from an accelerator, which works on
     try:
         with progress_bar(total, skipped, elements * len(asked), progress) as advance:
             for chunk, left in pending:
-                rows = store.rows(chunk)
+                rows = record.rows(chunk)
                 batch = samples.inputs(rows.start, rows.stop)
                 truth = None if target is None else target[rows]
                 try:
@@ -178,11 +180,11 @@ def _write(
     truth: Tensor | None,
 ) -> None:
     """Write the arrays of a chunk, then the flag of each model whose unit this completes."""
-    unit.wait(sweep.group, store.rows(chunk).start)
-    if sweep.batch_size != store.header["run"]["batch_size"]:  # halved, for want of memory
-        store.write_header(
-            {**store.header, "run": {**store.header["run"], "batch_size": sweep.batch_size}}
-        )
+    record = store.record
+    first = record.rows(chunk).start
+    unit.wait(sweep.group, first)
+    if sweep.batch_size != record.run.batch_size:  # halved, for want of memory
+        store.write_record(replace(record, run=replace(record.run, batch_size=sweep.batch_size)))
     store.write("action_defect", chunk, _to_numpy(unit.defect))
     if truth is not None:
         store.write(sweep.task.truth_name, chunk, _to_numpy(truth))
@@ -193,7 +195,6 @@ def _write(
         for name, values in unit.summaries[model_name].items():
             store.write(name, chunk, _to_numpy(values), model)
         store.write_missing(chunk, unit.summaries[model_name], model)
-        first = store.rows(chunk).start
         store.write_failures(chunk, failures_of(unit.failures[model_name], first), model)
         store.mark_done(model, chunk)
 
@@ -289,4 +290,4 @@ def _write_truth(store: Store, target: Tensor | None, task: Task) -> None:
     """Write the whole truth at once, so that a part of a scan can be judged too."""
     if target is not None:
         for chunk in range(store.done.shape[1]):
-            store.write(task.truth_name, chunk, _to_numpy(target[store.rows(chunk)]))
+            store.write(task.truth_name, chunk, _to_numpy(target[store.record.rows(chunk)]))

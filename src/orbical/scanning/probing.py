@@ -12,6 +12,7 @@ from torch import Tensor
 from .._trees import Tree, flatten_leading, leaves, tree_map
 from ..data.samples import Samples
 from ..errors import InputError, ModelError
+from ..tasks.base import ACTION_DEFECT
 from .sweep import Sweep, errors_in, only_tensor, refusal, without
 
 if TYPE_CHECKING:
@@ -104,11 +105,13 @@ def array_specs(
         ("sample", "element"),
         (number, size),
         "float32",
-        "relative loss of the transformation itself, there and back",
+        ACTION_DEFECT.attributes,
     )
     if target is not None:
         dims = ("sample", *sweep.task.truth_dims)
-        specs[sweep.task.truth_name] = ArraySpec(dims, tuple(target.shape), _dtype(target), "truth")
+        specs[sweep.task.truth_name] = ArraySpec(
+            dims, tuple(target.shape), _dtype(target), {"meaning": "truth"}
+        )
     if "inputs" in sweep.keep:
         for name, leaf in input_fields(samples.inputs(0, 1)):
             if "/" in name or name in specs:
@@ -117,7 +120,9 @@ def array_specs(
                     "name; fields named without '/', and each otherwise, expected"
                 )
             dims = ("sample", *(f"{name}_{i}" for i in range(leaf.ndim - 1)))
-            specs[name] = ArraySpec(dims, (number, *leaf.shape[1:]), _dtype(leaf), "input")
+            specs[name] = ArraySpec(
+                dims, (number, *leaf.shape[1:]), _dtype(leaf), {"meaning": "input"}
+            )
     return specs
 
 
@@ -145,13 +150,13 @@ def _model_specs(
         lead = 2 if "element" in variable.dims else 1
         shape = (models, number, *((size,) if lead == 2 else ()), *values.shape[lead:])
         dims = ("model", *variable.dims)
-        specs[name] = ArraySpec(dims, shape, _dtype(values), variable.meaning)
+        specs[name] = ArraySpec(dims, shape, _dtype(values), variable.attributes)
     if "outputs" in sweep.keep:
         raw = only_tensor(model, probe["raw"])
         tail = tuple(raw.shape[1:])
         dims = ("model", "sample", "element", *(f"output_{i}" for i in range(len(tail))))
         shape = (models, number, size, *tail)
-        specs["outputs"] = ArraySpec(dims, shape, _dtype(raw), "raw model outputs")
+        specs["outputs"] = ArraySpec(dims, shape, _dtype(raw), {"meaning": "raw model outputs"})
     return specs
 
 

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
-from .scan_result import Scan, load
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Scan", "load"]
+from .record import Record
+
+if TYPE_CHECKING:
+    from .scan_result import Scan, load
+
+__all__ = ["Record", "Scan", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    # On first use: what describes a scan needs the record, but neither xarray nor zarr.
+    if name in ("Scan", "load"):
+        return getattr(importlib.import_module(f"{__name__}.scan_result"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,21 +27,20 @@ from zarr.storage import LocalStore, MemoryStore
 from ..errors import StoreError
 from ..groups import Group
 from .group_arrays import describe_group
+from .record import FORMAT, ModelEntry, Record
 
-FORMAT = 1
-_RECORD = {"models", "group", "data", "task", "score", "keep", "preprocess", "run"}
-_HEADER = "orbical"
+_RECORD = "orbical"
 _MISSING = {"f": np.nan, "i": -1, "u": 0, "b": False}
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array of a store: its dimensions, shape, type and meaning."""
+    """An array of a store: its dimensions, shape, type, and what its attributes say of it."""
 
     dims: tuple[str, ...]
     shape: tuple[int, ...]
     dtype: str
-    meaning: str
+    attributes: dict[str, Any]
 
 
 class Store:
@@ -57,30 +56,25 @@ class Store:
         return "the scan in memory" if self.path is None else repr(str(self.path))
 
     @property
-    def header(self) -> dict[str, Any]:
-        """The record of what was scanned, by what, and how."""
-        record: Any = self.root.attrs[_HEADER]
-        return dict(record)
+    def record(self) -> Record:
+        """What was scanned, by which models, and how."""
+        written: Any = self.root.attrs[_RECORD]
+        return Record.from_json(written)
 
-    def write_header(self, header: Mapping[str, Any]) -> None:
+    def write_record(self, record: Record) -> None:
         """Replace the record."""
         with self.explained():
-            self.root.attrs[_HEADER] = dict(header)
+            self.root.attrs[_RECORD] = record.to_json()
+
+    @property
+    def arrays(self) -> dict[str, zarr.Array]:
+        """The arrays of results, by name."""
+        return {name: array for name, array in self.root.arrays() if name != "done"}
 
     @property
     def done(self) -> np.ndarray:
         """Which units are done, `[model, chunk]`."""
         return np.asarray(self.root["done"][:], bool)  # type: ignore[index]
-
-    @property
-    def chunk(self) -> int:
-        """How many samples a unit holds."""
-        return int(self.header["run"]["chunk"])
-
-    def rows(self, chunk: int) -> slice:
-        """Give the samples of a chunk."""
-        count = int(self.header["data"]["samples"])
-        return slice(chunk * self.chunk, min((chunk + 1) * self.chunk, count))
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Give the shape of an array, `()` where there is none."""
@@ -89,13 +83,13 @@ class Store:
 
     def write(self, name: str, chunk: int, values: np.ndarray, model: int | None = None) -> None:
         """Write one array of a unit."""
-        rows = self.rows(chunk)
+        rows = self.record.rows(chunk)
         with self.explained(), _every_file_written():
             self.root[name][rows if model is None else (model, rows)] = values  # type: ignore[index]
 
     def write_missing(self, chunk: int, values: Mapping[str, Any], model: int) -> None:
         """Write what a model does not answer (a variance, say) as missing, to complete a unit."""
-        rows = self.rows(chunk)
+        rows = self.record.rows(chunk)
         for name in self._model_arrays - {*values}:
             with self.explained(), _every_file_written():
                 array: Any = self.root[name]
@@ -103,33 +97,31 @@ class Store:
 
     def write_failures(self, chunk: int, failures: list[dict[str, Any]], model: int) -> None:
         """Note in the record on which samples of a unit a model failed, and why."""
-        header, rows = self.header, self.rows(chunk)
-        entry = header["models"][model]
-        known = entry.get("failures", [])
+        record = self.record
+        rows, known = record.rows(chunk), record.models[model].failures
         others = [one for one in known if not rows.start <= one["sample"] < rows.stop]
         if failures or len(others) < len(known):
-            entry["failures"] = sorted(others + failures, key=lambda one: one["sample"])
-            self.write_header(header)
+            failed = sorted(others + failures, key=lambda one: one["sample"])
+            self.write_record(record.with_model(model, failures=failed))
 
     @cached_property
     def _model_arrays(self) -> frozenset[str]:
-        arrays = dict(self.root.arrays())
-        return frozenset(name for name in arrays if name != "done" and self._by_model(arrays[name]))
+        return frozenset(name for name, array in self.arrays.items() if self._by_model(array))
 
     def mark_done(self, model: int, chunk: int, done: bool = True) -> None:
         """Set a unit's flag, after all its arrays are written."""
         with self.explained(), _every_file_written():
             self.root["done"][model, chunk] = done  # type: ignore[index]
 
-    def add_models(self, entries: list[dict[str, Any]]) -> None:
+    def add_models(self, entries: list[ModelEntry]) -> None:
         """Make room for more models, then name them in the record."""
-        header = self.header
-        count = len(header["models"]) + len(entries)
+        record = self.record
+        count = len(record.models) + len(entries)
         with self.explained():
             for name, array in self.root.arrays():
                 if name == "done" or self._by_model(array):
                     array.resize((count, *array.shape[1:]))
-        self.write_header({**header, "models": [*header["models"], *entries]})
+        self.write_record(replace(record, models=(*record.models, *entries)))
 
     def verify(self) -> list[tuple[int, int]]:
         """Read every finished unit; unset and return those whose files are damaged or gone."""
@@ -141,8 +133,8 @@ class Store:
         return damaged
 
     def _unit_is_sound(self, model: int, chunk: int) -> bool:
-        for name, array in self.root.arrays():
-            if name == "done" or "sample" not in _dims(array):
+        for array in self.arrays.values():
+            if "sample" not in _dims(array):
                 continue
             lead = [model, chunk] if self._by_model(array) else [chunk]
             cell = (*lead, *[0] * (array.ndim - len(lead)))
@@ -186,11 +178,11 @@ def _dims(array: zarr.Array) -> tuple[str | None, ...]:
 
 
 def create(
-    path: Path | None, header: Mapping[str, Any], specs: Mapping[str, ArraySpec], group: Group
+    path: Path | None, record: Record, specs: Mapping[str, ArraySpec], group: Group
 ) -> Store:
     """Make an empty store, complete in a temporary folder and then renamed, or in memory."""
     if path is None:
-        return _fill(Store(zarr.open_group(MemoryStore(), mode="w"), None), header, specs, group)
+        return _fill(Store(zarr.open_group(MemoryStore(), mode="w"), None), record, specs, group)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{path.name}."[:100], dir=path.parent))
@@ -198,7 +190,7 @@ def create(
         raise StoreError(f"{str(path)!r} cannot be made: {error}") from error
     try:
         store = Store(zarr.open_group(LocalStore(building), mode="w"), path)
-        _fill(store, header, specs, group)
+        _fill(store, record, specs, group)
         building.chmod(0o755)
         _put(building, path)
     except BaseException:
@@ -219,28 +211,24 @@ def _put(building: Path, path: Path) -> None:
         raise StoreError(f"{str(path)!r} cannot be made: {error}") from error
 
 
-def _fill(
-    store: Store, header: Mapping[str, Any], specs: Mapping[str, ArraySpec], group: Group
-) -> Store:
-    chunk = int(header["run"]["chunk"])
-    chunks_in_all = -(-int(header["data"]["samples"]) // chunk)
+def _fill(store: Store, record: Record, specs: Mapping[str, ArraySpec], group: Group) -> Store:
     with store.explained():
         for name, spec in specs.items():
-            sizes = {"model": 1, "sample": chunk}
+            sizes = {"model": 1, "sample": record.run.chunk}
             shape = tuple(
                 min(sizes.get(dim, size), max(size, 1))
                 for dim, size in zip(spec.dims, spec.shape, strict=True)
             )
             _create_array(store.root, name, spec, shape)
-        done = ArraySpec(("model", "chunk"), (len(header["models"]), chunks_in_all), "bool", "")
-        _create_array(store.root, "done", done, (1, chunks_in_all))
+        done = ArraySpec(("model", "chunk"), (len(record.models), record.chunks), "bool", {})
+        _create_array(store.root, "done", done, (1, record.chunks))
         folder = store.root.create_group("group")
         for name, part in group.parts.items():
             folder.create_array(name, data=np.ascontiguousarray(part), chunks=part.shape)
         folder.create_array("weights", data=group.weights, chunks=group.weights.shape)
         folder.create_array("index", data=group.layout.index, chunks=group.layout.index.shape)
         folder.attrs["group"] = describe_group(group)
-    store.write_header({**header, "format": FORMAT})
+    store.write_record(record)
     return store
 
 
@@ -256,7 +244,7 @@ def _create_array(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[in
             BloscCodec(cname="zstd", clevel=1, shuffle=BloscShuffle.bitshuffle),
             Crc32cCodec(),
         ],
-        attributes={"meaning": spec.meaning},
+        attributes=spec.attributes,
     )
 
 
@@ -266,29 +254,32 @@ def open_store(path: Path) -> Store:
         raise StoreError(f"there is no store {str(path)!r}")
     try:
         root = zarr.open_group(LocalStore(path), mode="r+")
-        record: Any = root.attrs[_HEADER]
-        header = dict(record)
-        whole = header.get("format") != FORMAT or (header.keys() >= _RECORD and _is_whole(root))
+        written: Any = root.attrs[_RECORD]
+        version = dict(written).get("format")
     except Exception as error:
         raise StoreError(
             f"{str(path)!r} is not a store of orbical, or is damaged beyond reading "
             f"({type(error).__name__}); it is left as it is"
         ) from error
-    if header.get("format") != FORMAT:
-        raise StoreError(
-            f"{str(path)!r} has format {header.get('format')!r}, this version reads {FORMAT}"
-        )
-    if not whole:
+    if version != FORMAT:
+        raise StoreError(f"{str(path)!r} has format {version!r}, this version reads {FORMAT}")
+    store = Store(root, path)
+    if not _is_whole(store):
         raise StoreError(
             f"{str(path)!r} is damaged beyond reading: a part of its record, of its group or of "
             "what is done has gone; it is left as it is"
         )
-    return Store(root, path)
+    return store
 
 
-def _is_whole(root: zarr.Group) -> bool:
+def _is_whole(store: Store) -> bool:
     """Whether a store has what nothing can be read without."""
-    return "done" in root and {"weights", "index"} <= {*root["group"].array_keys()}  # type: ignore[union-attr]
+    root: Any = store.root
+    try:
+        store.record  # noqa: B018 - reading it checks every field
+        return "done" in root and {"weights", "index"} <= {*root["group"].array_keys()}
+    except (KeyError, TypeError, AttributeError):
+        return False
 
 
 def remove(path: Path) -> None:

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+import zarr
 
 from .._imports import as_path
 from ..errors import StoreError
 from ..groups import Group
 from .arrays import Store, open_store
 from .group_arrays import read_group
+from .record import Record
 
 
 class Scan:
@@ -20,16 +22,16 @@ class Scan:
 
     `data` has the dimensions `model`, `sample`, `element`, the names of the elements and their
     weights as coordinates, and is read from disk as it is used. `group` is the sampled group,
-    `header` the record of models, data, task and versions.
+    `record` what was scanned, by which models and how; `path` is the folder, None in memory.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.header = store.header
+        self.record = store.record
         self.group = read_group(store.root)
         self.path = store.path
         try:
-            self.data = _dataset(store, self.header, self.group)
+            self.data = _dataset(store, self.record, self.group)
         except ValueError as error:
             if "conflicting sizes for dimension 'model'" not in str(error):
                 raise
@@ -41,7 +43,7 @@ class Scan:
     @property
     def models(self) -> list[str]:
         """The names of the models."""
-        return [entry["name"] for entry in self.header["models"]]
+        return self.record.names
 
     @property
     def labeled(self) -> bool:
@@ -55,17 +57,27 @@ class Scan:
         A record for each such sample: its number, the first `element`, how many `places` of the
         orbit, and the `error`.
         """
-        return {entry["name"]: entry.get("failures", []) for entry in self.header["models"]}
+        return {entry.name: entry.failures for entry in self.record.models}
+
+    @property
+    def arrays(self) -> dict[str, zarr.Array]:
+        """The stored arrays, to be read a block at a time; `data` is the labeled view of them."""
+        return self._store.arrays
+
+    @property
+    def done(self) -> np.ndarray:
+        """Which units are finished, `[model, chunk]`."""
+        return self._store.done
 
     @property
     def share_done(self) -> float:
         """How much of the scan is done, 0 to 1."""
-        return float(self._store.done.mean())
+        return float(self.done.mean())
 
     @property
     def complete(self) -> bool:
         """Whether every unit is done."""
-        return bool(self._store.done.all())
+        return bool(self.done.all())
 
     def verify(self) -> list[tuple[int, int]]:
         """Check every finished unit's files; return the (model, chunk) units found damaged."""
@@ -75,16 +87,16 @@ class Scan:
         sizes = self.data.sizes
         state = "complete" if self.complete else f"{self.share_done:.0%} done"
         return (
-            f"Scan({self.header['task']['task']}, {self.group.spec}: {sizes['model']} models x "
+            f"Scan({self.record.task.name}, {self.group.spec}: {sizes['model']} models x "
             f"{sizes['sample']} samples x {sizes['element']} elements, {state})"
         )
 
 
-def _dataset(store: Store, header: dict[str, Any], group: Group) -> xr.Dataset:
+def _dataset(store: Store, record: Record, group: Group) -> xr.Dataset:
     data = xr.open_zarr(
         store.root.store, chunks={}, consolidated=False, zarr_format=3, mask_and_scale=False
     ).drop_vars("done")
-    coords: dict[str, Any] = {"model": [entry["name"] for entry in header["models"]]}
+    coords: dict[str, Any] = {"model": record.names}
     coords |= {name: ("element", values) for name, values in group.coords.items()}
     coords["weight"] = ("element", group.weights)
     data = data.assign_coords(coords)
@@ -96,9 +108,9 @@ def _dataset(store: Store, header: dict[str, Any], group: Group) -> xr.Dataset:
     data.attrs = {
         "group": group.spec,
         "layout": group.layout.kind,
-        "task": header["task"]["task"],
-        "score": header["score"]["meaning"],
-        "higher_is_better": header["score"]["higher_is_better"],
+        "task": record.task.name,
+        "score": record.score.meaning,
+        "higher_is_better": record.score.higher_is_better,
     }
     return data
 

@@ -14,7 +14,7 @@ from .._trees import Tree
 from ..actions import Points, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements
-from .base import Reader, Task, Variable, as_truth, common_variables, described, is_real
+from .base import Reader, Task, Variable, as_truth, described, is_real
 from .quantities import MEASURES, UNITS, Quantities, chosen, distance, shaped
 from .structures import batch_of, completed, given_names, is_structure
 
@@ -92,13 +92,18 @@ class Atoms(Task):
         return f"{MEASURES[self.chosen]} in {UNITS[self.chosen]}"
 
     @property
+    def score_unit(self) -> str:  # type: ignore[override]
+        """The unit of the score."""
+        return UNITS[self.chosen]
+
+    @property
     def truth_dims(self) -> tuple[str, ...]:
         """One row of all quantities."""
         return ("quantity_component",)
 
-    def describe(self) -> dict[str, Any]:
-        """Add what was asked for, and which of it is the score."""
-        return {**super().describe(), "quantities": [*self.quantities], "score": self.chosen}
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {"quantities": [*self.quantities], "score": self.chosen}
 
     # Data and truth.
 
@@ -271,7 +276,7 @@ class Atoms(Task):
         """Declare each quantity, and its distance from consensus and truth."""
         orbit = ("sample", "element")
         references = ("consensus", "truth") if labeled else ("consensus",)
-        declared = common_variables(labeled, self.truth_dims)
+        declared = self.common_variables(labeled, self.truth_dims)
         declared["numbers"] = Variable(("sample", "atom"), "atomic numbers, 0 for padding")
         for name in self.quantities:
             unit, axes = UNITS[name], _AXES[name]
@@ -281,7 +286,10 @@ class Atoms(Task):
             )
             for reference in references:
                 declared[f"{name}_vs_{reference}"] = Variable(
-                    orbit, f"{MEASURES[name]} from the {reference} in {unit}"
+                    orbit,
+                    f"{MEASURES[name]} from the {reference} in {unit}",
+                    unit=unit,
+                    higher_is_better=False,
                 )
                 if name == "energy":
                     declared[f"energy_per_atom_vs_{reference}"] = Variable(

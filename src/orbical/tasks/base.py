@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,14 +24,38 @@ Move = Callable[[Elements, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Variable:
-    """A result of a scan: its dimensions (after `model`) and what it means.
+    """A result of a scan: its dimensions after `model`, what it means, and how it is read.
 
-    An `optional` one is stored only where `keep=` names it.
+    Args:
+        dims: the dimensions, such as `("sample", "element")`.
+        meaning: a phrase for legends and tables.
+        optional: whether it is stored only if `keep=` names it.
+        unit: `"share"` for values in 0..1, a unit such as `"px"`, or nothing.
+        higher_is_better: the direction of a quality; None where there is none.
     """
 
     dims: tuple[str, ...]
     meaning: str
     optional: bool = False
+    unit: str = ""
+    higher_is_better: bool | None = None
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the stored array says of itself."""
+        better = self.higher_is_better
+        return {
+            "meaning": self.meaning,
+            "units": self.unit,
+            **({} if better is None else {"higher_is_better": better}),
+        }
+
+
+ACTION_DEFECT = Variable(
+    ("sample", "element"),
+    "relative loss of the transformation itself, there and back",
+    higher_is_better=False,
+)
 
 
 class Task(ABC):
@@ -45,6 +69,7 @@ class Task(ABC):
     name: ClassVar[str]
     score_meaning: ClassVar[str]
     higher_is_better: ClassVar[bool]
+    score_unit: ClassVar[str] = ""
     truth_name: ClassVar[str] = "target"
     detail_view: ClassVar[str] = "values"
     quantities: tuple[str, ...] = ()
@@ -61,7 +86,7 @@ class Task(ABC):
     def read(self, raw: Any, outputs: str | None = None) -> Tree:
         """Turn a model's raw output for N inputs into the task's outputs, or refuse it clearly.
 
-        `answers` is what the predictor says of its own outputs, where it knows.
+        `outputs` is what the predictor states about its own outputs, if it does.
         """
 
     @abstractmethod
@@ -152,15 +177,88 @@ class Task(ABC):
             for part in (group.linear(name) for name in ("plane", "space") if name in group.parts)
         )
 
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {}
+
     def describe(self) -> dict[str, Any]:
-        """Give what identifies the task in the record of a scan."""
+        """Return what identifies the task in the record of a scan."""
         reader = self._read
         return {
-            "task": self.name,
+            "name": self.name,
             "input": self.input.describe(),
             "output": self.output.describe(),
             "read": None if reader is None else name_of(reader),
+            "settings": self.settings(),
         }
+
+    @staticmethod
+    def from_record(described: Mapping[str, Any], read: Reader | None = None) -> Task:
+        """Make a task from what `describe` returned, as the record of a scan holds it.
+
+        Only the tasks of orbical itself are made, by name: nothing that a record names is ever
+        imported. A task that was made with `read=` and is restored without it can move, score and
+        show what is stored, but refuses to read a raw model output.
+
+        Args:
+            described: the description of the task.
+            read: the function that picks the outputs, where the task had one.
+
+        Returns:
+            The task.
+
+        Example:
+            >>> from orbical.tasks import Classification
+            >>> Task.from_record(Classification(outputs="probabilities").describe())
+            Classification(outputs='probabilities')
+        """
+        from . import TASKS  # every task imports this module
+
+        name = str(described["name"])
+        if name not in TASKS:
+            raise InputError(f"task: {name!r} is not a task of orbical; pass the task itself")
+        if read is None and described["read"] is not None:
+            read = _refuse_to_read(str(described["read"]))
+        task = TASKS[name]._restored(
+            described["settings"], Action.from_record(described["input"]), read
+        )
+        if {**task.describe(), "read": None} != {**described, "read": None}:
+            raise InputError(f"task: {name!r} has settings that its record does not hold")
+        return task
+
+    @classmethod
+    def _restored(cls, settings: Mapping[str, Any], input: Action, read: Reader | None) -> Task:
+        return cls(input=input, read=read, **settings)
+
+    def common_variables(self, labeled: bool, output_dims: tuple[str, ...]) -> dict[str, Variable]:
+        """Declare what every task stores: the consensus, the gap, and the scores against them.
+
+        Args:
+            labeled: whether the truth is known.
+            output_dims: the dimensions of one output.
+
+        Returns:
+            Names and variables, to which a task adds its own.
+        """
+        quality: dict[str, Any] = {
+            "unit": self.score_unit,
+            "higher_is_better": self.higher_is_better,
+        }
+        orbit = ("sample", "element")
+        variables = {
+            "score_vs_consensus": Variable(orbit, "score against the consensus", **quality),
+            "consensus": Variable(("sample", *output_dims), "mean of the un-transformed answers"),
+            "invariance_gap": Variable(
+                ("sample",),
+                "root mean square distance of the un-transformed answers from their mean",
+            ),
+        }
+        if labeled:
+            variables["score"] = Variable(orbit, "score against the truth", **quality)
+            variables["consensus_vs_truth"] = Variable(
+                ("sample",), "score of the consensus", **quality
+            )
+        return variables
 
     # What follows from it.
 
@@ -251,16 +349,10 @@ def is_real(given: Any) -> bool:
     return isinstance(given, Tensor) and not given.is_complex()
 
 
-def common_variables(labeled: bool, answer_dims: tuple[str, ...]) -> dict[str, Variable]:
-    """Declare what every task stores."""
-    variables = {
-        "score_vs_consensus": Variable(("sample", "element"), "score against the consensus"),
-        "consensus": Variable(("sample", *answer_dims), "mean of the un-transformed answers"),
-        "invariance_gap": Variable(
-            ("sample",), "root mean square distance of the un-transformed answers from their mean"
-        ),
-    }
-    if labeled:
-        variables["score"] = Variable(("sample", "element"), "score against the truth")
-        variables["consensus_vs_truth"] = Variable(("sample",), "score of the consensus")
-    return variables
+def _refuse_to_read(name: str) -> Reader:
+    """Return a reader for a task whose own one, of this name, is not at hand."""
+
+    def refuse(raw: Any) -> Any:
+        raise InputError(f"task: outputs were read by {name}; pass that function as read")
+
+    return refuse

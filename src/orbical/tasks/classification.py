@@ -17,7 +17,6 @@ from .base import (
     Variable,
     as_truth,
     class_names,
-    common_variables,
     described,
     is_real,
     single_or_double,
@@ -42,6 +41,7 @@ class Classification(Task):
     name: ClassVar[str] = "classification"
     score_meaning: ClassVar[str] = "probability of the true class"
     higher_is_better: ClassVar[bool] = True
+    score_unit: ClassVar[str] = "share"
     truth_name: ClassVar[str] = "label"
     detail_view: ClassVar[str] = "bars"
 
@@ -116,13 +116,18 @@ class Classification(Task):
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare confidence, predicted class and whether it is correct."""
         orbit = ("sample", "element")
-        variables = common_variables(labeled, ("class",)) | {
-            "confidence": Variable(orbit, "largest class probability"),
+        variables = self.common_variables(labeled, ("class",)) | {
+            "confidence": Variable(orbit, "largest class probability", unit="share"),
             "predicted": Variable(orbit, "class of the largest probability"),
             "probabilities": Variable((*orbit, "class"), "class probabilities", optional=True),
         }
         if labeled:
-            variables["correct"] = Variable(orbit, "whether the predicted class is the true one")
+            variables["correct"] = Variable(
+                orbit,
+                "whether the predicted class is the true one",
+                unit="share",
+                higher_is_better=True,
+            )
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
@@ -151,7 +156,6 @@ class Classification(Task):
             extras["correct"] = predicted == target[None]
         return extras
 
-    def describe(self) -> dict[str, Any]:
-        """Add what the model is said to answer."""
-        named = {} if self.classes is None else {"classes": self.classes}
-        return {**super().describe(), "outputs": self.outputs, **named}
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {"outputs": self.outputs, "classes": self.classes}

@@ -14,7 +14,7 @@ from .._trees import Tree
 from ..actions import Boxes, Window
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
-from .base import Reader, Task, Variable, as_truth, class_names, common_variables
+from .base import Reader, Task, Variable, as_truth, class_names
 from .boxes import area, cut, iou, turned
 from .detection_consensus import BORDER, Consensus, consensus_of
 from .detection_matching import (
@@ -79,6 +79,7 @@ class Detection(Task):
 
     name: ClassVar[str] = "detection"
     higher_is_better: ClassVar[bool] = True
+    score_unit: ClassVar[str] = "share"
     truth_name: ClassVar[str] = "objects"
     input_view: ClassVar[str] = "window"
     detail_view: ClassVar[str] = "boxes"
@@ -193,17 +194,22 @@ class Detection(Task):
         """Declare the detections of each element, and every measure of them."""
         orbit = ("sample", "element")
         judged = " that is judged" if labeled else ""
-        variables = common_variables(labeled, ("cluster", "cluster_column")) | {
+        variables = self.common_variables(labeled, ("cluster", "cluster_column")) | {
             "box": Variable((*orbit, "detection", "side"), "boxes in pixels of the view"),
             "box_label": Variable(
                 (*orbit, "detection"), "class of each box, -1 where there is none"
             ),
             "box_score": Variable((*orbit, "detection"), "confidence of each box"),
             "count": Variable(orbit, "number of detections"),
-            "confidence": Variable(orbit, f"confidence of the most confident detection{judged}"),
+            "confidence": Variable(
+                orbit, f"confidence of the most confident detection{judged}", unit="share"
+            ),
         }
         if labeled:
-            variables |= {name: Variable(orbit, meaning) for name, meaning in MEASURES.items()}
+            variables |= {
+                name: Variable(orbit, meaning, unit="share", higher_is_better=True)
+                for name, meaning in MEASURES.items()
+            }
             variables |= {
                 "box_correct": Variable(
                     (*orbit, "detection"), "1 where a box is right, 0 where wrong, NaN unjudged"
@@ -212,6 +218,8 @@ class Detection(Task):
                     orbit,
                     "whether the most confident detection that is judged is right; 0 where an "
                     "object is in view and none is found",
+                    unit="share",
+                    higher_is_better=True,
                 ),
             }
         return variables
@@ -325,10 +333,9 @@ class Detection(Task):
         size = np.abs(group.linear("plane"))
         return bool((np.isclose(size, 0).sum((1, 2)) == 2).all())
 
-    def describe(self) -> dict[str, Any]:
-        """Add what decides how detections are judged."""
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
         return {
-            **super().describe(),
             "score": self.chosen,
             "threshold": self.threshold,
             "confident": self.confident,

@@ -12,7 +12,7 @@ from ..actions import FieldWindow, ImagePair, PairWindow, VectorField
 from ..actions.crops import central
 from ..errors import InputError, ModelError
 from ..groups import Elements
-from .base import Reader, Task, Variable, as_truth, common_variables, described, is_real
+from .base import Reader, Task, Variable, as_truth, described, is_real
 
 MAP_SIZE = 16
 ANSWER_DIMS = ("axis", "row", "column")
@@ -43,6 +43,7 @@ class Flow(Task):
     name: ClassVar[str] = "flow"
     score_meaning: ClassVar[str] = "end-point error in pixels"
     higher_is_better: ClassVar[bool] = False
+    score_unit: ClassVar[str] = "px"
     input_view: ClassVar[str] = "pair"
     detail_view: ClassVar[str] = "quiver"
 
@@ -61,13 +62,14 @@ class Flow(Task):
             pair, field = PairWindow(window, interpolation), FieldWindow(window, interpolation)
         super().__init__(pair if input is None else input, field, read)
         self.window = window
+        self.interpolation = interpolation
 
     def __repr__(self) -> str:
         return "Flow()" if self.window is None else f"Flow(window={self.window})"
 
-    def describe(self) -> dict[str, Any]:
-        """Also record the window, where there is one."""
-        return super().describe() | ({} if self.window is None else {"window": self.window})
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {"interpolation": self.interpolation, "window": self.window}
 
     @property
     def truth_dims(self) -> tuple[str, ...]:
@@ -120,14 +122,18 @@ class Flow(Task):
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the errors and the reduced maps."""
-        variables = common_variables(labeled, ANSWER_DIMS)
+        variables = self.common_variables(labeled, ANSWER_DIMS)
         place = ("sample", "element")
         maps = ("map_row", "map_column")
         variables["flow"] = Variable((*place, *ANSWER_DIMS), "flow field", optional=True)
         variables["flow_map"] = Variable((*place, "axis", *maps), "flow, means over blocks")
         if labeled:
-            variables["rmse"] = Variable(place, "root mean square error in pixels")
-            variables["angular_error"] = Variable(place, "mean angular error in degrees")
+            variables["rmse"] = Variable(
+                place, "root mean square error in pixels", unit="px", higher_is_better=False
+            )
+            variables["angular_error"] = Variable(
+                place, "mean angular error in degrees", unit="degrees", higher_is_better=False
+            )
             variables["truth_map"] = Variable(
                 (*place, "axis", *maps), "true flow moved along, means over blocks"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from .._trees import Tree
 from ..actions import Action, Images, Irreps, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
-from .base import Move, Reader, Task, Variable, as_truth, common_variables
+from .base import Move, Reader, Task, Variable, as_truth
 from .uncertainty import (
     checked_form,
     fitted,
@@ -133,7 +134,7 @@ class Regression(Task):
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the mean, and what there is of uncertainty."""
         orbit, points = ("sample", "element"), self.truth_dims[:-1]
-        declared = common_variables(labeled, self.truth_dims)
+        declared = self.common_variables(labeled, self.truth_dims)
         declared["mean"] = Variable((*orbit, *self.truth_dims), "predicted mean")
         if self.uncertainty is None:
             return declared
@@ -204,12 +205,20 @@ class Regression(Task):
         gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, consensus, None))
         return summary | {f"consensus_{name}": consensus, "variance_gap": gap.sqrt().float()}
 
-    def describe(self) -> dict[str, Any]:
-        """Add whether answers are of points, and the form of uncertainty."""
-        described = {**super().describe(), "per_point": self.per_point}
-        if self.uncertainty is not None:
-            described["uncertainty"] = self.uncertainty
-        return described
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        form = self.representation
+        return {
+            "representation": form.describe() if isinstance(form, Action) else form,
+            "per_point": self.per_point,
+            "uncertainty": self.uncertainty,
+        }
+
+    @classmethod
+    def _restored(cls, settings: Mapping[str, Any], input: Action, read: Reader | None) -> Task:
+        form = settings["representation"]
+        form = Action.from_record(form) if isinstance(form, Mapping) else form
+        return super()._restored({**settings, "representation": form}, input, read)
 
 
 def _output_action(representation: str | Action, per_point: bool) -> Action:

@@ -47,13 +47,11 @@ def figures_of(scan: Any) -> dict[str, Any]:
     label = scan.data["label"].values
     spread = response.std(1)
     images = scan.data["input"].values
-    embedding = embedding.embed(scan, model="plain")
-    beside = embedding.representatives(embedding, 8).tolist()
+    placed = embedding.embed(scan, model="plain")
+    beside = embedding.representatives(placed, 8).tolist()
     made = {
         "aggregate": figures.aggregate(nero.aggregate(scan, by="label")),
-        "embedding": figures.embedding(
-            embedding, nero.individual(scan, beside), image=images[beside]
-        ),
+        "embedding": figures.embedding(placed, nero.individual(scan, beside), image=images[beside]),
     }
     for digit in sorted({*SHOWN_DIGITS} & {*label.tolist()}):
         among = np.flatnonzero(label == digit)

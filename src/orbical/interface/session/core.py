@@ -185,4 +185,4 @@ def error_header(message: Any, text: str) -> dict[str, Any]:
 def _holds(data: Any, scan: Scan) -> bool:
     from ...data.samples import Samples
 
-    return data is not None and len(Samples(data)) == scan.header["data"]["samples"]
+    return data is not None and len(Samples(data)) == scan.record.data.samples

@@ -29,13 +29,6 @@ _TITLES = {
     "correct": "Accuracy",
     "action_defect": "Action defect",
 }
-_BETTER = {"correct": True, "action_defect": False} | dict.fromkeys(
-    ("iou", "match_confidence", "iou_confidence", "precision", "recall", "f1", "ap"), True
-)
-_SHARES = (
-    *("confidence", "correct", "iou", "match_confidence", "iou_confidence"),
-    *("precision", "recall", "f1", "ap"),
-)
 _GAPS = ("ece", "ks", "smooth_ece")  # measures that are differences of shares
 _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
 
@@ -60,22 +53,23 @@ class Metric:
 
 def find_metrics(reader: Reader) -> dict[str, Metric]:
     """List what a scan can show: each array with one number a place, and measures of sets."""
-    header = reader.scan.header
-    bounded = header["task"]["task"] in ("classification", "detection")
-    upward = bool(header["score"]["higher_is_better"])
+    score = reader.scan.record.score
     found: dict[str, Metric] = {}
     names = [name for name in reader.dims if _one_number_a_place(reader, name)]
     for name in ["score", *(name for name in names if name not in ("score", *_HIDDEN))]:
-        share = name in _SHARES or (bounded and name == "score")
-        meaning = header["score"]["meaning"] if name == "score" else reader.meanings[name]
+        about = reader.attributes(name)
+        unit = score.unit if name == "score" else about.get("units", "")
+        better = score.higher_is_better if name == "score" else about.get("higher_is_better")
+        share = unit == "share"
+        meaning = score.meaning if name == "score" else reader.meanings[name]
         title = meaning[:1].upper() + meaning[1:] if name == "score" else _title(name)
         found[name] = Metric(
             name=name,
             title=title,
-            unit="share" if share else "px" if "pixel" in meaning else "number",
-            low=0.0 if share or _starts_at_zero(name, upward) else None,
+            unit=unit if unit in ("share", "px") else "number",
+            low=0.0 if share or name == "count" or better is False else None,
             high=1.0 if share else None,
-            higher_is_better=upward if name == "score" else _BETTER.get(name),
+            higher_is_better=better,
             per_sample=True,
             meaning=meaning,
         )
@@ -90,11 +84,6 @@ def find_metrics(reader: Reader) -> dict[str, Metric]:
                 continue
             found[name] = Metric(name, title, "number", None, None, False, False, meaning)
     return found
-
-
-def _starts_at_zero(name: str, higher_is_better: bool) -> bool:
-    """Whether a quantity is a distance, an error or a count, so that its axis starts at zero."""
-    return name in ("action_defect", "count") or (name == "score" and not higher_is_better)
 
 
 def _one_number_a_place(reader: Reader, name: str) -> bool:

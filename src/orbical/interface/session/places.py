@@ -174,7 +174,6 @@ def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
         "truth": None if opened.label is None else int(opened.label[number]),
         "consensus": [_consensus_class(opened, number, model) for model in models],
     }
-    header = opened.scan.header
     arrays: dict[str, Any] = {}
     pictures, spans = input_arrays(moved)
     still = live.input(number)
@@ -191,7 +190,11 @@ def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
         arrays[f"detail/{name}"], step = thinned(values)
         if step > 1:
             steps[name] = step
-    about["detail"] = {"view": header["views"]["detail"], "fields": [*details], "steps": steps}
+    about["detail"] = {
+        "view": opened.scan.record.views.detail,
+        "fields": [*details],
+        "steps": steps,
+    }
     _references(opened, number, models, here.elements, arrays)
     _draw(live.task, moved, details, names, about, arrays)
     return about, arrays

@@ -28,11 +28,9 @@ class Reader:
 
     def __init__(self, scan: Scan, size: int = CACHE_BYTES) -> None:
         self.scan = scan
-        self.samples = int(scan.header["data"]["samples"])
-        self.chunk = int(scan.header["run"]["chunk"])
-        self._arrays: dict[str, Any] = {
-            name: array for name, array in scan._store.root.arrays() if name != "done"
-        }
+        self.samples = scan.record.data.samples
+        self.chunk = scan.record.run.chunk
+        self._arrays: dict[str, Any] = scan.arrays
         self.dims: dict[str, tuple[str, ...]] = {
             name: tuple(array.metadata.dimension_names) for name, array in self._arrays.items()
         }
@@ -41,6 +39,10 @@ class Reader:
         }
         self._size = size
         self._memo = Memo(entries=1 << 16, size=size)
+
+    def attributes(self, name: str) -> dict[str, Any]:
+        """Return what a stored array says of itself; nothing of one that is not stored."""
+        return dict(self._arrays[name].attrs) if name in self._arrays else {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._arrays

@@ -46,7 +46,7 @@ class Opened:
         self.memo = Memo(entries=4096, size=128 << 20)
         self.pictures = Memo(entries=4096, size=16 << 20)
         self.orbits = orbits
-        self._class_names = classes or scan.header["task"].get("classes")
+        self._class_names = classes or scan.record.task.settings.get("classes")
 
     @property
     def samples(self) -> int:
@@ -72,8 +72,8 @@ class Opened:
     @cached_property
     def input_view(self) -> str:
         """Name the view of the input: that of the task, unless it takes another kind of input."""
-        named = str(self.scan.header["views"]["input"])
-        action = self.scan.header["task"]["input"]
+        named = self.scan.record.views.input
+        action = self.scan.record.task.input
         if named != "image" or action.get("action") in ("Images", "Window"):
             return named
         return "points" if "Points" in str(action) else "values"

@@ -26,20 +26,20 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
     """Describe a scan: its task, models, group, metrics and what can be asked of it."""
     from ..export import available
 
-    header, group = opened.scan.header, opened.group
+    record, group = opened.scan.record, opened.group
     live = opened.live
     about = {
         "scans": titles,
         "scan": opened.name,
         "title": title_of(opened),
         "task": {
-            "name": header["task"]["task"],
-            "score": header["score"]["meaning"],
-            "higher_is_better": header["score"]["higher_is_better"],
+            "name": record.task.name,
+            "score": record.score.meaning,
+            "higher_is_better": record.score.higher_is_better,
             "labelled": opened.scan.labeled,
             "truth_name": opened.truth or "label",
         },
-        "views": {**header["views"], "input": opened.input_view},
+        "views": {"input": opened.input_view, "detail": record.views.detail},
         "models": [
             {"name": name, "live": live is not None and name in live.answering}
             for name in opened.models
@@ -65,7 +65,7 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
         "complete": opened.complete,
         "exports": available(),
         "version": __version__,
-        "move": header["task"]["input"],
+        "move": record.task.input,
     }
     arrays: dict[str, Any] = {
         "index": group.layout.index.astype(np.int32),
@@ -80,12 +80,12 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
 
 
 def _molecular(opened: Opened) -> bool:
-    return bool(opened.scan.header["task"]["task"] == "atoms")
+    return opened.scan.record.task.name == "atoms"
 
 
 def sample_names(opened: Opened) -> list[str]:
     """Give what samples are called: their names, of molecules with their formulae; often none."""
-    names = opened.scan.header["data"].get("names") or []
+    names = opened.scan.record.data.names or []
     if opened.samples > MOST_NAMED:
         return []
     if not _molecular(opened):
@@ -110,5 +110,5 @@ def group_json(group: Group) -> dict[str, Any]:
 
 def title_of(opened: Opened) -> str:
     """Give a line that names a scan."""
-    task = opened.scan.header["task"]["task"]
+    task = opened.scan.record.task.name
     return f"{opened.name}: {task} along {opened.group.spec}"

@@ -6,7 +6,8 @@ import math
 from pathlib import Path
 
 import pytest
-from orbical.studies.examples import page, worlds
+
+from orbical_studies.examples import page, worlds
 
 
 @pytest.mark.parametrize(("mean", "value"), [(0.5, 0.5798), (0.25, 0.7486), (0.75, 0.7486)])

@@ -1,0 +1,152 @@
+"""The record of a scan: what was scanned, by which models, and how. Typed, and versioned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Self
+
+FORMAT = 2
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A part of the record, written to JSON and read from it field by field."""
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Self:
+        """Read an entry; one that lacks a field, or has others, raises `TypeError`."""
+        return cls(**entry)
+
+
+@dataclass(frozen=True)
+class TaskEntry(_Entry):
+    """A task as `Task.describe` writes it; `Task.from_record` makes the task again."""
+
+    name: str
+    input: dict[str, Any]
+    output: dict[str, Any]
+    read: str | None
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ScoreEntry(_Entry):
+    """What the score of the task means."""
+
+    meaning: str
+    unit: str
+    higher_is_better: bool
+    invariant: bool
+
+
+@dataclass(frozen=True)
+class ViewsEntry(_Entry):
+    """The views that an interactive display uses for inputs and outputs."""
+
+    input: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class GroupEntry(_Entry):
+    """The group, by its text and a hash of its elements."""
+
+    spec: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class DataEntry(_Entry):
+    """The data, by a hash of inputs and labels."""
+
+    samples: int
+    labeled: bool
+    fingerprint: str
+    names: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class ModelEntry(_Entry):
+    """A model: its name, its origin, a hash of its weights, and its outputs on a few inputs.
+
+    `failures` has an entry for each sample on which the model raised an error.
+    """
+
+    name: str
+    source: str
+    fingerprint: str | None
+    deterministic: bool
+    probe: list[float]
+    failures: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RunEntry(_Entry):
+    """How the scan is run. A resumed run with the same settings gives the same bits."""
+
+    device: str
+    threads: int
+    batch_size: int
+    chunk: int
+
+
+_PARTS: dict[str, type[_Entry]] = {
+    "task": TaskEntry,
+    "score": ScoreEntry,
+    "views": ViewsEntry,
+    "group": GroupEntry,
+    "data": DataEntry,
+    "run": RunEntry,
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was scanned, by which models, and how."""
+
+    created: str
+    versions: dict[str, str]
+    task: TaskEntry
+    score: ScoreEntry
+    views: ViewsEntry
+    group: GroupEntry
+    data: DataEntry
+    models: tuple[ModelEntry, ...]
+    keep: list[str]
+    preprocess: str | None
+    run: RunEntry
+    format: int = FORMAT
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the models."""
+        return [entry.name for entry in self.models]
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks that the samples are divided into."""
+        return -(-self.data.samples // self.run.chunk)
+
+    def rows(self, chunk: int) -> slice:
+        """Return the samples of a chunk."""
+        start = chunk * self.run.chunk
+        return slice(start, min(start + self.run.chunk, self.data.samples))
+
+    def with_model(self, number: int, **changes: Any) -> Record:
+        """Return the record with some fields of one model changed."""
+        models = list(self.models)
+        models[number] = replace(models[number], **changes)
+        return replace(self, models=tuple(models))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as plain dictionaries, lists, text and numbers."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Record:
+        """Read what `to_json` wrote; one that lacks a part raises `KeyError` or `TypeError`."""
+        given = {one.name: record[one.name] for one in fields(cls)}
+        given |= {name: kind.from_json(given[name]) for name, kind in _PARTS.items()}
+        given["models"] = tuple(ModelEntry.from_json(entry) for entry in given["models"])
+        return cls(**given)
