@@ -10,14 +10,45 @@ from __future__ import annotations
 from . import bounds, calibration
 from .maps import embedding
 from .orbit import aggregate, individual
-from .style import model_colours, save
+from .style import (
+    CLASSES,
+    COLUMN,
+    FAINT,
+    INK,
+    LINES,
+    MODELS,
+    PAGE,
+    SEQUENTIAL,
+    SOFT,
+    class_colours,
+    figure,
+    model_colours,
+    model_lines,
+    readable,
+    save,
+    styled,
+)
 
 __all__ = [
+    "CLASSES",
+    "COLUMN",
+    "FAINT",
+    "INK",
+    "LINES",
+    "MODELS",
+    "PAGE",
+    "SEQUENTIAL",
+    "SOFT",
     "aggregate",
     "bounds",
     "calibration",
+    "class_colours",
     "embedding",
+    "figure",
     "individual",
     "model_colours",
+    "model_lines",
+    "readable",
     "save",
+    "styled",
 ]

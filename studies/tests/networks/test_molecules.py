@@ -20,7 +20,7 @@ from orbical_studies.networks.molecules import (
     bond_graph,
     radius_graph,
 )
-from orbical_studies.networks.swiss_roll import parameters_of
+from orbical_studies.networks import parameters_of
 
 TASK = ob.tasks.Regression(
     {"pos": ob.actions.Points(), "numbers": ob.actions.Rows(), "mask": ob.actions.Rows()}
