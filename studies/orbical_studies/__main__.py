@@ -1,26 +1,34 @@
-"""List the studies, or run one: `orbical-study NAME [options]`."""
+"""List the studies, or run one: `orbical-study NAME [STEP] [options]`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from orbical.errors import InputError
 
-from . import STUDIES, study
+from . import NOT_YET_PORTED, STUDIES, study
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study that the first argument names; without one, list them all."""
-    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        print("Usage: orbical-study NAME [options]\n")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] in ("-h", "--help"):
+        print("Usage: orbical-study NAME [STEP] [options]\n")
         for name, entry in STUDIES.items():
             print(f"  {name:14}{entry.purpose}")
         return
     try:
-        chosen = study(sys.argv[1])
+        chosen = study(given[0])
     except InputError as error:
-        sys.exit(f"error: {error}")
-    chosen.main(sys.argv[2:])
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from error
+    if STUDIES[given[0]].module in NOT_YET_PORTED:
+        chosen.main(given[1:])
+        return
+    from .framework.command import run_study
+
+    run_study(chosen.study, given[1:])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""How every study's command begins and ends: its options, what it wrote, an error in one line."""
+"""How every study's command begins and ends: its options, what it wrote, an error in one line.
+
+To be removed: `framework` replaces it, and only studies in `NOT_YET_PORTED` still use it.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def add_settings(
 def given_settings(options: argparse.Namespace, defaults: Settings) -> Settings:
     """Take each setting from the option of its name, and leave the others; several are sorted.
 
-    >>> from orbical_studies.swiss_roll.settings import Settings
+    >>> from orbical_studies.swiss_roll.training import Settings
     >>> parser = argparse.ArgumentParser()
     >>> add_settings(parser, Settings(), {"epochs": "lengths of training", "seeds": "networks"})
     >>> chosen = given_settings(parser.parse_args(["--epochs", "9", "3"]), Settings())

@@ -1,4 +1,7 @@
-"""What every study's page needs: tables between markers, and CSV files that they come from."""
+"""What every study's page needs: tables between markers, and CSV files that they come from.
+
+To be removed: `framework` replaces it, and only studies in `NOT_YET_PORTED` still use it.
+"""
 
 from __future__ import annotations
 

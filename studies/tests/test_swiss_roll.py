@@ -1,4 +1,4 @@
-"""The Swiss roll study: its worlds, its measurements against direct computations, its page."""
+"""The Swiss roll study: its worlds, its networks, its measurements and its claims."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 import torch
 
+from orbical.bounds import OrbitTable, match_orbits
 from orbical.errors import InputError
-from orbical_studies import STUDIES
-from orbical_studies import study as study_by_name
-from orbical_studies.data.spirals import swiss_roll
-from orbical_studies.networks.swiss_roll import HeightInvariant, perceptron
-from orbical_studies.pages import read_csv, write_csv
-from orbical_studies.swiss_roll import findings, main, page, training
-from orbical_studies.swiss_roll.settings import INVARIANT, PLAIN, WORLDS, Settings
+from orbical_studies.__main__ import main
+from orbical_studies.framework import Paths, Results
+from orbical_studies.framework.page import render
+from orbical_studies.networks import parameters_of
+from orbical_studies.swiss_roll import study, training
+from orbical_studies.swiss_roll.networks import HeightInvariant, SymmetricSets, perceptron
+from orbical_studies.swiss_roll.spirals import swap_of_heights, swiss_roll
+from orbical_studies.swiss_roll.training import INVARIANT, PLAIN, Settings
 
-DOCS = Path(__file__).parents[2] / "docs" / "studies" / "swiss-roll.md"
 TINY = Settings(
     seeds=2, points=1600, epochs=(2, 4), width=8, plain_width=8, draws=5, small=20, train=40
 )
@@ -26,13 +27,70 @@ TINY = Settings(
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict]:
-    return list(training.run(TINY, worlds=((0.0, 1.0), (0.5, 0.5), (0.0, 0.0))))
+    return list(training.measurements(TINY, worlds=((0.0, 1.0), (0.5, 0.5), (0.0, 0.0))))
 
 
-def test_the_worlds_are_the_line_of_the_paper_and_the_extrinsic_one() -> None:
-    assert [world[0] for world in WORLDS[:9]] == [eighths / 8 for eighths in range(9)]
-    assert all(sum(world) == 1 for world in WORLDS[:9])
-    assert WORLDS[9:] == ((0.0, 0.0),)
+@pytest.mark.parametrize("correct", [0.0, 0.25, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_matching_finds_the_orbits_and_the_ceiling(correct: float, share: float) -> None:
+    incorrect = share * (1 - correct)
+    roll = swiss_roll(correct, incorrect, points=320)
+    found = match_orbits(roll.x, swap_of_heights()).orbit
+    pairs = np.unique(np.stack([found, roll.orbit]), axis=1)
+    assert pairs.shape[1] == len(np.unique(found)) == len(np.unique(roll.orbit))
+    ceiling = OrbitTable.from_labels(roll.orbit, roll.label).accuracy_ceiling
+    assert ceiling == pytest.approx(1 - incorrect / 2, abs=1e-12)
+
+
+def test_the_spirals_wind_as_the_paper_says() -> None:
+    first, second = np.split(swiss_roll(0.0, 0.0, points=1600).x[:, :2], 2)
+    radius = np.linalg.norm(first, axis=1)
+    assert radius[-1] == pytest.approx(0.5)
+    assert np.allclose(np.diff(radius), 0.5 / 1600)
+    angle = np.unwrap(np.arctan2(first[:, 1], first[:, 0]))
+    assert (angle[-1] - angle[0]) / (2 * np.pi) == pytest.approx(2.25 * (1 - 1 / 1600))
+    assert np.allclose(np.angle((second @ [1, 1j]) / (first @ [1, 1j])), 3.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.3, 0.0, 160), "correct: expected a multiple of 1/8"),
+        ((0.5, 0.6, 160), r"incorrect: .*\[0, 0.5\], got 0.6"),
+        ((0.5, 0.001, 160), "incorrect"),
+        ((0.5, 0.5, 100), "points: expected a multiple of 16, got 100"),
+    ],
+)
+def test_shares_that_do_not_fit_are_refused(arguments: tuple, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        swiss_roll(*arguments)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"seeds": 0}, {"points": 100}, {"thinning": 1}, {"epochs": (0, 3)}]
+)
+def test_settings_that_do_not_fit_are_refused(changes: dict) -> None:
+    with pytest.raises(InputError, match=next(iter(changes))):
+        replace(TINY, **changes)
+
+
+def test_only_the_perceptron_sees_the_height() -> None:
+    torch.manual_seed(0)
+    x = torch.cat([torch.rand(64, 2) - 0.5, torch.randint(2, (64, 1)).float()], 1)
+    swapped = torch.cat([x[:, :2], 1 - x[:, 2:]], 1)
+    invariant, plain = HeightInvariant(), perceptron()
+    assert torch.allclose(invariant(x), invariant(swapped), atol=1e-6)
+    assert invariant(x).std(0).min() > 1e-4
+    assert (plain(x) - plain(swapped)).abs().max() > 1e-2
+    assert parameters_of(invariant) == pytest.approx(parameters_of(plain), rel=1e-3)
+    with pytest.raises(InputError, match="z = 0 or 1"):
+        invariant(torch.tensor([[0.1, 0.2, 0.5]]))
+
+
+def test_a_layer_on_sets_is_its_formula() -> None:
+    layer, x = SymmetricSets(3, 4), torch.randn(5, 6, 3)
+    expected = torch.stack([layer.own(x[:, i]) + layer.shared(x.sum(1)) for i in range(6)], 1)
+    assert torch.allclose(layer(x), expected, atol=1e-6)
 
 
 def test_training_and_test_points_never_meet_and_the_test_world_keeps_whole_orbits() -> None:
@@ -42,14 +100,10 @@ def test_training_and_test_points_never_meet_and_the_test_world_keeps_whole_orbi
     assert len(seen) == TINY.train
     assert not seen & {tuple(point) for point in test.x}
     assert len(test) == 2 * TINY.points // TINY.thinning
-    assert training.ceiling_of(test) == pytest.approx(0.75, abs=1e-12)
-    again, _ = training.split(roll, TINY, seed=3)
-    assert np.array_equal(train.x, again.x)
+    assert training.accuracy_ceiling(test) == pytest.approx(0.75, abs=1e-12)
 
 
-def test_every_ece_lies_inside_its_sharp_interval_and_accuracy_under_its_ceiling(
-    rows: list[dict],
-) -> None:
+def test_every_measurement_lies_within_what_the_symmetry_allows(rows: list[dict]) -> None:
     invariant = [row for row in rows if row["network"] == INVARIANT]
     assert len(invariant) == 3 * TINY.seeds * len(TINY.epochs)
     for row in invariant:
@@ -58,15 +112,9 @@ def test_every_ece_lies_inside_its_sharp_interval_and_accuracy_under_its_ceiling
         assert row["sharp_lower"] - 1e-9 <= row["table_ece"] <= row["sharp_upper"] + 1e-9
         assert row["ece"] == pytest.approx(row["table_ece"], abs=1e-3)
         assert row["gap"] < 1e-6
-    assert all("sharp_lower" not in row for row in rows if row["network"] == PLAIN)
-
-
-def test_where_all_is_incorrect_the_confidence_alone_decides_the_ece(rows: list[dict]) -> None:
-    for row in rows:
-        if row["network"] == INVARIANT and row["incorrect"] == 1:
-            assert row["accuracy"] == pytest.approx(0.5, abs=1e-9)
-            assert row["sharp_lower"] == pytest.approx(row["sharp_upper"], abs=1e-9)
+        if row["incorrect"] == 1:  # every prediction is right half of the time
             assert row["ece"] == pytest.approx(row["confidence"] - 0.5, abs=1e-6)
+    assert all("sharp_lower" not in row for row in rows if row["network"] == PLAIN)
 
 
 def test_measurements_equal_a_direct_computation() -> None:
@@ -77,157 +125,52 @@ def test_measurements_equal_a_direct_computation() -> None:
         found = training.measure(network, test, replace(TINY, bins=7), seed=0)
         probs = network(torch.from_numpy(test.x).float()).double().softmax(1).numpy()
     confidence, right = probs.max(1), probs.argmax(1) == test.label
-    place = np.ceil(confidence * 7) - 1
-    expected = sum(abs((right[place == b] - confidence[place == b]).sum()) for b in range(7)) / len(
-        right
-    )
-    assert found["ece"] == pytest.approx(expected, abs=1e-9)
+    bins = np.ceil(confidence * 7) - 1
+    gaps = [abs((right[bins == b] - confidence[bins == b]).sum()) for b in range(7)]
+    assert found["ece"] == pytest.approx(sum(gaps) / len(right), abs=1e-9)
     assert found["accuracy"] == pytest.approx(right.mean())
 
 
 def test_small_test_sets_of_a_calibrated_model_show_a_large_ece() -> None:
-    # Confidences spread over [1/2, 1] with 200 points in 100 bins: the bias the page warns of.
-    settings = Settings()
-    roll = swiss_roll(1.0, 0.0, 16_000)
-    _, test = training.split(roll, settings, seed=0)
+    _, test = training.split(swiss_roll(1.0, 0.0, 16_000), Settings(), seed=0)
 
-    class Spread(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            share = 0.5 + 0.5 * torch.rand(len(x), generator=torch.Generator().manual_seed(0))
-            return torch.stack([share, 1 - share], 1).log()
+    def network(x: torch.Tensor) -> torch.Tensor:
+        share = 0.5 + 0.5 * torch.rand(len(x), generator=torch.Generator().manual_seed(0))
+        return torch.stack([share, 1 - share], 1).log()
 
-    found = training.measure(Spread(), test, settings, seed=0)
+    found = training.measure(network, test, Settings(), seed=0)  # type: ignore[arg-type]
     assert 0.12 < found["small_calibrated"] < 0.2
 
 
-def test_the_same_seed_gives_the_same_network() -> None:
-    first, second = (training.networks(TINY, seed=5)[INVARIANT] for _ in range(2))
-    assert isinstance(first, HeightInvariant)
-    pairs = zip(first.parameters(), second.parameters(), strict=True)
-    assert all(torch.equal(a, b) for a, b in pairs)
+def test_the_command_writes_results_page_and_figures(tmp_path: Path) -> None:
+    options = ["--results", str(tmp_path), "--page", str(tmp_path / "roll.md")]
+    tiny = ["--seeds", "1", "--points", "320", "--train", "40", "--width", "4"]
+    main(["swiss-roll", *options, *tiny, "--plain-width", "4", "--epochs", "1", "2"])
+    assert len(Results(tmp_path)["results"]) == 10 * 2 * 2
+    made = {path.name for path in (tmp_path / "swiss-roll").iterdir()}
+    assert made == {"worlds.png", "accuracy-and-ece.png", "bias.png"}
+    assert "ECE, 2 |" in (tmp_path / "roll.md").read_text()
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("column", "change", "claim"),
     [
-        ({"seeds": 0}, "seeds: got 0"),
-        ({"points": 100}, "points, thinning"),
-        ({"thinning": 1}, "points, thinning"),
-        ({"epochs": ()}, "epochs"),
+        ("ceiling", lambda rows: rows["ceiling"] - 0.05, "| No invariant network exceeds"),
+        ("ceiling", lambda rows: rows["ceiling"] + 0.05, "| The ceiling is nearly reached"),
+        ("sharp_upper", lambda rows: 0.01, "| ECE lies inside"),
+        ("accuracy", lambda rows: 1 - rows["correct"], "| Accuracy rises"),
+        ("ece", lambda rows: rows["ece"] + (rows["correct"] == 0.5), "| ECE falls"),
+        ("sharp_lower", lambda rows: 0.1, "| The lower end"),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(changes: dict, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        replace(TINY, **changes)
-
-
-def test_the_command_writes_csv_page_and_figures_and_report_repeats_them(tmp_path: Path) -> None:
-    target = tmp_path / "roll.md"
-    options = ["--page", str(target), "--seeds", "1", "--points", "320"]
-    main([*options, "--width", "4", "--plain-width", "4", "--epochs", "2", "1"])
-    made = {path.name for path in (tmp_path / "roll").iterdir()}
-    assert made == {"results.csv", "worlds.png", "accuracy-and-ece.png", "bias.png"}
-    text = target.read_text()
-    assert all(f"<!-- table: {name} -->" in text for name in page.TABLES)
-    target.write_text("<!-- table: ece -->\n<!-- end -->\n")
-    main(["report", "--page", str(target)])
-    assert "lower end" in target.read_text()
-
-
-def test_csv_files_come_back_as_they_went(tmp_path: Path, rows: list[dict]) -> None:
-    back = read_csv(write_csv(tmp_path / "rows.csv", rows))
-    for before, after in zip(rows, back, strict=True):
-        assert before.keys() == after.keys()
-        for name, value in before.items():
-            assert after[name] == (pytest.approx(value, rel=1e-5) if name != "network" else value)
-
-
-def test_committed_results_cover_all_worlds_and_stay_inside_their_bounds() -> None:
-    results = read_csv(DOCS.with_suffix("") / "results.csv")
-    assert len({row["seed"] for row in results}) >= 5
-    assert {(row["correct"], row["incorrect"]) for row in results} == set(WORLDS)
-    for row in results:
-        if row["network"] == INVARIANT:
-            assert row["accuracy"] <= row["ceiling"] + 1e-6
-            assert row["sharp_lower"] - 1e-4 <= row["ece"] <= row["sharp_upper"] + 1e-4
-
-
-def test_every_study_of_the_register_has_a_command() -> None:
-    assert {"swiss-roll", "digits", "examples"} <= set(STUDIES)
-    for name in STUDIES:
-        assert callable(study_by_name(name).main)
-
-
-def made_up(**changes: object) -> list[dict]:
-    """Rows of two seeds on the line of the paper, as the theory has them; some columns changed.
-
-    A change is a function of a row.
-    """
-    made = []
-    for eighths in range(9):
-        share = eighths / 8
-        for seed in range(2):
-            common = {"correct": share, "incorrect": 1 - share, "epoch": 9, "seed": seed}
-            common |= {"small": 200, "train": 200, "small_ece": 0.2, "small_calibrated": 0.1}
-            ceiling = (1 + share) / 2
-            made += [
-                {
-                    **common,
-                    "network": INVARIANT,
-                    "accuracy": ceiling - 0.01,
-                    "ceiling": ceiling,
-                    "ece": 0.2 - 0.1 * share,
-                    "sharp_lower": 0.15 - 0.15 * share,
-                    "sharp_upper": 0.9,
-                },
-                {**common, "network": PLAIN, "accuracy": 1 - 0.1 * share, "ece": 0.01},
-            ]
-    for row in made:
-        row |= {key: change(row) for key, change in changes.items() if key in row}
-    return made
-
-
-@pytest.mark.parametrize(
-    ("changes", "usual", "changed"),
-    [
-        (
-            {"ceiling": lambda row: row["ceiling"] - 0.05},
-            "The ceiling holds",
-            "The ceiling is broken",
-        ),
-        (
-            {"ceiling": lambda row: row["ceiling"] + 0.05},
-            "and is nearly reached",
-            "and is not reached everywhere",
-        ),
-        (
-            {"sharp_upper": lambda row: 0.05},
-            "The interval holds",
-            "The interval is broken",
-        ),
-        (
-            {"accuracy": lambda row: 0.99 if row["network"] == PLAIN else row["accuracy"]},
-            "is not flat",
-            "is flat",
-        ),
-    ],
-)
-def test_findings_are_chosen_by_the_numbers(changes: dict, usual: str, changed: str) -> None:
-    before, after = findings.findings(made_up()), findings.findings(made_up(**changes))
-    assert usual in before
-    assert changed not in before
-    assert changed in after
-    assert usual not in after
-
-
-def test_the_trend_is_said_as_the_numbers_have_it() -> None:
-    usual = findings.trend(made_up())
-    assert "is reproduced: " in usual
-    assert "accuracy rises, the ECE falls, and" in usual
-    level = findings.trend(made_up(ece=lambda row: 0.1 + 0.1 * row["correct"]))
-    assert "not reproduced in full" in level
-    assert "the ECE does not fall, " in level
-    bump = findings.trend(made_up(ece=lambda row: row["ece"] + (row["correct"] == 0.5)))
-    assert "the ECE falls but not at every step, " in bump
-    noisy = made_up(ece=lambda row: row["ece"] + row["seed"] * 0.5 * (row["correct"] == 0.5))
-    assert "the ECE falls, and" in findings.trend(noisy)
+def test_claims_are_decided_by_the_numbers(column: str, change, claim: str, tmp_path: Path) -> None:
+    paths = Paths.in_checkout("swiss-roll")
+    committed, changed = Results(paths.results), Results(tmp_path)
+    frame = committed["results"]
+    changed.write("results", frame.assign(**{column: change(frame)}))
+    before, after = (
+        next(line for line in render(study, results, paths.template).splitlines() if claim in line)
+        for results in (committed, changed)
+    )
+    assert before.endswith("| confirmed |")
+    assert after.endswith("| not confirmed here |")

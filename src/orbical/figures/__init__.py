@@ -2,22 +2,57 @@
 
 Every function returns a `matplotlib.figure.Figure` of its own, apart from pyplot, and shows
 nothing; `save` writes it. Those of calibration and of bounds are in `figures.calibration` and
-`figures.bounds`. Models keep their colors, by their order, in every figure.
+`figures.bounds`. Models keep their colours, by their order, in every figure.
 """
 
 from __future__ import annotations
 
 from . import bounds, calibration
+from .clouds import cloud_picture
 from .maps import embedding
 from .orbit import aggregate, individual
-from .style import model_colors, save
+from .panels import show_picture
+from .style import (
+    CLASSES,
+    COLUMN,
+    FAINT,
+    INK,
+    LINES,
+    MODELS,
+    PAGE,
+    SEQUENTIAL,
+    SOFT,
+    class_colors,
+    figure,
+    model_colors,
+    model_lines,
+    readable,
+    save,
+    styled,
+)
 
 __all__ = [
+    "CLASSES",
+    "COLUMN",
+    "FAINT",
+    "INK",
+    "LINES",
+    "MODELS",
+    "PAGE",
+    "SEQUENTIAL",
+    "SOFT",
     "aggregate",
     "bounds",
     "calibration",
+    "class_colors",
+    "cloud_picture",
     "embedding",
+    "figure",
     "individual",
     "model_colors",
+    "model_lines",
+    "readable",
     "save",
+    "show_picture",
+    "styled",
 ]

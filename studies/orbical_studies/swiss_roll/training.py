@@ -1,9 +1,11 @@
-"""Both networks in every world: trained, measured, and held against what the symmetry allows."""
+"""Train both networks in every world, and measure them beside what the symmetry allows."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,76 +13,78 @@ from torch import Tensor, nn
 
 from orbical.bounds import OrbitTable, classification
 from orbical.calibration import ece, top_label
+from orbical.errors import InputError
 from orbical.training import fit
-from orbical_studies.data.spirals import SwissRoll, swap_of_heights, swiss_roll
-from orbical_studies.networks.swiss_roll import HeightInvariant, parameters_of, perceptron
 
-from ..pages import Row
-from .settings import BATCH, INVARIANT, LEARNING_RATE, PLAIN, WORLDS, Settings
+from .. import framework
+from ..framework import Results, option
+from ..networks import parameters_of
+from .networks import HeightInvariant, perceptron
+from .spirals import SwissRoll, swap_of_heights, swiss_roll
+
+INVARIANT, PLAIN = "height-invariant", "perceptron"
+BATCH, LEARNING_RATE = 128, 1e-3
+WORLDS = (*((e / 8, 1 - e / 8) for e in range(9)), (0.0, 0.0))
+"""Shares of correct and incorrect invariance: the line of Fig. 3, then the all-extrinsic world."""
+
+
+@dataclass(frozen=True)
+class Settings(framework.Settings):
+    """What is trained and measured."""
+
+    seeds: int = option(5, "networks of each kind in each world", least=1)
+    points: int = option(100_000, "points on each spiral")
+    epochs: tuple[int, ...] = option((100, 300, 1000), "when to measure", least=1)
+    width: int = option(128, "hidden width of the invariant network", least=1)
+    plain_width: int = option(181, "hidden width of the perceptron", least=1)
+    train: int = option(200, "training points", least=1)
+    bins: int = option(100, "bins of the ECE", least=1)
+    small: int = option(200, "points of a small test set", least=1)
+    draws: int = option(200, "small test sets to draw", least=1)
+    thinning: int = 10  # the test set is every tenth index; training points come from the rest
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.thinning < 2 or self.points % (16 * self.thinning):
+            raise InputError(
+                "points, thinning: expected points that are a multiple of 16 times the thinning, "
+                f"and a thinning of at least 2, got {self.points} and {self.thinning}"
+            )
 
 
 class Shuffled:
-    """Batches of a training set, in a new order each time they are gone through."""
+    """Batches of a training set, in a new order each time."""
 
-    def __init__(self, x: Tensor, label: Tensor, batch: int, seed: int) -> None:
-        self.x, self.label, self.batch = x, label, batch
+    def __init__(self, data: SwissRoll, seed: int) -> None:
+        self.x, self.label = torch.from_numpy(data.x).float(), torch.from_numpy(data.label)
         self.generator = torch.Generator().manual_seed(seed)
 
     def __len__(self) -> int:
-        return -(-len(self.x) // self.batch)
+        return -(-len(self.x) // BATCH)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        order = torch.randperm(len(self.x), generator=self.generator)
-        for rows in order.split(self.batch):
+        for rows in torch.randperm(len(self.x), generator=self.generator).split(BATCH):
             yield self.x[rows], self.label[rows]
 
 
 def split(roll: SwissRoll, settings: Settings, seed: int) -> tuple[SwissRoll, SwissRoll]:
-    """Split a world into training points, drawn at random, and the test world.
-
-    The test world keeps whole orbits, so that its ceiling is the world's own.
-
-    Args:
-        roll: the whole world.
-        settings: how many, and every so-manieth index.
-        seed: of the draw.
-
-    Returns:
-        training points and test points.
-    """
-    count = len(roll) // 2
-    tested = np.tile((np.arange(count) + 1) % settings.thinning == 0, 2)
+    """Split a world into random training points and the test world, which keeps whole orbits."""
+    tested = np.tile((np.arange(len(roll) // 2) + 1) % settings.thinning == 0, 2)
     rest = np.flatnonzero(~tested)
     drawn = np.random.default_rng(seed).choice(rest, settings.train, replace=False)
     return roll.take(drawn), roll.take(np.flatnonzero(tested))
 
 
-def networks(settings: Settings, seed: int) -> dict[str, nn.Module]:
-    """Make both networks from a seed."""
-    torch.manual_seed(seed)
-    return {
-        INVARIANT: HeightInvariant(settings.width),
-        PLAIN: perceptron(settings.plain_width),
-    }
-
-
-def measure(network: nn.Module, test: SwissRoll, settings: Settings, seed: int) -> Row:
+def measure(network: nn.Module, test: SwissRoll, settings: Settings, seed: int) -> dict[str, float]:
     """Measure a network on the test world, and on small test sets drawn from it.
 
-    Args:
-        network: gives logits.
-        test: the test world.
-        settings: bins, and the size and number of small sets.
-        seed: of the draws.
-
     Returns:
-        `accuracy`, `ece` over the whole test world, the mean `confidence`; `small_ece`, its mean
-        over small sets, with their standard deviation `small_spread` and what a calibrated model
-        of the same confidences shows on them, `small_calibrated`; `gap`, the largest change of
-        a probability when the heights are swapped.
+        `accuracy`, mean `confidence` and `ece` on the test world; the mean `small_ece` over small
+        test sets, its standard deviation `small_spread`, and `small_calibrated`, what a calibrated
+        model with the same confidences shows on them; `gap`, the largest change of a probability
+        under the swap.
     """
-    x = torch.from_numpy(test.x).float()
-    label = torch.from_numpy(test.label)
+    x, label = torch.from_numpy(test.x).float(), torch.from_numpy(test.label)
     probs = network(x).double().softmax(1)
     swapped = x * torch.tensor([1.0, 1.0, -1.0]) + torch.tensor([0.0, 0.0, 1.0])
     gap = (network(swapped).double().softmax(1) - probs).abs().max()
@@ -101,90 +105,79 @@ def measure(network: nn.Module, test: SwissRoll, settings: Settings, seed: int) 
     }
 
 
-def bounds_of(network: nn.Module, test: SwissRoll, settings: Settings) -> Row:
-    """Return what the symmetry allows a height-invariant network with these confidences.
-
-    The fibers are the bins of the ECE, on the exact table of orbits.
-
-    Returns:
-        `sharp_lower`, `sharp_upper` of the ECE, and the `table_ece` that lies between them.
-    """
+def ece_interval(network: nn.Module, test: SwissRoll, settings: Settings) -> dict[str, float]:
+    """Compute the ECE interval of invariant networks with these confidences, fibers = ECE bins."""
     probs = network(torch.from_numpy(test.x).float()).double().softmax(1)
-    confidence, predicted = probs.max(1)
-    # Rounding differs between the two heights by 1e-8: one answer stands for the whole orbit.
+    # Rounding differs between the heights by 1e-8: one answer stands for the whole orbit.
     first, orbit = np.unique(test.orbit, return_index=True, return_inverse=True)[1:]
+    confidence, predicted = (part.numpy()[first][orbit] for part in probs.max(1))
     table = OrbitTable.from_labels(
-        test.orbit,
-        test.label,
-        confidence=confidence.numpy()[first][orbit],
-        predicted=predicted.numpy()[first][orbit],
+        test.orbit, test.label, confidence=confidence, predicted=predicted
     )
     found = classification(table, bins=settings.bins)
-    return {
-        "sharp_lower": float(found["sharp_lower"]),
-        "sharp_upper": float(found["sharp_upper"]),
-        "table_ece": float(found["ece"]),
-    }
+    columns = {"sharp_lower": "sharp_lower", "sharp_upper": "sharp_upper", "table_ece": "ece"}
+    return {column: float(found[name]) for column, name in columns.items()}
 
 
-def ceiling_of(test: SwissRoll) -> float:
-    """The accuracy ceiling of height-invariant models, by matching points under the swap.
-
-    >>> _, test = split(swiss_roll(0.25, 0.5, points=320), Settings(train=1, points=320), seed=0)
-    >>> ceiling_of(test)
-    0.75
-    """
+def accuracy_ceiling(test: SwissRoll) -> float:
+    """Compute the accuracy ceiling of invariant models by matching points under the swap."""
     return OrbitTable.from_data(test.x, test.label, swap_of_heights()).accuracy_ceiling
 
 
-def run(settings: Settings, worlds: Sequence[tuple[float, float]] = WORLDS) -> Iterator[Row]:
-    """Train both networks in every world with every seed; give one row a measurement.
-
-    Args:
-        settings: sizes.
-        worlds: shares of correct and incorrect invariance.
-    """
+def measurements(
+    settings: Settings, worlds: Sequence[tuple[float, float]] = WORLDS
+) -> Iterator[dict[str, Any]]:
+    """Train both networks in every world with every seed, and yield one row a measurement."""
     for correct, incorrect in worlds:
         roll = swiss_roll(correct, incorrect, settings.points)
-        ceiling = ceiling_of(split(roll, settings, 0)[1])
+        ceiling = accuracy_ceiling(split(roll, settings, 0)[1])
         for seed in range(settings.seeds):
             train, test = split(roll, settings, seed)
-            for name, network in networks(settings, seed).items():
+            torch.manual_seed(seed)
+            networks = HeightInvariant(settings.width), perceptron(settings.plain_width)
+            for name, network in zip((INVARIANT, PLAIN), networks, strict=True):
                 head = {
-                    "correct": correct,
-                    "incorrect": incorrect,
-                    "network": name,
-                    "seed": seed,
-                    "parameters": parameters_of(network),
-                    "train": len(train),
-                    "test": len(test),
-                    "small": settings.small,
-                    "draws": settings.draws,
+                    **{"correct": correct, "incorrect": incorrect, "network": name, "seed": seed},
+                    **{"parameters": parameters_of(network), "train": len(train)},
+                    **{"test": len(test), "small": settings.small, "draws": settings.draws},
                     "ceiling": ceiling,
                 }
-                for row in _trained(network, train, test, settings, seed):
-                    yield {**head, **row}
+                for row in _train(network, train, test, settings, seed):
+                    yield head | row
 
 
-def _trained(
+def _train(
     network: nn.Module, train: SwissRoll, test: SwissRoll, settings: Settings, seed: int
-) -> list[Row]:
-    rows: list[Row] = []
+) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
     started = time.process_time()
 
     def validate(model: nn.Module, epoch: int) -> dict[str, float]:
         if epoch in settings.epochs:
             row = {"epoch": epoch, **measure(model, test, settings, seed)}
             if isinstance(model, HeightInvariant):
-                row |= bounds_of(model, test, settings)
+                row |= ece_interval(model, test, settings)
             rows.append({**row, "seconds": time.process_time() - started})
         return {}
 
     fit(
         network,
-        Shuffled(torch.from_numpy(train.x).float(), torch.from_numpy(train.label), BATCH, seed),
+        Shuffled(train, seed),
         optimizer=torch.optim.Adam(network.parameters(), lr=LEARNING_RATE),
         epochs=max(settings.epochs),
         validate=validate,
     )
     return rows
+
+
+def run(settings: Settings, results: Results) -> None:
+    """Train and measure everything, and write the table `results`."""
+    rows = []
+    for row in measurements(settings):
+        rows.append(row)
+        print(
+            f"correct {row['correct']:.3f} {row['network']:16} seed {row['seed']} "
+            f"epoch {row['epoch']:5}: accuracy {row['accuracy']:.3f}, ECE {row['ece']:.3f}",
+            flush=True,
+        )
+    results.write("results", rows)

@@ -11,7 +11,7 @@ from torch import nn
 
 from orbical.bounds import regression
 from orbical_studies.data.planar_fields import vector_fields, whole_field
-from orbical_studies.networks.swiss_roll import parameters_of
+from orbical_studies.networks import parameters_of
 
 from ..pages import Row
 from .limits import (

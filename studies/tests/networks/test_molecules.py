@@ -11,6 +11,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical_studies import data
+from orbical_studies.networks import parameters_of
 from orbical_studies.networks.molecules import (
     COVALENT_RADII,
     GIN,
@@ -19,7 +20,6 @@ from orbical_studies.networks.molecules import (
     bond_graph,
     radius_graph,
 )
-from orbical_studies.networks.swiss_roll import parameters_of
 
 TASK = ob.tasks.Regression(
     {"pos": ob.actions.Points(), "numbers": ob.actions.Rows(), "mask": ob.actions.Rows()}

@@ -8,7 +8,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError
-from orbical_studies.networks.swiss_roll import parameters_of
+from orbical_studies.networks import parameters_of
 from orbical_studies.networks.vector_fields import VectorFieldNet, VectorPerceptron
 
 

@@ -1,0 +1,86 @@
+"""Tidy tables of results, one CSV file each."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orbical.errors import InputError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Row = Mapping[str, Any]
+
+
+class Results:
+    """The result tables of a study; `results["angles"]` reads `angles.csv` when first asked for.
+
+    Args:
+        folder: Of the CSV files; made on the first write.
+        work: Folder of large files that steps hand to each other, such as packed data and
+            predictions; default a folder `work` inside `folder`.
+
+    Example:
+        >>> import tempfile
+        >>> results = Results(Path(tempfile.mkdtemp()))
+        >>> _ = results.write("errors", [{"group": "C4", "n": 4, "error": 0.25}, {"group": "C1"}])
+        >>> results["errors"]["error"].tolist(), "other" in results
+        ([0.25, nan], False)
+    """
+
+    def __init__(self, folder: Path, work: Path | None = None) -> None:
+        self.folder, self.work = folder, work or folder / "work"
+        self._read: dict[str, DataFrame] = {}
+
+    def __getitem__(self, name: str) -> DataFrame:
+        """Read a table; empty cells are missing values. Callers must not change it in place."""
+        if name not in self._read:
+            import pandas as pd
+
+            if name not in self:
+                raise InputError(
+                    f"results: there is no file {str(self._path(name))!r}; run the study first"
+                )
+            self._read[name] = pd.read_csv(
+                self._path(name),
+                keep_default_na=False,  # a method may be called "None" or "NA"
+                na_values=["", "nan"],
+            )
+        return self._read[name]
+
+    def __contains__(self, name: str) -> bool:
+        return self._path(name).is_file()
+
+    def write(self, name: str, rows: DataFrame | Iterable[Row]) -> Path:
+        """Write a table: floats with six significant digits, missing values empty.
+
+        Args:
+            name: Of the table.
+            rows: A data frame, whose index is not written, or one mapping a row.
+
+        Returns:
+            The file that was written.
+        """
+        frame: Any = rows if hasattr(rows, "columns") else None
+        lines = [dict(row) for row in (rows if frame is None else frame.to_dict("records"))]
+        names = list(dict.fromkeys(name for line in lines for name in line))
+        if frame is not None:  # whose missing values are NaN
+            lines = [{k: v for k, v in line.items() if v == v} for line in lines]
+        path = self._path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows({k: _text(v) for k, v in line.items()} for line in lines)
+        self._read.pop(name, None)
+        return path
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.csv"
+
+
+def _text(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value

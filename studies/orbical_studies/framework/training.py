@@ -1,0 +1,65 @@
+"""Train the many networks of a study, resuming where a run was interrupted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..trials import Trials
+from ..workers import run_jobs
+from .settings import TrainingSettings
+
+Trained = tuple[Mapping[str, Any], Mapping[str, np.ndarray]]
+
+
+def train(
+    trials: Iterable[Any],
+    settings: TrainingSettings,
+    work: Path,
+    setup: Callable[[], Any],
+    run: Callable[[Any, Any], Trained],
+) -> None:
+    """Run every trial that is not finished yet, on the GPU if there is one.
+
+    Args:
+        trials: Frozen dataclasses whose text is their name, in the order to start them.
+        settings: How many processes and minutes, and which trials.
+        work: Folder of the results: a line a trial in `trials.jsonl`, and its arrays in an `.npz`
+            file (see `arrays_file`).
+        setup: Called once in each process, such as to load the packed data.
+        run: `run(loaded, trial)` returns the scores and the arrays of a trial. Both functions must
+            be importable from a module (or be partials of such).
+    """
+    kept = Trials(work)
+    jobs = kept.waiting(trials, settings.only)
+    print(f"{len(jobs)} trainings to run, {len(kept.done)} finished before", flush=True)
+
+    def finished(trial: Any, trained: Trained) -> None:
+        scores, arrays = trained
+        if arrays:
+            np.savez_compressed(arrays_file(work, trial), **dict(arrays))  # type: ignore[arg-type]
+        kept.add({"name": str(trial), **vars(trial), **scores})
+        shown = ", ".join(f"{k} {v:.4g}" for k, v in scores.items() if isinstance(v, float))
+        print(f"{trial}: {shown}", flush=True)
+
+    deadline = time.time() + 60 * settings.minutes
+    run_jobs(jobs, setup, run, finished, workers=settings.workers, deadline=deadline)
+
+
+def arrays_file(work: Path, trial: Any) -> Path:
+    """Return where the arrays of a trial are stored.
+
+    >>> arrays_file(Path("work"), "efigi/cyclic:4/seed 0").name
+    'efigi-cyclic4-seed0.npz'
+    """
+    return work / (str(trial).replace("/", "-").replace(" ", "").replace(":", "") + ".npz")
+
+
+def device() -> torch.device:
+    """Return the GPU if there is one, and the processor otherwise."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
