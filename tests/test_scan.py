@@ -177,7 +177,7 @@ def test_answers_that_are_elsewhere_are_brought_to_the_device_of_the_scan():
 
 
 def test_a_model_that_answers_differently_each_time_is_reported(digits):
-    with pytest.warns(UserWarning, match="'noisy' answers the same batch differently"):
+    with pytest.warns(UserWarning, match="'noisy' gives different outputs for the same batch"):
         result = scan({"noisy": lambda x: torch.randn(len(x), 10)}, digits)
     assert result.record.models[0].deterministic is False
 
@@ -251,7 +251,7 @@ def test_labels_may_be_a_plain_list(net, digits):
 def test_answers_that_cannot_move_as_the_task_says_are_refused(representation, words):
     task = ob.tasks.Regression(ob.actions.Vectors(), representation)
     width = 3 if representation == "2e" else 2
-    with pytest.raises(ModelError, match="its answers do not move as the task says") as caught:
+    with pytest.raises(ModelError, match="its outputs do not move as the task expects") as caught:
         scan(lambda x: x[:, :width], torch.randn(4, 3), group="rotations3d:4", task=task)
     assert words in str(caught.value)
 
@@ -293,20 +293,24 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
     ("settings", "error", "words"),
     [
         (dict(models=lambda x: x.flatten(1)[:, :1]), ModelError, "two or more classes"),
-        (dict(models=lambda x: x.flatten(1)[:3, :10]), ModelError, "3 answers given for 8 inputs"),
+        (
+            dict(models=lambda x: x.flatten(1)[:3, :10]),
+            ModelError,
+            "expected 8 outputs for as many inputs, got 3",
+        ),
         (dict(models=lambda x: linear(x) / 0), ModelError, "NaN or infinite output"),
         (dict(models=lambda x: x @ x.new_zeros(3, 3)), ModelError, "raised for a batch"),
         (dict(models=lambda x: linear(x) + 0j), ModelError, "complex64 of shape"),
         (
             dict(models={"ten": linear, "five": lambda x: linear(x)[:, :5]}, labels=None),
             ModelError,
-            "model 'five': consensus of shape (30, 5) (sample, class) given, but 'ten'",
+            "model 'five': expected consensus of shape (30, 10) (sample, class) as for 'ten', got (30, 5)",
         ),
         (
             dict(models=lambda x: (x.mean((1, 2, 3)), x.var((1, 2, 3)) + 1), keep="outputs")
             | dict(task=ob.tasks.Regression(uncertainty="variance")),
             ModelError,
-            "keep='outputs' needs one tensor",
+            "expected one tensor as raw output for keep='outputs'",
         ),
         (
             dict(task=ob.tasks.Classification(read=lambda raw: raw.logits)),
@@ -314,8 +318,12 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
             "raised AttributeError for the raw output torch.float32 of shape (8, 10)",
         ),
         (dict(preprocess=lambda x: x @ x.new_zeros(3)), InputError, "preprocess: "),
-        (dict(preprocess=lambda x: None), InputError, "gave None, the batch for the models"),
-        (dict(preprocess="half"), InputError, "preprocess: 'half' given, a function"),
+        (dict(preprocess=lambda x: None), InputError, "to return a batch, got None"),
+        (
+            dict(preprocess="half"),
+            InputError,
+            "preprocess: expected a function of a batch, got 'half'",
+        ),
         (
             dict(models={"good": linear, "bad": lambda x: {}["weights"]}),
             ModelError,
@@ -327,25 +335,29 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
             "raised IndexError",
         ),
         (dict(models={"a": linear, "b": None}), InputError, "model 'b': a NoneType given"),
-        (dict(models=[linear, linear]), InputError, "models: a list given, a model or a dict"),
-        (dict(models={}), InputError, "models: none given"),
-        (dict(models={"": linear}), InputError, "a non-empty text"),
+        (
+            dict(models=[linear, linear]),
+            InputError,
+            "models: expected a model or a dictionary of names and models, got a list",
+        ),
+        (dict(models={}), InputError, "models: expected at least one model, got none"),
+        (dict(models={"": linear}), InputError, "non-empty strings"),
         (dict(labels=torch.full((30,), 12)), InputError, "the model knows the classes 0 .. 9"),
         (dict(labels=torch.zeros(29, dtype=torch.long)), InputError, "29 given for 30 samples"),
         (dict(labels=torch.zeros(30)), InputError, "whole class indices"),
-        (dict(images=torch.zeros(0, 1, 8, 8), labels=[]), InputError, "no samples"),
+        (dict(images=torch.zeros(0, 1, 8, 8), labels=[]), InputError, "at least one sample"),
         (dict(images=torch.zeros(30, 1, 8, 9), group="cyclic:4"), InputError, "square"),
         (dict(group="rotations3d:8"), InputError, "can be moved by plane"),
         (dict(group="rotation:8"), InputError, "did you mean 'rotations'"),
         (
             dict(group=ob.groups.from_matrices(plane=np.eye(2)[None], coords={"score": [1]})),
             InputError,
-            "has a coordinate 'score', which is the name of a result",
+            "got 'score' in from_matrices",
         ),
         (dict(task="clasification"), InputError, "did you mean 'classification'"),
         (dict(keep="probability"), InputError, "did you mean 'probabilities'"),
-        (dict(task=ob.tasks.Flow), InputError, "task: the class Flow given"),
-        (dict(keep=None), InputError, "keep: None given"),
+        (dict(task=ob.tasks.Flow), InputError, "got the class Flow"),
+        (dict(keep=None), InputError, "keep: expected the names of what to store, got None"),
         (
             dict(
                 images={"a/b": torch.rand(30, 1, 8, 8)},
@@ -354,12 +366,12 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
                 keep="inputs",
             ),
             InputError,
-            "keep: the input 'a/b' cannot be stored under its name",
+            "without '/', got 'a/b'",
         ),
-        (dict(batch_size=0), InputError, "batch_size: 0 given"),
+        (dict(batch_size=0), InputError, "batch_size: expected 'auto' or an integer >= 1, got 0"),
         (dict(device="tpu9"), InputError, "device: 'tpu9'"),
         (dict(device="meta"), InputError, "device: 'meta' cannot be used here"),
-        (dict(device=0), InputError, "device: 0 given, 'auto' or a torch device expected"),
+        (dict(device=0), InputError, "device: expected 'auto' or a torch device, got 0"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(tmp_path, digits, settings, error, words):
@@ -418,7 +430,7 @@ def test_a_field_may_hold_nan_until_a_model_makes_nan_of_it(sample):
         return scan({"net": model}, data, "rotations3d:6", task, batch_size=12)
 
     assert scan_by(lambda batch: batch["known"].nan_to_num(0.0)).complete
-    words = f"data: NaN or infinity given, of which model 'net' makes NaN .* for sample {sample} at"
+    words = f"got NaN or infinity, for which model 'net' returns NaN .*sample {sample} at"
     with pytest.raises(InputError, match=words):
         scan_by(lambda batch: batch["known"])
 

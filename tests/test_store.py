@@ -113,7 +113,7 @@ def test_ctrl_c_says_how_to_go_on_and_loses_nothing(tmp_path):
     wait_until_some_units_are_done(path, process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert "run the same scan again to go on" in errors
+    assert "run the same scan again to continue" in errors
     assert process.returncode != 0
     assert ob.load(path).share_done > 0
 
@@ -293,10 +293,10 @@ def test_foreign_folders_are_neither_read_nor_deleted(tmp_path, digits):
     foreign.mkdir()
     (foreign / "chapter.tex").write_text("years of work")
     for settings in (dict(), dict(overwrite=True)):
-        with pytest.raises(StoreError, match="not a store of orbical"):
+        with pytest.raises(StoreError, match="not an orbical store"):
             scan(linear(), digits, foreign, **settings)
     assert (foreign / "chapter.tex").read_text() == "years of work"
-    with pytest.raises(StoreError, match="not a store of orbical"):
+    with pytest.raises(StoreError, match="not an orbical store"):
         ob.load(foreign)
 
 
@@ -306,9 +306,9 @@ def test_half_written_and_unreadable_stores_are_explained(tmp_path, digits):
     shutil.copytree(path, tmp_path / "cut.zarr")
     record = tmp_path / "cut.zarr" / "zarr.json"
     record.write_text(record.read_text()[:100])
-    with pytest.raises(StoreError, match="damaged beyond reading"):
+    with pytest.raises(StoreError, match="too damaged to read"):
         ob.load(tmp_path / "cut.zarr")
-    with pytest.raises(StoreError, match="there is no store"):
+    with pytest.raises(StoreError, match="does not exist"):
         ob.load(tmp_path / "absent.zarr")
 
 
@@ -366,7 +366,7 @@ def test_a_full_disk_keeps_what_is_done_and_says_so(tmp_path, digits):
 
 def test_a_path_that_cannot_be_made_is_named(tmp_path, digits):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         scan(linear(), digits, tmp_path / "file" / "run.zarr")
 
 
@@ -396,3 +396,22 @@ def test_a_unit_of_nothing_but_fill_values_is_done(tmp_path, digits):
     assert not bool(scan.data["correct"].any())
     assert scan.verify() == []
     assert scan.complete
+
+
+def test_a_resumed_scan_keeps_the_stored_batch_size(tmp_path, digits):
+    path = tmp_path / "run.zarr"
+    scan({"first": linear()}, digits, path, batch_size=8)
+    seen = []
+
+    class Counting(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = linear(1)
+
+        def forward(self, x):
+            seen.append(len(x))
+            return self.net(x)
+
+    scan({"second": Counting()}, digits, path, batch_size=360)
+    assert max(seen) <= 8
+    assert ob.load(path).record.run.batch_size == 8

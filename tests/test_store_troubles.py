@@ -60,7 +60,7 @@ def test_a_store_that_lost_what_nothing_is_read_without_is_named(tmp_path, few, 
             del record["attributes"]["orbical"][gone]
         (path / "zarr.json").write_text(json.dumps(record))
     for use in (ob.load, lambda store: scan(linear(), few, store)):
-        with pytest.raises(StoreError, match=r"damaged beyond reading.*left as it is"):
+        with pytest.raises(StoreError, match=r"too damaged to read.*left unchanged"):
             use(path)
 
 
@@ -71,7 +71,7 @@ def test_a_kill_while_room_is_made_for_a_model_is_explained_and_mended(tmp_path,
     before = ob.load(path).data["score"].values
     array = stores.open_store(path).root["score"]
     array.resize((2, *array.shape[1:]))
-    with pytest.raises(StoreError, match="killed while it added one: run that scan again"):
+    with pytest.raises(StoreError, match="killed while adding one; run that scan again"):
         ob.load(path)
     result = scan({"model": linear(), "b": linear(1)}, few, path)
     assert result.complete
@@ -106,9 +106,9 @@ def test_a_store_is_found_by_its_link_and_from_home(tmp_path, few, monkeypatch):
 @pytest.mark.parametrize(
     ("out", "words"),
     [
-        (3, "out: 3 given, the name of a folder expected"),
-        ("", "out: '' given"),
-        ("s3://bucket/run.zarr", "a folder on this machine expected"),
+        (3, "out: expected the path of a folder, got 3"),
+        ("", "out: expected the path of a folder, got ''"),
+        ("s3://bucket/run.zarr", "expected a folder on this machine"),
         ("a\0b", "embedded null"),
         ("x" * 300, "File name too long"),
     ],
@@ -134,7 +134,7 @@ def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, few, monkeypatch)
         return fill(store, *rest)
 
     monkeypatch.setattr(stores, "_fill", fill_while_another_is_faster)
-    with pytest.raises(StoreError, match="made by another scan in the meantime"):
+    with pytest.raises(StoreError, match="created by another scan in the meantime"):
         scan(linear(), few, path)
     assert ob.load(path).complete
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.zarr"]

@@ -239,12 +239,18 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
             lambda: tasks.Regression().check_range(torch.zeros(2, 3), {"mean": torch.zeros(2, 1)}),
             "the model answers (1,)",
         ),
-        (lambda: tasks.Classification().check_target(["a", "b"], 2), "labels: 'a' given, numbers"),
+        (
+            lambda: tasks.Classification().check_target(["a", "b"], 2),
+            "numbers for each sample, got 'a'",
+        ),
         (lambda: tasks.Regression().check_target([0.0, np.nan], 2), "NaN or infinite"),
         (lambda: tasks.Flow().check_target(torch.full((1, 2, 8, 8), np.inf), 1), "NaN or infinite"),
         (lambda: tasks.Classification(outputs="logit"), "did you mean 'logits'"),
-        (lambda: tasks.Classification(classes="cat"), "classes: 'cat' given, a list of names"),
-        (lambda: tasks.Classification(classes=3), "classes: 3 given, a list of names"),
+        (
+            lambda: tasks.Classification(classes="cat"),
+            "classes: expected a list of names, got 'cat'",
+        ),
+        (lambda: tasks.Classification(classes=3), "classes: expected a list of names, got 3"),
         (lambda: tasks.Atoms(None), "quantities: None given, some of energy"),
         (
             lambda: tasks.Atoms().take(

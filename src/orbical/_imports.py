@@ -1,4 +1,4 @@
-"""Things named by text: `package.module:attribute` is the user's own code, and is imported."""
+"""Import objects by name, name objects, and check paths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def import_attribute(text: str, argument: str) -> Any:
     called = text.endswith("()")
     module_name, _, attribute = text.removesuffix("()").partition(":")
     if not module_name or not attribute:
-        raise InputError(f"{argument}: {text!r} given, package.module:attribute expected")
+        raise InputError(f"{argument}: expected package.module:attribute, got {text!r}")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -52,11 +52,11 @@ def import_attribute(text: str, argument: str) -> Any:
 
 
 def as_path(argument: str, given: Any) -> Path:
-    """Take the folder of a store as the user names it: `~` is the home, a link what it leads to."""
+    """Return the path of a store; `~` is expanded and links are followed."""
     if not isinstance(given, str | os.PathLike) or not str(given):
-        raise InputError(f"{argument}: {given!r} given, the name of a folder expected")
+        raise InputError(f"{argument}: expected the path of a folder, got {given!r}")
     if "://" in str(given):
-        raise InputError(f"{argument}: {str(given)!r} given, a folder on this machine expected")
+        raise InputError(f"{argument}: expected a folder on this machine, got {str(given)!r}")
     try:
         path = Path(given).expanduser()
         path.lstat()
@@ -74,7 +74,7 @@ def _shortened(given: Any) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Give the words of an error on one line.
+    """Return the message of an error on one line.
 
     >>> words_of(ValueError("two\\n  lines"))
     'two lines'
@@ -83,7 +83,7 @@ def words_of(error: BaseException) -> str:
 
 
 def name_of(thing: Any) -> str:
-    """Name a function, or an object that is called like one, as `module:name`.
+    """Return the name of a function or a callable object as `module:name`.
 
     >>> import functools, math
     >>> name_of(math.sqrt), name_of(functools.partial(pow, 2)), name_of(str.lower)

@@ -1,4 +1,4 @@
-"""Batches as trees: a tensor, or a dictionary or tuple of tensors, nested as a user likes."""
+"""Batches as trees: a tensor, or nested dictionaries and tuples of tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Tree = Any  # Tensor | dict[str, Tree] | tuple[Tree, ...]
 
 
 def tree_map(function: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
-    """Apply a function to each leaf, or to the leaves of several trees of one shape.
+    """Apply a function to each leaf, or to the leaves of several trees of the same shape.
 
     >>> tree_map(lambda a: a + 1, {"x": 1, "y": (2, 3)})
     {'x': 2, 'y': (3, 4)}
@@ -28,7 +28,7 @@ def tree_map(function: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
 
 
 def leaves(tree: Tree) -> Iterator[Any]:
-    """Walk over the leaves of a tree, in a fixed order."""
+    """Yield the leaves of a tree in a fixed order."""
     if isinstance(tree, dict):
         for key in sorted(tree):
             yield from leaves(tree[key])
@@ -40,10 +40,10 @@ def leaves(tree: Tree) -> Iterator[Any]:
 
 
 def as_tensors(raw: Any) -> Any:
-    """Turn NumPy and JAX arrays in a raw output into tensors, and leave the rest as it is.
+    """Convert NumPy and JAX arrays in a raw output to tensors, and leave the rest unchanged.
 
-    What holds tensors alone is given back itself, so that named tuples and other kinds of
-    dictionaries keep the names of their parts.
+    An output of tensors only is returned itself, so that named tuples and other mappings keep
+    their types.
     """
     if isinstance(raw, torch.Tensor):
         return raw
@@ -61,7 +61,7 @@ def as_tensors(raw: Any) -> Any:
 
 
 def concatenate(trees: list[Tree], dim: int = 0) -> Tree:
-    """Join trees of tensors of one shape along a dimension."""
+    """Concatenate trees of tensors along a dimension."""
     return tree_map(lambda *parts: torch.cat(parts, dim), trees[0], *trees[1:])
 
 
@@ -71,12 +71,12 @@ def flatten_leading(tree: Tree) -> Tree:
 
 
 def split_leading(tree: Tree, first: int, second: int) -> Tree:
-    """Undo `flatten_leading`."""
+    """Split the first dimension of every tensor in two."""
     return tree_map(lambda leaf: leaf.reshape(first, second, *leaf.shape[1:]), tree)
 
 
 def to_device(tree: Tree, device: torch.device | str) -> Tree:
-    """Move every tensor to a device, without waiting for what the device is doing."""
+    """Move every tensor to a device, without waiting for the device."""
 
     there = torch.device(device)
 

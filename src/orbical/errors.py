@@ -1,7 +1,7 @@
-"""The errors orbical raises, and the words they use.
+"""The errors that orbical raises.
 
-Every message names the argument, says what was given and what is expected,
-and is raised before any work starts.
+A message names the argument, what was expected and what was given, and the remedy if there is one:
+`labels: expected integers of shape (N,), got float32 of shape (100, 10); pass class indices`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ class OrbicalError(Exception):
 
 
 class InputError(OrbicalError, ValueError):
-    """An argument cannot be used; the message says which, and what is expected."""
+    """An argument cannot be used."""
 
 
 class ModelError(OrbicalError, RuntimeError):
-    """A model cannot be loaded, or answers something the task cannot read."""
+    """A model cannot be loaded, or the task cannot read its outputs."""
 
 
 class StoreError(OrbicalError, RuntimeError):
@@ -27,18 +27,18 @@ class StoreError(OrbicalError, RuntimeError):
 
 
 class Interrupted(OrbicalError, KeyboardInterrupt):
-    """The user stopped a long work; the message says how to go on."""
+    """The user stopped a long computation; the message says how to continue."""
 
 
 class MissingExtra(OrbicalError, ImportError):
-    """An optional package is needed; the message says which extra brings it."""
+    """An optional package is missing; the message names the extra that installs it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: pip install 'orbical[{extra}]'")
 
 
 def unknown_name(argument: str, given: object, known: Iterable[str]) -> InputError:
-    """Make the error for an unknown name, suggesting the nearest known one.
+    """Return the error for an unknown name, with the nearest known one as a suggestion.
 
     >>> print(unknown_name("group", "rotation", ["rotations", "flips"]))
     group: unknown name 'rotation'; did you mean 'rotations'? (known: flips, rotations)

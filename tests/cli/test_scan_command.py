@@ -178,7 +178,7 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "run the same scan again to go on" in errors
+    assert "run the same scan again to continue" in errors
     assert "Traceback" not in errors
     told = orbical(folder, "info", "run.zarr")
     assert "% done" in told

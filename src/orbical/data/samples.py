@@ -1,4 +1,4 @@
-"""Data to scan: inputs with a leading sample dimension, and the truth where it is known."""
+"""Data to scan: inputs with a leading sample dimension, and targets if there are any."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ _HASH_BYTES = 1 << 20
 
 
 class Samples:
-    """Inputs and truth, read a slice at a time, so that memory does not grow with the data.
+    """Inputs and targets, read a slice at a time, so that memory does not grow with the data.
 
-    Takes `x`, `(x, y)` or a torch `Dataset` of such items. `x` is a tensor, an array (memory-mapped
-    arrays and Zarr arrays stay on disk), a list of samples of one shape, or a dictionary or tuple
-    of these. `names` are those of the samples, for display.
+    Args:
+        data: `x`, `(x, y)` or a torch `Dataset` of such items. `x` is a tensor, an array
+            (memory-mapped arrays and Zarr arrays stay on disk), a list of samples of the same
+            shape, or a dictionary or tuple of these.
+        names: the names of the samples, for display.
 
-    >>> import numpy as np
-    >>> samples = Samples((np.zeros((3, 1, 8, 8)), [0, 1, 2]))
-    >>> len(samples), samples.inputs(0, 2).shape
-    (3, torch.Size([2, 1, 8, 8]))
+    Example:
+        >>> import numpy as np
+        >>> samples = Samples((np.zeros((3, 1, 8, 8)), [0, 1, 2]))
+        >>> len(samples), samples.inputs(0, 2).shape
+        (3, torch.Size([2, 1, 8, 8]))
     """
 
     def __init__(self, data: Any, names: list[str] | None = None) -> None:
@@ -43,24 +46,22 @@ class Samples:
         else:
             self.x, self.y = data, None
         self.x = _arrays(self.x)
-        self.y = (
-            None if self.y is None else _whole(self.y, "labels")
-        )  # the truth is one array, no tree
+        self.y = None if self.y is None else _whole(self.y, "labels")  # one array, not a tree
         self.count = _count(self.x)
 
     def __len__(self) -> int:
         return self.count
 
     def inputs(self, start: int, stop: int) -> Tree:
-        """Read some inputs as tensors; double precision from NumPy becomes single."""
+        """Return some inputs as tensors; NumPy arrays in double precision become single."""
         return tree_map(lambda leaf: _as_tensor(leaf[start:stop], longest=4), self.x)
 
     def whole(self) -> Tree:
-        """Read all inputs as tensors, in the precision in which they are given."""
+        """Return all inputs as tensors in their own precision."""
         return tree_map(lambda leaf: _as_tensor(leaf[: self.count]), self.x)
 
     def fingerprint(self) -> str:
-        """Hash the contents of inputs and truth, a block at a time."""
+        """Return a hash of inputs and targets, computed a block at a time."""
         digest = hashlib.sha256()
         for leaf in [*leaves(self.x), *([] if self.y is None else [self.y])]:
             for block in _blocks(leaf):
@@ -70,28 +71,28 @@ class Samples:
 
 
 def _arrays(x: Tree) -> Tree:
-    """Find the arrays of a tree, in which a list is no tree but samples, one after the other."""
+    """Return a tree of arrays; a list is not a tree but a sequence of samples."""
     if isinstance(x, dict):
         return {key: _arrays(value) for key, value in x.items()}
     if isinstance(x, tuple):
         return tuple(_arrays(value) for value in x)
     if isinstance(x, Mapping):
-        raise InputError("data: nested mappings must be plain dictionaries")
+        raise InputError(f"data: expected plain dictionaries, got {type(x).__name__}")
     if isinstance(x, torch.utils.data.DataLoader):
-        raise InputError("data: a DataLoader given, its data set expected (loader.dataset)")
+        raise InputError("data: expected a data set, got a DataLoader; pass loader.dataset")
     if isinstance(x, Tensor) or not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
         return _whole(x)
     if isinstance(x, np.ma.MaskedArray):
-        raise InputError("data: a masked array given, numbers in all its places expected")
+        raise InputError("data: expected an array without a mask, got a masked array")
     return x
 
 
 def _whole(x: Any, argument: str = "data") -> Any:
-    """Take a tensor, or what NumPy makes one array of."""
+    """Return a tensor as it is, and anything else as a NumPy array."""
     if isinstance(x, Tensor):
         if x.layout != torch.strided or x.is_quantized or x.is_meta or x.is_complex():
             raise InputError(
-                f"{argument}: {_described(x)} given, a dense tensor of numbers expected"
+                f"{argument}: expected a dense tensor of real numbers, got {_described(x)}"
             )
         return x
     try:
@@ -100,9 +101,9 @@ def _whole(x: Any, argument: str = "data") -> Any:
         return np.asarray(x)
     except (ValueError, TypeError, RuntimeError) as error:
         raise InputError(
-            f"{argument}: {_described(x)} given, which makes no array; samples of one shape "
-            "expected (fields are a dictionary or a tuple; point clouds of unequal sizes are "
-            "padded with a mask: orbical.datasets.padded)"
+            f"{argument}: expected samples of the same shape, got {_described(x)}; pass fields as "
+            "a dictionary or a tuple, and pad point clouds of different sizes with "
+            "orbical.datasets.padded"
         ) from error
 
 
@@ -115,12 +116,12 @@ def _described(x: Any) -> str:
 
 
 def _as_tensor(block: Any, longest: int = 8) -> Tensor:
-    """Take numbers as a tensor; those of more than `longest` bytes in single precision."""
+    """Return numbers as a tensor; floats of more than `longest` bytes become single precision."""
     if isinstance(block, Tensor):
         return block
     array = np.asarray(block)
     if array.dtype.kind not in "fiub":
-        raise InputError(f"data: an array of {array.dtype} given, numbers expected")
+        raise InputError(f"data: expected numbers, got an array of {array.dtype}")
     long = array.dtype.kind == "f" and array.dtype.itemsize > longest
     dtype = np.dtype(np.float32) if long else array.dtype.newbyteorder("=")
     # A copy, because memory-mapped data are read-only and torch would warn about sharing them.
@@ -137,21 +138,21 @@ def _to_numpy(block: Any) -> np.ndarray:
 def _count(x: Tree) -> int:
     found = list(leaves(x))
     if not found:
-        raise InputError("data: nothing given, arrays with a leading sample dimension expected")
+        raise InputError("data: expected arrays with a leading sample dimension, got nothing")
     for leaf in found:
         if len(leaf.shape) == 0:
             given = leaf if isinstance(leaf, Tensor) else leaf[()]
             raise InputError(
-                f"data: {_described(given)} given, arrays with a leading sample dimension expected"
+                f"data: expected arrays with a leading sample dimension, got {_described(given)}"
             )
     counts = sorted({int(leaf.shape[0]) for leaf in found})
     if len(counts) > 1:
         raise InputError(
-            f"data: fields with {counts} samples given, one number expected (point clouds of "
-            "unequal sizes are padded with a mask: orbical.datasets.padded)"
+            f"data: expected fields with the same number of samples, got {counts}; pad point "
+            "clouds of different sizes with orbical.datasets.padded"
         )
     if counts[0] == 0:
-        raise InputError("data: no samples given, at least one expected")
+        raise InputError("data: expected at least one sample, got none")
     return counts[0]
 
 
@@ -178,9 +179,9 @@ class _Column:
         for row, values in zip(rows, read, strict=True):
             if values.shape != self.shape[1:]:
                 raise InputError(
-                    f"data: sample {row} of shape {tuple(values.shape)} given, that of the first, "
-                    f"{self.shape[1:]}, expected (point clouds of unequal sizes are padded with a "
-                    "mask: orbical.datasets.padded)"
+                    f"data: expected samples of shape {self.shape[1:]}, the shape of the first, "
+                    f"got {tuple(values.shape)} for sample {row}; pad point clouds of different "
+                    "sizes with orbical.datasets.padded"
                 )
         return torch.stack(read)
 
@@ -189,7 +190,7 @@ class _Column:
 
 
 def _item(dataset: Any, row: int) -> Any:
-    """Read an item; a failure there is the user's, and is said to be."""
+    """Return an item of a data set, and name the sample if reading it fails."""
     try:
         return dataset[row]
     except Exception as error:
@@ -200,7 +201,7 @@ def _item(dataset: Any, row: int) -> Any:
 
 
 def _columns(dataset: Any, first: Any, pick: Callable[[Any], Any]) -> Tree:
-    """Make a column of each field of the items."""
+    """Return a column for each field of the items."""
     if isinstance(first, dict):
         return {key: _columns(dataset, value, _part(pick, key)) for key, value in first.items()}
     if isinstance(first, tuple):
@@ -217,8 +218,8 @@ def _part(pick: Callable[[Any], Any], key: Any) -> Callable[[Any], Any]:
 def _from_dataset(dataset: Any) -> tuple[Any, Any]:
     if not hasattr(dataset, "__len__") or len(dataset) == 0:
         raise InputError(
-            f"data: {type(dataset).__name__} given, which is empty or has no length; a data set "
-            "with a length of at least one expected"
+            "data: expected a data set with a length of at least 1, got "
+            f"{type(dataset).__name__}, which is empty or has no length"
         )
     first = _item(dataset, 0)
     if not isinstance(first, tuple | list):

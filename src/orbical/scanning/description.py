@@ -82,10 +82,10 @@ def describe_scan(
 
 
 def plain(setting: Any) -> Any:
-    """Write a setting of a task or an action in the words of a record, the same each time.
+    """Return a setting of a task or an action as JSON values, the same each time.
 
-    A user's own action may be set by anything. Large arrays are known by a hash, functions and
-    other objects by the names of what they are.
+    A user's own action may have any settings: large arrays are written as a hash, functions and
+    other objects by name.
 
     >>> plain({"size": (3, np.float32(0.5)), "kernel": np.eye(2), "name": str.lower})
     {'size': [3, 0.5], 'kernel': [[1.0, 0.0], [0.0, 1.0]], 'name': 'builtins:str.lower'}
@@ -118,7 +118,7 @@ def _versions() -> dict[str, str]:
 
 
 def _choose_chunk(outputs: Tree, elements: int, batch_size: int, device: torch.device) -> int:
-    """Choose the samples of a unit: few enough for memory, enough to make writing cheap."""
+    """Return the number of samples in a unit: few enough for memory, enough to write cheaply."""
     numbers = max(1, sum(leaf[0].numel() for leaf in leaves(outputs))) * elements
     most = 4096 if device.type == "cuda" else 256
     return max(1, min(2**24 // numbers, max(batch_size, 1), most))
@@ -134,7 +134,7 @@ def _chunk_of_slow_models(sweep: Sweep, samples: int) -> int:
 
 
 def failures_of(failures: Failures, first_sample: int) -> list[dict[str, Any]]:
-    """Put the failures of a unit into records, one a sample, for the store."""
+    """Return the failures of a unit for the record, one entry for each sample."""
     records: dict[int, dict[str, Any]] = {}
     for (element, sample), error in sorted(failures.items(), key=lambda item: item[0]):
         known = records.setdefault(
@@ -146,14 +146,14 @@ def failures_of(failures: Failures, first_sample: int) -> list[dict[str, Any]]:
 
 
 def warn_of_failures(scan: Scan, names: Iterable[str]) -> None:
-    """Say at the end of a scan which models gave no answer, where, and why."""
+    """Warn at the end of a scan about models that failed on some samples."""
     for name in names:
         failed = scan.failures[name]
         if failed:
             first = failed[0]
             warnings.warn(
                 f"model {name!r} failed on {len(failed)} of {scan.record.data.samples} "
-                f"samples, which have no answer there; first on sample {first['sample']} at "
+                f"samples, which are stored as missing; first on sample {first['sample']} at "
                 f"{scan.group.name(first['element'])}: {first['error']}",
                 stacklevel=3,
             )

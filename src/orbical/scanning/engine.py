@@ -1,4 +1,4 @@
-"""The scan: every model on every sample at every element of a group, safely onto disk."""
+"""Run a scan: every model on every sample at every element of a group, safely to disk."""
 
 from __future__ import annotations
 
@@ -45,32 +45,44 @@ def scan(
     preprocess: Callable[[Tree], Tree] | None = None,
     progress: bool = True,
 ) -> Scan:
-    """Evaluate models along the orbits of data, and return what they answer and how good it is.
+    """Evaluate models along the orbits of a data set.
 
-    Arguments:
+    Every model is evaluated on every sample, transformed by every element of the group. The result
+    holds the models' outputs in brief, and how good they are.
+
+    Args:
         models: a model, or a dictionary of names and models: torch modules, exported programs, ONNX
-            files, sklearn estimators, ASE calculators, functions (see `orbical.predictors`).
-        data: inputs, or `(inputs, truth)`, with a leading sample dimension; for the task `atoms` a
-            list of `ase.Atoms` too.
+            files, scikit-learn estimators, ASE calculators, functions (see `orbical.predictors`).
+        data: the inputs, or `(inputs, targets)`, with a leading sample dimension, or a torch
+            `Dataset`. The task `atoms` also takes a list of `ase.Atoms`.
         group: the sampled group, or its text such as `"rotations:72"`.
         task: the task, or its name.
-        out: the folder of the store (Zarr); None keeps the result in memory.
-        resume: continue a store that holds a part of this very scan; a scan of other data, models
-            or group is refused. Models that are new to the store are added.
-        overwrite: delete what the store holds, once the new scan is known to be possible.
-        keep: what else to store: `"probabilities"`, `"flow"` (as the task offers), `"outputs"` (raw
-            model outputs), `"inputs"`.
-        batch_size: transformed inputs in one forward pass; `"auto"` chooses by their size.
-        device: `"auto"`, or a torch device.
-        preprocess: a function on transformed batches, before the models.
-        progress: show a progress bar.
+        out: the folder to write to, a Zarr store. The default keeps the result in memory.
+        resume: continue a store that holds part of this scan. A scan of other data, another group
+            or other models of the same names is refused; new models are added.
+        overwrite: replace an existing store, once the new scan is known to be possible.
+        keep: what else to store: `"inputs"`, `"outputs"` (the raw model outputs), and what the task
+            offers, such as `"probabilities"` or `"flow"`.
+        batch_size: the number of transformed inputs in a forward pass, or `"auto"`.
+        device: a torch device, or `"auto"`.
+        preprocess: a function applied to each transformed batch before the models.
+        progress: whether to show a progress bar.
 
-    >>> import orbical as ob, torch
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> images, labels = ob.datasets.digits()
-    >>> ob.scan(net, (images[:20], labels[:20]), group="rotations:8", task="classification",
-    ...         progress=False)
-    Scan(classification, rotations:8: 1 models x 20 samples x 8 elements, complete)
+    Returns:
+        The scan. With `out`, the same call resumes it after an interruption.
+
+    Raises:
+        InputError: an argument cannot be used.
+        ModelError: a model cannot be loaded, or the task cannot read its outputs.
+        StoreError: the store cannot be read, written or continued.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> images, labels = ob.datasets.digits()
+        >>> ob.scan(net, (images[:20], labels[:20]), group="rotations:8", task="classification",
+        ...         progress=False)
+        Scan(classification, rotations:8: 1 models x 20 samples x 8 elements, complete)
     """
     from ..store import arrays as stores
     from ..store.scan_result import Scan
@@ -81,7 +93,7 @@ def scan(
     samples = Samples(task.take(data), task.names(data))
     kept = _checked_keep(keep, task)
     if preprocess is not None and not callable(preprocess):
-        raise InputError(f"preprocess: {preprocess!r} given, a function of a batch expected")
+        raise InputError(f"preprocess: expected a function of a batch, got {preprocess!r}")
     first = samples.inputs(0, PROBE_SAMPLES)
     check_group(task.input, group)
     task.input.check(group, first)
@@ -122,7 +134,7 @@ def scan(
 def _fill(
     store: Store, sweep: Sweep, samples: Samples, target: Tensor | None, progress: bool
 ) -> None:
-    """Do all units that are not done, each chunk of samples for all its models at once."""
+    """Run all units that are not done, each chunk of samples for all its models at once."""
     record = store.record
     names = record.names
     done = store.done
@@ -165,7 +177,7 @@ def _fill(
         again = (
             "the result was in memory and is lost"
             if store.path is None
-            else ("run the same scan again to go on")
+            else ("run the same scan again to continue")
         )
         raise Interrupted(f"stopped at {share:.0%} of {store.name}; {again}") from None
 
@@ -207,15 +219,15 @@ def _to_numpy(values: Tensor) -> np.ndarray:
 def _named_predictors(models: Any) -> dict[str, Predictor]:
     if isinstance(models, list | tuple):
         raise InputError(
-            f"models: a {type(models).__name__} given, a model or a dictionary of names and models "
-            "expected"
+            "models: expected a model or a dictionary of names and models, got a "
+            f"{type(models).__name__}"
         )
     named = dict(models) if isinstance(models, Mapping) else {"model": models}
     if not named:
-        raise InputError("models: none given, at least one expected")
+        raise InputError("models: expected at least one model, got none")
     wrong = [name for name in named if not isinstance(name, str) or not name]
     if wrong:
-        raise InputError(f"models: the name {wrong[0]!r} given, a non-empty text expected")
+        raise InputError(f"models: expected names that are non-empty strings, got {wrong[0]!r}")
     return {name: _as_named(name, model) for name, model in named.items()}
 
 
@@ -227,22 +239,22 @@ def _as_named(name: str, model: Any) -> Predictor:
 
 
 def _check_coordinates(group: Group, specs: Iterable[str]) -> None:
-    """Refuse a group whose elements are named by what names results."""
+    """Refuse a group with a coordinate that has the name of a result."""
     taken = sorted({*group.coords} & {*specs, "model", "sample", "label", "weight"})
     if taken:
         raise InputError(
-            f"group: {group.spec} has a coordinate {taken[0]!r}, which is the name of a result of "
-            "the scan; another name expected"
+            f"group: expected coordinates with names of their own, got {taken[0]!r} in "
+            f"{group.spec}, which is the name of a result of the scan"
         )
 
 
 def as_task(task: Task | str) -> Task:
-    """Accept a task or its name."""
+    """Return a task from a task or its name."""
     if isinstance(task, Task):
         return task
     if not isinstance(task, str):
         given = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
-        raise InputError(f"task: {given} given, a task such as orbical.tasks.Flow() expected")
+        raise InputError(f"task: expected a task such as orbical.tasks.Flow(), got {given}")
     if task not in TASKS:
         raise unknown_name("task", task, TASKS)
     return TASKS[task]()  # type: ignore[call-arg]
@@ -250,7 +262,7 @@ def as_task(task: Task | str) -> Task:
 
 def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
     if keep is None or not isinstance(keep, Iterable):
-        raise InputError(f"keep: {keep!r} given, names of what to store expected")
+        raise InputError(f"keep: expected the names of what to store, got {keep!r}")
     chosen = frozenset([keep] if isinstance(keep, str) else keep)
     optional = [name for name, variable in task.variables(True).items() if variable.optional]
     known = {*optional, "outputs", "inputs"}
@@ -263,7 +275,7 @@ def _choose_device(device: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not isinstance(device, str | torch.device):
-        raise InputError(f"device: {device!r} given, 'auto' or a torch device expected")
+        raise InputError(f"device: expected 'auto' or a torch device, got {device!r}")
     try:
         chosen = torch.device(device)
         torch.zeros(1, device=chosen).sum().item()
@@ -280,14 +292,12 @@ def _choose_batch_size(batch_size: int | str, first: Tree, device: torch.device)
         return max(1, min(budget // max(numbers, 1), most))
     whole = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
     if not whole or int(batch_size) < 1:
-        raise InputError(
-            f"batch_size: {batch_size!r} given, 'auto' or a whole number >= 1 expected"
-        )
+        raise InputError(f"batch_size: expected 'auto' or an integer >= 1, got {batch_size!r}")
     return int(batch_size)
 
 
 def _write_truth(store: Store, target: Tensor | None, task: Task) -> None:
-    """Write the whole truth at once, so that a part of a scan can be judged too."""
+    """Write all targets at once, so that an unfinished scan can be evaluated too."""
     if target is not None:
         for chunk in range(store.done.shape[1]):
             store.write(task.truth_name, chunk, _to_numpy(target[store.record.rows(chunk)]))

@@ -1,4 +1,4 @@
-"""A first look at a model: a few answers tell the shape of a scan's arrays and a model's habits."""
+"""Probe a model with a few inputs, to learn the shapes of a scan's arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROBE_ELEMENTS = 4
 
 
 def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> dict[str, Any]:
-    """Ask a model about a few inputs, twice: finds out the shape of its answers and its habits."""
+    """Run a model on a few inputs, twice: the shape of its outputs, and whether they repeat."""
     elements = sweep.group[:PROBE_ELEMENTS]
     first = tree_map(lambda leaf: leaf.to(sweep.device), first)
     moved = sweep.task.input.apply(elements, first)
@@ -45,7 +45,7 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
         sweep.task.output.check(sweep.group, sweep.task.primary(outputs))
     except InputError as error:
         raise ModelError(
-            f"model {name!r}: its answers do not move as the task says: {error}"
+            f"model {name!r}: its outputs do not move as the task expects: {error}"
         ) from None
     if target is not None:
         sweep.task.check_range(target, outputs)
@@ -53,8 +53,8 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     steady = all(torch.allclose(a, b, 1e-4, 1e-6, equal_nan=True) for a, b in pairs)
     if not steady:
         warnings.warn(
-            f"model {name!r} answers the same batch differently each time (dropout, sampling?); "
-            "its orbit plots show that too",
+            f"model {name!r} gives different outputs for the same batch (dropout, sampling?); "
+            "its orbit plots show this too",
             stacklevel=4,
         )
     _warn_of_probabilities(sweep, name, raw)
@@ -67,7 +67,7 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
 
 
 def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
-    """Say so where what is read as logits sums to one: a softmax is then taken twice."""
+    """Warn if what is read as logits sums to 1: the softmax would then be applied twice."""
     said = sweep.predictors[name].outputs or getattr(sweep.task, "outputs", None)
     given = sweep.task.picked(raw) if said == "logits" else None
     if not isinstance(given, Tensor) or given.ndim != 2:
@@ -83,9 +83,9 @@ def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
 def array_specs(
     sweep: Sweep, samples: Samples, target: Tensor | None, probes: dict[str, Any]
 ) -> dict[str, ArraySpec]:
-    """Find out every array's shape and type from summaries of the probes.
+    """Return the shape and type of every array, from summaries of the probes.
 
-    What any model answers has an array; all who answer it must do so in one shape.
+    Each variable of any model has an array; all models that return it must agree on its shape.
     """
     from ..store.arrays import ArraySpec
 
@@ -97,9 +97,9 @@ def array_specs(
             if known.shape != spec.shape:
                 axes = ", ".join(spec.dims[1:])
                 raise ModelError(
-                    f"model {model!r}: {name} of shape {spec.shape[1:]} ({axes}) given, but "
-                    f"{next(iter(probes))!r} gives {known.shape[1:]}; models of one scan must "
-                    "answer alike"
+                    f"model {model!r}: expected {name} of shape {known.shape[1:]} ({axes}) as for "
+                    f"{next(iter(probes))!r}, got {spec.shape[1:]}; scan models with other outputs "
+                    "separately"
                 )
     specs["action_defect"] = ArraySpec(
         ("sample", "element"),
@@ -116,8 +116,8 @@ def array_specs(
         for name, leaf in input_fields(samples.inputs(0, 1)):
             if "/" in name or name in specs:
                 raise InputError(
-                    f"keep: the input {name.removeprefix('input_')!r} cannot be stored under its "
-                    "name; fields named without '/', and each otherwise, expected"
+                    "keep: expected input fields with names of their own and without '/', got "
+                    f"{name.removeprefix('input_')!r}"
                 )
             dims = ("sample", *(f"{name}_{i}" for i in range(leaf.ndim - 1)))
             specs[name] = ArraySpec(
@@ -129,7 +129,7 @@ def array_specs(
 def _model_specs(
     sweep: Sweep, target: Tensor | None, model: str, probe: dict[str, Any], number: int
 ) -> dict[str, ArraySpec]:
-    """Find out the shapes and types of what one model answers about `number` samples."""
+    """Return the shapes and types of one model's variables for `number` samples."""
     from ..store.arrays import ArraySpec
 
     elements = sweep.group[:PROBE_ELEMENTS]
@@ -165,7 +165,7 @@ def _dtype(values: Tensor) -> str:
 
 
 def input_fields(batch: Tree) -> Iterator[tuple[str, Tensor]]:
-    """Name the tensors of an input batch as the store does."""
+    """Yield the tensors of an input batch under the names they are stored by."""
     yield from _named(batch, "input")
 
 

@@ -1,4 +1,4 @@
-"""Progress bars for long work, on the error stream."""
+"""A progress bar on the error stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hot path of a scan: a batch moved along its orbits, through the models, into summaries."""
+"""The hot path of a scan: transform a batch, run the models, summarize their outputs."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from ..predictors.base import batch_size as count_inputs
 from ..tasks import Task
 
 Failures = dict[tuple[int, int], str]
-"""Why a model gave no answer, by element and sample of a batch."""
+"""The errors that a model raised, by element and sample of a batch."""
 
 
 @dataclass
 class Sweep:
-    """Models, a group and a task, ready to answer whole orbits.
+    """Models, a group and a task, ready to run on whole orbits.
 
     `batch_size` is the number of transformed inputs in one forward pass; running out of memory on
     the device halves it. Each transformed batch passes through all models, so it is made once.
@@ -68,7 +68,7 @@ class Sweep:
         names: list[str],
         advance: Callable[[int], None] = lambda inputs: None,
     ) -> Unit:
-        """Answer the orbits of a batch; on an accelerator this returns while it still works."""
+        """Run the models on the orbits of a batch; an accelerator works on after it."""
         given = batch
         batch = to_device(batch, self.device)
         asked = Asked(self.task.input, given, self.task.input.doubt(batch))
@@ -90,7 +90,7 @@ class Sweep:
                 torch.cuda.empty_cache()
 
     def answers(self, batch: Tree, name: str) -> Tree:
-        """Collect one model's answers along the orbits of a batch, `[K, B, ...]`."""
+        """Return one model's outputs along the orbits of a batch, `[K, B, ...]`."""
         outputs, _, _, _ = self._outputs(batch, [name], lambda inputs: None)
         return outputs[name]
 
@@ -116,7 +116,7 @@ class Sweep:
     def _outputs(
         self, batch: Tree, names: list[str], advance: Callable[[int], None]
     ) -> tuple[dict[str, Tree], dict[str, Tensor | None], Tensor, dict[str, Failures]]:
-        """Collect all answers, element first: `{model: [K, B, ...]}`."""
+        """Return all outputs, element first: `{model: [K, B, ...]}`."""
         samples = count_inputs(batch)
         collected: dict[str, list[Tree]] = {name: [] for name in names}
         raws: dict[str, list[Tensor]] = {name: [] for name in names}
@@ -154,7 +154,7 @@ class Sweep:
         return outputs, whole, torch.cat(defects, 1), failures
 
     def prepared(self, moved: Tree) -> Tree:
-        """Make one batch of moved inputs `[K, B, ...]`, by the user's `preprocess` if there is one.
+        """Return moved inputs `[K, B, ...]` as one batch, preprocessed if the user asked for it.
 
         A failure there is the user's, and is said to be.
         """
@@ -171,11 +171,11 @@ class Sweep:
                 f"preprocess: {name} raised {type(error).__name__}: {words_of(error)}"
             ) from error
         if prepared is None:
-            raise InputError(f"preprocess: {name} gave None, the batch for the models expected")
+            raise InputError(f"preprocess: expected {name} to return a batch, got None")
         return as_tensors(prepared) if isinstance(prepared, np.ndarray) else prepared
 
     def answer(self, name: str, inputs: Tree) -> Any:
-        """Ask one model, and name it where it fails."""
+        """Run one model, and name it in the error if it fails."""
         try:
             raw = self._untouched(name, self.predictors[name], inputs)
             return _copied(raw) if name in self._reuses else raw
@@ -191,18 +191,18 @@ class Sweep:
             ) from error
 
     def compare(self, name: str, first: Any, second: Any) -> None:
-        """Find out from two answers that are both held whether a model writes all into one place.
+        """Detect a model that writes every output into the same memory, from two outputs.
 
-        Its answers are copied from then on: of one that was kept, the next would make its own.
+        Its outputs are copied from then on, since the next one would overwrite them.
         """
         if {*_places(first)} & {*_places(second)}:
             self._reuses.add(name)
 
     def _untouched(self, name: str | None, function: Callable[[Tree], Any], inputs: Tree) -> Any:
-        """Call a function so that it changes nothing but what is its own.
+        """Call a function without letting it change the inputs that others see.
 
         Whether it writes into its inputs (`x.sub_(mean)`, `batch.pop("mask")`) is found out the
-        first time; one that does gets a copy from then on, as others see the same inputs.
+        first time; a function that does gets a copy from then on.
         """
         if self._writes.get(name) is False:
             return function(inputs)
@@ -212,21 +212,22 @@ class Sweep:
         return answer
 
     def read(self, name: str, raw: Any, moved: Tree) -> Tree:
-        """Read one model's raw output for moved inputs `[K, B, ...]`, as `[K, B, ...]`."""
+        """Return what the task reads from a raw output for moved inputs `[K, B, ...]`."""
         elements, samples = next(leaves(moved)).shape[:2]
         given = raw.outputs if isinstance(raw, Partial) else raw
         try:
             outputs = self.task.read(given, self.predictors[name].outputs)
             count = count_inputs(outputs)
             if count != elements * samples:
-                raise ModelError(f"{count} answers given for {elements * samples} inputs")
+                expected = elements * samples
+                raise ModelError(f"expected {expected} outputs for as many inputs, got {count}")
             outputs = to_device(split_leading(outputs, elements, samples), self.device)
             return self.task.joined(outputs, moved)
         except ModelError as error:
             raise ModelError(f"model {name!r}: {error}") from error
 
     def _element_blocks(self, samples: int) -> list[Elements]:
-        """Cut the group into blocks that fill a batch; kept, because actions cache by block."""
+        """Return blocks of elements that fill a batch; kept, because actions cache by block."""
         size = max(1, self.batch_size // samples)
         if size not in self._blocks:
             self._blocks[size] = [self.group[rows] for rows in _slices(len(self.group), size)]
@@ -235,21 +236,21 @@ class Sweep:
 
 @dataclass
 class Asked:
-    """The batch that models were asked about, and the mark that it may not be numbers."""
+    """A batch, and a flag on its device that marks values which may not be finite."""
 
     action: Action
     batch: Tree
     doubt: Tensor | None
 
     def check(self, first_sample: int) -> None:
-        """Refuse data that cannot be moved; the mark has come from the accelerator by now."""
+        """Refuse data that cannot be moved; by now the flag has arrived from the accelerator."""
         if self.doubt is not None and bool(self.doubt):
             self.action.check_values(self.batch, first_sample)
 
 
 @dataclass
 class Unit:
-    """What models answered about one chunk: `{model: variables}` and the action defect `[B, K]`.
+    """The results of one chunk: `{model: variables}` and the action defect `[B, K]`.
 
     The arrays travel from the accelerator while the next chunk is being computed; `wait` is called
     before they are read. `failures` are the places where a model raised and gave no answer.
@@ -271,7 +272,7 @@ class Unit:
         failures: dict[str, Failures],
         asked: Asked,
     ) -> Unit:
-        """Start the journey of all arrays to the processor's memory."""
+        """Start copying all arrays to the memory of the host."""
         summaries, there, broken, doubt = tree_map(
             lambda leaf: None if leaf is None else leaf.to("cpu", non_blocking=True),
             (summaries, defect, broken, asked.doubt),
@@ -283,7 +284,7 @@ class Unit:
         return cls(summaries, there, broken, failures, replace(asked, doubt=doubt), landed)
 
     def wait(self, group: Group, first_sample: int) -> None:
-        """Wait for the arrays, and refuse data and answers that cannot be used."""
+        """Wait for the arrays, and refuse data and outputs that cannot be used."""
         if self.landed is not None:
             self.landed.synchronize()
         self.asked.check(first_sample)
@@ -304,7 +305,7 @@ def _copied(raw: Any) -> Any:
 
 
 def _places(raw: Any) -> Iterator[int]:
-    """Give where the tensors of a raw output lie in memory."""
+    """Yield the memory addresses of the tensors in a raw output."""
     for leaf in leaves(raw):
         if isinstance(leaf, Tensor) and leaf.numel():
             yield leaf.data_ptr()
@@ -326,25 +327,25 @@ def _slices(count: int, size: int) -> Iterator[slice]:
 
 
 def refusal(model: str, fault: str, where: str, batch: Tree, sample: int) -> OrbicalError:
-    """Make the error for an answer that cannot be used: of the data, where they are no numbers.
+    """Return the error for an output that cannot be used: of the data, if these are not finite.
 
-    An action may allow NaN, as padding say; a model that can do nothing with it is not at fault.
+    An action may allow NaN, for example as padding; a model that cannot use it is not at fault.
     """
     if any(first_lacking(leaf[sample : sample + 1]) is not None for leaf in leaves(batch)):
         return InputError(
-            f"data: NaN or infinity given, of which {model} makes {fault} for {where}; numbers "
-            "expected"
+            f"data: expected finite numbers, got NaN or infinity, for which {model} returns "
+            f"{fault} ({where})"
         )
     return ModelError(f"{model}: {fault} for {where}")
 
 
 def errors_in(raw: Any) -> dict[int, str]:
-    """Give the errors of a raw output, by place in the batch."""
+    """Return the errors of a raw output, by position in the batch."""
     return raw.errors if isinstance(raw, Partial) else {}
 
 
 def without(faults: dict[str, Tensor], failures: Failures) -> dict[str, Tensor]:
-    """Take the marks `[K, B]` off places where a model is known to have failed."""
+    """Clear the marks `[K, B]` where a model is known to have failed."""
     for element, sample in failures:
         for marks in faults.values():
             marks[element, sample] = False
@@ -352,10 +353,10 @@ def without(faults: dict[str, Tensor], failures: Failures) -> dict[str, Tensor]:
 
 
 def only_tensor(name: str, raw: Any) -> Tensor:
-    """Check that a raw output can be kept: that it is one tensor."""
+    """Check that a raw output is one tensor, so that it can be stored."""
     if not isinstance(raw, Tensor):
         raise ModelError(
-            f"model {name!r}: keep='outputs' needs one tensor as raw output, "
-            f"{type(raw).__name__} given"
+            f"model {name!r}: expected one tensor as raw output for keep='outputs', got "
+            f"{type(raw).__name__}"
         )
     return raw

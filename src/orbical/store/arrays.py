@@ -1,4 +1,4 @@
-"""Results of a scan on disk: arrays that are filled unit by unit, and go on after a kill.
+"""Results of a scan on disk: arrays that are filled unit by unit and survive a kill.
 
 A store is a Zarr v3 folder. Its unit of work and of resumption is (model, chunk of samples, all
 elements): the arrays of a unit are written first, then its done-flag, each file by an atomic rename
@@ -35,7 +35,7 @@ _MISSING = {"f": np.nan, "i": -1, "u": 0, "b": False}
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array of a store: its dimensions, shape, type, and what its attributes say of it."""
+    """An array of a store: its dimensions, shape, type and attributes."""
 
     dims: tuple[str, ...]
     shape: tuple[int, ...]
@@ -52,7 +52,7 @@ class Store:
 
     @property
     def name(self) -> str:
-        """Name the store in messages."""
+        """The name of the store in messages."""
         return "the scan in memory" if self.path is None else repr(str(self.path))
 
     @property
@@ -77,7 +77,7 @@ class Store:
         return np.asarray(self.root["done"][:], bool)  # type: ignore[index]
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Give the shape of an array, `()` where there is none."""
+        """Return the shape of an array, `()` if there is none."""
         array: Any = self.root.get(name)
         return () if array is None else tuple(array.shape)
 
@@ -88,7 +88,7 @@ class Store:
             self.root[name][rows if model is None else (model, rows)] = values  # type: ignore[index]
 
     def write_missing(self, chunk: int, values: Mapping[str, Any], model: int) -> None:
-        """Write what a model does not answer (a variance, say) as missing, to complete a unit."""
+        """Write the variables that a model does not return as missing, to complete a unit."""
         rows = self.record.rows(chunk)
         for name in self._model_arrays - {*values}:
             with self.explained(), _every_file_written():
@@ -96,7 +96,7 @@ class Store:
                 array[model, rows] = array.fill_value
 
     def write_failures(self, chunk: int, failures: list[dict[str, Any]], model: int) -> None:
-        """Note in the record on which samples of a unit a model failed, and why."""
+        """Write into the record on which samples of a unit a model failed, and why."""
         record = self.record
         rows, known = record.rows(chunk), record.models[model].failures
         others = [one for one in known if not rows.start <= one["sample"] < rows.stop]
@@ -153,22 +153,22 @@ class Store:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn the file system's troubles into words."""
+        """Raise errors of the file system as `StoreError`."""
         try:
             yield
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise StoreError(
                     f"no space left on the device for {self.name}; all finished units are kept: "
-                    "free some space and run the same scan again to go on"
+                    "free some space and run the same scan again to continue"
                 ) from error
             raise StoreError(f"{self.name} cannot be written: {error}") from error
 
 
 def _every_file_written() -> Any:
-    """Write chunks of nothing but fill values too, so that a missing file always means a loss.
+    """Write chunks of fill values too, so that a missing file always means a loss.
 
-    Zarr reads this setting when an array is opened and keeps it nowhere.
+    Zarr reads this setting when an array is opened and does not store it.
     """
     return zarr.config.set({"array.write_empty_chunks": True})
 
@@ -180,14 +180,14 @@ def _dims(array: zarr.Array) -> tuple[str | None, ...]:
 def create(
     path: Path | None, record: Record, specs: Mapping[str, ArraySpec], group: Group
 ) -> Store:
-    """Make an empty store, complete in a temporary folder and then renamed, or in memory."""
+    """Create an empty store in memory, or on disk in a temporary folder that is then renamed."""
     if path is None:
         return _fill(Store(zarr.open_group(MemoryStore(), mode="w"), None), record, specs, group)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{path.name}."[:100], dir=path.parent))
     except OSError as error:
-        raise StoreError(f"{str(path)!r} cannot be made: {error}") from error
+        raise StoreError(f"{str(path)!r} cannot be created: {error}") from error
     try:
         store = Store(zarr.open_group(LocalStore(building), mode="w"), path)
         _fill(store, record, specs, group)
@@ -200,15 +200,15 @@ def create(
 
 
 def _put(building: Path, path: Path) -> None:
-    """Rename a finished folder; where another scan was faster, its store stays."""
+    """Rename a finished folder; if another scan was faster, its store stays."""
     try:
         building.rename(path)
     except OSError as error:
         if path.exists():
             raise StoreError(
-                f"{str(path)!r} has been made by another scan in the meantime; run this one again"
+                f"{str(path)!r} was created by another scan in the meantime; run this one again"
             ) from error
-        raise StoreError(f"{str(path)!r} cannot be made: {error}") from error
+        raise StoreError(f"{str(path)!r} cannot be created: {error}") from error
 
 
 def _fill(store: Store, record: Record, specs: Mapping[str, ArraySpec], group: Group) -> Store:
@@ -249,31 +249,31 @@ def _create_array(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[in
 
 
 def open_store(path: Path) -> Store:
-    """Open a store for reading and writing, or say why it is none."""
+    """Open a store for reading and writing."""
     if not path.exists():
-        raise StoreError(f"there is no store {str(path)!r}")
+        raise StoreError(f"{str(path)!r} does not exist")
     try:
         root = zarr.open_group(LocalStore(path), mode="r+")
         written: Any = root.attrs[_RECORD]
         version = dict(written).get("format")
     except Exception as error:
         raise StoreError(
-            f"{str(path)!r} is not a store of orbical, or is damaged beyond reading "
-            f"({type(error).__name__}); it is left as it is"
+            f"{str(path)!r} is not an orbical store, or is too damaged to read "
+            f"({type(error).__name__}); it is left unchanged"
         ) from error
     if version != FORMAT:
         raise StoreError(f"{str(path)!r} has format {version!r}, this version reads {FORMAT}")
     store = Store(root, path)
     if not _is_whole(store):
         raise StoreError(
-            f"{str(path)!r} is damaged beyond reading: a part of its record, of its group or of "
-            "what is done has gone; it is left as it is"
+            f"{str(path)!r} is too damaged to read: part of its record, its group or its flags is "
+            "missing; it is left unchanged"
         )
     return store
 
 
 def _is_whole(store: Store) -> bool:
-    """Whether a store has what nothing can be read without."""
+    """Check whether a store has its record, its flags and its group."""
     root: Any = store.root
     try:
         store.record  # noqa: B018 - reading it checks every field
@@ -283,7 +283,7 @@ def _is_whole(store: Store) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Delete a store, but nothing that is not one, nor one that is being written."""
+    """Delete a store, unless it is being written; anything else is refused."""
     if path.exists():
         with locked(open_store(path)):
             try:
@@ -294,7 +294,7 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def locked(store: Store) -> Iterator[None]:
-    """Keep a second scan from writing into the same store at the same time."""
+    """Keep a second scan from writing to the same store at the same time."""
     if store.path is None:
         yield
         return

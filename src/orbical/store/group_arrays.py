@@ -1,4 +1,4 @@
-"""A group as a store keeps it: arrays for its parts, and a description for the rest."""
+"""Write a group to a store and read it back: arrays for its parts, JSON for the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def describe_group(group: Group) -> dict[str, Any]:
-    """Give what is not an array of its own: names, coordinates, and how it is drawn."""
+    """Return what is not stored as an array: names, coordinates and layout."""
     return {
         "spec": group.spec,
         "measure": group.measure,
@@ -28,7 +28,7 @@ def describe_group(group: Group) -> dict[str, Any]:
 
 
 def read_group(root: zarr.Group) -> Group:
-    """Make the group again from what a store holds."""
+    """Return the group of a store."""
     folder: Any = root["group"]
     about: Any = folder.attrs["group"]
     weights = np.asarray(folder["weights"][:])

@@ -1,4 +1,4 @@
-"""A scan as it is read: a labeled data set on what a store holds, complete or not."""
+"""The result of a scan, complete or not, as a labeled data set."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from .record import Record
 
 
 class Scan:
-    """What models answer along orbits: a thin face on `data`, an `xarray.Dataset`.
+    """The result of a scan: a thin wrapper around `data`, an `xarray.Dataset`.
 
-    `data` has the dimensions `model`, `sample`, `element`, the names of the elements and their
-    weights as coordinates, and is read from disk as it is used. `group` is the sampled group,
-    `record` what was scanned, by which models and how; `path` is the folder, None in memory.
+    Attributes:
+        data: dimensions `model`, `sample` and `element`, with the elements' names and weights as
+            coordinates. It is read from disk when it is used.
+        group: the sampled group.
+        record: what was scanned, by which models, and how.
+        path: the folder; None for a scan in memory.
     """
 
     def __init__(self, store: Store) -> None:
@@ -36,7 +39,7 @@ class Scan:
             if "conflicting sizes for dimension 'model'" not in str(error):
                 raise
             raise StoreError(
-                f"a model is being added to {store.name}, or a scan was killed while it added one: "
+                f"{store.name}: a model is being added, or a scan was killed while adding one; "
                 "run that scan again"
             ) from error
 
@@ -47,14 +50,14 @@ class Scan:
 
     @property
     def labeled(self) -> bool:
-        """Whether the truth is known."""
+        """Whether the data have targets."""
         return "score" in self.data
 
     @property
     def failures(self) -> dict[str, list[dict[str, Any]]]:
-        """Where each model raised and gave no answer.
+        """The samples on which each model raised an error.
 
-        A record for each such sample: its number, the first `element`, how many `places` of the
+        An entry has the number of the `sample`, the first `element`, the number of `places` on the
         orbit, and the `error`.
         """
         return {entry.name: entry.failures for entry in self.record.models}
@@ -116,11 +119,21 @@ def _dataset(store: Store, record: Record, group: Group) -> xr.Dataset:
 
 
 def load(path: str | Path) -> Scan:
-    """Open a stored scan, complete or not; unfinished units read as missing.
+    """Open a stored scan, complete or not. Unfinished units are read as missing.
 
-    >>> import orbical as ob
-    >>> ob.load("no-such-scan.zarr")
-    Traceback (most recent call last):
-    orbical.errors.StoreError: there is no store 'no-such-scan.zarr'
+    Args:
+        path: the folder that `orbical.scan` wrote.
+
+    Returns:
+        The scan.
+
+    Raises:
+        StoreError: there is no store, or it cannot be read.
+
+    Example:
+        >>> import orbical as ob
+        >>> ob.load("no-such-scan.zarr")
+        Traceback (most recent call last):
+        orbical.errors.StoreError: 'no-such-scan.zarr' does not exist
     """
     return Scan(open_store(as_path("path", path)))

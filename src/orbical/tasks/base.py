@@ -1,4 +1,4 @@
-"""What every task offers: how an answer is read, how good it is, what an orbit of them says."""
+"""The base class of tasks: how outputs are read, scored and summarized along an orbit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..groups import Elements, Group
 
 Reader = Callable[[Any], Any]
 Move = Callable[[Elements, Tensor], Tensor]
-"""What moves `[K or 1, B, ...]` along by K elements."""
+"""A function that moves `[K or 1, B, ...]` by K elements."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Variable:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What the stored array says of itself."""
+        """The attributes of the stored array."""
         better = self.higher_is_better
         return {
             "meaning": self.meaning,
@@ -59,11 +59,16 @@ ACTION_DEFECT = Variable(
 
 
 class Task(ABC):
-    """A kind of question put to a model, and what its answers along an orbit mean.
+    """What a model predicts, how a prediction is scored, and how it moves with the input.
 
-    A task has an input action and an output action (the representation in which answers turn), a
+    A task has an input action, an output action (the representation in which outputs move), a
     score, a mean for the consensus, and a declared schema. `read` overrides how a raw model output
     becomes what the task expects. The views name what an interactive display shows.
+
+    Args:
+        input: the action on the inputs, or a tree of actions.
+        output: the action on the outputs.
+        read: a function that picks the outputs from a raw model output.
     """
 
     name: ClassVar[str]
@@ -73,7 +78,7 @@ class Task(ABC):
     truth_name: ClassVar[str] = "target"
     detail_view: ClassVar[str] = "values"
     quantities: tuple[str, ...] = ()
-    """What a model that can be asked for several things is asked for."""
+    """The quantities to request from a model that offers several."""
 
     def __init__(self, input: Any, output: Any, read: Reader | None = None) -> None:
         self.input: Action = as_action(input)
@@ -84,94 +89,94 @@ class Task(ABC):
 
     @abstractmethod
     def read(self, raw: Any, outputs: str | None = None) -> Tree:
-        """Turn a model's raw output for N inputs into the task's outputs, or refuse it clearly.
+        """Return the task's outputs from a model's raw output for N inputs, or raise `ModelError`.
 
         `outputs` is what the predictor states about its own outputs, if it does.
         """
 
     @abstractmethod
     def check_target(self, target: Any, count: int) -> Tensor:
-        """Check the ground truth of `count` samples and return it as a tensor."""
+        """Check the targets of `count` samples and return them as a tensor."""
 
     @abstractmethod
     def check_range(self, target: Tensor, outputs: Tree) -> None:
-        """Check the ground truth against what a model answers for the first samples."""
+        """Check the targets against a model's outputs for the first samples."""
 
     @abstractmethod
     def variables(self, labeled: bool) -> dict[str, Variable]:
-        """Declare the results of a scan with or without ground truth."""
+        """Declare the results of a scan with or without targets."""
 
     @property
     @abstractmethod
     def truth_dims(self) -> tuple[str, ...]:
-        """Name the dimensions of the truth after `sample`."""
+        """The dimensions of the targets after `sample`."""
 
     @abstractmethod
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
-        """Score `outputs[K, B, ...]` against a reference that has been moved along, `[K, B]`."""
+        """Score `outputs[K, B, ...]` against a reference moved by the same elements, `[K, B]`."""
 
     @abstractmethod
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
-        """Give the task's own variables, element first."""
+        """Return the task's own variables, element first."""
 
     # What a task may say.
 
     @property
     def input_view(self) -> str:
-        """Name the view of the inputs: that of the input action, where a task names no other."""
+        """The view of the inputs; by default the one of the input action."""
         return view_of(self.input)
 
     def take(self, data: Any) -> Any:
-        """Turn data of the task's own kind into arrays, as `x` or `(x, y)`."""
+        """Convert data of the task's own kind to arrays, as `x` or `(x, y)`."""
         return data
 
     def names(self, data: Any) -> list[str] | None:
-        """Give the names of samples, for display, where data of the task's own kind have some."""
+        """Return the names of the samples for display, if the data have any."""
         return None
 
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
-        """Join to outputs `[K, B, ...]` what the moved inputs tell of them: what is padding."""
+        """Add to outputs `[K, B, ...]` what only the moved inputs know, such as the padding."""
         return outputs
 
     def primary(self, outputs: Tree) -> Tensor:
-        """Give the tensor of the outputs that the output action moves."""
+        """Return the tensor of the outputs that the output action moves."""
         return outputs
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
-        """Give what stands beside the primary answer, `[K, B, ...]`, and how each of it moves."""
+        """Return what accompanies the primary output, `[K, B, ...]`, and how each of it moves."""
         return {}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
-        """Mark the answers `[K, B]` that cannot be used, under the words that say why."""
+        """Return masks `[K, B]` of outputs that cannot be used, by the reason."""
         marks = [~torch.isfinite(leaf).flatten(2).all(-1) for leaf in leaves(outputs)]
         return {"NaN or infinite output": torch.stack(marks).any(0)}
 
     def reference(self, consensus: Tensor) -> Tensor:
-        """Turn a consensus into the kind of truth that `score` compares with."""
+        """Convert a consensus to the kind of target that `score` compares with."""
         return consensus
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
         """Average un-transformed outputs `[K, B, ...]` over the group, to `[B, ...]`.
 
-        As the first answer plus the mean difference from it, so that rounding does not add up over
-        many elements where all answers agree.
+        Computed as the first output plus the mean difference from it, so that rounding does not
+        accumulate over many elements when all outputs agree.
         """
         first = outputs[0]
         return first + torch.einsum("k,k...->...", weights.to(outputs.dtype), outputs - first)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
-        """Give the squared distance of un-transformed outputs from their mean, `[K, B]`."""
+        """Return the squared distance of un-transformed outputs from their mean, `[K, B]`."""
         return (outputs - center[None]).double().square().flatten(2).sum(-1)
 
     def scale(self, answers: Tensor) -> Tensor:
-        """Give the size of answers `[B, ...]` against which their errors are measured in tests.
+        """Return the scale of outputs `[B, ...]`, which relative errors in tests are measured by.
 
-        It is the largest entry; a task whose answers have several units has one for each.
+        By default the largest entry; a task with outputs in several units has one for each.
         """
         return answers.abs().max()
 
     def isometric(self, group: Group) -> bool:
-        """Whether the score cannot change when output and truth move together by this group."""
+        """Check whether the score is unchanged when output and target move together."""
         return all(
             np.allclose(part @ part.transpose(0, 2, 1), np.eye(part.shape[-1]), atol=1e-9)
             for part in (group.linear(name) for name in ("plane", "space") if name in group.parts)
@@ -263,7 +268,7 @@ class Task(ABC):
     # What follows from it.
 
     def picked(self, raw: Any) -> Any:
-        """Apply the user's `read`, where one is given."""
+        """Apply the user's `read`, if there is one."""
         if self._read is None:
             return raw
         try:
@@ -277,7 +282,7 @@ class Task(ABC):
     def summarize(
         self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
     ) -> dict[str, Tensor]:
-        """Turn all answers along the orbits of a batch into the variables of a scan.
+        """Return the variables of a scan from all outputs along the orbits of a batch.
 
         Outputs are element first, `[K, B, ...]`. All K answers of a sample are at hand, so the
         consensus (the mean of the un-transformed answers) needs no second pass.
@@ -310,16 +315,19 @@ class Task(ABC):
 
 
 def as_truth(target: Any) -> Tensor:
-    """Take the ground truth as a tensor, or refuse what holds no numbers."""
+    """Return targets as a tensor."""
     if isinstance(target, Tensor):
         return target
     try:
         array = np.array(target)  # a copy: a tensor may share neither a view nor what is read-only
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"labels: numbers for each sample expected: {error}") from error
+        given = type(target).__name__
+        raise InputError(
+            f"labels: expected numbers for each sample, got {given}: {error}"
+        ) from error
     if array.dtype.kind not in "fiubc":
         given = ", ".join(repr(one) for one in array.reshape(-1)[:1].tolist())
-        raise InputError(f"labels: {given or array.dtype} given, numbers for each sample expected")
+        raise InputError(f"labels: expected numbers for each sample, got {given or array.dtype}")
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
@@ -328,29 +336,29 @@ def class_names(classes: Any) -> list[str] | None:
     if classes is None:
         return None
     if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise InputError(f"classes: {classes!r} given, a list of names expected")
+        raise InputError(f"classes: expected a list of names, got {classes!r}")
     return [str(name) for name in classes]
 
 
 def described(given: Any) -> str:
-    """Say what a model gave: its shape, or its kind."""
+    """Describe a value in an error message: its shape, or its type."""
     if isinstance(given, Tensor):
         return f"{given.dtype} of shape {tuple(given.shape)}"
     return type(given).__name__
 
 
 def single_or_double(values: Tensor) -> Tensor:
-    """Give whole numbers and half precision as single precision, and leave the rest."""
+    """Return integers and half precision as single precision, and the rest unchanged."""
     return values if values.dtype in (torch.float32, torch.float64) else values.float()
 
 
 def is_real(given: Any) -> bool:
-    """Whether a model gave real numbers."""
+    """Check whether a value is a tensor of real numbers."""
     return isinstance(given, Tensor) and not given.is_complex()
 
 
 def _refuse_to_read(name: str) -> Reader:
-    """Return a reader for a task whose own one, of this name, is not at hand."""
+    """Return a stand-in for the reader of this name, which is not available."""
 
     def refuse(raw: Any) -> Any:
         raise InputError(f"task: outputs were read by {name}; pass that function as read")
