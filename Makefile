@@ -60,7 +60,7 @@ $(DEV_READY): pyproject.toml studies/pyproject.toml constraints.txt
 $(DEMO_READY): pyproject.toml constraints.txt
 	$(make-venv)
 	@echo "Installing orbical into $(VENV) (the first time takes minutes)"
-	@$(INSTALL) -e '.[demo,detection,equivariant,flow,umap]'
+	@$(INSTALL) -e '.[demo,equivariant,flow,umap]'
 	@touch $(DEMO_READY)
 
 # An environment whose making was interrupted has no pip; making it again completes it.
