@@ -65,9 +65,13 @@ def imports(tree: ast.Module) -> Iterator[str]:
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             yield node.module.split(".")[0]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.importorskip":
-            if isinstance(node.args[0], ast.Constant):
-                yield str(node.args[0].value).split(".")[0]
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "importorskip"
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            yield str(node.args[0].value).split(".")[0]
 
 
 def undeclared(folder: str, declared: set[str]) -> dict[str, str]:
