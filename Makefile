@@ -12,7 +12,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test lint docs bench studies study clean
+.PHONY: help venv demo test lint docs browser review audit bench studies study clean
 
 help: ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -38,6 +38,16 @@ docs: $(DEV_READY) ## build the documentation into site/, warnings as errors
 	@echo "Documentation"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+browser: $(DEV_READY) ## run only the tests that drive Chromium
+	@OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/pytest tests/browser $(ARGS)
+
+review: $(DEV_READY) ## check the repository against the Scientific Python guide (sp-repo-review)
+	@$(BIN)/repo-review . --show errskip
+
+audit: $(DEV_READY) ## look up known vulnerabilities of what is installed (asks a server)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	@$(BIN)/pip-audit --skip-editable
+
 studies: $(DEV_READY) ## list the studies
 	@$(BIN)/orbical-study
 
@@ -60,7 +70,7 @@ $(DEV_READY): pyproject.toml studies/pyproject.toml constraints.txt
 $(DEMO_READY): pyproject.toml constraints.txt
 	$(make-venv)
 	@echo "Installing orbical into $(VENV) (the first time takes minutes)"
-	@$(INSTALL) -e '.[demo,detection,equivariant,flow,umap]'
+	@$(INSTALL) -e '.[demo,equivariant,flow,umap]'
 	@touch $(DEMO_READY)
 
 # An environment whose making was interrupted has no pip; making it again completes it.

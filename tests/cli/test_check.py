@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 import typer
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import orbical as ob
 from orbical.calibration import ece

