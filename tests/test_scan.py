@@ -304,7 +304,7 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (
             dict(models={"ten": linear, "five": lambda x: linear(x)[:, :5]}, labels=None),
             ModelError,
-            "model 'five': expected consensus of shape (30, 10) (sample, class) as for 'ten', got (30, 5)",
+            "expected consensus of shape (30, 10) (sample, class) as for 'ten', got (30, 5)",
         ),
         (
             dict(models=lambda x: (x.mean((1, 2, 3)), x.var((1, 2, 3)) + 1), keep="outputs")
