@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { CLASSES, MODELS, colourOf, colourise, dashOf, lightness, modelColour, parse, ramp, readableOn } from "../../src/orbical/interface/web/draw/colours.js";
+import {
+  CLASSES,
+  MODELS,
+  colourOf,
+  colourise,
+  dashOf,
+  lightness,
+  modelColour,
+  parse,
+  ramp,
+  readableOn,
+} from "../../src/orbical/interface/web/draw/colours.js";
 import { classLabels } from "../../src/orbical/interface/web/draw/labels.js";
 import { FADED, pointRadius, splat } from "../../src/orbical/interface/web/draw/splat.js";
 
@@ -66,7 +77,12 @@ test("points become discs in their colours", () => {
 });
 
 test("points of the subset lie on top, others are faint", () => {
-  const given = { xy: [2, 2, 2, 2, 7, 7], colours: [255, 0, 0, 255, 0, 0, 255, 255, 0, 0, 255, 255], mask: [1, 0, 0], ...view };
+  const given = {
+    xy: [2, 2, 2, 2, 7, 7],
+    colours: [255, 0, 0, 255, 0, 0, 255, 255, 0, 0, 255, 255],
+    mask: [1, 0, 0],
+    ...view,
+  };
   const pixels = new Uint8ClampedArray(4 * 100);
   splat(pixels, 10, 10, given);
   assert.deepEqual(Array.from(pixels.slice(4 * 22, 4 * 22 + 3)), [255, 0, 0]);
@@ -84,7 +100,13 @@ test("points outside of the picture, or missing, draw nothing and break nothing"
 test("a class is named at the member in the middle of its points", () => {
   const xy = Float32Array.of(0, 0, 1, 0, 9, 0, 5, 5, NaN, 1);
   const found = classLabels(xy, [0, 0, 0, 1, 1], ["six", "nine"]);
-  assert.deepEqual(found.map(({ text, x, y }) => [text, x, y]), [["six", 1, 0], ["nine", 5, 5]]);
+  assert.deepEqual(
+    found.map(({ text, x, y }) => [text, x, y]),
+    [
+      ["six", 1, 0],
+      ["nine", 5, 5],
+    ],
+  );
   assert.equal(found[1].colour, CLASSES[1]);
   assert.deepEqual(classLabels(new Float32Array(60), [...Array(30).keys()], null), []);
   const piled = classLabels(Float32Array.of(0, 0, 0.01, 0, 0.3, 0, 0.5, 0), [0, 1, 1, 1], ["a", "b"]);

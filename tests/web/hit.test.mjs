@@ -55,7 +55,12 @@ test("a limit keeps far points out", () => {
 test("the neighbour lies in the direction asked for and costs least", () => {
   const xy = cloud(800, 3);
   const buckets = createBuckets(xy);
-  for (const [dx, dy] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
+  for (const [dx, dy] of [
+    [1, 0],
+    [-1, 0],
+    [0, 1],
+    [0, -1],
+  ]) {
     for (let i = 0; i < 800; i += 37) {
       const cost = ahead(xy, i, dx, dy);
       const costs = Array.from({ length: 800 }, (_, j) => cost(j));
@@ -68,7 +73,13 @@ test("the neighbour lies in the direction asked for and costs least", () => {
 });
 
 test("what lies inside of an outline, also of one that folds in", () => {
-  const arrow = [[0, 0], [4, 0], [4, 4], [2, 1], [0, 4]];
+  const arrow = [
+    [0, 0],
+    [4, 0],
+    [4, 4],
+    [2, 1],
+    [0, 4],
+  ];
   assert.ok(insidePolygon(arrow, 0.5, 1));
   assert.ok(!insidePolygon(arrow, 2, 3));
   assert.ok(!insidePolygon(arrow, 5, 1));
@@ -79,7 +90,20 @@ test("an outline loses corners but not its shape", () => {
   const few = atMost(circle, 40, 0.5);
   assert.ok(few.length <= 40 && few.length > 10);
   assert.ok(insidePolygon(few, 0, 95) && !insidePolygon(few, 0, 101));
-  assert.deepEqual(simplify([[0, 0], [1, 0.001], [2, 0]], 0.1), [[0, 0], [2, 0]]);
+  assert.deepEqual(
+    simplify(
+      [
+        [0, 0],
+        [1, 0.001],
+        [2, 0],
+      ],
+      0.1,
+    ),
+    [
+      [0, 0],
+      [2, 0],
+    ],
+  );
 });
 
 test("pixels and data undo each other, and up is up", () => {

@@ -20,7 +20,11 @@ test("cells that only repeat an element stay blank", () => {
 
 test("rows and columns are named by what they share, tiles by the rest", () => {
   const table = tableOf([0, 1, 2, 3], [2, 2]);
-  const names = tableNames(table, { angle: [0, 180, 0, 180], flip: ["plain", "plain", "mirrored", "mirrored"], number: [0, 1, 2, 3] });
+  const names = tableNames(table, {
+    angle: [0, 180, 0, 180],
+    flip: ["plain", "plain", "mirrored", "mirrored"],
+    number: [0, 1, 2, 3],
+  });
   assert.deepEqual(names.rows, { name: "flip", words: ["plain", "mirrored"] });
   assert.deepEqual(names.columns.words, ["0°", "180°"]);
   assert.deepEqual(names.inside, ["0", "1", "2", "3"]);
@@ -72,7 +76,12 @@ test("bounds are read from plain numbers and from named bounds; what does not ap
   const named = boundsOf({
     name: "a",
     about: { accuracy: 0.7 },
-    bounds: { ece: { value: 0.3, applies: true }, sharp_upper: { value: 0.6, applies: true }, sharp_lower: { value: null, applies: false }, accuracy_ceiling: { value: 0.8, applies: true } },
+    bounds: {
+      ece: { value: 0.3, applies: true },
+      sharp_upper: { value: 0.6, applies: true },
+      sharp_lower: { value: null, applies: false },
+      accuracy_ceiling: { value: 0.8, applies: true },
+    },
   });
   assert.deepEqual([named.accuracy, named.ece, named.high, named.ceiling], [0.7, 0.3, 0.6, 0.8]);
   assert.ok(Number.isNaN(named.low));
@@ -80,7 +89,11 @@ test("bounds are read from plain numbers and from named bounds; what does not ap
 
 test("a readout stays inside of its plot and never lies on the pointer", () => {
   const room = [300, 200];
-  for (const size of [[80, 40], [200, 60], [290, 50]]) {
+  for (const size of [
+    [80, 40],
+    [200, 60],
+    [290, 50],
+  ]) {
     for (let x = 0; x <= 300; x += 20) {
       for (let y = 0; y <= 200; y += 20) {
         const [left, top] = beside([x, y], size, room);

@@ -8,14 +8,30 @@ export const MODELS_ON_DARK = ["#4BA6E0", "#F2813A", "#2CC79B", "#E29BC4", "#F0B
 
 /** Paul Tol's muted scheme. */
 export const CLASSES = [
-  "#332288", "#CC6677", "#117733", "#88CCEE", "#DDCC77",
-  "#882255", "#44AA99", "#999933", "#AA4499", "#9A9A9A",
+  "#332288",
+  "#CC6677",
+  "#117733",
+  "#88CCEE",
+  "#DDCC77",
+  "#882255",
+  "#44AA99",
+  "#999933",
+  "#AA4499",
+  "#9A9A9A",
 ];
 
 /** The same classes for a dark page: its dark ones are lifted. */
 export const CLASSES_ON_DARK = [
-  "#8A7FE0", "#E08593", "#4CB36F", "#88CCEE", "#DDCC77",
-  "#D2608F", "#44BBA9", "#B5B548", "#D17BD1", "#B5B5B5",
+  "#8A7FE0",
+  "#E08593",
+  "#4CB36F",
+  "#88CCEE",
+  "#DDCC77",
+  "#D2608F",
+  "#44BBA9",
+  "#B5B548",
+  "#D17BD1",
+  "#B5B5B5",
 ];
 
 /** Dashes beside the colours, so that hue is never the only sign of a model. */

@@ -18,15 +18,19 @@ export function classLabels(xy, values, names, dark = false) {
   }
   if (members.size > MOST) return [];
   const placed = [];
-  return [...members].sort(([one], [other]) => one - other).map(([value, points]) => {
-    const middle = [0, 1].map((axis) => median(points.map((i) => xy[2 * i + axis])));
-    const off = (i) => Math.hypot(xy[2 * i] - middle[0], xy[2 * i + 1] - middle[1]);
-    const free = points.filter((i) => placed.every((j) => Math.hypot(xy[2 * i] - xy[2 * j], xy[2 * i + 1] - xy[2 * j + 1]) > APART));
-    const nearest = (free.length ? free : points).reduce((best, i) => (off(i) < off(best) ? i : best));
-    placed.push(nearest);
-    const text = String(names?.[value] ?? value);
-    return { text, x: xy[2 * nearest], y: xy[2 * nearest + 1], colour: classColour(value, dark) };
-  });
+  return [...members]
+    .sort(([one], [other]) => one - other)
+    .map(([value, points]) => {
+      const middle = [0, 1].map((axis) => median(points.map((i) => xy[2 * i + axis])));
+      const off = (i) => Math.hypot(xy[2 * i] - middle[0], xy[2 * i + 1] - middle[1]);
+      const free = points.filter((i) =>
+        placed.every((j) => Math.hypot(xy[2 * i] - xy[2 * j], xy[2 * i + 1] - xy[2 * j + 1]) > APART),
+      );
+      const nearest = (free.length ? free : points).reduce((best, i) => (off(i) < off(best) ? i : best));
+      placed.push(nearest);
+      const text = String(names?.[value] ?? value);
+      return { text, x: xy[2 * nearest], y: xy[2 * nearest + 1], colour: classColour(value, dark) };
+    });
 }
 
 function median(values) {

@@ -33,10 +33,15 @@ export function arrange({ width, height }, models, cells, { named, right }) {
       const [row, place] = [Math.floor(m / grid.across), m % grid.across];
       const column = place * parts.length + p;
       panels.push({
-        m, p, width: grid.width, height: grid.height,
+        m,
+        p,
+        width: grid.width,
+        height: grid.height,
         x: left + column * (grid.width + gap.x) + place * gap.model,
         y: start + row * (grid.height + gap.y),
-        first: column === 0, top: row === 0, last: m + grid.across >= models,
+        first: column === 0,
+        top: row === 0,
+        last: m + grid.across >= models,
         titleUp: above + (titled && row === 0 ? PART : 0) + TITLE / 2,
       });
     }

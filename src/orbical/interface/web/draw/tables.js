@@ -23,13 +23,14 @@ export function tableNames({ rows, columns, cells }, coords) {
     const alongRow = places.every(([row, column]) => value(values, row, column) === value(values, row, 0));
     const alongColumn = places.every(([row, column]) => value(values, row, column) === value(values, 0, column));
     if (rows > 1 && alongRow) byRow[name] = [...Array(rows).keys()].map((row) => value(values, row, 0));
-    else if (columns > 1 && alongColumn) byColumn[name] = [...Array(columns).keys()].map(
-      (column) => value(values, 0, column),
-    );
+    else if (columns > 1 && alongColumn)
+      byColumn[name] = [...Array(columns).keys()].map((column) => value(values, 0, column));
     else values.forEach((each, element) => ((inside[element] ??= []), inside[element].push(word(each, name))));
   }
   return {
-    rows: along(byRow, rows), columns: along(byColumn, columns), inside: inside.map((words) => words.join(" ")),
+    rows: along(byRow, rows),
+    columns: along(byColumn, columns),
+    inside: inside.map((words) => words.join(" ")),
   };
 }
 
@@ -38,7 +39,10 @@ function along(named, count) {
   const names = Object.keys(named);
   if (names.length === 1) {
     const [name] = names; // degrees say by themselves that they are angles, and directions times
-    return { name: name === "angle" || name === "time" ? "" : name, words: named[name].map((each) => word(each, name)) };
+    return {
+      name: name === "angle" || name === "time" ? "" : name,
+      words: named[name].map((each) => word(each, name)),
+    };
   }
   const words = Array.from({ length: count }, (_, place) =>
     names.map((name) => spelled(named[name][place], name)).join(", "),

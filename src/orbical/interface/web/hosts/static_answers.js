@@ -16,7 +16,19 @@ async function embedding(context) {
 
 const bounds = async ({ pack }) => pack.take("bounds");
 
-const ANSWERS = { aggregate, embedding, colour, subset, list, sample, hover, place, calibration, bounds, export: exported };
+const ANSWERS = {
+  aggregate,
+  embedding,
+  colour,
+  subset,
+  list,
+  sample,
+  hover,
+  place,
+  calibration,
+  bounds,
+  export: exported,
+};
 
 // A function from requests to answers, over the parts of a report.
 export function createAnswers(pack) {

@@ -118,7 +118,12 @@ export async function calibration(context) {
   });
   const note = noteOf(known, stored || context.state.report.complete);
   return {
-    available: true, scope: selection.scope, element, count, measures, ...(note && { note }),
+    available: true,
+    scope: selection.scope,
+    element,
+    count,
+    measures,
+    ...(note && { note }),
     models: models.map((model) => names[model]),
     arrays,
   };

@@ -72,13 +72,24 @@ export function createContexts(pack, state) {
 
     const placeOf = (name) => names.indexOf(name);
     return {
-      pack, state, selection, reference, metric, names, samples, elements, weights,
+      pack,
+      state,
+      selection,
+      reference,
+      metric,
+      names,
+      samples,
+      elements,
+      weights,
       perSample: metric.per_sample ? metric : metrics.get("score"),
       models: names.map((_, i) => i).filter((i) => !selection.models.length || selection.models.includes(names[i])),
       of: selection.of ? [placeOf(selection.of)] : names.map((_, i) => i),
       element: selection.element < 0 ? state.group.identity : selection.element,
       has: (name) => metrics.has(name),
-      values, moments: momentsNamed, map, rows,
+      values,
+      moments: momentsNamed,
+      map,
+      rows,
     };
   };
 }

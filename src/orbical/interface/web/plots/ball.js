@@ -18,7 +18,11 @@ const VIEWS = [
 /** The drawing of a ball for `createOrbitPlot`. */
 export function ball(orbit) {
   const points = Array.from({ length: orbit.size }, (_, k) => NAMES.map((name) => Number(orbit.coords[name][k])));
-  const off = VIEWS.map(({ out }) => (k) => Math.abs(points[k][out]) / 180);
+  const off = VIEWS.map(
+    ({ out }) =>
+      (k) =>
+        Math.abs(points[k][out]) / 180,
+  );
   const order = VIEWS.map((_, p) => [...points.keys()].sort((a, b) => off[p](b) - off[p](a)));
   const place = (p, k) => [0.5 + points[k][VIEWS[p].across] / 360, 0.5 - points[k][VIEWS[p].up] / 360];
 
@@ -45,7 +49,12 @@ export function ball(orbit) {
     const { across, up } = VIEWS[panel.p];
     return [
       node("circle", {
-        cx: round(cx), cy: round(cy), r: round(radius), fill: "none", stroke: SOFT, "stroke-width": 0.8,
+        cx: round(cx),
+        cy: round(cy),
+        r: round(radius),
+        fill: "none",
+        stroke: SOFT,
+        "stroke-width": 0.8,
       }),
       node("circle", { cx: round(cx), cy: round(cy), r: round(radius / 2), fill: "none", stroke: LINE }),
       stroke(panel.x, cy, panel.x + panel.width, cy),

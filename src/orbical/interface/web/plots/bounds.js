@@ -25,9 +25,18 @@ export function createBounds(el) {
     const [x, y] = [linear([0, 1], [box.left, box.left + box.width]), linear([0, 1], [box.top + box.height, box.top])];
     place = { x, y, box };
     const frameOf = axes(box, {
-      x, y, xTicks: ticks(box.width), yTicks: ticks(box.height), xName: "accuracy", yName: "expected calibration error",
+      x,
+      y,
+      xTicks: ticks(box.width),
+      yTicks: ticks(box.height),
+      xName: "accuracy",
+      yName: "expected calibration error",
     });
-    const names = spread(known.map((model) => y(model.ece)), box.top + 8, box.top + box.height - 8);
+    const names = spread(
+      known.map((model) => y(model.ece)),
+      box.top + 8,
+      box.top + box.height - 8,
+    );
     const drawn = known.flatMap((model, k) => interval(model, names[k]));
     frame.back.replaceChildren(...beyond(known), frameOf, ...drawn);
     frame.front.replaceChildren();
@@ -68,7 +77,13 @@ export function createBounds(el) {
     ];
   }
 
-  const nearest = (accuracy) => models[nearestPlace(models.map((model) => model.accuracy), accuracy)];
+  const nearest = (accuracy) =>
+    models[
+      nearestPlace(
+        models.map((model) => model.accuracy),
+        accuracy,
+      )
+    ];
 
   frame.on(frame.root, "pointermove", (event) => {
     if (!place || !models.length) return;

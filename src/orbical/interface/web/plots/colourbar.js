@@ -38,7 +38,10 @@ export function colourBar({ x, y: top, height, room }, range, dark, lines) {
     const high = height / steps;
     // A little overlap, so that no hairline shows between the steps.
     const place = {
-      x: round(x), y: round(top + height - (k + 1) * high), width: WIDE, height: round(high + (k ? 0.6 : 0)),
+      x: round(x),
+      y: round(top + height - (k + 1) * high),
+      width: WIDE,
+      height: round(high + (k ? 0.6 : 0)),
     };
     drawn.push(node("rect", { ...place, fill: `rgb(${table[at]}, ${table[at + 1]}, ${table[at + 2]})` }));
   }
@@ -50,7 +53,8 @@ export function colourBar({ x, y: top, height, room }, range, dark, lines) {
   lines.forEach((line, k) => {
     const [tx, ty] = [round(x + WIDE + 16 + tickWidth(range) + ROW * k), round(top + height / 2)];
     const words = label(tx, ty, fitted(line, room), {
-      fill: line.startsWith("(") ? SOFT : INK, transform: `rotate(-90 ${tx} ${ty})`,
+      fill: line.startsWith("(") ? SOFT : INK,
+      transform: `rotate(-90 ${tx} ${ty})`,
     });
     words.append(node("title", {}, line));
     drawn.push(words);

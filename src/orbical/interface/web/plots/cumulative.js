@@ -31,7 +31,12 @@ export function createCumulative(el) {
     const y = linear([0, high * 1.03], [box.top + box.height, box.top]);
     place = { box, x, y };
     const frameOf = axes(box, {
-      x, y, xTicks: ticksFor([0, 1], box.width, 40), yTicks, xName: "quantile of confidence", yName: "cumulative share",
+      x,
+      y,
+      xTicks: ticksFor([0, 1], box.width, 40),
+      yTicks,
+      xName: "quantile of confidence",
+      yName: "cumulative share",
     });
     const curves = data.models.flatMap((model, m) => curve(model, m));
     frame.back.replaceChildren(...words, ...key(box, top - KEY / 2 - 2), frameOf, ...curves);
@@ -77,7 +82,11 @@ export function createCumulative(el) {
     return [
       node("path", { d: polyline(between, true), fill: model.colour, "fill-opacity": 0.14 }),
       node("path", {
-        d: polyline(confidence), fill: "none", stroke: model.colour, "stroke-width": 1.3, "stroke-dasharray": "3 2.5",
+        d: polyline(confidence),
+        fill: "none",
+        stroke: model.colour,
+        "stroke-width": 1.3,
+        "stroke-dasharray": "3 2.5",
       }),
       node("path", { d: polyline(accuracy), fill: "none", stroke: model.colour, "stroke-width": 2 }),
       stroke(...accuracy[where], ...confidence[where], { stroke: model.colour, "stroke-width": 1.5 }),

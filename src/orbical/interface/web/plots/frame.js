@@ -11,7 +11,11 @@ export function createFrame(el, draw, { canvas = false, name = "plot" } = {}) {
   const root = document.createElement("div");
   root.className = `plot ${name}`;
   Object.assign(root.style, {
-    position: "relative", width: "100%", height: "100%", minHeight: "80px", overflow: "hidden",
+    position: "relative",
+    width: "100%",
+    height: "100%",
+    minHeight: "80px",
+    overflow: "hidden",
   });
   const surface = canvas ? document.createElement("canvas") : null;
   const svg = node("svg", { "aria-hidden": "true" });
@@ -26,8 +30,15 @@ export function createFrame(el, draw, { canvas = false, name = "plot" } = {}) {
   el.append(root);
 
   const frame = {
-    root, svg, canvas: surface, back, front, signal: ending.signal,
-    width: 0, height: 0, dark: false,
+    root,
+    svg,
+    canvas: surface,
+    back,
+    front,
+    signal: ending.signal,
+    width: 0,
+    height: 0,
+    dark: false,
     /** Draw again, as soon as there is a size. */
     redraw() {
       if (frame.width < 10 || frame.height < 10) return;

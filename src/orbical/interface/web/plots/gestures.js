@@ -71,14 +71,19 @@ export function attachGestures(frame, state, does) {
   frame.on(root, "pointerup", release);
   frame.on(root, "pointercancel", release);
   frame.on(root, "pointerleave", () => !held && does.hover(null));
-  frame.on(root, "wheel", (event) => {
-    if (!state.view) return;
-    const next = zoomed(state.view, 2 ** (-event.deltaY / (event.deltaMode ? 12 : 240)), ...local(event));
-    if (next.zoom === state.view.zoom) return; // all is in view: the page may scroll
-    event.preventDefault();
-    state.view = next;
-    does.later();
-  }, { passive: false });
+  frame.on(
+    root,
+    "wheel",
+    (event) => {
+      if (!state.view) return;
+      const next = zoomed(state.view, 2 ** (-event.deltaY / (event.deltaMode ? 12 : 240)), ...local(event));
+      if (next.zoom === state.view.zoom) return; // all is in view: the page may scroll
+      event.preventDefault();
+      state.view = next;
+      does.later();
+    },
+    { passive: false },
+  );
   frame.on(root, "dblclick", () => {
     state.view = null;
     does.later();

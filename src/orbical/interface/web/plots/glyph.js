@@ -39,7 +39,11 @@ function circle(context, orbit, size, given) {
     context.stroke();
   }
   curves(
-    context, orbit, given, (i, value) => placeAt(Number(angles[i]), radius * given.share(value), middle, middle), true,
+    context,
+    orbit,
+    given,
+    (i, value) => placeAt(Number(angles[i]), radius * given.share(value), middle, middle),
+    true,
   );
 }
 
@@ -85,19 +89,21 @@ function cells(context, orbit, size, { models, values, range, element }) {
   const box = Math.min(size / across, size / Math.ceil((models.length * pictures.length) / across));
   const dark = isDark(element);
   context.imageSmoothingEnabled = false;
-  models.forEach((_, m) => pictures.forEach((picture, p) => {
-    const place = m * pictures.length + p;
-    const drawn = document.createElement("canvas");
-    Object.assign(drawn, { width: picture.columns, height: picture.rows });
-    const brush = drawn.getContext("2d");
-    const pixels = brush.createImageData(picture.columns, picture.rows);
-    heat(pixels.data, picture.cells, values.subarray(m * orbit.size, (m + 1) * orbit.size), range, dark);
-    brush.putImageData(pixels, 0, 0);
-    const scale = Math.min(box / picture.columns, box / picture.rows);
-    const [wide, high] = [picture.columns * scale - 1, picture.rows * scale - 1];
-    const [x, y] = [(place % across) * box, Math.floor(place / across) * box];
-    context.drawImage(drawn, x + (box - wide) / 2, y + (box - high) / 2, wide, high);
-  }));
+  models.forEach((_, m) =>
+    pictures.forEach((picture, p) => {
+      const place = m * pictures.length + p;
+      const drawn = document.createElement("canvas");
+      Object.assign(drawn, { width: picture.columns, height: picture.rows });
+      const brush = drawn.getContext("2d");
+      const pixels = brush.createImageData(picture.columns, picture.rows);
+      heat(pixels.data, picture.cells, values.subarray(m * orbit.size, (m + 1) * orbit.size), range, dark);
+      brush.putImageData(pixels, 0, 0);
+      const scale = Math.min(box / picture.columns, box / picture.rows);
+      const [wide, high] = [picture.columns * scale - 1, picture.rows * scale - 1];
+      const [x, y] = [(place % across) * box, Math.floor(place / across) * box];
+      context.drawImage(drawn, x + (box - wide) / 2, y + (box - high) / 2, wide, high);
+    }),
+  );
 }
 
 /** Which element each pixel of a glyph shows, in one picture or, of slices, in three. */
@@ -110,7 +116,10 @@ function picturesOf(orbit, size, models) {
     rows: side,
     columns: side,
     cells: polarCells(
-      side, orbit.axes.azimuth, orbit.axes.angle, (a, r) => orbit.index[(p * azimuths + a) * angles + r],
+      side,
+      orbit.axes.azimuth,
+      orbit.axes.angle,
+      (a, r) => orbit.index[(p * azimuths + a) * angles + r],
     ),
   }));
 }

@@ -28,7 +28,9 @@ export function drawLegend(group, models, width, y = 0) {
       const look = { stroke: model.colour, "stroke-width": 2.2, "stroke-dasharray": dashOf(model, place) || null };
       group.append(stroke(x, middle, x + SAMPLE, middle, look));
       const text = label(x + SAMPLE + 6, middle, words, {
-        "text-anchor": "start", fill: INK, "font-size": TEXT_SIZE + 1,
+        "text-anchor": "start",
+        fill: INK,
+        "font-size": TEXT_SIZE + 1,
       });
       if (words !== model.name) text.append(node("title", {}, model.name));
       group.append(text);

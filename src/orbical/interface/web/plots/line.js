@@ -44,9 +44,8 @@ export function line(orbit) {
 
   /** The height of a value; what lies beyond the range stays at its end. */
   const high = (value) => clamp(y(value), box.top, box.top + box.height);
-  const of = (values, m) => Array.from(
-    orbit.index, (element, i) => [x(places[i]), high(values[m * orbit.size + element])],
-  );
+  const of = (values, m) =>
+    Array.from(orbit.index, (element, i) => [x(places[i]), high(values[m * orbit.size + element])]);
 
   function curve(data, model, m) {
     const drawn = [];
@@ -56,23 +55,36 @@ export function line(orbit) {
     }
     const points = of(data.values, m);
     const look = {
-      fill: "none", stroke: model.colour, "stroke-width": 2, "stroke-dasharray": dashOf(model, m) || null,
+      fill: "none",
+      stroke: model.colour,
+      "stroke-width": 2,
+      "stroke-dasharray": dashOf(model, m) || null,
     };
     drawn.push(node("path", { d: polyline(points), ...look }));
     const dots = n > 60 ? [] : points.filter(([, py]) => Number.isFinite(py));
     return [
-      ...drawn, ...dots.map(([px, py]) => node("circle", { cx: round(px), cy: round(py), r: 2.4, fill: model.colour })),
+      ...drawn,
+      ...dots.map(([px, py]) => node("circle", { cx: round(px), cy: round(py), r: 2.4, fill: model.colour })),
     ];
   }
 
   function makeHandle(data) {
     const bottom = box.top + box.height;
     pointer = stroke(0, box.top, 0, bottom, {
-      stroke: SOFT, "stroke-dasharray": "2 3", visibility: "hidden", "data-transient": "",
+      stroke: SOFT,
+      "stroke-dasharray": "2 3",
+      visibility: "hidden",
+      "data-transient": "",
     });
-    dots = data.models.map((model) => node("circle", {
-      r: 4.5, cx: 0, fill: model.colour, stroke: PANEL, "stroke-width": 1.5,
-    }));
+    dots = data.models.map((model) =>
+      node("circle", {
+        r: 4.5,
+        cx: 0,
+        fill: model.colour,
+        stroke: PANEL,
+        "stroke-width": 1.5,
+      }),
+    );
     const knob = node("circle", { cx: 0, cy: box.top - 2, r: 8, fill: INK, stroke: PANEL, "stroke-width": 2 });
     const stem = stroke(0, box.top, 0, bottom, { stroke: INK, "stroke-width": 1.5 });
     handle = node("g", { class: "orbit-handle" }, stem, knob, ...dots);

@@ -20,7 +20,15 @@ const LAYOUTS = { circle: polar, line, plane, slices, ball, tiles };
 /** Make the plot of an orbit in `el`; see the members of what is returned. */
 export function createOrbitPlot(el, group) {
   const orbit = orbitOf(group);
-  const data = { models: [], values: new Float32Array(0), range: [0, 1], title: "", legend: true, write: String, say: String };
+  const data = {
+    models: [],
+    values: new Float32Array(0),
+    range: [0, 1],
+    title: "",
+    legend: true,
+    write: String,
+    say: String,
+  };
   const layout = (LAYOUTS[orbit.kind] ?? tiles)(orbit);
   const now = { element: orbit.identity, position: [] };
   let [moved, hovered, filled, hover] = [() => {}, () => {}, false, null];

@@ -32,8 +32,14 @@ export function cellRim(x, y, width, height, look) {
 
 /** Hairlines across a panel through a place. */
 export function crosshair({ x, y, width, height }, px, py) {
-  return twice((each) => node("g", {},
-    stroke(x, py, x + width, py, { ...each, "stroke-width": each["stroke-width"] / 2, "stroke-opacity": 0.7 }),
-    stroke(px, y, px, y + height, { ...each, "stroke-width": each["stroke-width"] / 2, "stroke-opacity": 0.7 }),
-  ), 1.4);
+  return twice(
+    (each) =>
+      node(
+        "g",
+        {},
+        stroke(x, py, x + width, py, { ...each, "stroke-width": each["stroke-width"] / 2, "stroke-opacity": 0.7 }),
+        stroke(px, y, px, y + height, { ...each, "stroke-width": each["stroke-width"] / 2, "stroke-opacity": 0.7 }),
+      ),
+    1.4,
+  );
 }

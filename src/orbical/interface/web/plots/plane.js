@@ -11,7 +11,8 @@ import { surface } from "./surface.js";
 /** The drawing of a plane for `createOrbitPlot`. */
 export function plane(orbit) {
   const [[vertical, rows], [across, columns]] = Object.entries(orbit.axes).map(([name, values]) => [
-    name, Array.from(values, Number),
+    name,
+    Array.from(values, Number),
   ]);
   const [height, width] = [rows.length, columns.length];
   const [down, along] = [edges(rows), edges(columns)];

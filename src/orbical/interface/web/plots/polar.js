@@ -6,7 +6,18 @@ import { angleAt, betweenAngles, nameOf, nearestAngle, placeAt, turned } from ".
 import { clamp, linear, rings } from "../draw/scales.js";
 import { stepAlong } from "../draw/steps.js";
 import {
-  INK, LINE, PANEL, SOFT, assign, firstFitting, haloed, label, node, polyline, round, stroke,
+  INK,
+  LINE,
+  PANEL,
+  SOFT,
+  assign,
+  firstFitting,
+  haloed,
+  label,
+  node,
+  polyline,
+  round,
+  stroke,
 } from "../draw/svg.js";
 import { drawLegend } from "./legend.js";
 
@@ -43,9 +54,8 @@ export function polar(orbit) {
     frame.front.replaceChildren(...makeHandle(data));
   }
 
-  const circle = (r, look, ...children) => node(
-    "circle", { cx: round(centre[0]), cy: round(centre[1]), r: round(r), ...look }, ...children,
-  );
+  const circle = (r, look, ...children) =>
+    node("circle", { cx: round(centre[0]), cy: round(centre[1]), r: round(r), ...look }, ...children);
 
   function web(data) {
     const lines = rings(...data.range, radius < 70 ? 2 : 4).map((value) =>
@@ -86,7 +96,10 @@ export function polar(orbit) {
       drawn.push(circle(clamp(scale(start), 0, radius), look, meaning));
     }
     const look = {
-      ...line, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dashOf(model, m) || null,
+      ...line,
+      "stroke-width": 2,
+      "stroke-linejoin": "round",
+      "stroke-dasharray": dashOf(model, m) || null,
     };
     drawn.push(node("path", { d: polyline(trace(ringOf(data.values, m)), true), ...look }));
     return drawn;
@@ -94,7 +107,10 @@ export function polar(orbit) {
 
   function identityMark() {
     const angle = angles[orbit.cells[orbit.identity]?.[0] ?? 0];
-    const corner = (turn, out) => placeAt(angle + turn, radius + out, ...centre).map(round).join(" ");
+    const corner = (turn, out) =>
+      placeAt(angle + turn, radius + out, ...centre)
+        .map(round)
+        .join(" ");
     const wide = (4 / radius) * (180 / Math.PI);
     const mark = node("path", { d: `M${corner(0, -1)}L${corner(-wide, 8)}L${corner(wide, 8)}Z`, fill: INK });
     mark.append(node("title", {}, "the identity: the input as it is"));

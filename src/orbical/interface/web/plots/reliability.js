@@ -17,7 +17,14 @@ const ENOUGH = 40;
 /** Make the diagram in `el`: `{ set({ models, edges, count, confidence, accuracy, measures }), ... }`. */
 export function createReliability(el) {
   const data = {
-    models: [], edges: [], count: [], confidence: [], accuracy: [], measures: [], title: "", legend: true,
+    models: [],
+    edges: [],
+    count: [],
+    confidence: [],
+    accuracy: [],
+    measures: [],
+    title: "",
+    legend: true,
   };
   let place = null;
   const frame = createFrame(el, paint, { name: "reliability" });
@@ -33,7 +40,11 @@ export function createReliability(el) {
     const strip = clamp(box.height * 0.2, 18, 54);
     const upper = { ...box, height: Math.max(box.height - strip - 6, 20) };
     place = {
-      bins, box, upper, strip, base: upper.top + upper.height + 6 + strip,
+      bins,
+      box,
+      upper,
+      strip,
+      base: upper.top + upper.height + 6 + strip,
       x: linear([0, 1], [box.left, box.left + box.width]),
       y: linear([0, 1], [upper.top + upper.height, upper.top]),
     };
@@ -64,9 +75,9 @@ export function createReliability(el) {
       const [left, right] = [place.x(data.edges[b]), place.x(data.edges[b + 1])];
       const [one, other] = [place.y(data.accuracy[at(m, b)]), place.y(data.confidence[at(m, b)])];
       const look = { stroke: model.colour, "stroke-width": 1.5, "stroke-opacity": round(0.8 * weight(m, b)) };
-      drawn.append(bar(
-        left, Math.min(one, other), right, Math.max(one, other), { "fill-opacity": round(full * weight(m, b)) },
-      ));
+      drawn.append(
+        bar(left, Math.min(one, other), right, Math.max(one, other), { "fill-opacity": round(full * weight(m, b)) }),
+      );
       drawn.append(stroke(left, one, right, one, look));
     }
     return drawn;
@@ -80,7 +91,8 @@ export function createReliability(el) {
     const dash = { stroke: model.colour, "stroke-width": 1.5, "stroke-dasharray": dashOf(model, m) || null };
     const joins = bins.slice(1).map((b, k) =>
       stroke(...point(bins[k]), ...point(b), {
-        ...dash, "stroke-opacity": round(Math.min(weight(m, b), weight(m, bins[k]))),
+        ...dash,
+        "stroke-opacity": round(Math.min(weight(m, b), weight(m, bins[k]))),
       }),
     );
     const marks = bins.map((b) => {

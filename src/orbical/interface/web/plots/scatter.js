@@ -26,7 +26,10 @@ export function createScatter(el, { webgl = true } = {}) {
     paint();
   });
   assign(frame.root, {
-    role: "application", tabindex: 0, "aria-roledescription": "scatter plot", "aria-label": "map of samples",
+    role: "application",
+    tabindex: 0,
+    "aria-roledescription": "scatter plot",
+    "aria-label": "map of samples",
   });
 
   function paint() {
@@ -59,10 +62,11 @@ export function createScatter(el, { webgl = true } = {}) {
   }
 
   function later() {
-    if (!asked) asked = requestAnimationFrame(() => {
-      asked = 0;
-      paint();
-    });
+    if (!asked)
+      asked = requestAnimationFrame(() => {
+        asked = 0;
+        paint();
+      });
   }
 
   const at = (x, y) => (buckets?.some && state.view ? buckets.nearest(...toData(state.view, x, y)) : -1);
@@ -113,7 +117,8 @@ export function createScatter(el, { webgl = true } = {}) {
       points.colours ??= new Uint8Array(2 * points.xy.length).fill(128);
       layer.set(points);
       frame.root.setAttribute(
-        "aria-label", `map of ${counted(points.xy.length / 2)} samples; arrow keys go to the neighbour`,
+        "aria-label",
+        `map of ${counted(points.xy.length / 2)} samples; arrow keys go to the neighbour`,
       );
       if (frame.width) paint();
     },

@@ -24,7 +24,10 @@ export function slices(orbit) {
     Object.assign(picture, { width: side, height: side });
     const pixels = picture.getContext("2d").createImageData(side, side);
     Object.assign(made, {
-      side, picture, pixels, cells: planes.map((_, p) => polarCells(side, azimuths, angles, elementOf(p))),
+      side,
+      picture,
+      pixels,
+      cells: planes.map((_, p) => polarCells(side, azimuths, angles, elementOf(p))),
     });
   }
 
@@ -46,17 +49,23 @@ export function slices(orbit) {
     const at = (angle, out = 0) => round((radius * angle) / most + out);
     const centre = { cx: round(cx), cy: round(cy) };
     const rimLook = { fill: "none", stroke: SOFT, "stroke-width": 0.8 };
-    const drawn = [90, 180].filter((angle) => angle <= most).map((angle) =>
-      node("circle", {
-        ...centre,
-        r: at(angle),
-        ...(angle === most ? rimLook : { ...rimLook, stroke: "#ffffff", "stroke-opacity": 0.55 }),
-      }),
-    );
+    const drawn = [90, 180]
+      .filter((angle) => angle <= most)
+      .map((angle) =>
+        node("circle", {
+          ...centre,
+          r: at(angle),
+          ...(angle === most ? rimLook : { ...rimLook, stroke: "#ffffff", "stroke-opacity": 0.55 }),
+        }),
+      );
     drawn.push(label(cx + radius + 8, cy, across), label(cx, cy - radius - 7, up));
     if (most >= 90 && radius > 40) {
       const rim = {
-        fill: "#ffffff", stroke: "#000000", "stroke-width": 2.5, "stroke-opacity": 0.6, "paint-order": "stroke",
+        fill: "#ffffff",
+        stroke: "#000000",
+        "stroke-width": 2.5,
+        "stroke-opacity": 0.6,
+        "paint-order": "stroke",
       };
       drawn.push(label(cx + at(90) * 0.707, cy - at(90) * 0.707, "90°", rim));
     }

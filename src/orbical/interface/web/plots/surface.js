@@ -71,7 +71,7 @@ export function surface(orbit, cells) {
     const place = cells.locate(panel.p, (x - panel.x) / panel.width, (y - panel.y) / panel.height, dragged);
     if (!place) return null;
     const free = orbit.continuous && phase !== "hover";
-    return { element: place.element, position: free ? place.position ?? [] : [] };
+    return { element: place.element, position: free ? (place.position ?? []) : [] };
   }
 
   /** Mark an element in every panel, in each of the cells where it stands. */

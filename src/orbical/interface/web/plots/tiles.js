@@ -65,9 +65,9 @@ export function tiles(orbit) {
     const bottom = panel.y + panel.height;
     const each = Math.ceil((longest + 4) / wide); // every second or third where all do not fit
     if (!crowded.columns && each <= Math.max(columns / 2, 1)) {
-      names.columns.words.forEach((word, column) => column % each || drawn.push(label(
-        panel.x + (column + 0.5) * wide, bottom + 10, word,
-      )));
+      names.columns.words.forEach(
+        (word, column) => column % each || drawn.push(label(panel.x + (column + 0.5) * wide, bottom + 10, word)),
+      );
     }
     if (names.columns.name && panel.last) {
       drawn.push(label(panel.x + panel.width / 2, bottom + 24, names.columns.name, { fill: INK }));
@@ -117,9 +117,9 @@ export function tiles(orbit) {
     innerBottom: crowded.columns ? 0 : 14,
     paint,
     decorate,
-    places: (element) => [[
-      0, ((where(element) % columns) + 0.5) / columns, (Math.floor(where(element) / columns) + 0.5) / rows,
-    ]],
+    places: (element) => [
+      [0, ((where(element) % columns) + 0.5) / columns, (Math.floor(where(element) / columns) + 0.5) / rows],
+    ],
     mark(panel, x, y, look) {
       const [wide, high] = size(panel);
       return cellRim(x - wide / 2 + 1, y - high / 2 + 1, wide - 2, high - 2, look);
@@ -131,7 +131,12 @@ export function tiles(orbit) {
     },
     step(element, key) {
       const steps = {
-        ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, PageUp: -columns, PageDown: columns,
+        ArrowLeft: -1,
+        ArrowRight: 1,
+        ArrowUp: -columns,
+        ArrowDown: columns,
+        PageUp: -columns,
+        PageDown: columns,
       };
       if (key === "Home") return orbit.identity;
       if (key === "End") return orbit.index[orbit.index.length - 1];

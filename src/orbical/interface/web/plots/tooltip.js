@@ -11,16 +11,29 @@ export function createTooltip(root) {
   box.className = "plot-tooltip";
   box.hidden = true;
   Object.assign(box.style, {
-    position: "absolute", left: "0", top: "0", zIndex: "5", pointerEvents: "none", maxWidth: "94%",
-    padding: "4px 8px", borderRadius: "4px", font: "12px var(--font, system-ui, sans-serif)", lineHeight: "1.4",
-    color: "var(--ink, #222)", background: "var(--panel, #fff)", border: "1px solid var(--line, #d9d9d9)",
+    position: "absolute",
+    left: "0",
+    top: "0",
+    zIndex: "5",
+    pointerEvents: "none",
+    maxWidth: "94%",
+    padding: "4px 8px",
+    borderRadius: "4px",
+    font: "12px var(--font, system-ui, sans-serif)",
+    lineHeight: "1.4",
+    color: "var(--ink, #222)",
+    background: "var(--panel, #fff)",
+    border: "1px solid var(--line, #d9d9d9)",
     boxShadow: "0 1px 6px rgba(0, 0, 0, 0.25)",
   });
   const head = document.createElement("div");
   head.style.fontWeight = "600";
   const body = document.createElement("div");
   Object.assign(body.style, {
-    display: "grid", gridTemplateColumns: "auto minmax(0, auto) 1fr", columnGap: "6px", alignItems: "center",
+    display: "grid",
+    gridTemplateColumns: "auto minmax(0, auto) 1fr",
+    columnGap: "6px",
+    alignItems: "center",
   });
   box.append(head, body);
   root.append(box);
@@ -53,7 +66,10 @@ function fill(body, rows) {
   rows.forEach((row, i) => {
     const [swatch, name, value] = [0, 1, 2].map((k) => body.children[3 * i + k]);
     Object.assign(swatch.style, {
-      width: row.colour ? "10px" : "0", height: "10px", borderRadius: "2px", background: row.colour ?? "none",
+      width: row.colour ? "10px" : "0",
+      height: "10px",
+      borderRadius: "2px",
+      background: row.colour ?? "none",
     });
     name.textContent = shortened(row.name, LONGEST);
     value.textContent = row.value;

@@ -99,10 +99,13 @@ export function createSection(el, app) {
         "li",
         {},
         h("p", {}, ...signed(model, 20), h("b", { class: "verdict", title: VERDICT }, verdict(mean, one))),
-        pairs([
-          ["confidence", fixed(mean.confidence, 3)],
-          ["accuracy", fixed(mean.accuracy, 3)],
-        ], { class: "means" }),
+        pairs(
+          [
+            ["confidence", fixed(mean.confidence, 3)],
+            ["accuracy", fixed(mean.accuracy, 3)],
+          ],
+          { class: "means" },
+        ),
         pairs([
           ["ECE", number(one.value), interval],
           ["by chance", number(one.expected)],

@@ -6,7 +6,14 @@ import { colourOf, modelInk } from "../draw/colours.js";
 import { fixed } from "../draw/format.js";
 
 const [NAME, GAP, LEAST] = [17, 5, 44];
-const LINE = { display: "block", fontSize: "11px", lineHeight: "14px", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap" };
+const LINE = {
+  display: "block",
+  fontSize: "11px",
+  lineHeight: "14px",
+  overflow: "hidden",
+  textOverflow: "ellipsis",
+  whiteSpace: "nowrap",
+};
 const ROOMY = 11; // pixels a cell needs so that each has its own arrow
 
 /** A field [2, rows, columns] out of [models, 2, rows, columns]. */
@@ -85,7 +92,15 @@ export function createView(el) {
   const strip = h("canvas", { "aria-hidden": "true" });
   const words = h("span", {});
   const key = h("p", { class: "view-note" }, strip, words);
-  Object.assign(board.style, { flex: "1", minHeight: "0", display: "grid", gap: `${GAP}px`, justifyContent: "center", alignContent: "center", overflow: "auto" });
+  Object.assign(board.style, {
+    flex: "1",
+    minHeight: "0",
+    display: "grid",
+    gap: `${GAP}px`,
+    justifyContent: "center",
+    alignContent: "center",
+    overflow: "auto",
+  });
   Object.assign(key.style, { display: "flex", gap: "5px", alignItems: "center", fontSize: "11px", paddingTop: "4px" });
   el.append(board, key, note);
   const stop = new AbortController();
@@ -113,8 +128,16 @@ export function createView(el) {
   function panelsOf(content) {
     const { fields, models, colours, byConsensus } = content;
     const flow = fields.flow_map ?? fields.flow;
-    const shown = byConsensus ? [["score_vs_consensus", 3, " px"]] : [["score", 3, " px"], ["angular_error", 1, "°"]];
-    const said = (m) => shown.map(([name, digits, unit]) => [fields[name]?.data[m], digits, unit]).filter(([value]) => Number.isFinite(value));
+    const shown = byConsensus
+      ? [["score_vs_consensus", 3, " px"]]
+      : [
+          ["score", 3, " px"],
+          ["angular_error", 1, "°"],
+        ];
+    const said = (m) =>
+      shown
+        .map(([name, digits, unit]) => [fields[name]?.data[m], digits, unit])
+        .filter(([value]) => Number.isFinite(value));
     return [
       ...referenceOf(content),
       ...models.map((name, m) => ({
@@ -122,7 +145,9 @@ export function createView(el) {
         colour: colours[m],
         field: fieldOf(flow, m),
         error: fields.error_map && !byConsensus ? errorOf(fields.error_map, m) : null, // it is against the truth
-        words: said(m).map(([value, digits, unit]) => `${fixed(value, digits)}${unit}`).join(", "),
+        words: said(m)
+          .map(([value, digits, unit]) => `${fixed(value, digits)}${unit}`)
+          .join(", "),
       })),
     ];
   }
@@ -130,7 +155,9 @@ export function createView(el) {
   function draw() {
     if (!given) return;
     const panels = panelsOf(given);
-    const errors = panels.filter((panel) => panel.error).flatMap((panel) => Array.from(panel.error.data).filter(Number.isFinite));
+    const errors = panels
+      .filter((panel) => panel.error)
+      .flatMap((panel) => Array.from(panel.error.data).filter(Number.isFinite));
     const scale = steady(given.place.sample, quantile(errors, 0.98), longest(panels.map((panel) => panel.field)));
     const shown = alone === null || !panels[alone] ? panels.map((panel, k) => [panel, k]) : [[panels[alone], alone]];
     const box = board.getBoundingClientRect();
@@ -141,12 +168,17 @@ export function createView(el) {
       made = wanted;
       const focused = board.contains(document.activeElement);
       tiles = shown.map(([panel, k]) => tile(panel, k, side));
-      fill(board, tiles.map((one) => one.el));
+      fill(
+        board,
+        tiles.map((one) => one.el),
+      );
       if (focused) tiles[0].el.focus();
     }
     shown.forEach(([panel], k) => tiles[k].set(panel, scale));
     legend(scale, errors.length > 0);
-    const spoken = panels.filter((panel) => panel.words && panel.colour).map((panel) => `${panel.name}: ${panel.words}`);
+    const spoken = panels
+      .filter((panel) => panel.words && panel.colour)
+      .map((panel) => `${panel.name}: ${panel.words}`);
     board.setAttribute("aria-label", spoken.join("; "));
     write(note, given.fields.flow_map || given.fields.flow ? "" : "The scan holds no flow at this position.");
   }
@@ -159,8 +191,26 @@ export function createView(el) {
     const line = h("span", {}, caption, value);
     Object.assign(line.style, LINE);
     caption.style.fontWeight = "650";
-    const whole = h("button", { type: "button", title: alone === null ? `${panel.name}: show it alone` : "Show all", "aria-pressed": String(alone === k), onclick: () => ((alone = alone === null ? k : null), draw()) }, line, canvas);
-    Object.assign(whole.style, { width: `${side}px`, padding: "0", border: "0", background: "none", textAlign: "left", cursor: alone === null ? "zoom-in" : "zoom-out", color: "inherit" });
+    const whole = h(
+      "button",
+      {
+        type: "button",
+        title: alone === null ? `${panel.name}: show it alone` : "Show all",
+        "aria-pressed": String(alone === k),
+        onclick: () => ((alone = alone === null ? k : null), draw()),
+      },
+      line,
+      canvas,
+    );
+    Object.assign(whole.style, {
+      width: `${side}px`,
+      padding: "0",
+      border: "0",
+      background: "none",
+      textAlign: "left",
+      cursor: alone === null ? "zoom-in" : "zoom-out",
+      color: "inherit",
+    });
     return {
       el: whole,
       set(now, scale) {
@@ -184,7 +234,12 @@ export function createView(el) {
     const lines = arrows(field, scale.speed).map((line) => line.map((place) => place * cell));
     const width = Math.min(Math.max(side / 160, 0.9), 2);
     // A dark line in a light rim is seen on every colour of the map.
-    for (const [colour, wide] of panel.error ? [["rgb(255 255 255 / 55%)", width + 1.6], ["#111111", width]] : [[resolve(el, "var(--ink, #222222)"), width]]) {
+    for (const [colour, wide] of panel.error
+      ? [
+          ["rgb(255 255 255 / 55%)", width + 1.6],
+          ["#111111", width],
+        ]
+      : [[resolve(el, "var(--ink, #222222)"), width]]) {
       context.strokeStyle = colour;
       context.lineWidth = wide;
       context.lineCap = "round";
@@ -201,7 +256,10 @@ export function createView(el) {
       context.fillRect(i, 0, 1.5, 8);
     }
     strip.hidden = !coloured;
-    write(words, `${coloured ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px, ` : ""}arrows to ${fixed(speed, 1)} px`);
+    write(
+      words,
+      `${coloured ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px, ` : ""}arrows to ${fixed(speed, 1)} px`,
+    );
   }
 
   function set(content) {

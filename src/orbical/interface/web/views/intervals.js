@@ -22,7 +22,9 @@ function spread(field, model, models, width) {
   if (!field) return null;
   const size = field.data.length / models;
   const own = Array.from(field.data.slice(model * size, (model + 1) * size), Number);
-  return own.length === width ? own : Array.from({ length: width }, (_, c) => own[Math.floor((c * own.length) / width)]);
+  return own.length === width
+    ? own
+    : Array.from({ length: width }, (_, c) => own[Math.floor((c * own.length) / width)]);
 }
 
 /** What each model says: mean, deviation and the parts of the variance, by component. */

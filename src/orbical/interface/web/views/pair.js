@@ -40,9 +40,15 @@ export function createView(el) {
     ["second", "2", "Show the second frame"],
     ["both", "1+2", "Show the first frame in orange and the second in blue"],
   ];
-  const buttons = modes.map(([mode, words, title]) => button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }));
+  const buttons = modes.map(([mode, words, title]) =>
+    button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }),
+  );
   const note = h("p", { class: "view-note" });
-  const bar = h("div", { class: "modes pair-modes", role: "group", "aria-label": "How the two frames are shown" }, buttons);
+  const bar = h(
+    "div",
+    { class: "modes pair-modes", role: "group", "aria-label": "How the two frames are shown" },
+    buttons,
+  );
   el.append(h("div", { class: "pixels-holder" }, canvas), bar, note);
 
   let mode = still ? "both" : "blink";
@@ -74,9 +80,17 @@ export function createView(el) {
     if (mode === "both") overlay(pair, range, image.data);
     else pixels(frameOf(pair, shown), range, image.data);
     context.putImageData(image, 0, 0);
-    const words = { blink: "two frames in turn", first: "first frame", second: "second frame", both: "first frame orange, second blue" };
+    const words = {
+      blink: "two frames in turn",
+      first: "first frame",
+      second: "second frame",
+      both: "first frame orange, second blue",
+    };
     canvas.setAttribute("aria-label", `input at ${name}: ${words[mode]}, ${width} by ${height} pixels`);
-    write(note, mode === "both" ? "orange: first frame · blue: second frame" : mode === "blink" ? "" : `${words[mode]} of 2`);
+    write(
+      note,
+      mode === "both" ? "orange: first frame · blue: second frame" : mode === "blink" ? "" : `${words[mode]} of 2`,
+    );
   }
 
   function set({ fields, place }) {

@@ -140,7 +140,12 @@ export function createView(el) {
   const back = button("Front", () => turn(HOME), { class: "tool", title: "Look from the front again" });
   el.append(holder, h("div", { class: "cloud-foot" }, note, back));
   Object.assign(canvas.style, { touchAction: "none", cursor: "grab" });
-  Object.assign(note.parentElement.style, { display: "flex", justifyContent: "space-between", alignItems: "center", gap: "8px" });
+  Object.assign(note.parentElement.style, {
+    display: "flex",
+    justifyContent: "space-between",
+    alignItems: "center",
+    gap: "8px",
+  });
 
   const stop = new AbortController();
   const on = (name, listener) => canvas.addEventListener(name, listener, { signal: stop.signal });

@@ -18,7 +18,10 @@ export function summary(data) {
 /** All of them; what is missing at the end only fills up a molecule that has fewer atoms than others. */
 function written(numbers) {
   const last = numbers.findLastIndex(Number.isFinite);
-  return numbers.slice(0, Math.max(last, 0) + 1).map(short).join("  ");
+  return numbers
+    .slice(0, Math.max(last, 0) + 1)
+    .map(short)
+    .join("  ");
 }
 
 /** The view: fields shaped [models, ...] are split by model, others stand in one column. */
@@ -34,10 +37,18 @@ export function createView(el) {
       const cells = split ? models.map((_, m) => data.slice(m * step, (m + 1) * step)) : [data];
       return [
         h("tr", {}, h("th", { scope: "rowgroup", colspan: width }, name.replaceAll("_", " "))),
-        h("tr", {}, cells.map((part) => h("td", { colspan: split ? null : width }, summary(part)))),
+        h(
+          "tr",
+          {},
+          cells.map((part) => h("td", { colspan: split ? null : width }, summary(part))),
+        ),
       ];
     });
-    const head = h("tr", {}, models.map((name, m) => heading(name, colours[m])));
+    const head = h(
+      "tr",
+      {},
+      models.map((name, m) => heading(name, colours[m])),
+    );
     fill(table, h("thead", {}, head), h("tbody", {}, rows));
   }
 

@@ -20,7 +20,14 @@ export function createView(el, state) {
   const bar = h("div", { class: "modes", role: "group", "aria-label": "What is shown of the image" }, buttons);
   const note = h("p", { class: "view-note" });
   Object.assign(picture.style, { position: "relative" });
-  Object.assign(marks.style, { position: "absolute", inset: "0", margin: "auto", width: "min(100cqw, 100cqh)", height: "min(100cqw, 100cqh)", pointerEvents: "none" });
+  Object.assign(marks.style, {
+    position: "absolute",
+    inset: "0",
+    margin: "auto",
+    width: "min(100cqw, 100cqh)",
+    height: "min(100cqw, 100cqh)",
+    pointerEvents: "none",
+  });
   el.append(picture, bar, note);
   let mode = "view";
   let given = null;
@@ -47,7 +54,15 @@ export function createView(el, state) {
       const d = `M0 0H${whole[0]}V${whole[1]}H0ZM${x} ${y}v${size[1]}h${size[0]}v${-size[1]}Z`;
       marks.append(
         node("path", { d, fill: "#000000", "fill-opacity": 0.5, "fill-rule": "evenodd" }),
-        node("rect", { x, y, width: size[0], height: size[1], fill: "none", stroke: "#ffffff", "stroke-width": whole[0] / 160 }),
+        node("rect", {
+          x,
+          y,
+          width: size[0],
+          height: size[1],
+          fill: "none",
+          stroke: "#ffffff",
+          "stroke-width": whole[0] / 160,
+        }),
       );
     }
     const words = larger ? "the larger image with the field of view" : "the field of view";
