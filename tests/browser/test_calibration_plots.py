@@ -5,7 +5,7 @@ from __future__ import annotations
 CHART = """
 const module = await import(`/plots/${given.file}.js`);
 const plot = window.plot = module[given.make](document.querySelector("#a"));
-const models = [{ name: "plain", colour: "#0072B2" }, { name: "augmented", colour: "#D55E00" }];
+const models = [{ name: "plain", color: "#0072B2" }, { name: "augmented", color: "#D55E00" }];
 plot.set({ ...given.data, models: given.data.models ?? models });
 await new Promise(requestAnimationFrame);
 """
@@ -51,7 +51,7 @@ def test_bounds_show_the_ceiling_and_the_interval_of_each_model(tab, make):
 
     table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7], predicted=[0, 0])
     found = classification(table)
-    models = [{"name": "plain", "colour": "#0072B2", **found.to_dict()}]
+    models = [{"name": "plain", "color": "#0072B2", **found.to_dict()}]
     make(CHART, {"file": "bounds", "make": "createBounds", "data": {"models": models}})
     words = tab.locator(".bounds").text_content()
     assert "accuracy ceiling 0.800" in words

@@ -52,7 +52,7 @@ test("a limit keeps far points out", () => {
   assert.equal(createBuckets(Float32Array.of(0, 0, 1, 1)).nearest(0.5, 0.4, 0.1), -1);
 });
 
-test("the neighbour lies in the direction asked for and costs least", () => {
+test("the neighbor lies in the direction asked for and costs least", () => {
   const xy = cloud(800, 3);
   const buckets = createBuckets(xy);
   for (const [dx, dy] of [
@@ -65,7 +65,7 @@ test("the neighbour lies in the direction asked for and costs least", () => {
       const cost = ahead(xy, i, dx, dy);
       const costs = Array.from({ length: 800 }, (_, j) => cost(j));
       const least = Math.min(...costs);
-      const found = buckets.neighbour(i, dx, dy);
+      const found = buckets.neighbor(i, dx, dy);
       if (least === Infinity) assert.equal(found, -1);
       else assert.equal(costs[found], least);
     }

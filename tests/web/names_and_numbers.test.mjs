@@ -9,7 +9,7 @@ import {
   inkOf,
   modelInk,
   parse,
-} from "../../src/orbical/interface/web/draw/colours.js";
+} from "../../src/orbical/interface/web/draw/colors.js";
 import { precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
 import { arrange } from "../../src/orbical/interface/web/draw/panels.js";
 import { freeSpot } from "../../src/orbical/interface/web/plots/rings.js";
@@ -43,7 +43,7 @@ test("one of a noun is not many", () => {
   assert.equal(counted(1, 9, "images"), "1 of 9 images");
 });
 
-test("values that fill little of a range are coloured over what they fill", () => {
+test("values that fill little of a range are colored over what they fill", () => {
   const answer = (...values) => ({
     scale: "sequential",
     range: [0, 1],
@@ -64,8 +64,8 @@ test("what only fills up a shorter molecule is not listed", () => {
 });
 
 test("the names of classes can be read on either page", () => {
-  for (const colour of CLASSES) assert.ok(contrast(parse(inkOf(colour)), [255, 255, 255]) >= 4.5, colour);
-  for (const colour of CLASSES_ON_DARK) assert.ok(contrast(parse(inkOf(colour, true)), [24, 28, 34]) >= 4.5, colour);
+  for (const color of CLASSES) assert.ok(contrast(parse(inkOf(color)), [255, 255, 255]) >= 4.5, color);
+  for (const color of CLASSES_ON_DARK) assert.ok(contrast(parse(inkOf(color, true)), [24, 28, 34]) >= 4.5, color);
   assert.ok(Math.abs(contrast([0, 0, 0], [255, 255, 255]) - 21) < 1e-9);
   assert.equal(modelInk("var(--model-3, #CC79A7)"), "var(--model-ink-3, #CC79A7)");
 });

@@ -90,7 +90,7 @@ test("no point at all has a radius too", () => {
   assert.equal(radiusOf([[0, 3, 4]]), 5);
 });
 
-test("a molecule has bonds between neighbours, and says what it is made of", () => {
+test("a molecule has bonds between neighbors, and says what it is made of", () => {
   const water = [
     [0, 0, 0.12],
     [0, 0.76, -0.48],
@@ -104,8 +104,8 @@ test("a molecule has bonds between neighbours, and says what it is made of", () 
   assert.equal(composition([92]), "1 of number 92");
 });
 
-test("every element has a colour, and padding has no atom", () => {
-  for (let number = 1; number <= 118; number += 1) assert.match(elementOf(number).colour, /^#[0-9a-f]{6}$/);
+test("every element has a color, and padding has no atom", () => {
+  for (let number = 1; number <= 118; number += 1) assert.match(elementOf(number).color, /^#[0-9a-f]{6}$/);
   const [numbers, mask] = [{ data: [6, 1, 0] }, { data: [1, 1, 0] }];
   assert.deepEqual(atomsOf(numbers, mask), [6, 1]);
   assert.deepEqual(atomsOf(undefined, mask), []);

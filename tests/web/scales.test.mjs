@@ -40,7 +40,7 @@ test("ticks are round, inside the range, and not too many", () => {
   }
 });
 
-test("rings leave the centre out and keep the rim", () => {
+test("rings leave the center out and keep the rim", () => {
   assert.deepEqual(rings(0, 1, 4), [0.25, 0.5, 0.75, 1]);
 });
 

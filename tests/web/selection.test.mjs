@@ -32,7 +32,7 @@ test("a new element forgets the position between elements", () => {
   assert.deepEqual(consequences(DEFAULTS, { element: 4, position: [20.5] }), { element: 4, position: [20.5] });
 });
 
-test("a lasso survives a change of metric, sample and colour, and no other embedding", () => {
+test("a lasso survives a change of metric, sample and color, and no other embedding", () => {
   const drawn = {
     ...DEFAULTS,
     lasso: [

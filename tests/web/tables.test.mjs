@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { beside } from "../../src/orbical/interface/web/draw/beside.js";
-import { ramp } from "../../src/orbical/interface/web/draw/colours.js";
+import { ramp } from "../../src/orbical/interface/web/draw/colors.js";
 import { heat, nearestSorted, nearestTurn, polarCells, polarPlace } from "../../src/orbical/interface/web/draw/heat.js";
 import { boundsOf, spread } from "../../src/orbical/interface/web/draw/limits.js";
 import { gridFor, tableNames, tableOf } from "../../src/orbical/interface/web/draw/tables.js";
@@ -42,7 +42,7 @@ test("panels fill a box: beside each other where it is wide, below where it is h
   assert.deepEqual(gridFor(2, 3, 300, 200, 1, gaps).across, 1);
 });
 
-test("a heat map shows each cell's value, greys what is missing, leaves out what is no cell", () => {
+test("a heat map shows each cell's value, grays what is missing, leaves out what is no cell", () => {
   const pixels = new Uint8ClampedArray(16);
   heat(pixels, [1, 0, 2, -1], Float32Array.of(0, 1, NaN), [0, 1], false);
   const table = ramp("sequential");
@@ -72,7 +72,7 @@ test("nearest azimuth across the turn, nearest angle by the middle between two",
 
 test("bounds are read from plain numbers and from named bounds; what does not apply is missing", () => {
   const plain = boundsOf({ name: "a", accuracy: 0.5, ece: 0.2, low: 0.1, high: 0.6 }, { ceiling: 0.9 });
-  assert.deepEqual(plain, { name: "a", colour: undefined, accuracy: 0.5, ece: 0.2, low: 0.1, high: 0.6, ceiling: 0.9 });
+  assert.deepEqual(plain, { name: "a", color: undefined, accuracy: 0.5, ece: 0.2, low: 0.1, high: 0.6, ceiling: 0.9 });
   const named = boundsOf({
     name: "a",
     about: { accuracy: 0.7 },

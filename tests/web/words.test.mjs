@@ -97,14 +97,14 @@ test("winners and the sentence that says them", () => {
   assert.equal(words, "a: class 1 at 0.75; b: class 0 at 0.50; true class class 1");
 });
 
-test("the range of an image, and its pixels grey or in colour", () => {
+test("the range of an image, and its pixels gray or in color", () => {
   assert.deepEqual(valueRange({ data: new Uint8Array([3, 9]), dtype: "u1" }), [0, 255]);
   assert.deepEqual(valueRange({ data: new Float32Array([0, 0.4]) }), [0, 1]);
   assert.deepEqual(valueRange({ data: new Float32Array([0, 200]) }), [0, 255]);
   assert.deepEqual(valueRange({ data: new Float32Array([-2, 2]) }), [-2, 2]);
-  const grey = new Uint8ClampedArray(8);
-  pixels({ data: new Float32Array([0, 1]), shape: [1, 1, 2] }, [0, 1], grey);
-  assert.deepEqual([...grey], [0, 0, 0, 255, 255, 255, 255, 255]);
+  const gray = new Uint8ClampedArray(8);
+  pixels({ data: new Float32Array([0, 1]), shape: [1, 1, 2] }, [0, 1], gray);
+  assert.deepEqual([...gray], [0, 0, 0, 255, 255, 255, 255, 255]);
   const red = new Uint8ClampedArray(4);
   pixels({ data: new Float32Array([1, 0, 0.5]), shape: [3, 1, 1] }, [0, 1], red);
   assert.deepEqual([...red], [255, 0, 128, 255]);

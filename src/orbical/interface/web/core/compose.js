@@ -7,7 +7,7 @@ import { copied, rounded } from "./svgcopy.js";
 const SKIPPED = new Set(["SCRIPT", "STYLE", "DIALOG", "OPTION", "INPUT", "BR"]);
 const LEFT_OUT = "[popover]:not(:popover-open), .hidden, [data-transient]";
 
-/** Draw an element and all it holds into an SVG of its size, on the colour behind it. */
+/** Draw an element and all it holds into an SVG of its size, on the color behind it. */
 export function compose(root) {
   const origin = root.getBoundingClientRect();
   const [width, height] = [rounded(origin.width), rounded(origin.height)];

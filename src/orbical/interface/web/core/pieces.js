@@ -11,15 +11,15 @@ export function node(name, attributes) {
   return made;
 }
 
-function clear(colour) {
-  return !colour || colour === "transparent" || /^rgba\(.*, 0\)$/.test(colour);
+function clear(color) {
+  return !color || color === "transparent" || /^rgba\(.*, 0\)$/.test(color);
 }
 
-/** The colour behind an element: its own, or that of the nearest around it. */
+/** The color behind an element: its own, or that of the nearest around it. */
 export function shade(el) {
   for (let at = el; at; at = at.parentElement) {
-    const colour = getComputedStyle(at).backgroundColor;
-    if (!clear(colour)) return colour;
+    const color = getComputedStyle(at).backgroundColor;
+    if (!clear(color)) return color;
   }
   return "white";
 }
@@ -106,7 +106,7 @@ export function drawText(text, style, out, origin) {
   flush();
 }
 
-/** Words from a place on, centred on a height. */
+/** Words from a place on, centered on a height. */
 export function drawWords(words, style, left, middle, out, origin) {
   const text = node("text", {
     x: rounded(left - origin.left),

@@ -1,4 +1,5 @@
-// The selection: everything the page shows is a function of it. The same fields as in Python.
+// The selection: everything the page shows is a function of it. Field names are those of Python and of links,
+// which is why one is spelled `colour`.
 
 export const DEFAULTS = Object.freeze({
   scan: "",

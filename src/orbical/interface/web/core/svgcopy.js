@@ -1,4 +1,4 @@
-// A copy of an SVG that stands by itself: colours and type resolved, nothing left to the page.
+// A copy of an SVG that stands by itself: colors and type resolved, nothing left to the page.
 
 const STYLED = [
   "fill",
@@ -24,7 +24,7 @@ export function rounded(number) {
   return String(Math.round(number * 100) / 100);
 }
 
-/** A copy of an SVG with its colours resolved, at its place. */
+/** A copy of an SVG with its colors resolved, at its place. */
 export function copied(svg, box, origin) {
   const copy = svg.cloneNode(true);
   const ours = [copy, ...copy.querySelectorAll("*")];

@@ -1,4 +1,4 @@
-// How atoms are drawn: a symbol, the usual colour of the element, and a radius in ångström.
+// How atoms are drawn: a symbol, the usual color of the element, and a radius in ångström.
 
 const USUAL = {
   1: ["H", "#e8e8e8", 0.31],
@@ -25,10 +25,10 @@ const USUAL = {
   53: ["I", "#7a2a8c", 1.39],
 };
 
-/** `{symbol, colour, radius}` of an element; one that is drawn seldom has no symbol. */
+/** `{symbol, color, radius}` of an element; one that is drawn seldom has no symbol. */
 export function elementOf(number) {
-  const [symbol, colour, radius] = USUAL[number] ?? ["", "#c05c9b", 1.3];
-  return { symbol, colour, radius };
+  const [symbol, color, radius] = USUAL[number] ?? ["", "#c05c9b", 1.3];
+  return { symbol, color, radius };
 }
 
 /** Pairs of atoms near enough for a bond: closer than 1.2 times their radii together. */

@@ -1,8 +1,8 @@
 /** Values into the pixels of a heat map. */
 
-import { MISSING, parse, ramp, rampPlace } from "./colours.js";
+import { MISSING, parse, ramp, rampPlace } from "./colors.js";
 
-/** Fill rgba bytes: pixel i shows the value of `cells[i]`; -1 is left clear, a missing value grey. */
+/** Fill rgba bytes: pixel i shows the value of `cells[i]`; -1 is left clear, a missing value gray. */
 export function heat(pixels, cells, values, range, dark) {
   const table = ramp("sequential", dark);
   const [red, green, blue] = parse(MISSING[dark ? "dark" : "light"]);

@@ -29,7 +29,7 @@ export function createBuckets(xy, side = 128) {
   return {
     bounds: order.length ? [left, top, right, bottom] : [-1, -1, 1, 1],
     nearest: (x, y, limit = Infinity) => search(grid, x, y, limit, distance(xy, x, y)),
-    neighbour: (i, dx, dy) => search(grid, xy[2 * i], xy[2 * i + 1], Infinity, ahead(xy, i, dx, dy)),
+    neighbor: (i, dx, dy) => search(grid, xy[2 * i], xy[2 * i + 1], Infinity, ahead(xy, i, dx, dy)),
   };
 }
 

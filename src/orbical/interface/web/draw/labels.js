@@ -1,12 +1,12 @@
 /** Names of classes among their points, so that hue is not the only sign of a class. */
 
-import { classColour } from "./colours.js";
+import { classColor } from "./colors.js";
 
 const MOST = 20;
 const APART = 0.1; // of a map that reaches from -1 to 1: about the size of a name
 
 /**
- * For each class its name, colour and place: the member nearest to the middle of its class that is not too
+ * For each class its name, color and place: the member nearest to the middle of its class that is not too
  * close to another name; none where there are too many classes.
  */
 export function classLabels(xy, values, names, dark = false) {
@@ -29,7 +29,7 @@ export function classLabels(xy, values, names, dark = false) {
       const nearest = (free.length ? free : points).reduce((best, i) => (off(i) < off(best) ? i : best));
       placed.push(nearest);
       const text = String(names?.[value] ?? value);
-      return { text, x: xy[2 * nearest], y: xy[2 * nearest + 1], colour: classColour(value, dark) };
+      return { text, x: xy[2 * nearest], y: xy[2 * nearest + 1], color: classColor(value, dark) };
     });
 }
 

@@ -1,6 +1,6 @@
 /** The bounds of a model in plain numbers, from the forms in which they are answered. */
 
-/** `{ name, colour, accuracy, ece, low, high, ceiling }` of a model; a bound that does not apply is NaN. */
+/** `{ name, color, accuracy, ece, low, high, ceiling }` of a model; a bound that does not apply is NaN. */
 export function boundsOf(model, shared = {}) {
   const named = model.bounds ?? model;
   const value = (name, ...others) => {
@@ -9,7 +9,7 @@ export function boundsOf(model, shared = {}) {
   };
   return {
     name: model.name,
-    colour: model.colour,
+    color: model.color,
     accuracy: value("accuracy", model.about?.accuracy),
     ece: value("ece"),
     low: value("sharp_lower", model.low, shared.low),

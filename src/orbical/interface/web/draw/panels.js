@@ -1,4 +1,4 @@
-/** Where panels, their titles and the key of colours stand in a frame. */
+/** Where panels, their titles and the key of colors stand in a frame. */
 
 import { gridFor } from "./tables.js";
 

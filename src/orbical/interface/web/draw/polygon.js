@@ -11,7 +11,7 @@ export function insidePolygon(polygon, x, y) {
   return inside;
 }
 
-/** Leave out corners nearer than `tolerance` to the line through their neighbours. */
+/** Leave out corners nearer than `tolerance` to the line through their neighbors. */
 export function simplify(points, tolerance) {
   if (points.length < 3) return points.slice();
   const keep = new Uint8Array(points.length);

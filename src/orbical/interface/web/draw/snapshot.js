@@ -4,7 +4,7 @@ import { node } from "./svg.js";
 
 const RESOLVED = ["fill", "stroke", "font-family"];
 
-/** A copy of an SVG with the colours it has now, over its canvas where it has one. */
+/** A copy of an SVG with the colors it has now, over its canvas where it has one. */
 export function snapshotOf(svg, canvas = null) {
   const [width, height] = [svg.clientWidth, svg.clientHeight];
   const copy = svg.cloneNode(true);

@@ -15,14 +15,14 @@ export function pointOpacity(count) {
   return count <= 500000 ? 0.45 : 0.3;
 }
 
-/** A pixel as covered as this takes no more colour. */
+/** A pixel as covered as this takes no more color. */
 const FULL = 250 / 255;
 
 /**
  * Put discs into rgba pixels `[height, width, 4]`, the last point and those with `mask` 1 on top.
  * Worked from the front to the back, so that what is covered costs next to nothing.
  */
-export function splat(pixels, width, height, { xy, colours, mask, scale, offset, radius, opacity }) {
+export function splat(pixels, width, height, { xy, colors, mask, scale, offset, radius, opacity }) {
   const stamp = discOf(radius);
   const reach = Math.ceil(radius);
   const cover = new Float32Array(width * height);
@@ -33,16 +33,16 @@ export function splat(pixels, width, height, { xy, colours, mask, scale, offset,
       const x = Math.round(xy[2 * i] * scale[0] + offset[0]);
       const y = Math.round(xy[2 * i + 1] * scale[1] + offset[1]);
       if (!(x >= -reach && y >= -reach && x < width + reach && y < height + reach)) continue;
-      const alpha = (opacity * (pass ? 1 : FADED) * colours[4 * i + 3]) / 255;
+      const alpha = (opacity * (pass ? 1 : FADED) * colors[4 * i + 3]) / 255;
       for (let k = 0; k < stamp.length; k += 3) {
         const [px, py] = [x + stamp[k], y + stamp[k + 1]];
         if (px < 0 || py < 0 || px >= width || py >= height) continue;
         const at = py * width + px;
         if (cover[at] >= FULL) continue;
         const share = (1 - cover[at]) * alpha * stamp[k + 2];
-        shade[3 * at] += share * colours[4 * i];
-        shade[3 * at + 1] += share * colours[4 * i + 1];
-        shade[3 * at + 2] += share * colours[4 * i + 2];
+        shade[3 * at] += share * colors[4 * i];
+        shade[3 * at + 1] += share * colors[4 * i + 1];
+        shade[3 * at + 2] += share * colors[4 * i + 2];
         cover[at] += share;
       }
     }

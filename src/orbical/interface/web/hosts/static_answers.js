@@ -2,7 +2,7 @@
 import { DEFAULTS } from "../core/selection.js";
 import { aggregate } from "./static_aggregate.js";
 import { calibration } from "./static_calibration.js";
-import { colour } from "./static_colours.js";
+import { color } from "./static_colors.js";
 import { createContexts } from "./static_context.js";
 import { exported } from "./static_export.js";
 import { place } from "./static_place.js";
@@ -19,7 +19,7 @@ const bounds = async ({ pack }) => pack.take("bounds");
 const ANSWERS = {
   aggregate,
   embedding,
-  colour,
+  colour: color,
   subset,
   list,
   sample,

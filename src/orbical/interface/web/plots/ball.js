@@ -1,7 +1,7 @@
 /** Rotations in space by their rotation vectors, seen along the three axes: what lies near the
  * plane through the identity is drawn large and on top, so that each view reads as a slice. */
 
-import { colourOf } from "../draw/colours.js";
+import { colorOf } from "../draw/colors.js";
 import { elementAhead } from "../draw/orbits.js";
 import { LINE, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
 import { cross, ring } from "./outline.js";
@@ -37,7 +37,7 @@ export function ball(orbit) {
       context.beginPath();
       context.arc(panel.x + u * panel.width, panel.y + v * panel.height, radius * near, 0, 2 * Math.PI);
       context.globalAlpha = Math.max(1.05 - 1.1 * off[panel.p](k), 0.2);
-      context.fillStyle = colourOf(values[k], range, dark);
+      context.fillStyle = colorOf(values[k], range, dark);
       context.fill();
       if (rimmed) context.stroke();
     }

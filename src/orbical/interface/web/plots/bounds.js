@@ -9,7 +9,7 @@ import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
 import { createTooltip } from "./tooltip.js";
 
-/** Make the plot in `el`: `{ set({ models: [{ name, colour, accuracy, ece, low, high }], ceiling }), ... }`. */
+/** Make the plot in `el`: `{ set({ models: [{ name, color, accuracy, ece, low, high }], ceiling }), ... }`. */
 export function createBounds(el) {
   let models = [];
   let place = null;
@@ -63,16 +63,16 @@ export function createBounds(el) {
     const [at, m] = [place.x(model.accuracy), models.indexOf(model)];
     const [low, high] = [place.y(model.low), place.y(model.high)];
     const drawn = [
-      stroke(at, low, at, high, { stroke: model.colour, "stroke-width": 8, "stroke-opacity": 0.3 }),
-      stroke(at - 6, low, at + 6, low, { stroke: model.colour, "stroke-width": 2 }),
-      stroke(at - 6, high, at + 6, high, { stroke: model.colour, "stroke-width": 2 }),
+      stroke(at, low, at, high, { stroke: model.color, "stroke-width": 8, "stroke-opacity": 0.3 }),
+      stroke(at - 6, low, at + 6, low, { stroke: model.color, "stroke-width": 2 }),
+      stroke(at - 6, high, at + 6, high, { stroke: model.color, "stroke-width": 2 }),
     ];
     if (!Number.isFinite(model.ece)) return drawn;
     const left = model.accuracy > 0.55;
     const beside = { "text-anchor": left ? "end" : "start", fill: INK };
     return [
       ...drawn,
-      marker(m, at, place.y(model.ece), 5.5, model.colour, { "stroke-width": 1.5 }),
+      marker(m, at, place.y(model.ece), 5.5, model.color, { "stroke-width": 1.5 }),
       haloed(at + (left ? -12 : 12), height, `${model.name} ${fixed(model.ece, 3)}`, beside),
     ];
   }

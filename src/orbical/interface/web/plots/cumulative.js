@@ -57,7 +57,7 @@ export function createCumulative(el) {
 
   function names() {
     return data.models.flatMap((model, m) => [
-      marker(m, 12, 17 * m + 10, 4.5, model.colour),
+      marker(m, 12, 17 * m + 10, 4.5, model.color),
       label(22, 17 * m + 10, `${model.name}: ${gapOf(m).words}`, { "text-anchor": "start", fill: INK }),
     ]);
   }
@@ -80,17 +80,17 @@ export function createCumulative(el) {
       .map((share) => accuracy[Math.round(share * (data.x.length - 1)) - (share === 1 ? 0 : m)])
       .filter((point) => point?.every(Number.isFinite));
     return [
-      node("path", { d: polyline(between, true), fill: model.colour, "fill-opacity": 0.14 }),
+      node("path", { d: polyline(between, true), fill: model.color, "fill-opacity": 0.14 }),
       node("path", {
         d: polyline(confidence),
         fill: "none",
-        stroke: model.colour,
+        stroke: model.color,
         "stroke-width": 1.3,
         "stroke-dasharray": "3 2.5",
       }),
-      node("path", { d: polyline(accuracy), fill: "none", stroke: model.colour, "stroke-width": 2 }),
-      stroke(...accuracy[where], ...confidence[where], { stroke: model.colour, "stroke-width": 1.5 }),
-      ...marks.map((point) => marker(m, ...point, 3.6, model.colour)),
+      node("path", { d: polyline(accuracy), fill: "none", stroke: model.color, "stroke-width": 2 }),
+      stroke(...accuracy[where], ...confidence[where], { stroke: model.color, "stroke-width": 1.5 }),
+      ...marks.map((point) => marker(m, ...point, 3.6, model.color)),
     ];
   }
 
@@ -104,7 +104,7 @@ export function createCumulative(el) {
     const look = { stroke: SOFT, "stroke-dasharray": "2 3", "data-transient": "" };
     frame.front.replaceChildren(stroke(x(data.x[k]), box.top, x(data.x[k]), box.top + box.height, look));
     const rows = data.models.map((model, m) => ({
-      colour: model.colour,
+      color: model.color,
       name: model.name,
       value: `${fixed(data.accuracy[at(m, k)], 3)} / ${fixed(data.confidence[at(m, k)], 3)}`,
     }));

@@ -1,7 +1,7 @@
 /** The frame of every plot: an SVG (over a canvas), its size, its theme, its tooltip, its end. */
 
 import { onAppearance } from "../draw/canvas.js";
-import { isDark } from "../draw/colours.js";
+import { isDark } from "../draw/colors.js";
 import { snapshotOf } from "../draw/snapshot.js";
 import { label, node } from "../draw/svg.js";
 

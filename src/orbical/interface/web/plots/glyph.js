@@ -1,7 +1,7 @@
 /** A small orbit without words, for a list or beside the pointer. */
 
 import { fit, resolve } from "../draw/canvas.js";
-import { colourOf, isDark } from "../draw/colours.js";
+import { colorOf, isDark } from "../draw/colors.js";
 import { heat, polarCells } from "../draw/heat.js";
 import { orbitOf, placeAt } from "../draw/orbits.js";
 import { clamp, rangeOf } from "../draw/scales.js";
@@ -60,7 +60,7 @@ function line(context, orbit, size, given) {
   );
 }
 
-/** The curve of each model, in its colour and its dash. */
+/** The curve of each model, in its color and its dash. */
 function curves(context, orbit, { models, values, element }, at, closed) {
   context.lineWidth = 1.3;
   context.lineJoin = "round";
@@ -76,13 +76,13 @@ function curves(context, orbit, { models, values, element }, at, closed) {
     });
     if (closed && whole) context.closePath();
     context.setLineDash(DASHES[m % DASHES.length]);
-    context.strokeStyle = resolve(element, model.colour);
+    context.strokeStyle = resolve(element, model.color);
     context.stroke();
   });
   context.setLineDash([]);
 }
 
-/** Coloured cells of each model: a table, or the discs of three planes. */
+/** Colored cells of each model: a table, or the discs of three planes. */
 function cells(context, orbit, size, { models, values, range, element }) {
   const pictures = picturesOf(orbit, size, models.length);
   const across = pictures.length > 1 ? pictures.length : Math.ceil(Math.sqrt(models.length));
@@ -132,7 +132,7 @@ function ball(context, orbit, size, { values, range, element }) {
     context.beginPath();
     context.arc(size * (0.5 + rx[k] / 390), size * (0.5 - ry[k] / 390), Math.max(size / 34, 1.2), 0, 2 * Math.PI);
     context.globalAlpha = Math.max(1 - Math.abs(rz[k]) / 180, 0.15);
-    context.fillStyle = colourOf(values[k], range, isDark(element));
+    context.fillStyle = colorOf(values[k], range, isDark(element));
     context.fill();
   }
   context.globalAlpha = 1;

@@ -1,6 +1,6 @@
 /** Names of models beside their lines, in as many rows as the width needs. */
 
-import { dashOf } from "../draw/colours.js";
+import { dashOf } from "../draw/colors.js";
 import { INK, TEXT_SIZE, fittedMiddle, label, node, stroke, textWidth } from "../draw/svg.js";
 
 const [SAMPLE, GAP, ROW] = [22, 14, 17];
@@ -25,7 +25,7 @@ export function drawLegend(group, models, width, y = 0) {
     let x = Math.max((width - total) / 2, 4);
     const middle = y + ROW * (number + 0.5);
     for (const { model, place, words, wide } of row) {
-      const look = { stroke: model.colour, "stroke-width": 2.2, "stroke-dasharray": dashOf(model, place) || null };
+      const look = { stroke: model.color, "stroke-width": 2.2, "stroke-dasharray": dashOf(model, place) || null };
       group.append(stroke(x, middle, x + SAMPLE, middle, look));
       const text = label(x + SAMPLE + 6, middle, words, {
         "text-anchor": "start",

@@ -1,6 +1,6 @@
 /** Elements along a line, such as factors of a scale. */
 
-import { dashOf } from "../draw/colours.js";
+import { dashOf } from "../draw/colors.js";
 import { short } from "../draw/format.js";
 import { clamp, isGeometric, linear, logarithmic, nearestPlace } from "../draw/scales.js";
 import { stepAlong } from "../draw/steps.js";
@@ -51,12 +51,12 @@ export function line(orbit) {
     const drawn = [];
     if (data.low && data.high) {
       const whole = [...of(data.high, m), ...of(data.low, m).reverse()].filter((point) => point.every(Number.isFinite));
-      drawn.push(node("path", { d: polyline(whole, true), fill: model.colour, "fill-opacity": 0.2 }));
+      drawn.push(node("path", { d: polyline(whole, true), fill: model.color, "fill-opacity": 0.2 }));
     }
     const points = of(data.values, m);
     const look = {
       fill: "none",
-      stroke: model.colour,
+      stroke: model.color,
       "stroke-width": 2,
       "stroke-dasharray": dashOf(model, m) || null,
     };
@@ -64,7 +64,7 @@ export function line(orbit) {
     const dots = n > 60 ? [] : points.filter(([, py]) => Number.isFinite(py));
     return [
       ...drawn,
-      ...dots.map(([px, py]) => node("circle", { cx: round(px), cy: round(py), r: 2.4, fill: model.colour })),
+      ...dots.map(([px, py]) => node("circle", { cx: round(px), cy: round(py), r: 2.4, fill: model.color })),
     ];
   }
 
@@ -80,7 +80,7 @@ export function line(orbit) {
       node("circle", {
         r: 4.5,
         cx: 0,
-        fill: model.colour,
+        fill: model.color,
         stroke: PANEL,
         "stroke-width": 1.5,
       }),

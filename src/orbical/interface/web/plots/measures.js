@@ -19,7 +19,7 @@ export function drawMeasures(group, models, measures, width) {
   models.forEach((model, m) => {
     const y = MEASURE_ROW * (m + 0.5) + 2;
     const found = measures.find((measure) => measure.model === model.name);
-    group.append(marker(m, 12, y, 4.5, model.colour));
+    group.append(marker(m, 12, y, 4.5, model.color));
     const texts = found?.text ? [found.text] : found ? inWords(found) : [];
     const wordings = texts.length ? texts.map((words) => `${model.name}: ${words}`) : [model.name];
     const line = label(22, y, firstFitting(wordings, width - 28), { "text-anchor": "start", fill: INK });

@@ -44,7 +44,7 @@ export function createOrbitPlot(el, group) {
 
   function read(place, x, y) {
     const rows = data.models.map((model, m) => ({
-      colour: model.colour,
+      color: model.color,
       name: model.name,
       value: words(m, place.element),
     }));

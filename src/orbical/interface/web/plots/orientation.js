@@ -15,7 +15,7 @@ const LETTER = [
   ],
 ];
 
-/** The glyph of an element, centred on 0, or null where the group does not act on the plane or time. */
+/** The glyph of an element, centered on 0, or null where the group does not act on the plane or time. */
 export function orientation(orbit, element, size) {
   if (size < 12 || (!orbit.plane && !orbit.time)) return null;
   const drawn = node("g", {

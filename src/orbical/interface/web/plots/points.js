@@ -4,15 +4,15 @@ import { FADED, splat } from "../draw/splat.js";
 
 const UNIFORMS = ["scale", "offset", "size", "opacity", "faded", "pass"];
 const VERTEX = `#version 300 es
-in vec2 place; in vec4 colour; in float inside;
+in vec2 place; in vec4 color; in float inside;
 uniform vec2 scale, offset; uniform float size, opacity, faded; uniform float pass;
 out vec4 shade;
 void main() {
   bool drawn = pass < 0.0 || abs(inside - pass) < 0.5;
   gl_Position = drawn ? vec4(place * scale + offset, 0.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
   gl_PointSize = size;
-  float alpha = colour.a * opacity * (pass == 0.0 ? faded : 1.0);
-  shade = vec4(colour.rgb * alpha, alpha);
+  float alpha = color.a * opacity * (pass == 0.0 ? faded : 1.0);
+  shade = vec4(color.rgb * alpha, alpha);
 }`;
 const FRAGMENT = `#version 300 es
 precision highp float;
@@ -66,14 +66,14 @@ function glPoints(canvas, gl) {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     at = {};
     for (const name of UNIFORMS) at[name] = gl.getUniformLocation(program, name);
-    at.buffers = { place: gl.createBuffer(), colour: gl.createBuffer(), inside: gl.createBuffer() };
+    at.buffers = { place: gl.createBuffer(), color: gl.createBuffer(), inside: gl.createBuffer() };
   }
-  function upload(name, data, size, type, normalised) {
+  function upload(name, data, size, type, normalized) {
     const place = gl.getAttribLocation(program, name);
     gl.bindBuffer(gl.ARRAY_BUFFER, at.buffers[name]);
     gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
     gl.enableVertexAttribArray(place);
-    gl.vertexAttribPointer(place, size, type, normalised, 0, 0);
+    gl.vertexAttribPointer(place, size, type, normalized, 0, 0);
   }
   function set(given) {
     const same = points ?? {};
@@ -81,7 +81,7 @@ function glPoints(canvas, gl) {
     count = given.xy.length / 2;
     masked = Boolean(given.mask);
     if (given.xy !== same.xy) upload("place", given.xy, 2, gl.FLOAT, false);
-    if (given.colours !== same.colours) upload("colour", given.colours, 4, gl.UNSIGNED_BYTE, true);
+    if (given.colors !== same.colors) upload("color", given.colors, 4, gl.UNSIGNED_BYTE, true);
     if (masked && given.mask !== same.mask) upload("inside", given.mask, 1, gl.UNSIGNED_BYTE, false);
     if (!masked) gl.disableVertexAttribArray(gl.getAttribLocation(program, "inside"));
     else gl.enableVertexAttribArray(gl.getAttribLocation(program, "inside"));
@@ -113,7 +113,7 @@ function glPoints(canvas, gl) {
 
 function pixelPoints(canvas) {
   const context = canvas.getContext("2d");
-  let points = { xy: new Float32Array(0), colours: new Uint8Array(0), mask: null };
+  let points = { xy: new Float32Array(0), colors: new Uint8Array(0), mask: null };
   return {
     kind: "canvas",
     set: (given) => (points = given),

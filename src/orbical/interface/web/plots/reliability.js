@@ -1,6 +1,6 @@
 /** Reliability diagram: accuracy against confidence in bins, with the counts below. */
 
-import { dashOf } from "../draw/colours.js";
+import { dashOf } from "../draw/colors.js";
 import { count as counted, fixed } from "../draw/format.js";
 import { anyFinite, clamp, linear } from "../draw/scales.js";
 import { INK, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
@@ -68,13 +68,13 @@ export function createReliability(el) {
 
   /** Bins of one model: the step of its accuracy, filled up to its confidence. */
   function gaps(model, m) {
-    const drawn = node("g", { fill: model.colour });
+    const drawn = node("g", { fill: model.color });
     const full = data.models.length > 2 ? 0.08 : 0.16;
     for (let b = 0; b < place.bins; b += 1) {
       if (!seen(m, b)) continue;
       const [left, right] = [place.x(data.edges[b]), place.x(data.edges[b + 1])];
       const [one, other] = [place.y(data.accuracy[at(m, b)]), place.y(data.confidence[at(m, b)])];
-      const look = { stroke: model.colour, "stroke-width": 1.5, "stroke-opacity": round(0.8 * weight(m, b)) };
+      const look = { stroke: model.color, "stroke-width": 1.5, "stroke-opacity": round(0.8 * weight(m, b)) };
       drawn.append(
         bar(left, Math.min(one, other), right, Math.max(one, other), { "fill-opacity": round(full * weight(m, b)) }),
       );
@@ -88,7 +88,7 @@ export function createReliability(el) {
     const bins = Array.from({ length: place.bins }, (_, b) => b).filter((b) => seen(m, b));
     const most = Math.max(1, ...bins.map((b) => data.count[at(m, b)]));
     const point = (b) => [place.x(data.confidence[at(m, b)]), place.y(data.accuracy[at(m, b)])];
-    const dash = { stroke: model.colour, "stroke-width": 1.5, "stroke-dasharray": dashOf(model, m) || null };
+    const dash = { stroke: model.color, "stroke-width": 1.5, "stroke-dasharray": dashOf(model, m) || null };
     const joins = bins.slice(1).map((b, k) =>
       stroke(...point(bins[k]), ...point(b), {
         ...dash,
@@ -97,7 +97,7 @@ export function createReliability(el) {
     );
     const marks = bins.map((b) => {
       const size = 2.5 + 3 * Math.sqrt(data.count[at(m, b)] / most);
-      return marker(m, ...point(b), size, model.colour, { opacity: round(0.3 + 0.7 * weight(m, b)) });
+      return marker(m, ...point(b), size, model.color, { opacity: round(0.3 + 0.7 * weight(m, b)) });
     });
     return node("g", {}, ...joins, ...marks);
   }
@@ -118,7 +118,7 @@ export function createReliability(el) {
     const ends = [place.x(data.edges[b]), place.x(data.edges[b + 1])];
     frame.front.replaceChildren(bar(ends[0], upper.top, ends[1], upper.top + box.height, shade));
     const rows = data.models.map((model, m) => ({
-      colour: model.colour,
+      color: model.color,
       name: `${model.name} (${counted(data.count[at(m, b)])})`,
       value: seen(m, b) ? inNumbers(at(m, b)) : "no samples",
     }));

@@ -1,6 +1,6 @@
 /** What is marked on a scatter plot: the selected point, the hovered one, the lasso, names of classes. */
 
-import { inkOf } from "../draw/colours.js";
+import { inkOf } from "../draw/colors.js";
 import { shortened } from "../draw/format.js";
 import { ACCENT, INK, PANEL, assign, haloed, node, polyline, textWidth } from "../draw/svg.js";
 import { toPixels } from "../draw/view.js";
@@ -33,16 +33,16 @@ export function createRings() {
   const names = node("g", { "font-weight": 700 });
   return {
     elements: [outline, names, hovered, under, selected],
-    /** Write names `{ text, x, y, colour }` among the points. */
+    /** Write names `{ text, x, y, color }` among the points. */
     name(state, labels, dark) {
       const taken = [];
       names.replaceChildren(
-        ...labels.flatMap(({ text, x, y, colour }) => {
+        ...labels.flatMap(({ text, x, y, color }) => {
           const words = shortened(text, LONGEST);
           const spot = freeSpot(toPixels(state.view, x, y), textWidth(words, SIZE) * BOLD, state.view, taken);
           if (!spot) return []; // the key below the map has all names
           taken.push(spot);
-          const look = { fill: inkOf(colour, dark), "font-size": SIZE, "stroke-width": 4, "font-weight": 700 };
+          const look = { fill: inkOf(color, dark), "font-size": SIZE, "stroke-width": 4, "font-weight": 700 };
           return haloed(spot.x, spot.y, words, look);
         }),
       );

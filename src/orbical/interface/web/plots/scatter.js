@@ -99,13 +99,13 @@ export function createScatter(el, { webgl = true } = {}) {
       event.preventDefault();
       event.stopPropagation();
       const known = state.selected >= 0 && Number.isFinite(points.xy[2 * state.selected]);
-      const next = () => buckets.neighbour(state.selected, ...ARROWS[event.key]);
+      const next = () => buckets.neighbor(state.selected, ...ARROWS[event.key]);
       choose(known ? next() : buckets.nearest(state.view.x, state.view.y));
     }
   });
 
   return {
-    /** Points `xy` (flat), `colours` (rgba), `mask` (1 = in the subset) or null, `labels` of classes. */
+    /** Points `xy` (flat), `colors` (rgba), `mask` (1 = in the subset) or null, `labels` of classes. */
     set(given) {
       const before = points?.xy;
       points = { mask: null, ...points, labels: [], ...given };
@@ -114,11 +114,11 @@ export function createScatter(el, { webgl = true } = {}) {
         buckets.some = points.xy.some(Number.isFinite);
         Object.assign(state, { view: null, hovered: -1 });
       }
-      points.colours ??= new Uint8Array(2 * points.xy.length).fill(128);
+      points.colors ??= new Uint8Array(2 * points.xy.length).fill(128);
       layer.set(points);
       frame.root.setAttribute(
         "aria-label",
-        `map of ${counted(points.xy.length / 2)} samples; arrow keys go to the neighbour`,
+        `map of ${counted(points.xy.length / 2)} samples; arrow keys go to the neighbor`,
       );
       if (frame.width) paint();
     },

@@ -47,13 +47,13 @@ export function slices(orbit) {
     const [radius, cx, cy] = [panel.width / 2, panel.x + panel.width / 2, panel.y + panel.height / 2];
     const [across, up] = [...planes[panel.p]];
     const at = (angle, out = 0) => round((radius * angle) / most + out);
-    const centre = { cx: round(cx), cy: round(cy) };
+    const center = { cx: round(cx), cy: round(cy) };
     const rimLook = { fill: "none", stroke: SOFT, "stroke-width": 0.8 };
     const drawn = [90, 180]
       .filter((angle) => angle <= most)
       .map((angle) =>
         node("circle", {
-          ...centre,
+          ...center,
           r: at(angle),
           ...(angle === most ? rimLook : { ...rimLook, stroke: "#ffffff", "stroke-opacity": 0.55 }),
         }),
@@ -100,7 +100,7 @@ export function slices(orbit) {
     };
     if (key === "Home") return orbit.identity;
     if (!(key in steps)) return null;
-    const [p, a, r] = now[2] === 0 && steps[key][1] ? [0, 0, 1] : steps[key]; // from the centre every way is out
+    const [p, a, r] = now[2] === 0 && steps[key][1] ? [0, 0, 1] : steps[key]; // from the center every way is out
     now = [(now[0] + p + planes.length) % planes.length, (now[1] + a + A) % A, clamp(now[2] + r, 0, R - 1)];
     return orbit.index[(now[0] * A + now[1]) * R + now[2]];
   }

@@ -1,10 +1,10 @@
-/** Layouts on which a model is coloured: panels side by side, one scale of colours, marks on top. */
+/** Layouts on which a model is colored: panels side by side, one scale of colors, marks on top. */
 
 import { fit } from "../draw/canvas.js";
 import { arrange, panelAt } from "../draw/panels.js";
 import { fitted, fittedMiddle, label, node } from "../draw/svg.js";
-import { modelInk } from "../draw/colours.js";
-import { barWidth, barWords, colourBar } from "./colourbar.js";
+import { modelInk } from "../draw/colors.js";
+import { barWidth, barWords, colorBar } from "./colorbar.js";
 
 /**
  * Make a layout from its cells: `{ parts, aspect, margin, paint, decorate, locate, places, mark, step }`,
@@ -27,7 +27,7 @@ export function surface(orbit, cells) {
       ...titles(panel, data.models[panel.m], named, plan),
       ...cells.decorate(panel, data, frame),
     ]);
-    frame.back.replaceChildren(...parts, ...colourBar(plan.bar, data.range, frame.dark, words));
+    frame.back.replaceChildren(...parts, ...colorBar(plan.bar, data.range, frame.dark, words));
     marks = node("g", { class: "orbit-handle" });
     pointer = node("g", { "data-transient": "" });
     frame.front.replaceChildren(marks, pointer);
@@ -36,7 +36,7 @@ export function surface(orbit, cells) {
   function titles(panel, model, named, { wide, gap, titled }) {
     const drawn = [];
     if (named && panel.p === 0) {
-      const look = { fill: modelInk(model.colour), "font-weight": 600, "font-size": 12 };
+      const look = { fill: modelInk(model.color), "font-weight": 600, "font-size": 12 };
       const words = fittedMiddle(model.name, wide + gap, 13);
       const name = label(panel.x + wide / 2, panel.y - panel.titleUp, words, look);
       name.append(node("title", {}, model.name));
@@ -50,7 +50,7 @@ export function surface(orbit, cells) {
   }
 
   function draw(frame, data) {
-    const models = data.models.map(({ name, colour }) => name + colour);
+    const models = data.models.map(({ name, color }) => name + color);
     const { width, height, dark } = frame;
     const look = [width, height, dark, data.range, data.title, data.better, ...models].join("|");
     if (look !== drawn || !marks.parentNode) furnish(frame, data);

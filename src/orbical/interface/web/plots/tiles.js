@@ -1,6 +1,6 @@
 /** Elements of a finite group as tiles, each with how it turns a letter. */
 
-import { colourOf, readableOn } from "../draw/colours.js";
+import { colorOf, readableOn } from "../draw/colors.js";
 import { clamp } from "../draw/scales.js";
 import { INK, fitted, label, node, round, textWidth } from "../draw/svg.js";
 import { tableNames, tableOf } from "../draw/tables.js";
@@ -33,7 +33,7 @@ export function tiles(orbit) {
     const gap = Math.min(wide, high) > 8 ? GAP : 0;
     cells.forEach((element, cell) => {
       if (element < 0) return;
-      context.fillStyle = colourOf(values[element], range, dark);
+      context.fillStyle = colorOf(values[element], range, dark);
       const [x, y] = [panel.x + (cell % columns) * wide, panel.y + Math.floor(cell / columns) * high];
       context.fillRect(x + gap, y + gap, wide - 2 * gap, high - 2 * gap);
     });
@@ -96,10 +96,10 @@ export function tiles(orbit) {
     return drawn;
   }
 
-  /** Write a tile's value, in ink that is read on its colour. */
+  /** Write a tile's value, in ink that is read on its color. */
   function write({ element, m, title, value, texts, picture }, data, dark) {
     const number = data.values[m * orbit.size + element];
-    const ink = readableOn(colourOf(number, data.range, dark));
+    const ink = readableOn(colorOf(number, data.range, dark));
     const words = data.write(number);
     title.textContent = `${orbit.names?.[element] ?? ""}: ${words}`;
     value.textContent = words;

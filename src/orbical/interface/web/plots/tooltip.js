@@ -41,7 +41,7 @@ export function createTooltip(root) {
   let size = [0, 0];
 
   return {
-    /** Show a heading and rows `{ colour, name, value }` near a place of the root. */
+    /** Show a heading and rows `{ color, name, value }` near a place of the root. */
     show(x, y, heading, rows, width, height) {
       const words = heading + rows.map((row) => shortened(row.name, LONGEST) + row.value).join();
       head.textContent = heading;
@@ -66,10 +66,10 @@ function fill(body, rows) {
   rows.forEach((row, i) => {
     const [swatch, name, value] = [0, 1, 2].map((k) => body.children[3 * i + k]);
     Object.assign(swatch.style, {
-      width: row.colour ? "10px" : "0",
+      width: row.color ? "10px" : "0",
       height: "10px",
       borderRadius: "2px",
-      background: row.colour ?? "none",
+      background: row.color ?? "none",
     });
     name.textContent = shortened(row.name, LONGEST);
     value.textContent = row.value;

@@ -2,7 +2,7 @@
 
 import { button, h, show, write } from "../core/dom.js";
 import { sentence } from "../core/text.js";
-import { colourise, isDark } from "../draw/colours.js";
+import { colorize, isDark } from "../draw/colors.js";
 import { shortened } from "../draw/format.js";
 import { classLabels } from "../draw/labels.js";
 import { createScatter } from "../plots/scatter.js";
@@ -13,7 +13,7 @@ import { around, grown } from "./region.js";
 import { hints } from "./words.js";
 
 const METHODS = { pca: "PCA", ica: "ICA", isomap: "ISOMAP", tsne: "t-SNE", umap: "UMAP" };
-const COLOURS = {
+const COLORS = {
   mean: "mean",
   variance: "variance",
   correct: "share correct",
@@ -21,12 +21,12 @@ const COLOURS = {
   gap: "calibration gap",
 };
 
-/** The embedding with its menus, its lasso and its colour key. */
+/** The embedding with its menus, its lasso and its color key. */
 export function createSection(el, app) {
   const frame = createFrame({ name: "embedding", title: "Embedding", hint: hints.embedding });
   el.append(frame.el);
   const method = createSelect("Method", (value) => app.select({ method: value }), { quiet: true });
-  const colour = createSelect("Colour", (value) => app.select({ colour: value }), { quiet: true });
+  const color = createSelect("Color", (value) => app.select({ colour: value }), { quiet: true });
   const of = createSelect("Of", (value) => app.select({ of: value }), {
     quiet: true,
     title: "Whose responses: all models together, or one",
@@ -36,7 +36,7 @@ export function createSection(el, app) {
     "aria-pressed": "false",
     title: "Draw around points to make them the subset (or hold Shift and drag)",
   });
-  frame.controls.append(method.el, colour.el, of.el, lassoButton);
+  frame.controls.append(method.el, color.el, of.el, lassoButton);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const scatter = createScatter(plotEl);
   const card = createHoverCard(plotEl, app);
@@ -61,14 +61,14 @@ export function createSection(el, app) {
     frame.state("ready");
     const dark = isDark(frame.el);
     const count = app.state.samples;
-    const colours = values
-      ? colourise(values.arrays.values.data, { kind: values.scale, range: values.range }, dark)
+    const colors = values
+      ? colorize(values.arrays.values.data, { kind: values.scale, range: values.range }, dark)
       : new Uint8Array(4 * count).fill(128);
     const labels =
       values?.scale === "classes"
         ? classLabels(xy.arrays.xy.data, values.arrays.values.data, app.state.classes, dark)
         : [];
-    scatter.set({ xy: xy.arrays.xy.data, colours, mask: mask?.arrays?.mask?.data, labels });
+    scatter.set({ xy: xy.arrays.xy.data, colors, mask: mask?.arrays?.mask?.data, labels });
     scatter.setLasso(app.store.get().lasso);
     scatter.select(app.store.get().sample);
     if (values)
@@ -89,8 +89,8 @@ export function createSection(el, app) {
       state.methods.map((name) => [name, METHODS[name] ?? name]),
       now.method,
     );
-    colour.set(
-      state.colours.map((name) => [name, COLOURS[name] ?? sentence(name)]),
+    color.set(
+      state.colours.map((name) => [name, COLORS[name] ?? sentence(name)]),
       now.colour,
     );
     of.set([["", "all models"], ...state.models.map(({ name }) => [name, shortened(name)])], now.of);
@@ -115,8 +115,8 @@ export function createSection(el, app) {
   function region(factor) {
     if (!xy || xy.error) return;
     const { sample, lasso } = app.store.get();
-    const centre = xy.arrays.xy.data.slice(2 * sample, 2 * sample + 2);
-    app.select({ lasso: lasso.length ? grown(lasso, centre, factor) : around(centre, 0.12) });
+    const center = xy.arrays.xy.data.slice(2 * sample, 2 * sample + 2);
+    app.select({ lasso: lasso.length ? grown(lasso, center, factor) : around(center, 0.12) });
   }
 
   scatter.onpick((sample) => app.select({ sample }));

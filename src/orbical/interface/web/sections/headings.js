@@ -3,7 +3,7 @@
 import { button, fill, h, write } from "../core/dom.js";
 import { className, counted, sentence, singular, whole } from "../core/text.js";
 
-/** Left: the subset, with a chip that clears it. Right: the sample, with a step to its neighbours. */
+/** Left: the subset, with a chip that clears it. Right: the sample, with a step to its neighbors. */
 export function createSection(shell, app) {
   const one = singular(app.noun);
   const all = h("h2", {}, `All ${app.noun}`);

@@ -1,7 +1,7 @@
-// What the colours of the embedding mean: a ramp with its ends, or the classes.
+// What the colors of the embedding mean: a ramp with its ends, or the classes.
 
 import { fill, h } from "../core/dom.js";
-import { classColour, colourOf } from "../draw/colours.js";
+import { classColor, colorOf } from "../draw/colors.js";
 import { short } from "../draw/format.js";
 
 const STOPS = 24;
@@ -36,7 +36,7 @@ function narrowed({ range, arrays }) {
   return spread > 0 && spread < NARROW * (range[1] - range[0]) ? [low, high] : range;
 }
 
-/** Make the key; `set(colourAnswer, state, dark)`. */
+/** Make the key; `set(colorAnswer, state, dark)`. */
 export function createKey() {
   const el = h("div", { class: "key" });
 
@@ -45,7 +45,7 @@ export function createKey() {
     if (scale === "classes")
       fill(
         el,
-        state.classes.slice(0, MOST).map((text, c) => chip(classColour(c, dark), text)),
+        state.classes.slice(0, MOST).map((text, c) => chip(classColor(c, dark), text)),
         name,
       );
     else fill(el, h("span", {}, end(range[0])), strip(scale, range, dark), h("span", {}, end(range[1])), name);
@@ -54,15 +54,15 @@ export function createKey() {
   return { el, set };
 }
 
-function chip(colour, text) {
+function chip(color, text) {
   const dot = h("i", { class: "dot" });
-  dot.style.background = colour;
+  dot.style.background = color;
   return h("span", { class: "chip-class" }, dot, String(text));
 }
 
 function strip(kind, [low, high], dark) {
   const el = h("span", { class: "strip", "aria-hidden": "true" });
-  const at = (i) => colourOf(low + ((high - low) * i) / (STOPS - 1), [low, high], dark, kind);
+  const at = (i) => colorOf(low + ((high - low) * i) / (STOPS - 1), [low, high], dark, kind);
   el.style.background = `linear-gradient(to right, ${Array.from({ length: STOPS }, (_, i) => at(i)).join()})`;
   return el;
 }

@@ -11,7 +11,7 @@ export function createLegend() {
   let cells = [];
 
   function set(models, values, { where, format }) {
-    const key = models.map((model) => model.name + model.colour).join("|");
+    const key = models.map((model) => model.name + model.color).join("|");
     if (key !== names) {
       names = key;
       cells = models.map((model) => {

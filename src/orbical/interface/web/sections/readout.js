@@ -106,7 +106,7 @@ export function createSection(el, app) {
     });
   }
 
-  /** The class, and whether it is right, by sign and word and not by colour alone. */
+  /** The class, and whether it is right, by sign and word and not by color alone. */
   function say(cell, label, truth) {
     const known = truth !== null && truth !== undefined;
     const right = known && label === truth;

@@ -10,7 +10,7 @@ export function around([x, y], radius) {
   });
 }
 
-/** A polygon made wider or narrower about a centre. */
+/** A polygon made wider or narrower about a center. */
 export function grown(polygon, [x, y], factor) {
   return polygon.map(([px, py]) => [x + factor * (px - x), y + factor * (py - y)]);
 }

@@ -3,7 +3,7 @@
 export const hints = {
   aggregate:
     "The metric at each position of the orbit, averaged over the subset, for every model. " +
-    "A model that treats all positions alike gives an even ring, or one even colour. Drag along it to move everything.",
+    "A model that treats all positions alike gives an even ring, or one even color. Drag along it to move everything.",
   embedding:
     "Each point is one sample; points lie close together when the models respond alike along the orbit. " +
     "Click a point to select it. Draw a lasso around several to make them the subset.",
@@ -28,7 +28,7 @@ const DRAWINGS = {
   plane: "Each cell is a shift: dx to the right, dy upwards; the cross marks the unmoved input.",
   slices:
     "Each disc holds the rotations about the axes of one plane: the direction is the axis, the distance from the " +
-    "centre the angle, 90° on the inner ring and 180° on the rim.",
+    "center the angle, 90° on the inner ring and 180° on the rim.",
   ball:
     "Each disc shows the rotations as vectors: the direction is the axis, the length the angle, 90° on the inner " +
     "ring and 180° on the rim. Large points lie near the plane of the disc.",
@@ -75,7 +75,7 @@ export const keyTable = [
   [["m", "M"], "next and previous metric"],
   [["r"], "compare with the labels or with the consensus"],
   [["o"], "order of the list: worst, best, most variable"],
-  [["c"], "colour of the embedding"],
+  [["c"], "color of the embedding"],
   [["+", "−"], "in the embedding: a subset around the selected sample, wider or narrower"],
   [["Esc"], "clear the lasso; close a menu"],
   [["k"], "calibration here or over the whole orbit"],

@@ -1,7 +1,7 @@
 // Detections on the larger image: the field of view, boxes of all models, truth and consensus, and a table.
 
 import { fill, h, write } from "../core/dom.js";
-import { modelInk } from "../draw/colours.js";
+import { modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 import { node } from "../draw/svg.js";
 import { pixels, valueRange } from "./image.js";
@@ -106,7 +106,7 @@ export function createView(el, state) {
   Object.assign(table.style, { flex: "2 1 72px", minHeight: "60px", overflow: "auto", fontSize: "11px" });
   const name = (c) => String(state.classes[c] ?? c);
 
-  function set({ fields, inputs = {}, truths = {}, consensus = {}, byConsensus, models, colours, place }) {
+  function set({ fields, inputs = {}, truths = {}, consensus = {}, byConsensus, models, colors, place }) {
     if (!fields.box) return write(note, "The scan holds no detections at this position.");
     const image = inputs.whole ?? inputs.image;
     const size = state.move.size
@@ -118,12 +118,12 @@ export function createView(el, state) {
     const corner = inputs.whole ? cornerOf(shiftOf(state, place), whole, size) : [0, 0];
     paint(canvas, image, whole);
     const found = models.map((_, m) => detectionsOf(fields, m).slice(0, MOST));
-    draw(found, { whole, size, corner, masked: Boolean(inputs.whole), truths, consensus, colours });
-    list(found, { size, truths, consensus, byConsensus, models, colours });
+    draw(found, { whole, size, corner, masked: Boolean(inputs.whole), truths, consensus, colors });
+    list(found, { size, truths, consensus, byConsensus, models, colors });
     write(note, image ? legendOf(truths, consensus) : "The scan does not hold its images: boxes in the field of view.");
   }
 
-  function draw(found, { whole, size, corner, masked, truths, consensus, colours }) {
+  function draw(found, { whole, size, corner, masked, truths, consensus, colors }) {
     marks.setAttribute("viewBox", `0 0 ${whole[0]} ${whole[1]}`);
     const thin = Math.max(...whole) / 160;
     const outline = ([left, top, right, bottom], look, title) => {
@@ -151,11 +151,11 @@ export function createView(el, state) {
     });
     found.forEach((some, m) => {
       const [agreed] = rowsOf(consensus.moved, m);
-      const dotted = { stroke: colours[m], "stroke-dasharray": `${thin} ${thin * 1.5}`, class: "consensus" };
+      const dotted = { stroke: colors[m], "stroke-dasharray": `${thin} ${thin * 1.5}`, class: "consensus" };
       if (agreed) parts.push(outline(agreed, dotted, `consensus ${name(agreed[5])}`));
       some.forEach((one, k) => {
         const look = {
-          stroke: colours[m],
+          stroke: colors[m],
           "stroke-width": k === 0 ? thin * 1.5 : thin,
           "stroke-opacity": 0.35 + 0.65 * one.confidence,
           class: "box",
@@ -166,12 +166,12 @@ export function createView(el, state) {
     fill(marks, parts);
   }
 
-  function list(found, { size, truths, consensus, byConsensus, models, colours }) {
+  function list(found, { size, truths, consensus, byConsensus, models, colors }) {
     const said = [];
     const rows = models.flatMap((model, m) => {
       const reference = referenceOf(truths, consensus, m, byConsensus);
       const title = h("th", { scope: "row" }, model);
-      title.style.color = modelInk(colours[m]);
+      title.style.color = modelInk(colors[m]);
       if (!found[m].length) {
         said.push(`${model}: nothing found`);
         return [h("tr", {}, title, h("td", { colspan: "4" }, "nothing found"))];

@@ -2,7 +2,7 @@
 
 import { fill, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
-import { colourOf, modelInk } from "../draw/colours.js";
+import { colorOf, modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 
 const [NAME, GAP, LEAST] = [17, 5, 44];
@@ -59,7 +59,7 @@ export function longest(fields) {
   return most;
 }
 
-/** Arrows `[x0, y0, x1, y1]` in cells, centred on their cells; the longest is `reach` cells long. */
+/** Arrows `[x0, y0, x1, y1]` in cells, centered on their cells; the longest is `reach` cells long. */
 export function arrows({ data, shape }, most, reach = 1.3) {
   const [, rows, columns] = shape;
   const plane = rows * columns;
@@ -111,7 +111,7 @@ export function createView(el) {
 
   const dark = () => el.closest("[data-theme]")?.dataset.theme === "dark";
 
-  /** One scale for the whole orbit of a sample: colours and arrows must not jump as it moves. */
+  /** One scale for the whole orbit of a sample: colors and arrows must not jump as it moves. */
   function steady(sample, error, speed) {
     if (kept.sample !== sample) kept = { sample, error: 0, speed: 0 };
     kept = { sample, error: Math.max(kept.error, error), speed: Math.max(kept.speed, speed) };
@@ -126,7 +126,7 @@ export function createView(el) {
   }
 
   function panelsOf(content) {
-    const { fields, models, colours, byConsensus } = content;
+    const { fields, models, colors, byConsensus } = content;
     const flow = fields.flow_map ?? fields.flow;
     const shown = byConsensus
       ? [["score_vs_consensus", 3, " px"]]
@@ -142,7 +142,7 @@ export function createView(el) {
       ...referenceOf(content),
       ...models.map((name, m) => ({
         name,
-        colour: colours[m],
+        color: colors[m],
         field: fieldOf(flow, m),
         error: fields.error_map && !byConsensus ? errorOf(fields.error_map, m) : null, // it is against the truth
         words: said(m)
@@ -163,7 +163,7 @@ export function createView(el) {
     const box = board.getBoundingClientRect();
     const { side, columns } = arranged(shown.length, box.width || 240, Math.max(box.height || 200, 90));
     board.style.gridTemplateColumns = `repeat(${columns}, ${side}px)`;
-    const wanted = JSON.stringify([side, alone, shown.map(([panel, k]) => [k, panel.name, panel.colour])]);
+    const wanted = JSON.stringify([side, alone, shown.map(([panel, k]) => [k, panel.name, panel.color])]);
     if (wanted !== made) {
       made = wanted;
       const focused = board.contains(document.activeElement);
@@ -176,9 +176,7 @@ export function createView(el) {
     }
     shown.forEach(([panel], k) => tiles[k].set(panel, scale));
     legend(scale, errors.length > 0);
-    const spoken = panels
-      .filter((panel) => panel.words && panel.colour)
-      .map((panel) => `${panel.name}: ${panel.words}`);
+    const spoken = panels.filter((panel) => panel.words && panel.color).map((panel) => `${panel.name}: ${panel.words}`);
     board.setAttribute("aria-label", spoken.join("; "));
     write(note, given.fields.flow_map || given.fields.flow ? "" : "The scan holds no flow at this position.");
   }
@@ -187,7 +185,7 @@ export function createView(el) {
     const canvas = h("canvas", { role: "img" });
     const caption = h("span", {}, panel.name);
     const value = h("b", {});
-    if (panel.colour) caption.style.color = modelInk(panel.colour);
+    if (panel.color) caption.style.color = modelInk(panel.color);
     const line = h("span", {}, caption, value);
     Object.assign(line.style, LINE);
     caption.style.fontWeight = "650";
@@ -233,14 +231,14 @@ export function createView(el) {
     }
     const lines = arrows(field, scale.speed).map((line) => line.map((place) => place * cell));
     const width = Math.min(Math.max(side / 160, 0.9), 2);
-    // A dark line in a light rim is seen on every colour of the map.
-    for (const [colour, wide] of panel.error
+    // A dark line in a light rim is seen on every color of the map.
+    for (const [color, wide] of panel.error
       ? [
           ["rgb(255 255 255 / 55%)", width + 1.6],
           ["#111111", width],
         ]
       : [[resolve(el, "var(--ink, #222222)"), width]]) {
-      context.strokeStyle = colour;
+      context.strokeStyle = color;
       context.lineWidth = wide;
       context.lineCap = "round";
       context.beginPath();
@@ -249,16 +247,16 @@ export function createView(el) {
     }
   }
 
-  function legend({ error, speed }, coloured) {
+  function legend({ error, speed }, colored) {
     const context = fit(strip, 40, 8);
     for (let i = 0; i < 40; i += 1) {
-      context.fillStyle = colourOf(i, [0, 39], dark());
+      context.fillStyle = colorOf(i, [0, 39], dark());
       context.fillRect(i, 0, 1.5, 8);
     }
-    strip.hidden = !coloured;
+    strip.hidden = !colored;
     write(
       words,
-      `${coloured ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px, ` : ""}arrows to ${fixed(speed, 1)} px`,
+      `${colored ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px, ` : ""}arrows to ${fixed(speed, 1)} px`,
     );
   }
 
@@ -289,7 +287,7 @@ function errorOf({ data, shape }, model) {
 function heat(context, { data, rows, columns }, side, range, dark) {
   const [wide, high] = [side / columns, side / rows];
   for (let i = 0; i < data.length; i += 1) {
-    context.fillStyle = colourOf(data[i], range, dark);
+    context.fillStyle = colorOf(data[i], range, dark);
     context.fillRect((i % columns) * wide, Math.floor(i / columns) * high, wide + 0.5, high + 0.5);
   }
 }

@@ -1,4 +1,4 @@
-// An image [channels, height, width], grey or RGB, every pixel crisp.
+// An image [channels, height, width], gray or RGB, every pixel crisp.
 
 import { h, write } from "../core/dom.js";
 

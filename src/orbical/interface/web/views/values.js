@@ -1,7 +1,7 @@
 // Any answer as a table of numbers: a row per field under its name, a column per model.
 
 import { fill, h } from "../core/dom.js";
-import { modelInk } from "../draw/colours.js";
+import { modelInk } from "../draw/colors.js";
 import { short, shortened } from "../draw/format.js";
 
 const MOST = 12;
@@ -29,7 +29,7 @@ export function createView(el) {
   const table = h("table", { class: "values" });
   el.append(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "values" }, table));
 
-  function set({ fields, models, colours = [] }) {
+  function set({ fields, models, colors = [] }) {
     const width = Math.max(1, models.length);
     const rows = Object.entries(fields).flatMap(([name, { data, shape }]) => {
       const split = models.length > 0 && shape[0] === models.length;
@@ -47,14 +47,14 @@ export function createView(el) {
     const head = h(
       "tr",
       {},
-      models.map((name, m) => heading(name, colours[m])),
+      models.map((name, m) => heading(name, colors[m])),
     );
     fill(table, h("thead", {}, head), h("tbody", {}, rows));
   }
 
-  function heading(name, colour) {
+  function heading(name, color) {
     const made = h("th", { scope: "col", title: name }, shortened(name, 18));
-    if (colour) made.style.color = modelInk(colour);
+    if (color) made.style.color = modelInk(color);
     return made;
   }
 

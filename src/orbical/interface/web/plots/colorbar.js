@@ -1,6 +1,6 @@
-/** The key of colours: a bar with ticks, and what the numbers are. */
+/** The key of colors: a bar with ticks, and what the numbers are. */
 
-import { ramp } from "../draw/colours.js";
+import { ramp } from "../draw/colors.js";
 import { short } from "../draw/format.js";
 import { linear, ticks } from "../draw/scales.js";
 import { INK, SOFT, fitted, label, node, round, stroke, textWidth } from "../draw/svg.js";
@@ -28,7 +28,7 @@ function tickWidth(range) {
 }
 
 /** Draw the bar with its left edge at `x`, and its words in the `room` beside it; returns its elements. */
-export function colourBar({ x, y: top, height, room }, range, dark, lines) {
+export function colorBar({ x, y: top, height, room }, range, dark, lines) {
   const y = linear(range, [top + height, top]);
   const table = ramp("sequential", dark);
   const steps = Math.min(Math.ceil(height), 128);

@@ -1,6 +1,6 @@
-/** Colours of models, classes and numbers: those of the figures, lighter on a dark page. */
+/** Colors of models, classes and numbers: those of the figures, lighter on a dark page. */
 
-/** Okabe and Ito's, in the order of the models; told apart with any colour vision. */
+/** Okabe and Ito's, in the order of the models; told apart with any color vision. */
 export const MODELS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D"];
 
 /** The same hues for a dark page. */
@@ -34,7 +34,7 @@ export const CLASSES_ON_DARK = [
   "#B5B5B5",
 ];
 
-/** Dashes beside the colours, so that hue is never the only sign of a model. */
+/** Dashes beside the colors, so that hue is never the only sign of a model. */
 export const DASHES = ["", "7 3", "2 3", "9 3 2 3", "14 4", "5 2 1 2 1 2", "4 5"];
 
 /** Where the page is dark, the first part of a ramp would vanish: it starts here. */
@@ -46,53 +46,53 @@ const DIVERGING = {
   dark: "4ba6e0 3f8fc4 5d83a1 7d7d7d a5805f d9752f f2813a",
 };
 
-/** The grey of what is missing. */
+/** The gray of what is missing. */
 export const MISSING = { light: "#e3e3e3", dark: "#3a3d42" };
 
-/** The colour of the model at a place in the scan, as the page names it. */
-export function modelColour(place) {
+/** The color of the model at a place in the scan, as the page names it. */
+export function modelColor(place) {
   const k = place % MODELS.length;
   return `var(--model-${k}, ${MODELS[k]})`;
 }
 
-/** The colour of the class at a place. */
-export function classColour(place, dark = false) {
+/** The color of the class at a place. */
+export function classColor(place, dark = false) {
   const list = dark ? CLASSES_ON_DARK : CLASSES;
   return list[place % list.length];
 }
 
-/** The dash of a model: its own, that of its colour, or that of its place in the list. */
+/** The dash of a model: its own, that of its color, or that of its place in the list. */
 export function dashOf(model, place) {
   if (model.dash !== undefined) return model.dash;
-  const named = /--model-(\d+)/.exec(model.colour ?? "");
-  const known = named ? Number(named[1]) : MODELS.findIndex((colour) => same(colour, model.colour));
+  const named = /--model-(\d+)/.exec(model.color ?? "");
+  const known = named ? Number(named[1]) : MODELS.findIndex((color) => same(color, model.color));
   return DASHES[(known >= 0 ? known : place) % DASHES.length];
 }
 
 /** `[red, green, blue]` of `#rrggbb`, `#rgb` or `rgb(...)`. */
-export function parse(colour) {
-  const words = String(colour).trim();
+export function parse(color) {
+  const words = String(color).trim();
   if (/^#[0-9a-f]{3}$/i.test(words)) return [...words.slice(1)].map((digit) => parseInt(digit + digit, 16));
   if (/^#[0-9a-f]{6}/i.test(words)) return [1, 3, 5].map((at) => parseInt(words.slice(at, at + 2), 16));
   const numbers = words.match(/[\d.]+/g);
   return numbers && numbers.length >= 3 ? numbers.slice(0, 3).map(Number) : [0, 0, 0];
 }
 
-/** How light a colour looks, from 0 to 1. */
+/** How light a color looks, from 0 to 1. */
 export function lightness([red, green, blue]) {
   return (0.299 * red + 0.587 * green + 0.114 * blue) / 255;
 }
 
-/** How bright a colour is, by which WCAG measures contrast. */
-function luminance(colour) {
-  const [red, green, blue] = colour.map((part) => {
+/** How bright a color is, by which WCAG measures contrast. */
+function luminance(color) {
+  const [red, green, blue] = color.map((part) => {
     const share = part / 255;
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   });
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** The contrast of two colours, from 1 to 21. */
+/** The contrast of two colors, from 1 to 21. */
 export function contrast(one, other) {
   const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
@@ -101,17 +101,17 @@ export function contrast(one, other) {
 const PAPER = { light: [255, 255, 255], dark: [24, 28, 34] };
 const READABLE = 4.5;
 
-/** A colour for words: darker on a light page, lighter on a dark one, until it can be read. */
-export function inkOf(colour, dark = false) {
+/** A color for words: darker on a light page, lighter on a dark one, until it can be read. */
+export function inkOf(color, dark = false) {
   const [paper, end] = [PAPER[dark ? "dark" : "light"], dark ? 255 : 0];
-  let mixed = parse(colour);
+  let mixed = parse(color);
   while (contrast(mixed, paper) < READABLE) mixed = mixed.map((part) => Math.round(part + 0.1 * (end - part)));
   return `rgb(${mixed.join(", ")})`;
 }
 
-/** The colour in which the name of a model is written: that of its lines, dark enough for words. */
-export function modelInk(colour) {
-  return String(colour).replace("--model-", "--model-ink-");
+/** The color in which the name of a model is written: that of its lines, dark enough for words. */
+export function modelInk(color) {
+  return String(color).replace("--model-", "--model-ink-");
 }
 
 /** Whether an element stands on a dark page: its text is light there. */
@@ -121,7 +121,7 @@ export function isDark(element) {
 
 const made = new Map();
 
-/** The 256 colours of a ramp, `[r, g, b]` each in one flat array. */
+/** The 256 colors of a ramp, `[r, g, b]` each in one flat array. */
 export function ramp(kind, dark = false) {
   const key = `${kind} ${dark}`;
   if (!made.has(key)) made.set(key, build(kind, dark));
@@ -149,15 +149,15 @@ export function rampPlace(value, [low, high]) {
   return Math.min(Math.max(Math.round(share * 255), 0), 255);
 }
 
-/** The colour of one value, `rgb(...)`; a missing one is grey. */
-export function colourOf(value, range, dark = false, kind = "sequential") {
+/** The color of one value, `rgb(...)`; a missing one is gray. */
+export function colorOf(value, range, dark = false, kind = "sequential") {
   if (!Number.isFinite(value)) return MISSING[dark ? "dark" : "light"];
   const [table, at] = [ramp(kind, dark), 3 * rampPlace(value, range)];
   return `rgb(${table[at]}, ${table[at + 1]}, ${table[at + 2]})`;
 }
 
-/** Colours of many values as rgba bytes: `kind` sequential, diverging or classes. */
-export function colourise(values, { kind = "sequential", range = [0, 1] }, dark = false) {
+/** Colors of many values as rgba bytes: `kind` sequential, diverging or classes. */
+export function colorize(values, { kind = "sequential", range = [0, 1] }, dark = false) {
   const bytes = new Uint8Array(4 * values.length);
   const missing = parse(MISSING[dark ? "dark" : "light"]);
   const classes = (dark ? CLASSES_ON_DARK : CLASSES).map(parse);
@@ -180,9 +180,9 @@ export function colourise(values, { kind = "sequential", range = [0, 1] }, dark 
   return bytes;
 }
 
-/** Ink or white, whichever is read on a colour. */
-export function readableOn(colour) {
-  return lightness(parse(colour)) > 0.5 ? "#222222" : "#ffffff";
+/** Ink or white, whichever is read on a color. */
+export function readableOn(color) {
+  return lightness(parse(color)) > 0.5 ? "#222222" : "#ffffff";
 }
 
 function same(one, other) {

@@ -1,4 +1,4 @@
-// One number for each sample of a report, to colour the map by.
+// One number for each sample of a report, to color the map by.
 import { overModels } from "./static_subset.js";
 
 function spread(values) {
@@ -15,7 +15,7 @@ async function momentOf(context, name, moment) {
   return overModels({ data: found[moment], models: found.models }, context.of, context.samples);
 }
 
-const COLOURS = {
+const COLORS = {
   async mean(context) {
     const metric = context.perSample;
     const values = await momentOf(context, metric.name, "mean");
@@ -48,7 +48,7 @@ const COLOURS = {
   },
 };
 
-export async function colour(context) {
-  const { values, ...about } = await COLOURS[context.selection.colour](context);
+export async function color(context) {
+  const { values, ...about } = await COLORS[context.selection.colour](context);
   return { ...about, arrays: { values: { data: values, shape: [values.length] } } };
 }
