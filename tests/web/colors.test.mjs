@@ -13,8 +13,8 @@ import {
   ramp,
   readableOn,
 } from "../../src/orbical/interface/web/draw/colors.js";
-import { classLabels } from "../../src/orbical/interface/web/draw/labels.js";
-import { FADED, pointRadius, splat } from "../../src/orbical/interface/web/draw/splat.js";
+import { classLabels } from "../../src/orbical/interface/web/draw/class_labels.js";
+import { FADED, pointRadius, rasterizePoints } from "../../src/orbical/interface/web/draw/point_raster.js";
 
 test("colors are read in the forms that pages write them", () => {
   assert.deepEqual(parse("#0072B2"), [0, 114, 178]);
@@ -71,7 +71,7 @@ const view = { scale: [1, 1], offset: [0, 0], radius: 1.5, opacity: 1 };
 
 test("points become discs in their colors", () => {
   const pixels = new Uint8ClampedArray(4 * 100);
-  splat(pixels, 10, 10, { xy: [4, 5], colors: [10, 200, 30, 255], mask: null, ...view });
+  rasterizePoints(pixels, 10, 10, { xy: [4, 5], colors: [10, 200, 30, 255], mask: null, ...view });
   assert.deepEqual(Array.from(pixels.slice(4 * 54, 4 * 55)), [10, 200, 30, 255]);
   assert.equal(pixels[4 * 50 + 3], 0);
 });
@@ -84,14 +84,19 @@ test("points of the subset lie on top, others are faint", () => {
     ...view,
   };
   const pixels = new Uint8ClampedArray(4 * 100);
-  splat(pixels, 10, 10, given);
+  rasterizePoints(pixels, 10, 10, given);
   assert.deepEqual(Array.from(pixels.slice(4 * 22, 4 * 22 + 3)), [255, 0, 0]);
   assert.equal(pixels[4 * 77 + 3], Math.round(255 * FADED));
 });
 
 test("points outside of the picture, or missing, draw nothing and break nothing", () => {
   const pixels = new Uint8ClampedArray(4 * 100);
-  splat(pixels, 10, 10, { xy: [NaN, 1, -50, 3, 0, 0], colors: new Uint8Array(12).fill(255), mask: null, ...view });
+  rasterizePoints(pixels, 10, 10, {
+    xy: [NaN, 1, -50, 3, 0, 0],
+    colors: new Uint8Array(12).fill(255),
+    mask: null,
+    ...view,
+  });
   assert.ok(pixels[3] > 0);
   assert.equal(pixels.filter((value) => value > 0).length > 4, true);
   assert.ok(pointRadius(1_000_000) < pointRadius(1000));

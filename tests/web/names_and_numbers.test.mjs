@@ -11,9 +11,9 @@ import {
   parse,
 } from "../../src/orbical/interface/web/draw/colors.js";
 import { precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
-import { arrange } from "../../src/orbical/interface/web/draw/panels.js";
-import { freeSpot } from "../../src/orbical/interface/web/plots/rings.js";
-import { stretched } from "../../src/orbical/interface/web/sections/key.js";
+import { arrange } from "../../src/orbical/interface/web/draw/panel_layout.js";
+import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_marks.js";
+import { withColorRange } from "../../src/orbical/interface/web/sections/color_key.js";
 import { verdict } from "../../src/orbical/interface/web/sections/verdict.js";
 import { summary } from "../../src/orbical/interface/web/views/values.js";
 
@@ -49,9 +49,9 @@ test("values that fill little of a range are colored over what they fill", () =>
     range: [0, 1],
     arrays: { values: { data: Float32Array.from(values) } },
   });
-  assert.deepEqual(stretched(answer(0.5, NaN, 0.75)).range, [0.5, 0.75]);
-  assert.deepEqual(stretched(answer(0.25, 0.75)).range, [0, 1]);
-  assert.deepEqual(stretched(answer(0.5, 0.5)).range, [0, 1]);
+  assert.deepEqual(withColorRange(answer(0.5, NaN, 0.75)).range, [0.5, 0.75]);
+  assert.deepEqual(withColorRange(answer(0.25, 0.75)).range, [0, 1]);
+  assert.deepEqual(withColorRange(answer(0.5, 0.5)).range, [0, 1]);
 });
 
 test("nothing is said of calibration where there is no error", () => {

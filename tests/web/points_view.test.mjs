@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bondsOf, composition, elementOf } from "../../src/orbical/interface/web/draw/elements.js";
+import { bondsOf, composition, atomOf } from "../../src/orbical/interface/web/draw/atoms.js";
 import {
   atomsOf,
   counted,
@@ -105,7 +105,7 @@ test("a molecule has bonds between neighbors, and says what it is made of", () =
 });
 
 test("every element has a color, and padding has no atom", () => {
-  for (let number = 1; number <= 118; number += 1) assert.match(elementOf(number).color, /^#[0-9a-f]{6}$/);
+  for (let number = 1; number <= 118; number += 1) assert.match(atomOf(number).color, /^#[0-9a-f]{6}$/);
   const [numbers, mask] = [{ data: [6, 1, 0] }, { data: [1, 1, 0] }];
   assert.deepEqual(atomsOf(numbers, mask), [6, 1]);
   assert.deepEqual(atomsOf(undefined, mask), []);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { DEPENDS, touched } from "../../src/orbical/interface/web/core/flow.js";
+import { DEPENDS, affectedRequests } from "../../src/orbical/interface/web/core/refresh.js";
 import { createRequests } from "../../src/orbical/interface/web/core/requests.js";
 
 /** A bench: what was sent, and a frame that comes when told. */
@@ -129,10 +129,10 @@ test("a listener that left hears nothing", () => {
 });
 
 test("a change asks again for what depends on it and nothing else", () => {
-  assert.deepEqual(touched(["position"], { scope: "element" }), ["place"]);
-  assert.deepEqual(touched(["element"], { scope: "orbit" }), ["place"]);
-  assert.deepEqual(touched(["element"], { scope: "element" }), ["place", "calibration"]);
-  assert.deepEqual(touched(["colour"], { scope: "element" }), ["colour"]);
-  assert.deepEqual(touched(["sample"], { scope: "element" }), ["sample", "place"]);
+  assert.deepEqual(affectedRequests(["position"], { scope: "element" }), ["place"]);
+  assert.deepEqual(affectedRequests(["element"], { scope: "orbit" }), ["place"]);
+  assert.deepEqual(affectedRequests(["element"], { scope: "element" }), ["place", "calibration"]);
+  assert.deepEqual(affectedRequests(["colour"], { scope: "element" }), ["colour"]);
+  assert.deepEqual(affectedRequests(["sample"], { scope: "element" }), ["sample", "place"]);
   assert.ok(Object.values(DEPENDS).every((fields) => !fields.includes("scan")));
 });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { elementNames, positionName } from "../../src/orbical/interface/web/core/names.js";
-import { coordinates, nearestElement } from "../../src/orbical/interface/web/core/places.js";
+import { elementNames, positionName } from "../../src/orbical/interface/web/core/element_names.js";
+import { coordinates, nearestElement } from "../../src/orbical/interface/web/core/positions.js";
 import { counted, singular } from "../../src/orbical/interface/web/core/text.js";
-import { around, grown } from "../../src/orbical/interface/web/sections/region.js";
+import { circleAround, scaledAbout } from "../../src/orbical/interface/web/sections/keyboard_lasso.js";
 import { means, verdict } from "../../src/orbical/interface/web/sections/verdict.js";
 import { sentenceOf, shownClasses, winners } from "../../src/orbical/interface/web/views/bars.js";
 import { pixels, valueRange } from "../../src/orbical/interface/web/views/image.js";
@@ -50,9 +50,9 @@ test("a subset is counted in words", () => {
 });
 
 test("the keyboard's region surrounds a point and grows about it", () => {
-  const region = around([0.5, -0.5], 0.1);
+  const region = circleAround([0.5, -0.5], 0.1);
   for (const [x, y] of region) assert.ok(Math.abs(Math.hypot(x - 0.5, y + 0.5) - 0.1) < 1e-12);
-  for (const [x, y] of grown(region, [0.5, -0.5], 2)) {
+  for (const [x, y] of scaledAbout(region, [0.5, -0.5], 2)) {
     assert.ok(Math.abs(Math.hypot(x - 0.5, y + 0.5) - 0.2) < 1e-12);
   }
 });

@@ -1,10 +1,10 @@
 // What every section is given: the state, the selection, and the words for them.
 
 import { DASHES, modelColor } from "../draw/colors.js";
-import { elementNames, positionName } from "./names.js";
-import { coordinates, nearestElement } from "./places.js";
-import { consequences } from "./rules.js";
-import { createScenes } from "./scenes.js";
+import { elementNames, positionName } from "./element_names.js";
+import { coordinates, nearestElement } from "./positions.js";
+import { consequences } from "./selection_rules.js";
+import { createSceneCache } from "./scene_cache.js";
 
 const IN_PIXELS = ["Images", "ImagePair", "Window"];
 
@@ -13,7 +13,7 @@ export function createContext({ state, store, request, on, theme, history, root,
   const places = new Map(state.models.map(({ name }, i) => [name, i]));
   const group = groupOf(state);
   const truths = state.task.labelled;
-  const scenes = createScenes();
+  const scenes = createSceneCache();
   let listed = [];
 
   const app = { state, store, on, theme, history, root, announce, group, noun: state.noun ?? "samples" };

@@ -53,7 +53,7 @@ export function swatch({ color, dash }) {
 }
 
 /** A model's sign and its name, without its middle where it is long. */
-export function signed(model, most) {
+export function modelLabel(model, most) {
   const words = shortened(model.name, most);
   const title = words === model.name ? null : model.name;
   return [swatch(model), h("span", { class: "model-name", title }, words)];

@@ -33,7 +33,7 @@ export function simplify(points, tolerance) {
 }
 
 /** Simplify until at most `most` corners are left, so that the polygon fits in an address. */
-export function atMost(points, most, tolerance) {
+export function simplifyTo(points, most, tolerance) {
   let [found, allowed] = [simplify(points, tolerance), tolerance];
   while (found.length > most) {
     allowed *= 1.5;

@@ -2,7 +2,7 @@
 // result takes its value from the place that the inverse element sends it to. Elements count y
 // upwards and pixels count rows downwards, so the matrix is turned over first.
 import { inverse3 } from "./matrices.js";
-import { samplerOf } from "./sampling.js";
+import { samplerOf } from "./interpolation.js";
 
 // Where the pixel (column, row), counted from the center, takes its value from.
 function sourceOf(plane) {

@@ -4,8 +4,8 @@
 import { colorOf } from "../draw/colors.js";
 import { elementAhead } from "../draw/orbits.js";
 import { LINE, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
-import { cross, ring } from "./outline.js";
-import { surface } from "./surface.js";
+import { cross, ring } from "./cell_marks.js";
+import { panelGrid } from "./panel_grid.js";
 
 const NAMES = ["rx", "ry", "rz"];
 /** The axes across, up and out of the page, of each view. */
@@ -65,7 +65,7 @@ export function ball(orbit) {
     ];
   }
 
-  return surface(orbit, {
+  return panelGrid(orbit, {
     parts: ["", "", ""],
     aspect: 1,
     margin: { left: 8, right: 26, bottom: 8 },

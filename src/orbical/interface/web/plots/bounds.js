@@ -3,7 +3,7 @@
 import { fixed } from "../draw/format.js";
 import { linear, nearestPlace } from "../draw/scales.js";
 import { INK, SOFT, haloed, label, node, round, stroke } from "../draw/svg.js";
-import { boundsOf, spread } from "../draw/limits.js";
+import { modelBounds, spreadLabels } from "../draw/model_bounds.js";
 import { axes, axesBox, guide, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
@@ -32,7 +32,7 @@ export function createBounds(el) {
       xName: "accuracy",
       yName: "expected calibration error",
     });
-    const names = spread(
+    const names = spreadLabels(
       known.map((model) => y(model.ece)),
       box.top + 8,
       box.top + box.height - 8,
@@ -101,7 +101,7 @@ export function createBounds(el) {
 
   return {
     set(given) {
-      models = (given.models ?? []).map((model) => boundsOf(model, given));
+      models = (given.models ?? []).map((model) => modelBounds(model, given));
       const spoken = models.map(({ name, accuracy, ece, low, high }) => {
         const [is, from, to, right] = [ece, low, high, accuracy].map((value) => fixed(value, 3));
         return `${name}: ECE ${is} between ${from} and ${to} at accuracy ${right}`;

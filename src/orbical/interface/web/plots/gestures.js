@@ -1,7 +1,7 @@
 /** What hands do on a scatter plot: hover, click, lasso, wheel, pan, double click. */
 
-import { atMost } from "../draw/polygon.js";
-import { panned, toData, zoomed } from "../draw/view.js";
+import { simplifyTo } from "../draw/polygon.js";
+import { panned, toData, zoomed } from "../draw/viewport.js";
 
 const [STILL, CORNERS] = [4, 40];
 
@@ -62,7 +62,7 @@ export function attachGestures(frame, state, does) {
     else if (kind === "lasso") finish(path, before);
   };
   const finish = (path, before) => {
-    const corners = atMost(path, CORNERS, 1.5);
+    const corners = simplifyTo(path, CORNERS, 1.5);
     if (corners.length < 3) return does.draft(before);
     const polygon = corners.map((place) => toData(state.view, ...place).map((value) => Math.round(value * 1e4) / 1e4));
     does.draft(polygon);

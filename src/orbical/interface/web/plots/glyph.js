@@ -2,10 +2,10 @@
 
 import { fit, resolve } from "../draw/canvas.js";
 import { colorOf, isDark } from "../draw/colors.js";
-import { heat, polarCells } from "../draw/heat.js";
+import { paintHeatmap, polarCells } from "../draw/heatmap.js";
 import { orbitOf, placeAt } from "../draw/orbits.js";
 import { clamp, rangeOf } from "../draw/scales.js";
-import { tableOf } from "../draw/tables.js";
+import { tableOf } from "../draw/tile_table.js";
 
 const DASHES = [[], [3, 1.5], [1, 1.5], [4, 1.5, 1, 1.5]];
 
@@ -96,7 +96,7 @@ function cells(context, orbit, size, { models, values, range, element }) {
       Object.assign(drawn, { width: picture.columns, height: picture.rows });
       const brush = drawn.getContext("2d");
       const pixels = brush.createImageData(picture.columns, picture.rows);
-      heat(pixels.data, picture.cells, values.subarray(m * orbit.size, (m + 1) * orbit.size), range, dark);
+      paintHeatmap(pixels.data, picture.cells, values.subarray(m * orbit.size, (m + 1) * orbit.size), range, dark);
       brush.putImageData(pixels, 0, 0);
       const scale = Math.min(box / picture.columns, box / picture.rows);
       const [wide, high] = [picture.columns * scale - 1, picture.rows * scale - 1];

@@ -3,7 +3,7 @@
 import { dashOf } from "../draw/colors.js";
 import { short } from "../draw/format.js";
 import { clamp, isGeometric, linear, logarithmic, nearestPlace } from "../draw/scales.js";
-import { stepAlong } from "../draw/steps.js";
+import { stepAlong } from "../draw/key_steps.js";
 import { INK, PANEL, SOFT, assign, node, polyline, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
 import { drawLegend } from "./legend.js";

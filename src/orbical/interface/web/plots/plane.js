@@ -1,12 +1,12 @@
 /** A plane of shifts: a heat map for each model, upwards is upwards. */
 
 import { short } from "../draw/format.js";
-import { heat } from "../draw/heat.js";
+import { paintHeatmap } from "../draw/heatmap.js";
 import { nameOf } from "../draw/orbits.js";
 import { clamp, edges, linear, nearestPlace, ticks } from "../draw/scales.js";
 import { INK, SOFT, label, node, round, stroke, textWidth } from "../draw/svg.js";
-import { cross, crosshair, ring } from "./outline.js";
-import { surface } from "./surface.js";
+import { cross, crosshair, ring } from "./cell_marks.js";
+import { panelGrid } from "./panel_grid.js";
 
 /** The drawing of a plane for `createOrbitPlot`. */
 export function plane(orbit) {
@@ -35,7 +35,7 @@ export function plane(orbit) {
   }
 
   function paint(context, panel, values, range, dark) {
-    heat(pixels.data, cells, values, range, dark);
+    paintHeatmap(pixels.data, cells, values, range, dark);
     brush.putImageData(pixels, 0, 0);
     context.imageSmoothingEnabled = false;
     context.drawImage(picture, panel.x, panel.y, panel.width, panel.height);
@@ -69,7 +69,7 @@ export function plane(orbit) {
   const margin = { left: Math.ceil(widest) + 26, right: 4, bottom: 34 };
   const cellOf = (element) => orbit.cells[element]?.[0] ?? 0;
 
-  return surface(orbit, {
+  return panelGrid(orbit, {
     parts: [""],
     aspect: Math.abs((down.at(-1) - down[0]) / (along.at(-1) - along[0])),
     margin,

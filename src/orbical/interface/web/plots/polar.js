@@ -4,7 +4,7 @@ import { dashOf } from "../draw/colors.js";
 import { degrees, short } from "../draw/format.js";
 import { angleAt, betweenAngles, nameOf, nearestAngle, placeAt, turned } from "../draw/orbits.js";
 import { clamp, linear, rings } from "../draw/scales.js";
-import { stepAlong } from "../draw/steps.js";
+import { stepAlong } from "../draw/key_steps.js";
 import {
   INK,
   LINE,

@@ -5,10 +5,10 @@ import { count as counted, fixed } from "../draw/format.js";
 import { anyFinite, clamp, linear } from "../draw/scales.js";
 import { INK, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, guide, ticksFor } from "./axes.js";
-import { bar, countBars } from "./counts.js";
+import { bar, countBars } from "./count_bars.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
-import { drawMeasures } from "./measures.js";
+import { drawMeasures } from "./measure_lines.js";
 import { createTooltip } from "./tooltip.js";
 
 /** From this many samples on a bin is drawn in full. */

@@ -1,14 +1,14 @@
 /** Samples as points: hover, pick, lasso, zoom; up to a million. */
 
 import { count as counted } from "../draw/format.js";
-import { createBuckets } from "../draw/hit.js";
-import { pointOpacity, pointRadius } from "../draw/splat.js";
+import { createPointIndex } from "../draw/nearest_point.js";
+import { pointOpacity, pointRadius } from "../draw/point_raster.js";
 import { assign } from "../draw/svg.js";
-import { affine, toData, toPixels, wholeView } from "../draw/view.js";
+import { affine, toData, toPixels, wholeView } from "../draw/viewport.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { attachGestures } from "./gestures.js";
-import { createPoints } from "./points.js";
-import { createRings } from "./rings.js";
+import { createPoints } from "./point_layer.js";
+import { createScatterMarks } from "./scatter_marks.js";
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
@@ -17,7 +17,7 @@ export function createScatter(el, { webgl = true } = {}) {
   const calls = { hover() {}, pick() {}, lasso() {} };
   const state = { view: null, selected: -1, hovered: -1, lasso: [], mode: "select" };
   let [points, buckets, asked, layer] = [null, null, 0, null];
-  const rings = createRings();
+  const marks = createScatterMarks();
   const frame = createFrame(el, paint, { canvas: true, name: "scatter" });
   layer = createPoints(frame.canvas, webgl);
   frame.on(frame.canvas, "webglcontextlost", (event) => event.preventDefault());
@@ -40,7 +40,7 @@ export function createScatter(el, { webgl = true } = {}) {
     Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
     if (!buckets) return;
     frame.back.replaceChildren();
-    frame.front.replaceChildren(...rings.elements);
+    frame.front.replaceChildren(...marks.elements);
     if (!buckets.some) sayEmpty(frame, "no samples to show");
     const { zoom, x, y } = state.view ?? { zoom: 1 };
     const whole = wholeView(buckets.bounds, width, height);
@@ -48,12 +48,12 @@ export function createScatter(el, { webgl = true } = {}) {
     const n = points.xy.length / 2;
     const look = { radius: pointRadius(n, state.view.zoom), opacity: pointOpacity(n) };
     layer.draw({ width, height, ratio, ...affine(state.view), ...look });
-    rings.name(state, points.labels ?? [], frame.dark);
+    marks.name(state, points.labels ?? [], frame.dark);
     overlay();
   }
 
   function overlay() {
-    if (state.view && points) rings.place(state, points.xy);
+    if (state.view && points) marks.place(state, points.xy);
   }
 
   function select(i) {
@@ -110,7 +110,7 @@ export function createScatter(el, { webgl = true } = {}) {
       const before = points?.xy;
       points = { mask: null, ...points, labels: [], ...given };
       if (points.xy !== before) {
-        buckets = createBuckets(points.xy);
+        buckets = createPointIndex(points.xy);
         buckets.some = points.xy.some(Number.isFinite);
         Object.assign(state, { view: null, hovered: -1 });
       }

@@ -1,10 +1,10 @@
 /** Rotations in space by three planes of axes: direction is the axis, radius the angle. */
 
-import { heat, nearestSorted, nearestTurn, polarCells, polarPlace } from "../draw/heat.js";
+import { paintHeatmap, nearestSorted, nearestTurn, polarCells, polarPlace } from "../draw/heatmap.js";
 import { clamp } from "../draw/scales.js";
 import { SOFT, label, node, round } from "../draw/svg.js";
-import { cross, ring } from "./outline.js";
-import { surface } from "./surface.js";
+import { cross, ring } from "./cell_marks.js";
+import { panelGrid } from "./panel_grid.js";
 
 /** The drawing of slices for `createOrbitPlot`. */
 export function slices(orbit) {
@@ -33,7 +33,7 @@ export function slices(orbit) {
 
   function paint(context, panel, values, range, dark) {
     prepare(Math.max(Math.round(panel.width * (devicePixelRatio || 1)), 8));
-    heat(made.pixels.data, made.cells[panel.p], values, range, dark);
+    paintHeatmap(made.pixels.data, made.cells[panel.p], values, range, dark);
     made.picture.getContext("2d").putImageData(made.pixels, 0, 0);
     context.save();
     context.beginPath();
@@ -105,7 +105,7 @@ export function slices(orbit) {
     return orbit.index[(now[0] * A + now[1]) * R + now[2]];
   }
 
-  return surface(orbit, {
+  return panelGrid(orbit, {
     parts: planes.map((name) => `axis in ${name}`),
     aspect: 1,
     margin: { left: 6, right: 14, bottom: 4 },

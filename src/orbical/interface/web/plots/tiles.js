@@ -3,10 +3,10 @@
 import { colorOf, readableOn } from "../draw/colors.js";
 import { clamp } from "../draw/scales.js";
 import { INK, fitted, label, node, round, textWidth } from "../draw/svg.js";
-import { tableNames, tableOf } from "../draw/tables.js";
+import { tableNames, tableOf } from "../draw/tile_table.js";
 import { orientation } from "./orientation.js";
-import { cellRim, cross } from "./outline.js";
-import { surface } from "./surface.js";
+import { cellRim, cross } from "./cell_marks.js";
+import { panelGrid } from "./panel_grid.js";
 
 const [GAP, ROOMY] = [1, 18];
 
@@ -108,7 +108,7 @@ export function tiles(orbit) {
   }
 
   const where = (element) => at.get(element) ?? 0;
-  return surface(orbit, {
+  return panelGrid(orbit, {
     parts: [""],
     aspect: clamp(rows / columns, 0.3, 2),
     margin,

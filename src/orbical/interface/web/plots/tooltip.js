@@ -1,6 +1,6 @@
 /** The small readout beside the pointer: a heading, and a row for each model. */
 
-import { beside } from "../draw/beside.js";
+import { besidePointer } from "../draw/tooltip_position.js";
 import { shortened } from "../draw/format.js";
 
 const LONGEST = 24;
@@ -50,7 +50,7 @@ export function createTooltip(root) {
       // Asking for the size costs a layout: only when the words have changed in length.
       if (words.length !== shown.length || !size[0]) size = [box.offsetWidth, box.offsetHeight];
       shown = words;
-      const [left, top] = beside([x, y], size, [width, height]);
+      const [left, top] = besidePointer([x, y], size, [width, height]);
       box.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
     },
     hide() {

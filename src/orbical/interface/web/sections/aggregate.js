@@ -6,11 +6,11 @@ import { precise } from "../draw/format.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createFrame } from "./frame.js";
 import { createLegend } from "./legend.js";
-import { drawn, hints } from "./words.js";
+import { hintFor, hints } from "./help_text.js";
 
 /** The overview: where along the orbit do the models fail? */
 export function createSection(el, app) {
-  const frame = createFrame({ name: "aggregate", title: "Aggregate", hint: drawn(hints.aggregate, app.group.kind) });
+  const frame = createFrame({ name: "aggregate", title: "Aggregate", hint: hintFor(hints.aggregate, app.group.kind) });
   el.append(frame.el);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const legend = createLegend();

@@ -1,13 +1,13 @@
 // Can the confidence be trusted, for the subset, here or over the whole orbit?
 
-import { fill, h, signed, write } from "../core/dom.js";
+import { fill, h, modelLabel, write } from "../core/dom.js";
 import { counted, sentence, whole } from "../core/text.js";
 import { fixed } from "../draw/format.js";
 import { createCumulative } from "../plots/cumulative.js";
 import { createReliability } from "../plots/reliability.js";
 import { createFrame, createSwitch } from "./frame.js";
 import { means, verdict } from "./verdict.js";
-import { hints } from "./words.js";
+import { hints } from "./help_text.js";
 
 const isNumber = (value) => value !== null && value !== undefined;
 const number = (value) => (isNumber(value) ? fixed(value, 3) : "–");
@@ -98,7 +98,7 @@ export function createSection(el, app) {
       return h(
         "li",
         {},
-        h("p", {}, ...signed(model, 20), h("b", { class: "verdict", title: VERDICT }, verdict(mean, one))),
+        h("p", {}, ...modelLabel(model, 20), h("b", { class: "verdict", title: VERDICT }, verdict(mean, one))),
         pairs(
           [
             ["confidence", fixed(mean.confidence, 3)],

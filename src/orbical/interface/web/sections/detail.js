@@ -2,7 +2,7 @@
 
 import { fill, h, swatch } from "../core/dom.js";
 import { createFrame } from "./frame.js";
-import { hints } from "./words.js";
+import { hints } from "./help_text.js";
 import { createNamedView } from "../views/index.js";
 
 /** The answers of the models. */

@@ -4,13 +4,13 @@ import { button, h, show, write } from "../core/dom.js";
 import { sentence } from "../core/text.js";
 import { colorize, isDark } from "../draw/colors.js";
 import { shortened } from "../draw/format.js";
-import { classLabels } from "../draw/labels.js";
+import { classLabels } from "../draw/class_labels.js";
 import { createScatter } from "../plots/scatter.js";
 import { createFrame, createSelect } from "./frame.js";
 import { createHoverCard } from "./hovercard.js";
-import { createKey, stretched } from "./key.js";
-import { around, grown } from "./region.js";
-import { hints } from "./words.js";
+import { createColorKey, withColorRange } from "./color_key.js";
+import { circleAround, scaledAbout } from "./keyboard_lasso.js";
+import { hints } from "./help_text.js";
 
 const METHODS = { pca: "PCA", ica: "ICA", isomap: "ISOMAP", tsne: "t-SNE", umap: "UMAP" };
 const COLORS = {
@@ -40,7 +40,7 @@ export function createSection(el, app) {
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const scatter = createScatter(plotEl);
   const card = createHoverCard(plotEl, app);
-  const key = createKey();
+  const key = createColorKey();
   const progress = h("p", { class: "progress", role: "status", hidden: true });
   const trouble = h("p", { class: "quiet-text trouble", role: "status", hidden: true });
   frame.body.append(key.el, progress, trouble);
@@ -116,7 +116,7 @@ export function createSection(el, app) {
     if (!xy || xy.error) return;
     const { sample, lasso } = app.store.get();
     const center = xy.arrays.xy.data.slice(2 * sample, 2 * sample + 2);
-    app.select({ lasso: lasso.length ? grown(lasso, center, factor) : around(center, 0.12) });
+    app.select({ lasso: lasso.length ? scaledAbout(lasso, center, factor) : circleAround(center, 0.12) });
   }
 
   scatter.onpick((sample) => app.select({ sample }));
@@ -130,7 +130,7 @@ export function createSection(el, app) {
   });
   const stops = [
     app.on("embedding", receive),
-    app.on("colour", (answer) => ((values = answer.error ? null : stretched(answer)), draw())),
+    app.on("colour", (answer) => ((values = answer.error ? null : withColorRange(answer)), draw())),
     app.on("subset", (answer) => ((mask = answer), draw())),
     app.store.subscribe(["sample"], ({ sample }) => scatter.select(sample)),
     app.store.subscribe(["method", "colour", "of"], menus),

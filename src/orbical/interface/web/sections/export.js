@@ -1,8 +1,8 @@
 // Export: pictures, data, the subset, the link.
 
 import { button, fill, h } from "../core/dom.js";
-import { compose } from "../core/compose.js";
-import { copyText, download, pngBlob, svgBlob } from "../core/files.js";
+import { pageSvg } from "../core/page_svg.js";
+import { copyText, download, pngBlob, svgBlob } from "../core/downloads.js";
 import { attachPopover } from "../core/popover.js";
 import { createSelect } from "./frame.js";
 
@@ -31,7 +31,7 @@ export function createExport(opener, app) {
     menu.close();
     requestAnimationFrame(() => {
       app.sections.embedding.repaint();
-      const svg = compose(target());
+      const svg = pageSvg(target());
       const name = `orbical-${what || "view"}.${kind}`;
       if (kind === "svg") return download(svgBlob(svg), name);
       return pngBlob(svg)

@@ -1,7 +1,7 @@
 // Help that opens on `?`: what each section shows, the keys, and the words.
 
 import { button, h, uid } from "../core/dom.js";
-import { glossary, keyTable, tour } from "./words.js";
+import { glossary, keyTable, tour } from "./help_text.js";
 
 /** A modal dialog with three parts. */
 export function createHelp(root) {

@@ -5,11 +5,15 @@ import { className } from "../core/text.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { confusion } from "./confusion.js";
 import { createFrame } from "./frame.js";
-import { drawn, hints } from "./words.js";
+import { hintFor, hints } from "./help_text.js";
 
 /** The orbit of one sample, for every model. */
 export function createSection(el, app) {
-  const frame = createFrame({ name: "individual", title: "Individual", hint: drawn(hints.individual, app.group.kind) });
+  const frame = createFrame({
+    name: "individual",
+    title: "Individual",
+    hint: hintFor(hints.individual, app.group.kind),
+  });
   el.append(frame.el);
   const dense = h("input", { type: "checkbox", onchange: () => app.select({ dense: dense.checked }) });
   if (app.state.live && app.state.group.continuous) {

@@ -1,7 +1,7 @@
 // The transformed input at the current position.
 
 import { createFrame } from "./frame.js";
-import { hints } from "./words.js";
+import { hints } from "./help_text.js";
 import { createNamedView } from "../views/index.js";
 
 /** What the models see. */

@@ -5,7 +5,7 @@ import { className } from "../core/text.js";
 import { paint } from "../core/thumbnails.js";
 import { formatter, significant } from "../draw/format.js";
 import { createSelect } from "./frame.js";
-import { hints } from "./words.js";
+import { hints } from "./help_text.js";
 
 const ORDERS = [
   ["worst", "worst first"],

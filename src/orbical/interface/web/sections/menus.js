@@ -1,8 +1,8 @@
 // The bar of menus: data set, models, subset by class, metric, labels or consensus.
 
-import { button, fill, h, signed } from "../core/dom.js";
+import { button, fill, h, modelLabel } from "../core/dom.js";
 import { attachPopover } from "../core/popover.js";
-import { picked, toggled } from "../core/rules.js";
+import { picked, toggled } from "../core/selection_rules.js";
 import { sentence } from "../core/text.js";
 import { createSelect, createSwitch } from "./frame.js";
 
@@ -44,7 +44,7 @@ export function createSection(el, app) {
       state.models.map(({ name }) => {
         const on = !chosen.length || chosen.includes(name);
         return button(
-          signed(app.look(name)),
+          modelLabel(app.look(name)),
           () => (app.select({ models: toggled(chosen, name, all) }), refocus(models, name)),
           { class: "toggle", "aria-pressed": String(on), "data-key": name },
         );

@@ -1,6 +1,6 @@
 // Where we are on the orbit, and what each model says there, in numbers.
 
-import { button, fill, h, signed, write } from "../core/dom.js";
+import { button, fill, h, modelLabel, write } from "../core/dom.js";
 import { className } from "../core/text.js";
 import { precise, shortened } from "../draw/format.js";
 
@@ -55,7 +55,7 @@ export function createSection(el, app) {
     key = wanted;
     cells = models.map((model) => {
       const made = { metric: h("td", {}), answer: h("td", {}), sure: h("td", {}) };
-      const title = h("th", { scope: "row" }, ...signed(model, 16));
+      const title = h("th", { scope: "row" }, ...modelLabel(model, 16));
       return { ...made, row: h("tr", {}, title, made.metric, made.answer, made.sure) };
     });
     fill(

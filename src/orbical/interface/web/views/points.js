@@ -3,7 +3,7 @@
 
 import { button, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
-import { bondsOf, composition, elementOf } from "../draw/elements.js";
+import { bondsOf, composition, atomOf } from "../draw/atoms.js";
 
 const HOME = { yaw: 30, pitch: 20 }; // from the front, a little from the right and from above
 const STEP = 10; // degrees for an arrow key
@@ -103,7 +103,7 @@ function drawMolecule(context, places, numbers, bonds, unit, colors) {
   context.textAlign = "center";
   context.textBaseline = "middle";
   for (const [x, y, , i] of places) {
-    const { symbol, color, radius } = elementOf(numbers[i]);
+    const { symbol, color, radius } = atomOf(numbers[i]);
     const disc = Math.max(0.45 * radius * unit, 3);
     context.lineWidth = Math.max(0.12 * unit, 1.5);
     context.strokeStyle = colors.bond;

@@ -3,7 +3,7 @@
 import { inkOf } from "../draw/colors.js";
 import { shortened } from "../draw/format.js";
 import { ACCENT, INK, PANEL, assign, haloed, node, polyline, textWidth } from "../draw/svg.js";
-import { toPixels } from "../draw/view.js";
+import { toPixels } from "../draw/viewport.js";
 
 const [SIZE, BOLD, AWAY, LONGEST] = [13, 1.1, 14, 22];
 
@@ -23,7 +23,7 @@ export function freeSpot([px, py], wide, { width, height }, taken) {
 }
 
 /** Make the marks: `elements` to show, and `place(state, xy)` to put them where they belong. */
-export function createRings() {
+export function createScatterMarks() {
   const ring = (look) => node("circle", { fill: "none", visibility: "hidden", ...look });
   const hovered = ring({ r: 7, stroke: INK, "stroke-width": 1.5, "data-transient": "" });
   const under = ring({ r: 8, stroke: PANEL, "stroke-width": 5 });

@@ -19,7 +19,7 @@ export const DEPENDS = {
 const REST_MS = 120;
 
 /** The kinds of request that a change of fields touches. */
-export function touched(changed, selection) {
+export function affectedRequests(changed, selection) {
   const fields = new Set(changed);
   return Object.keys(DEPENDS).filter((kind) => {
     if (kind === "calibration" && selection.scope === "orbit") {
@@ -30,7 +30,7 @@ export function touched(changed, selection) {
 }
 
 /** Ask again whenever the selection changes. Calibration waits until a drag rests. */
-export function createFlow(store, request, kinds) {
+export function createRefresh(store, request, kinds) {
   let timer = null;
   const all = Object.values(DEPENDS).flat();
 
@@ -39,7 +39,7 @@ export function createFlow(store, request, kinds) {
   }
 
   const stop = store.subscribe(all, (selection, { changed, done }) => {
-    for (const kind of touched(changed, selection)) {
+    for (const kind of affectedRequests(changed, selection)) {
       if (kind !== "calibration" || done) ask(kind);
       else rest();
     }

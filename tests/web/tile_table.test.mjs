@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { beside } from "../../src/orbical/interface/web/draw/beside.js";
+import { besidePointer } from "../../src/orbical/interface/web/draw/tooltip_position.js";
 import { ramp } from "../../src/orbical/interface/web/draw/colors.js";
-import { heat, nearestSorted, nearestTurn, polarCells, polarPlace } from "../../src/orbical/interface/web/draw/heat.js";
-import { boundsOf, spread } from "../../src/orbical/interface/web/draw/limits.js";
-import { gridFor, tableNames, tableOf } from "../../src/orbical/interface/web/draw/tables.js";
+import {
+  paintHeatmap,
+  nearestSorted,
+  nearestTurn,
+  polarCells,
+  polarPlace,
+} from "../../src/orbical/interface/web/draw/heatmap.js";
+import { modelBounds, spreadLabels } from "../../src/orbical/interface/web/draw/model_bounds.js";
+import { gridFor, tableNames, tableOf } from "../../src/orbical/interface/web/draw/tile_table.js";
 
 test("a table keeps its shape, and a long row is wrapped into a square", () => {
   assert.deepEqual(tableOf([0, 1, 2, 3], [2, 2]), { rows: 2, columns: 2, cells: Int32Array.of(0, 1, 2, 3) });
@@ -44,7 +50,7 @@ test("panels fill a box: beside each other where it is wide, below where it is h
 
 test("a heat map shows each cell's value, grays what is missing, leaves out what is no cell", () => {
   const pixels = new Uint8ClampedArray(16);
-  heat(pixels, [1, 0, 2, -1], Float32Array.of(0, 1, NaN), [0, 1], false);
+  paintHeatmap(pixels, [1, 0, 2, -1], Float32Array.of(0, 1, NaN), [0, 1], false);
   const table = ramp("sequential");
   assert.deepEqual(Array.from(pixels.slice(0, 4)), [...table.slice(-3), 255]);
   assert.deepEqual(Array.from(pixels.slice(4, 8)), [...table.slice(0, 3), 255]);
@@ -71,9 +77,9 @@ test("nearest azimuth across the turn, nearest angle by the middle between two",
 });
 
 test("bounds are read from plain numbers and from named bounds; what does not apply is missing", () => {
-  const plain = boundsOf({ name: "a", accuracy: 0.5, ece: 0.2, low: 0.1, high: 0.6 }, { ceiling: 0.9 });
+  const plain = modelBounds({ name: "a", accuracy: 0.5, ece: 0.2, low: 0.1, high: 0.6 }, { ceiling: 0.9 });
   assert.deepEqual(plain, { name: "a", color: undefined, accuracy: 0.5, ece: 0.2, low: 0.1, high: 0.6, ceiling: 0.9 });
-  const named = boundsOf({
+  const named = modelBounds({
     name: "a",
     about: { accuracy: 0.7 },
     bounds: {
@@ -96,7 +102,7 @@ test("a readout stays inside of its plot and never lies on the pointer", () => {
   ]) {
     for (let x = 0; x <= 300; x += 20) {
       for (let y = 0; y <= 200; y += 20) {
-        const [left, top] = beside([x, y], size, room);
+        const [left, top] = besidePointer([x, y], size, room);
         assert.ok(left >= 0 && top >= 0 && left + size[0] <= 300 && top + size[1] <= 200, `${size} ${x} ${y}`);
         assert.ok(x < left || x > left + size[0] || y < top || y > top + size[1], `covered: ${size} ${x} ${y}`);
       }
@@ -105,6 +111,6 @@ test("a readout stays inside of its plot and never lies on the pointer", () => {
 });
 
 test("names that would lie on each other stand a line apart, others stay", () => {
-  assert.deepEqual(spread([100, 98, 20], 8, 120), [100, 86, 20]);
-  assert.deepEqual(spread([140], 8, 120), [120]);
+  assert.deepEqual(spreadLabels([100, 98, 20], 8, 120), [100, 86, 20]);
+  assert.deepEqual(spreadLabels([140], 8, 120), [120]);
 });

@@ -1,7 +1,7 @@
 /** Which point is meant: a grid of buckets over the points, so that a click never misses. */
 
 /** Sort points `xy` (flat x, y) into a grid; points that are not numbers are left out. */
-export function createBuckets(xy, side = 128) {
+export function createPointIndex(xy, side = 128) {
   const total = xy.length / 2;
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (let i = 0; i < total; i += 1) {
@@ -29,7 +29,7 @@ export function createBuckets(xy, side = 128) {
   return {
     bounds: order.length ? [left, top, right, bottom] : [-1, -1, 1, 1],
     nearest: (x, y, limit = Infinity) => search(grid, x, y, limit, distance(xy, x, y)),
-    neighbor: (i, dx, dy) => search(grid, xy[2 * i], xy[2 * i + 1], Infinity, ahead(xy, i, dx, dy)),
+    neighbor: (i, dx, dy) => search(grid, xy[2 * i], xy[2 * i + 1], Infinity, distanceAhead(xy, i, dx, dy)),
   };
 }
 
@@ -39,7 +39,7 @@ function distance(xy, x, y) {
 }
 
 /** How far point j lies ahead of point i; what lies aside costs more, what lies behind is out. */
-export function ahead(xy, i, dx, dy) {
+export function distanceAhead(xy, i, dx, dy) {
   return (j) => {
     const [x, y] = [xy[2 * j] - xy[2 * i], xy[2 * j + 1] - xy[2 * i + 1]];
     const along = x * dx + y * dy;

@@ -4,7 +4,7 @@ const KEPT = 8;
 const NAME = "input/whole";
 
 /** Keep the scenes of the last samples. */
-export function createScenes() {
+export function createSceneCache() {
   const known = new Map();
 
   /** The arrays of a place with its scene: what came with it, else what came before. */

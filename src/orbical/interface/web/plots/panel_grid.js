@@ -1,7 +1,7 @@
 /** Layouts on which a model is colored: panels side by side, one scale of colors, marks on top. */
 
 import { fit } from "../draw/canvas.js";
-import { arrange, panelAt } from "../draw/panels.js";
+import { arrange, panelAt } from "../draw/panel_layout.js";
 import { fitted, fittedMiddle, label, node } from "../draw/svg.js";
 import { modelInk } from "../draw/colors.js";
 import { barWidth, barWords, colorBar } from "./colorbar.js";
@@ -10,7 +10,7 @@ import { barWidth, barWords, colorBar } from "./colorbar.js";
  * Make a layout from its cells: `{ parts, aspect, margin, paint, decorate, locate, places, mark, step }`,
  * where `u, v` run over a panel from 0 to 1, left to right and top to bottom.
  */
-export function surface(orbit, cells) {
+export function panelGrid(orbit, cells) {
   let [panels, drawn, held, marks, pointer] = [[], "", null, null, null];
 
   /** Axes, words and the key: all that stays while only the numbers change. */

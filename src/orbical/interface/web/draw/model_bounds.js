@@ -1,7 +1,7 @@
 /** The bounds of a model in plain numbers, from the forms in which they are answered. */
 
 /** `{ name, color, accuracy, ece, low, high, ceiling }` of a model; a bound that does not apply is NaN. */
-export function boundsOf(model, shared = {}) {
+export function modelBounds(model, shared = {}) {
   const named = model.bounds ?? model;
   const value = (name, ...others) => {
     const found = [named[name], ...others].find((each) => each !== undefined && each !== null);
@@ -27,7 +27,7 @@ function number(given) {
 const LINE = 14;
 
 /** Heights of names near those wanted, a line apart from each other, from bottom to top within limits. */
-export function spread(wanted, top, bottom) {
+export function spreadLabels(wanted, top, bottom) {
   const order = [...wanted.keys()].sort((a, b) => wanted[b] - wanted[a]);
   const found = wanted.map((height) => Math.min(Math.max(height, top), bottom));
   order.slice(1).forEach((k, i) => (found[k] = Math.min(found[k], found[order[i]] - LINE)));

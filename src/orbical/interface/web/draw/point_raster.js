@@ -22,7 +22,7 @@ const FULL = 250 / 255;
  * Put discs into rgba pixels `[height, width, 4]`, the last point and those with `mask` 1 on top.
  * Worked from the front to the back, so that what is covered costs next to nothing.
  */
-export function splat(pixels, width, height, { xy, colors, mask, scale, offset, radius, opacity }) {
+export function rasterizePoints(pixels, width, height, { xy, colors, mask, scale, offset, radius, opacity }) {
   const stamp = discOf(radius);
   const reach = Math.ceil(radius);
   const cover = new Float32Array(width * height);

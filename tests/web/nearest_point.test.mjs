@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ahead, createBuckets } from "../../src/orbical/interface/web/draw/hit.js";
-import { atMost, insidePolygon, simplify } from "../../src/orbical/interface/web/draw/polygon.js";
-import { affine, panned, toData, toPixels, wholeView, zoomed } from "../../src/orbical/interface/web/draw/view.js";
+import { distanceAhead, createPointIndex } from "../../src/orbical/interface/web/draw/nearest_point.js";
+import { simplifyTo, insidePolygon, simplify } from "../../src/orbical/interface/web/draw/polygon.js";
+import { affine, panned, toData, toPixels, wholeView, zoomed } from "../../src/orbical/interface/web/draw/viewport.js";
 
 /** A small generator of numbers, the same in every run. */
 function numbers(seed) {
@@ -27,7 +27,7 @@ function leastDistance(xy, x, y) {
 
 test("the nearest point is the nearest of all, inside and far outside of the points", () => {
   const xy = cloud(3000);
-  const buckets = createBuckets(xy);
+  const buckets = createPointIndex(xy);
   const random = numbers(7);
   for (let k = 0; k < 400; k += 1) {
     const [x, y] = [6 * random() - 3, 6 * random() - 3];
@@ -37,24 +37,24 @@ test("the nearest point is the nearest of all, inside and far outside of the poi
 });
 
 test("a click never misses, even with one point, or all on one line", () => {
-  assert.equal(createBuckets(Float32Array.of(0.3, 0.4)).nearest(-1, -1), 0);
+  assert.equal(createPointIndex(Float32Array.of(0.3, 0.4)).nearest(-1, -1), 0);
   const line = Float32Array.from({ length: 20 }, (_, i) => (i % 2 ? 0 : i / 10));
-  assert.equal(createBuckets(line).nearest(9, 5), 9);
+  assert.equal(createPointIndex(line).nearest(9, 5), 9);
 });
 
 test("points that are missing are never found", () => {
-  const buckets = createBuckets(Float32Array.of(NaN, NaN, 0.5, 0.5));
+  const buckets = createPointIndex(Float32Array.of(NaN, NaN, 0.5, 0.5));
   assert.equal(buckets.nearest(0, 0), 1);
-  assert.equal(createBuckets(Float32Array.of(NaN, 0)).nearest(0, 0), -1);
+  assert.equal(createPointIndex(Float32Array.of(NaN, 0)).nearest(0, 0), -1);
 });
 
 test("a limit keeps far points out", () => {
-  assert.equal(createBuckets(Float32Array.of(0, 0, 1, 1)).nearest(0.5, 0.4, 0.1), -1);
+  assert.equal(createPointIndex(Float32Array.of(0, 0, 1, 1)).nearest(0.5, 0.4, 0.1), -1);
 });
 
 test("the neighbor lies in the direction asked for and costs least", () => {
   const xy = cloud(800, 3);
-  const buckets = createBuckets(xy);
+  const buckets = createPointIndex(xy);
   for (const [dx, dy] of [
     [1, 0],
     [-1, 0],
@@ -62,7 +62,7 @@ test("the neighbor lies in the direction asked for and costs least", () => {
     [0, -1],
   ]) {
     for (let i = 0; i < 800; i += 37) {
-      const cost = ahead(xy, i, dx, dy);
+      const cost = distanceAhead(xy, i, dx, dy);
       const costs = Array.from({ length: 800 }, (_, j) => cost(j));
       const least = Math.min(...costs);
       const found = buckets.neighbor(i, dx, dy);
@@ -87,7 +87,7 @@ test("what lies inside of an outline, also of one that folds in", () => {
 
 test("an outline loses corners but not its shape", () => {
   const circle = Array.from({ length: 400 }, (_, i) => [100 * Math.cos(i / 63.7), 100 * Math.sin(i / 63.7)]);
-  const few = atMost(circle, 40, 0.5);
+  const few = simplifyTo(circle, 40, 0.5);
   assert.ok(few.length <= 40 && few.length > 10);
   assert.ok(insidePolygon(few, 0, 95) && !insidePolygon(few, 0, 101));
   assert.deepEqual(
@@ -128,7 +128,7 @@ test("zooming keeps the place under the pointer, and ends at the whole", () => {
 test("a million points are sorted and searched quickly", () => {
   const xy = cloud(1_000_000, 5);
   const start = performance.now();
-  const buckets = createBuckets(xy);
+  const buckets = createPointIndex(xy);
   const built = performance.now();
   for (let k = 0; k < 100; k += 1) buckets.nearest(Math.sin(k), Math.cos(k));
   const asked = performance.now();

@@ -1,6 +1,6 @@
 // Boxes, pixels and text of the page as pieces of an SVG.
 
-import { rounded } from "./svgcopy.js";
+import { rounded } from "./svg_copy.js";
 
 const SIDES = ["Top", "Right", "Bottom", "Left"];
 
@@ -16,7 +16,7 @@ function clear(color) {
 }
 
 /** The color behind an element: its own, or that of the nearest around it. */
-export function shade(el) {
+export function backgroundOf(el) {
   for (let at = el; at; at = at.parentElement) {
     const color = getComputedStyle(at).backgroundColor;
     if (!clear(color)) return color;

@@ -3,7 +3,7 @@
 const TYPING = "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable], dialog";
 
 /** Listen for single keys on `target`; `table` maps a key to what it does. */
-export function createKeys(target, table) {
+export function createKeyboard(target, table) {
   function onkeydown(event) {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const from = event.composedPath()[0];

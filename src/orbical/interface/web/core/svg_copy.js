@@ -25,7 +25,7 @@ export function rounded(number) {
 }
 
 /** A copy of an SVG with its colors resolved, at its place. */
-export function copied(svg, box, origin) {
+export function standaloneCopy(svg, box, origin) {
   const copy = svg.cloneNode(true);
   const ours = [copy, ...copy.querySelectorAll("*")];
   [svg, ...svg.querySelectorAll("*")].forEach((element, i) => {

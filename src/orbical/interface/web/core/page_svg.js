@@ -1,18 +1,18 @@
 // The page as one SVG: boxes, text, plots and pixels where they stand. No foreignObject, so every
 // program can open it and a canvas can draw it.
 
-import { drawBox, drawPixels, drawText, drawWords, node, shade } from "./pieces.js";
-import { copied, rounded } from "./svgcopy.js";
+import { drawBox, drawPixels, drawText, drawWords, node, backgroundOf } from "./svg_parts.js";
+import { standaloneCopy, rounded } from "./svg_copy.js";
 
 const SKIPPED = new Set(["SCRIPT", "STYLE", "DIALOG", "OPTION", "INPUT", "BR"]);
 const LEFT_OUT = "[popover]:not(:popover-open), .hidden, [data-transient]";
 
 /** Draw an element and all it holds into an SVG of its size, on the color behind it. */
-export function compose(root) {
+export function pageSvg(root) {
   const origin = root.getBoundingClientRect();
   const [width, height] = [rounded(origin.width), rounded(origin.height)];
   const svg = node("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` });
-  svg.append(node("rect", { width, height, fill: shade(root) }));
+  svg.append(node("rect", { width, height, fill: backgroundOf(root) }));
   walk(root, svg, origin);
   return svg;
 }
@@ -24,7 +24,7 @@ function walk(el, out, origin) {
   const box = el.getBoundingClientRect();
   if (!box.width && !box.height && style.display !== "contents") return;
   if (el.tagName === "svg") {
-    out.append(copied(el, box, origin));
+    out.append(standaloneCopy(el, box, origin));
     return;
   }
   drawBox(style, box, out, origin);

@@ -15,7 +15,7 @@ const NARROW = 1 / 3;
  * A diverging scale reaches as far on both sides as its values do on one. Values that fill little of
  * a sequential one would all look alike: it is drawn over them alone.
  */
-export function stretched(answer) {
+export function withColorRange(answer) {
   if (answer.scale === "sequential") return { ...answer, range: narrowed(answer) };
   if (answer.scale !== "diverging") return answer;
   const far = answer.arrays.values.data.reduce(
@@ -37,7 +37,7 @@ function narrowed({ range, arrays }) {
 }
 
 /** Make the key; `set(colorAnswer, state, dark)`. */
-export function createKey() {
+export function createColorKey() {
   const el = h("div", { class: "key" });
 
   function set({ scale, range, title }, state, dark) {

@@ -1,6 +1,6 @@
 /** Where panels, their titles and the key of colors stand in a frame. */
 
-import { gridFor } from "./tables.js";
+import { gridFor } from "./tile_table.js";
 
 export const TITLE = 18;
 const PART = 15;

@@ -1,6 +1,6 @@
 /** A layer of points: by WebGL2, or by pixels where there is none. */
 
-import { FADED, splat } from "../draw/splat.js";
+import { FADED, rasterizePoints } from "../draw/point_raster.js";
 
 const UNIFORMS = ["scale", "offset", "size", "opacity", "faded", "pass"];
 const VERTEX = `#version 300 es
@@ -121,7 +121,7 @@ function pixelPoints(canvas) {
       const image = context.createImageData(canvas.width, canvas.height);
       const times = (pair) => pair.map((value) => value * ratio);
       const view = { scale: times(scale), offset: times(offset), radius: radius * ratio, opacity };
-      splat(image.data, canvas.width, canvas.height, { ...points, ...view });
+      rasterizePoints(image.data, canvas.width, canvas.height, { ...points, ...view });
       context.putImageData(image, 0, 0);
     },
     restore() {},

@@ -3,7 +3,7 @@
 const CORNERS = 24;
 
 /** A circle around a point, as a polygon. */
-export function around([x, y], radius) {
+export function circleAround([x, y], radius) {
   return Array.from({ length: CORNERS }, (_, i) => {
     const angle = (2 * Math.PI * i) / CORNERS;
     return [x + radius * Math.cos(angle), y + radius * Math.sin(angle)];
@@ -11,6 +11,6 @@ export function around([x, y], radius) {
 }
 
 /** A polygon made wider or narrower about a center. */
-export function grown(polygon, [x, y], factor) {
+export function scaledAbout(polygon, [x, y], factor) {
   return polygon.map(([px, py]) => [x + factor * (px - x), y + factor * (py - y)]);
 }

@@ -37,7 +37,7 @@ const DRAWINGS = {
 };
 
 /** A hint with how the plot of a layout is read. */
-export function drawn(hint, kind) {
+export function hintFor(hint, kind) {
   return [hint, DRAWINGS[kind]].filter(Boolean).join(" ");
 }
 

@@ -26,7 +26,7 @@ const USUAL = {
 };
 
 /** `{symbol, color, radius}` of an element; one that is drawn seldom has no symbol. */
-export function elementOf(number) {
+export function atomOf(number) {
   const [symbol, color, radius] = USUAL[number] ?? ["", "#c05c9b", 1.3];
   return { symbol, color, radius };
 }
@@ -37,7 +37,7 @@ export function bondsOf(points, numbers) {
   for (let i = 0; i < points.length; i += 1) {
     for (let j = i + 1; j < points.length; j += 1) {
       const apart = Math.hypot(...points[i].map((value, axis) => value - points[j][axis]));
-      if (apart < 1.2 * (elementOf(numbers[i]).radius + elementOf(numbers[j]).radius)) bonds.push([i, j]);
+      if (apart < 1.2 * (atomOf(numbers[i]).radius + atomOf(numbers[j]).radius)) bonds.push([i, j]);
     }
   }
   return bonds;
@@ -47,7 +47,7 @@ export function bondsOf(points, numbers) {
 export function composition(numbers) {
   const counts = new Map();
   for (const number of numbers) {
-    const name = elementOf(number).symbol || `of number ${number}`;
+    const name = atomOf(number).symbol || `of number ${number}`;
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   return [...counts].map(([name, count]) => `${count} ${name}`).join(", ");

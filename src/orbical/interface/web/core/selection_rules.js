@@ -31,7 +31,7 @@ export function picked(chosen, one, all) {
 }
 
 /** The field values of a state that a link may lack: what to do with names that do not exist. */
-export function repaired(selection, state) {
+export function validated(selection, state) {
   const names = state.models.map((model) => model.name);
   const known = (name, list, instead) => (list.includes(name) ? name : instead);
   const models = selection.models.filter((name) => names.includes(name));
