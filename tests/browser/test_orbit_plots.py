@@ -184,7 +184,10 @@ def test_nothing_to_show_is_said(tab, make, text):
 @pytest.mark.parametrize("text", ["rotations:72", "translations:4:2", "dihedral:4"])
 def test_a_picture_of_a_plot_stands_by_itself(tab, make, text):
     orbit(make, text)
-    words = make("return new XMLSerializer().serializeToString(plot.snapshot())")
+    words = make("""
+      const { pageSvg } = await import("/core/page_svg.js");
+      return new XMLSerializer().serializeToString(pageSvg(document.querySelector("#a")));
+    """)
     assert words.startswith("<svg")
     assert "var(" not in words
     assert "plain" in words

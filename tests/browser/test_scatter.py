@@ -44,9 +44,9 @@ def at(tab: Any, make: Any, sample: int) -> tuple[float, float]:
 def test_points_are_drawn_where_they_are_picked(tab, scatter):
     x, y = at(tab, scatter, 4)
     look = """
-      const picture = plot.snapshot().querySelector("image").getAttribute("href");
+      plot.repaint();
       const image = new Image();
-      image.src = picture;
+      image.src = document.querySelector(".scatter canvas").toDataURL();
       await image.decode();
       const canvas = document.createElement("canvas");
       Object.assign(canvas, { width: image.width, height: image.height });

@@ -3,9 +3,6 @@
 /** Okabe and Ito's, in the order of the models; told apart with any color vision. */
 export const MODELS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D"];
 
-/** The same hues for a dark page. */
-export const MODELS_ON_DARK = ["#4BA6E0", "#F2813A", "#2CC79B", "#E29BC4", "#F0B53A", "#8FD0F5", "#B9B9B9"];
-
 /** Paul Tol's muted scheme. */
 export const CLASSES = [
   "#332288",

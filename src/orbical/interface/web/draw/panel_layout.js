@@ -2,7 +2,7 @@
 
 import { gridFor } from "./tile_table.js";
 
-export const TITLE = 18;
+const TITLE = 18;
 const PART = 15;
 const BETWEEN = 14; // models of several panels stand apart
 

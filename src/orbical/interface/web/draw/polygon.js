@@ -1,6 +1,6 @@
 /** Outlines drawn by hand: what lies inside, and as few corners as say the same. */
 
-/** Whether a place lies inside a polygon `[[x, y], ...]` (even-odd rule). */
+/** Whether a place lies inside a polygon `[[x, y], ...]` by the even-odd rule, as in Python. */
 export function insidePolygon(polygon, x, y) {
   let inside = false;
   for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i, i += 1) {

@@ -9,8 +9,8 @@ export const SOFT = "var(--ink-soft, #5f5f5f)";
 export const LINE = "var(--line, #d9d9d9)";
 export const PANEL = "var(--panel, #ffffff)";
 export const ACCENT = "var(--accent, #0072b2)";
-export const FONT = "var(--font, system-ui, sans-serif)";
-export const TEXT_SIZE = 11;
+const FONT = "var(--font, system-ui, sans-serif)";
+const TEXT_SIZE = 11;
 
 /** An element with attributes and children; attributes that are null are left out. */
 export function node(tag, attributes = {}, ...children) {

@@ -1,5 +1,5 @@
 // What a request to a report is about: the selection, read against the state of the scan.
-import { insidePolygon } from "./static_subset.js";
+import { insidePolygon } from "../draw/polygon.js";
 
 // Mean and variance of every response [M, N] over its orbit, by the weights of the group, over the
 // elements at which it has a value; NaN where it has none.
@@ -62,10 +62,11 @@ export function createContexts(pack, state) {
     const rows = async () => {
       const label = state.arrays.label?.data;
       const labels = new Set(selection.labels);
-      const inside = selection.lasso.length ? insidePolygon(selection.lasso, (await map()).xy.data) : null;
+      const xy = selection.lasso.length ? (await map()).xy.data : null;
+      const inside = (i) => !xy || insidePolygon(selection.lasso, xy[2 * i], xy[2 * i + 1]);
       const chosen = [];
       for (let i = 0; i < samples; i++) {
-        if ((!labels.size || labels.has(label[i])) && (!inside || inside[i])) chosen.push(i);
+        if ((!labels.size || labels.has(label[i])) && inside(i)) chosen.push(i);
       }
       return chosen;
     };

@@ -30,7 +30,7 @@ function restored({ data }, { bits, low, step, missing, shape, last }) {
   return { data: values, shape };
 }
 
-export async function unpack(text) {
+async function unpack(text) {
   const { quantised = {}, ...part } = decode(await unzipped(bytesOf(text)));
   for (const [name, steps] of Object.entries(quantised)) {
     part.arrays[name] = restored(part.arrays[name], steps);

@@ -4,7 +4,7 @@ import { rowStart } from "./static_context.js";
 const MOST_HOVERED = 64;
 
 // Rows [models, elements] of one sample, out of values [M or 1, N, K].
-export function responsesOf({ data, shape }, models, sample) {
+function responsesOf({ data, shape }, models, sample) {
   const found = new Float32Array(models.length * shape[2]);
   models.forEach((model, row) => {
     const start = rowStart(shape, model, sample);

@@ -109,7 +109,6 @@ export function createBounds(el) {
       frame.root.setAttribute("aria-label", `bounds of the calibration error; ${spoken.join("; ") || "none"}`);
       frame.redraw();
     },
-    snapshot: () => frame.snapshot(),
     destroy: () => frame.destroy(),
   };
 }

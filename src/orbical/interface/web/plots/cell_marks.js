@@ -3,7 +3,7 @@
 import { node, round, stroke } from "../draw/svg.js";
 
 /** Draw the same thing twice, wide and dark below, narrow and light above. */
-export function outlined(make, width = 1.5) {
+function outlined(make, width = 1.5) {
   return [
     make({ stroke: "#000000", "stroke-width": width + 2, "stroke-opacity": 0.75, fill: "none" }),
     make({ stroke: "#ffffff", "stroke-width": width, fill: "none" }),

@@ -2,7 +2,7 @@
 
 import { fixed, short } from "../draw/format.js";
 import { anyFinite, clamp, linear } from "../draw/scales.js";
-import { INK, SOFT, label, node, polyline, stroke } from "../draw/svg.js";
+import { SOFT, label, node, polyline, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
@@ -12,7 +12,7 @@ const KEY = 18;
 
 /** Make the plot in `el`: `{ set({ models, x, confidence, accuracy }), ... }`, curves flat. */
 export function createCumulative(el) {
-  const data = { models: [], x: [], confidence: [], accuracy: [], legend: true, title: "" };
+  const data = { models: [], x: [], confidence: [], accuracy: [] };
   let place = null;
   const frame = createFrame(el, paint, { name: "cumulative" });
   const tip = createTooltip(frame.root);
@@ -21,8 +21,7 @@ export function createCumulative(el) {
 
   function paint() {
     if (!anyFinite(data.accuracy)) return sayEmpty(frame, data.models.length ? "no data" : "");
-    const words = data.legend === false ? [] : names();
-    const top = (data.legend === false ? 0 : data.models.length * 17 + 2) + KEY + 4;
+    const top = KEY + 4;
     const most = Math.max(...[...data.accuracy, ...data.confidence].filter(Number.isFinite), 1e-6);
     const high = most > 0.8 ? 1 : most; // nearly all: the axis ends at one
     const yTicks = ticksFor([0, high], frame.height - top - 40, 28);
@@ -39,7 +38,7 @@ export function createCumulative(el) {
       yName: "cumulative share",
     });
     const curves = data.models.flatMap((model, m) => curve(model, m));
-    frame.back.replaceChildren(...words, ...key(box, top - KEY / 2 - 2), frameOf, ...curves);
+    frame.back.replaceChildren(...key(box, top - KEY / 2 - 2), frameOf, ...curves);
     frame.front.replaceChildren();
     return undefined;
   }
@@ -53,13 +52,6 @@ export function createCumulative(el) {
     }
     const side = most < 0 ? "over-confident" : "under-confident";
     return { where, words: most === 0 ? "calibrated" : `KS ${fixed(Math.abs(most), 3)}, ${side}` };
-  }
-
-  function names() {
-    return data.models.flatMap((model, m) => [
-      marker(m, 12, 17 * m + 10, 4.5, model.color),
-      label(22, 17 * m + 10, `${model.name}: ${gapOf(m).words}`, { "text-anchor": "start", fill: INK }),
-    ]);
   }
 
   function key(box, y) {
@@ -123,7 +115,6 @@ export function createCumulative(el) {
       frame.root.setAttribute("aria-label", `cumulative accuracy and confidence; ${spoken}`);
       frame.redraw();
     },
-    snapshot: () => frame.snapshot(),
     destroy: () => frame.destroy(),
   };
 }

@@ -2,7 +2,6 @@
 
 import { onAppearance } from "../draw/canvas.js";
 import { isDark } from "../draw/colors.js";
-import { snapshotOf } from "../draw/snapshot.js";
 import { label, node } from "../draw/svg.js";
 
 /** Make a frame that fills `el`; `draw(frame)` is called whenever size or look has changed. */
@@ -49,7 +48,6 @@ export function createFrame(el, draw, { canvas = false, name = "plot" } = {}) {
     on(target, type, listener, options = {}) {
       target.addEventListener(type, listener, { ...options, signal: ending.signal });
     },
-    snapshot: () => snapshotOf(svg, surface),
     destroy() {
       ending.abort();
       watcher.disconnect();

@@ -6,7 +6,6 @@ import { clamp, isGeometric, linear, logarithmic, nearestPlace } from "../draw/s
 import { stepAlong } from "../draw/key_steps.js";
 import { INK, PANEL, SOFT, assign, node, polyline, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
-import { drawLegend } from "./legend.js";
 
 /** The drawing of a line for `createOrbitPlot`. */
 export function line(orbit) {
@@ -18,11 +17,9 @@ export function line(orbit) {
   let [x, y, box, handle, dots, pointer] = [null, null, null, null, [], null];
 
   function draw(frame, data) {
-    const legend = node("g");
-    const top = data.legend ? drawLegend(legend, data.models, frame.width, 2) : 0;
     const room = 0.03 * (data.range[1] - data.range[0]);
-    const yTicks = ticksFor(data.range, frame.height - top - 50, 26);
-    box = axesBox(frame, { top: top + 12, right: 18, yTicks: yTicks.map(short), yName: Boolean(data.title) });
+    const yTicks = ticksFor(data.range, frame.height - 50, 26);
+    box = axesBox(frame, { top: 12, right: 18, yTicks: yTicks.map(short), yName: Boolean(data.title) });
     const across = [box.left + 6, box.left + box.width - 6];
     x = geometric ? logarithmic(ends, across) : linear(ends, across);
     y = linear([data.range[0] - room, data.range[1] + room], [box.top + box.height, box.top]);
@@ -31,7 +28,7 @@ export function line(orbit) {
     const start = x(places[orbit.cells[orbit.identity]?.[0] ?? 0]);
     const identity = stroke(start, box.top, start, box.top + box.height, { stroke: SOFT, "stroke-width": 1.2 });
     identity.append(node("title", {}, "the identity: the input as it is"));
-    frame.back.replaceChildren(legend, frameOf, identity, ...data.models.flatMap((model, m) => curve(data, model, m)));
+    frame.back.replaceChildren(frameOf, identity, ...data.models.flatMap((model, m) => curve(data, model, m)));
     frame.front.replaceChildren(...makeHandle(data));
   }
 

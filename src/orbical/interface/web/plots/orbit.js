@@ -25,7 +25,6 @@ export function createOrbitPlot(el, group) {
     values: new Float32Array(0),
     range: [0, 1],
     title: "",
-    legend: true,
     write: String,
     say: String,
   };
@@ -111,7 +110,7 @@ export function createOrbitPlot(el, group) {
   return {
     /** Give the numbers: `values` of all models and elements, flat. */
     set(given) {
-      Object.assign(data, { low: null, high: null, title: "", legend: true }, given);
+      Object.assign(data, { low: null, high: null, title: "" }, given);
       data.range = given.range?.every?.(Number.isFinite) ? given.range : rangeOf(data.values);
       if (!(data.range[1] > data.range[0])) data.range = [data.range[0], data.range[0] + 1];
       data.write = formatter(given.format, data.range); // in cells, side by side
@@ -132,7 +131,6 @@ export function createOrbitPlot(el, group) {
     onmove: (callback) => (moved = callback),
     onhover: (callback) => (hovered = callback),
     focus: () => frame.root.focus(),
-    snapshot: () => frame.snapshot(),
     destroy: () => frame.destroy(),
   };
 }

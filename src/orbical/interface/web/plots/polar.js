@@ -19,7 +19,6 @@ import {
   round,
   stroke,
 } from "../draw/svg.js";
-import { drawLegend } from "./legend.js";
 
 const [LABELS, CAPTION, HANDLE] = [26, 18, 8];
 
@@ -32,15 +31,13 @@ export function polar(orbit) {
 
   function draw(frame, data) {
     const parts = [];
-    const legend = node("g");
-    const top = data.legend ? drawLegend(legend, data.models, frame.width, 2) : 0;
     const caption = data.title ? CAPTION : 2;
-    const high = frame.height - top - caption;
+    const high = frame.height - caption;
     radius = Math.max(Math.min((frame.width - 2 * LABELS) / 2 - 8, (high - 2 * LABELS + 8) / 2), 10);
     center[0] = frame.width / 2;
-    center[1] = top + high / 2;
+    center[1] = high / 2;
     scale = linear([data.range[0], data.range[1] + 0.03 * (data.range[1] - data.range[0])], [0, radius]);
-    parts.push(legend, ...web(data));
+    parts.push(...web(data));
     data.models.forEach((model, m) => parts.push(...curve(data, model, m)));
     parts.push(...radialLabels(data), identityMark());
     if (data.title) {

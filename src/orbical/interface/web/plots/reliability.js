@@ -8,13 +8,12 @@ import { axes, axesBox, guide, ticksFor } from "./axes.js";
 import { bar, countBars } from "./count_bars.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
-import { drawMeasures } from "./measure_lines.js";
 import { createTooltip } from "./tooltip.js";
 
 /** From this many samples on a bin is drawn in full. */
 const ENOUGH = 40;
 
-/** Make the diagram in `el`: `{ set({ models, edges, count, confidence, accuracy, measures }), ... }`. */
+/** Make the diagram in `el`: `{ set({ models, edges, count, confidence, accuracy }), ... }`. */
 export function createReliability(el) {
   const data = {
     models: [],
@@ -22,9 +21,6 @@ export function createReliability(el) {
     count: [],
     confidence: [],
     accuracy: [],
-    measures: [],
-    title: "",
-    legend: true,
   };
   let place = null;
   const frame = createFrame(el, paint, { name: "reliability" });
@@ -34,9 +30,7 @@ export function createReliability(el) {
   function paint() {
     const bins = data.edges.length - 1;
     if (bins < 1 || !anyFinite(data.accuracy)) return sayEmpty(frame, data.models.length ? "no data" : "");
-    const words = node("g");
-    const top = data.legend === false ? 2 : drawMeasures(words, data.models, data.measures ?? [], frame.width);
-    const box = axesBox(frame, { top: top + 4 });
+    const box = axesBox(frame, { top: 6 });
     const strip = clamp(box.height * 0.2, 18, 54);
     const upper = { ...box, height: Math.max(box.height - strip - 6, 20) };
     place = {
@@ -51,7 +45,7 @@ export function createReliability(el) {
     const { x, y } = place;
     const frameOf = axes(upper, { x, y, xTicks: [], yTicks: ticksFor([0, 1], upper.height, 28), yName: "accuracy" });
     const hint = haloed(x(0.98), y(0.04), "below the line: over-confident", { "text-anchor": "end" });
-    const parts = [words, frameOf, guide(x(0), y(0), x(1), y(1)), ...countBars(place, data)];
+    const parts = [frameOf, guide(x(0), y(0), x(1), y(1)), ...countBars(place, data)];
     data.models.forEach((model, m) => parts.push(gaps(model, m)));
     data.models.forEach((model, m) => parts.push(curve(model, m)));
     if (upper.width > 200 && upper.height > 130) parts.push(hint);
@@ -133,11 +127,10 @@ export function createReliability(el) {
   return {
     set(given) {
       Object.assign(data, given);
-      const spoken = (data.measures ?? []).map((each) => `${each.model} ${each.name} ${fixed(each.value, 3)}`);
-      frame.root.setAttribute("aria-label", `reliability diagram ${data.title ?? ""}; ${spoken.join(", ")}`);
+      const names = data.models.map((model) => model.name).join(", ");
+      frame.root.setAttribute("aria-label", `Reliability diagram: ${names || "no data"}`);
       frame.redraw();
     },
-    snapshot: () => frame.snapshot(),
     destroy: () => frame.destroy(),
   };
 }

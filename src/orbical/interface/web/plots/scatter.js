@@ -131,10 +131,6 @@ export function createScatter(el, { webgl = true } = {}) {
       state.lasso = Array.from(polygon ?? []);
       overlay();
     },
-    reset() {
-      state.view = null;
-      later();
-    },
     /** Where a sample is drawn, in pixels of the plot. */
     place: (i) => (state.view ? toPixels(state.view, points.xy[2 * i], points.xy[2 * i + 1]) : null),
     onhover: (callback) => (calls.hover = callback),
@@ -142,10 +138,7 @@ export function createScatter(el, { webgl = true } = {}) {
     onlasso: (callback) => (calls.lasso = callback),
     focus: () => frame.root.focus(),
     kind: () => layer.kind,
-    snapshot() {
-      paint();
-      return frame.snapshot();
-    },
+    repaint: paint,
     destroy() {
       cancelAnimationFrame(asked);
       layer.destroy();

@@ -46,7 +46,6 @@ export function createSection(el, app) {
       higherIsBetter: metric.higher_is_better,
       title: metric.title,
       format: metric.unit,
-      legend: false,
     });
     mark();
   }
@@ -67,5 +66,5 @@ export function createSection(el, app) {
     app.store.subscribe(["element", "position"], mark),
     app.theme.on(draw),
   ];
-  return { focus: () => plot.focus(), update: draw, destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
+  return { focus: () => plot.focus(), destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
 }

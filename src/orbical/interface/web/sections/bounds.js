@@ -28,5 +28,5 @@ export function createSection(el, app) {
   }
 
   const stop = app.on("bounds", (given) => ((answer = given), draw()));
-  return { focus: () => frame.el.focus(), update: draw, destroy: () => (stop(), plot.destroy()) };
+  return { focus: () => frame.el.focus(), destroy: () => (stop(), plot.destroy()) };
 }

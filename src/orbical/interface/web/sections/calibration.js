@@ -73,8 +73,6 @@ export function createSection(el, app) {
       count: plain(count),
       confidence: plain(confidence),
       accuracy: plain(accuracy),
-      measures: [],
-      legend: false,
     });
     if (rest.cumulative_x) {
       cumulative.set({
@@ -82,7 +80,6 @@ export function createSection(el, app) {
         x: plain(rest.cumulative_x),
         confidence: plain(rest.cumulative_confidence),
         accuracy: plain(rest.cumulative_accuracy),
-        legend: false,
       });
     }
     measure(models);
@@ -136,7 +133,6 @@ export function createSection(el, app) {
   title();
   return {
     focus: () => scope.el.querySelector("input:checked").focus(),
-    update: draw,
     destroy: () => (stops.forEach((stop) => stop()), reliability.destroy(), cumulative.destroy()),
   };
 }

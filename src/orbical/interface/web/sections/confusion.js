@@ -6,7 +6,7 @@ import { shortened } from "../draw/format.js";
  * The wrong answer given most often: `{ model, answer, count }`, null where all are right; `predicted` is
  * [models, elements], `expected` the right class of each model.
  */
-export function mostConfused({ data, shape }, expected) {
+function mostConfused({ data, shape }, expected) {
   const [models, elements] = shape;
   let most = null;
   for (let m = 0; m < models; m += 1) {

@@ -32,5 +32,5 @@ export function createSection(el, app) {
   }
 
   const stop = app.on("place", draw);
-  return { focus: () => frame.el.focus(), update() {}, destroy: () => (stop(), holder.destroy()) };
+  return { focus: () => frame.el.focus(), destroy: () => (stop(), holder.destroy()) };
 }

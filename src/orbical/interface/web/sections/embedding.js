@@ -141,8 +141,7 @@ export function createSection(el, app) {
   // A WebGL canvas can be read only in the turn in which it was painted.
   return {
     focus: () => scatter.focus(),
-    update: draw,
-    repaint: () => scatter.snapshot(),
+    repaint: () => scatter.repaint(),
     destroy: () => (stops.forEach((stop) => stop()), card.destroy(), scatter.destroy()),
   };
 }

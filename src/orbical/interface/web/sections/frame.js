@@ -39,11 +39,8 @@ export function createFrame({ name, title, hint }) {
     el,
     body,
     controls,
-    head,
-    heading,
     state,
     note: (text) => write(note, text),
-    title: (text) => write(heading, text),
   };
 }
 

@@ -63,5 +63,5 @@ export function createSection(shell, app) {
     app.store.subscribe(["sample"], () => sample(null)),
   ];
   sample(null);
-  return { update() {}, destroy: () => stops.forEach((stop) => stop()) };
+  return { destroy: () => stops.forEach((stop) => stop()) };
 }

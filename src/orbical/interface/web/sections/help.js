@@ -58,5 +58,5 @@ export function createHelp(root) {
     if (event.target === dialog) dialog.close();
   });
   root.append(dialog);
-  return { open: () => dialog.open || dialog.showModal(), close: () => dialog.close(), destroy: () => dialog.remove() };
+  return { open: () => dialog.open || dialog.showModal(), destroy: () => dialog.remove() };
 }

@@ -57,7 +57,6 @@ export function createSection(el, app) {
       higherIsBetter: metric.higher_is_better,
       title: metric.title,
       format: metric.unit,
-      legend: false,
     });
     mark();
   }
@@ -75,5 +74,5 @@ export function createSection(el, app) {
     app.theme.on(draw),
   ];
   dense.checked = app.store.get().dense;
-  return { focus: () => plot.focus(), update: draw, destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
+  return { focus: () => plot.focus(), destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
 }

@@ -18,5 +18,5 @@ export function createSection(el, app) {
   }
 
   const stop = app.on("place", draw);
-  return { focus: () => frame.el.focus(), update() {}, destroy: () => (stop(), holder.destroy()) };
+  return { focus: () => frame.el.focus(), destroy: () => (stop(), holder.destroy()) };
 }

@@ -118,5 +118,5 @@ export function createSection(el, app) {
     app.store.subscribe(["sample", "order"], () => mark()),
     app.store.subscribe(["metric", "reference", "models"], () => rows.forEach((one) => (one.painted = false))),
   ];
-  return { focus: () => box.focus(), update: mark, destroy: () => stops.forEach((stop) => stop()) };
+  return { focus: () => box.focus(), destroy: () => stops.forEach((stop) => stop()) };
 }

@@ -126,5 +126,5 @@ export function createSection(el, app) {
 
   const stops = [app.store.subscribe(["scan", "models", "metric", "reference", "labels"], draw)];
   draw();
-  return { update: draw, destroy: () => stops.forEach((stop) => stop()) };
+  return { destroy: () => stops.forEach((stop) => stop()) };
 }

@@ -125,5 +125,5 @@ export function createSection(el, app) {
     app.on("sample", (given) => ((sample = given), draw())),
     app.store.subscribe(["element", "position", "metric", "models", "reference"], draw),
   ];
-  return { update: draw, destroy: () => stops.forEach((stop) => stop()) };
+  return { destroy: () => stops.forEach((stop) => stop()) };
 }
