@@ -47,7 +47,7 @@ export function swatch({ color, dash }) {
   const look = { x1: 1, x2: 19, y1: 5, y2: 5, stroke: color, "stroke-width": 3, "stroke-dasharray": dash || "none" };
   for (const [name, value] of Object.entries(look)) line.setAttribute(name, value);
   for (const [name, value] of Object.entries({ class: "swatch", width: 20, height: 10, "aria-hidden": "true" }))
-    svg.setAttribute(name, value);
+    svg.setAttribute(name, String(value));
   svg.append(line);
   return svg;
 }

@@ -21,7 +21,10 @@ const WORDS = {
 const aboutAxis = (plane, azimuth, angle) =>
   Number(angle) === 0 ? "0°" : `${degree(angle)} about ${plane} axis at ${degree(azimuth)}`;
 
-/** The names of all elements, by coordinate; those of the group itself where one is unknown. */
+/**
+ * The names of all elements, by coordinate; those of the group itself where one is unknown.
+ * @param {{ names: string[], coords?: Record<string, any[]> }} group
+ */
 export function elementNames({ names, coords = {} }) {
   const keys = Object.keys(coords);
   const { plane, azimuth, angle } = coords;

@@ -76,7 +76,7 @@ export function parse(color) {
 }
 
 /** How light a color looks, from 0 to 1. */
-export function lightness([red, green, blue]) {
+export function lightness(/** @type {number[]} */ [red, green, blue]) {
   return (0.299 * red + 0.587 * green + 0.114 * blue) / 255;
 }
 
@@ -141,7 +141,7 @@ function build(kind, dark) {
 }
 
 /** The place in a ramp of 256 of a value in a range. */
-export function rampPlace(value, [low, high]) {
+export function rampPlace(value, /** @type {number[]} */ [low, high]) {
   const share = high > low ? (value - low) / (high - low) : 0.5;
   return Math.min(Math.max(Math.round(share * 255), 0), 255);
 }

@@ -6,7 +6,7 @@ export function clamp(value, low, high) {
 }
 
 /** A linear scale from `[low, high]` to `[start, stop]`, with its inverse `.invert`. */
-export function linear([low, high], [start, stop]) {
+export function linear(/** @type {number[]} */ [low, high], /** @type {number[]} */ [start, stop]) {
   const factor = high === low ? 0 : (stop - start) / (high - low);
   const scale = (value) => start + (value - low) * factor;
   scale.invert = (place) => (factor === 0 ? low : low + (place - start) / factor);
@@ -16,7 +16,7 @@ export function linear([low, high], [start, stop]) {
 }
 
 /** A logarithmic scale, with its inverse. */
-export function logarithmic([low, high], range) {
+export function logarithmic(/** @type {number[]} */ [low, high], range) {
   const inner = linear([Math.log(low), Math.log(high)], range);
   const scale = (value) => inner(Math.log(value));
   scale.invert = (place) => Math.exp(inner.invert(place));

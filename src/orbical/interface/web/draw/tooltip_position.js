@@ -3,7 +3,12 @@
 import { clamp } from "./scales.js";
 
 /** The corner of a box of `size` beside a place: right, left, below or above of it, within `room`. */
-export function besidePointer([x, y], [wide, high], [width, height], gap = 14) {
+export function besidePointer(
+  /** @type {number[]} */ [x, y],
+  /** @type {number[]} */ [wide, high],
+  /** @type {number[]} */ [width, height],
+  gap = 14,
+) {
   const level = clamp(y + gap, 0, Math.max(height - high, 0));
   if (x + gap + wide <= width) return [x + gap, level];
   if (x - gap - wide >= 0) return [x - gap - wide, level];

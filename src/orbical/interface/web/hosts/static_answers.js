@@ -42,7 +42,7 @@ export function createAnswers(pack) {
       const answer = await ANSWERS[kind](contexts({ ...DEFAULTS, ...selection }), extra);
       return { ...answer, kind, sequence };
     } catch (error) {
-      return { kind, sequence, error: error.message, arrays: {} };
+      return { kind, sequence, error: error instanceof Error ? error.message : String(error), arrays: {} };
     }
   };
 }

@@ -74,7 +74,7 @@ export function ball(orbit) {
     paint,
     decorate,
     places: (element) => VIEWS.map((_, p) => [p, ...place(p, element)]),
-    mark: (panel, x, y, look) => ring(x, y, 6, look),
+    mark: (_panel, x, y, look) => ring(x, y, 6, look),
     locate(part, u, v) {
       // Of points that lie on top of each other the one drawn on top is meant.
       let [best, least] = [-1, Infinity];

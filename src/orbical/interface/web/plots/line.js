@@ -91,7 +91,7 @@ export function line(orbit) {
   const cellOf = (element) => orbit.cells[element]?.[0] ?? 0;
   return {
     draw,
-    mark(element, position, frame, data) {
+    mark(element, _position, _frame, data) {
       if (!handle) return;
       handle.setAttribute("transform", `translate(${round(x(places[cellOf(element)]))} 0)`);
       dots.forEach((dot, m) => {

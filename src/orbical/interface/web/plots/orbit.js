@@ -25,12 +25,18 @@ export function createOrbitPlot(el, group) {
     values: new Float32Array(0),
     range: [0, 1],
     title: "",
+    /** @type {(value: number) => string} */
     write: String,
+    /** @type {(value: number) => string} */
     say: String,
   };
   const layout = (LAYOUTS[orbit.kind] ?? tiles)(orbit);
   const now = { element: orbit.identity, position: [] };
-  let [moved, hovered, filled, hover] = [() => {}, () => {}, false, null];
+  /** @type {(move: { element: number, position: number[], done: boolean }) => void} */
+  let moved = () => {};
+  /** @type {(place: { element: number } | null) => void} */
+  let hovered = () => {};
+  let [filled, hover] = [false, null];
   const frame = createFrame(el, paint, { canvas: layout.canvas, name: `orbit-plot orbit-${orbit.kind}` });
   const tip = createTooltip(frame.root);
 

@@ -36,7 +36,7 @@ export function orientation(orbit, element, size) {
 /** The letter moved by the matrix of the element; upwards is upwards. */
 function letter(matrices, element, unit, raise) {
   const [a, b, , c, d] = Array.from(matrices.slice(9 * element, 9 * element + 6));
-  const moved = ([x, y]) => [(a * x + b * y) * unit, raise - (c * x + d * y) * unit];
+  const moved = (/** @type {number[]} */ [x, y]) => [(a * x + b * y) * unit, raise - (c * x + d * y) * unit];
   return LETTER.map((line) => polyline(line.map(moved))).join("");
 }
 

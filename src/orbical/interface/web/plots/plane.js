@@ -76,7 +76,7 @@ export function plane(orbit) {
     innerBottom: 0,
     paint,
     decorate,
-    locate(part, pu, pv) {
+    locate(_part, pu, pv) {
       const dx = clamp(u.invert(clamp(pu, 0, 1)), left, right);
       const dy = clamp(v.invert(clamp(pv, 0, 1)), low, high);
       return {

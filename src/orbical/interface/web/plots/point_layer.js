@@ -27,6 +27,8 @@ void main() {
 /**
  * Points drawn on a canvas: `{ set(points), draw(view), destroy() }`. `webgl` true takes WebGL2 where a
  * graphics card does it, "any" also where software does, false never.
+ * @param {HTMLCanvasElement} canvas
+ * @param {boolean | "any"} webgl
  */
 export function createPoints(canvas, webgl = true) {
   const wanted = webgl === "any" || (webgl && hasCard());
@@ -48,7 +50,9 @@ function hasCard() {
 }
 
 function glPoints(canvas, gl) {
-  let [program, count, masked, points, at] = [null, 0, false, null, {}];
+  let [program, count, masked, points] = [null, 0, false, null];
+  /** @type {Record<string, any>} */
+  let at = {};
   function prepare() {
     program = gl.createProgram();
     for (const [kind, source] of [

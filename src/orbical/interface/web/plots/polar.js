@@ -133,7 +133,7 @@ export function polar(orbit) {
 
   return {
     draw,
-    mark(element, position, frame, data) {
+    mark(element, position, _frame, data) {
       if (!handle) return;
       const angle = position.length ? turned(position[0]) : angleOf(element);
       handle.setAttribute("transform", turn(angle));

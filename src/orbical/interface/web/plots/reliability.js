@@ -22,6 +22,7 @@ export function createReliability(el) {
     confidence: [],
     accuracy: [],
   };
+  /** @type {any} */
   let place = null;
   const frame = createFrame(el, paint, { name: "reliability" });
   const tip = createTooltip(frame.root);

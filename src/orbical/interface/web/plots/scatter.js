@@ -14,6 +14,7 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowD
 
 /** Make a scatter plot in `el`; see the members of what is returned. */
 export function createScatter(el, { webgl = true } = {}) {
+  /** @type {Record<"hover" | "pick" | "lasso", (found: any) => void>} */
   const calls = { hover() {}, pick() {}, lasso() {} };
   const state = { view: null, selected: -1, hovered: -1, lasso: [], mode: "select" };
   let [points, buckets, asked, layer] = [null, null, 0, null];

@@ -8,7 +8,7 @@ import { toPixels } from "../draw/viewport.js";
 const [SIZE, BOLD, AWAY, LONGEST] = [13, 1.1, 14, 22];
 
 /** A place for words beside a point, inside the plot and off the words that are there; none if all are taken. */
-export function freeSpot([px, py], wide, { width, height }, taken) {
+export function freeSpot(/** @type {number[]} */ [px, py], wide, { width, height }, taken) {
   const aside = wide / 2 + AWAY - 4;
   const spots = [
     [0, -AWAY],

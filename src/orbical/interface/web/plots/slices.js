@@ -122,6 +122,6 @@ export function slices(orbit) {
       now = [part, nearestTurn(azimuths, azimuth), nearestSorted(angles, angle)];
       return { element: elementOf(part)(now[1], now[2]) };
     },
-    mark: (panel, x, y, look) => ring(x, y, 5, look),
+    mark: (_panel, x, y, look) => ring(x, y, 5, look),
   });
 }

@@ -88,7 +88,7 @@ export function tiles(orbit) {
       picture.setAttribute("transform", `translate(${round(x + wide / 2)} ${round(y + 2 + room / 2)})`);
       drawn.append(picture);
     }
-    const texts = lines.map((line, k) => label(x + wide / 2, top + 13 * k, "", {}));
+    const texts = lines.map((_, k) => label(x + wide / 2, top + 13 * k, "", {}));
     texts.forEach((text, k) => text.append(lines[k]));
     drawn.append(...texts);
     written.push({ element, m, title, value, texts, picture });
@@ -124,7 +124,7 @@ export function tiles(orbit) {
       const [wide, high] = size(panel);
       return cellRim(x - wide / 2 + 1, y - high / 2 + 1, wide - 2, high - 2, look);
     },
-    locate(part, u, v) {
+    locate(_part, u, v) {
       const [row, column] = [clamp(Math.floor(v * rows), 0, rows - 1), clamp(Math.floor(u * columns), 0, columns - 1)];
       const element = cells[row * columns + column];
       return element < 0 ? null : { element };

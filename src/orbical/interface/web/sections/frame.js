@@ -44,7 +44,12 @@ export function createFrame({ name, title, hint }) {
   };
 }
 
-/** A labelled drop-down menu; `set(options, value)` where options are [value, text]. */
+/**
+ * A drop-down menu with a label; `set(options, value)` where options are [value, text].
+ * @param {string} label
+ * @param {(value: string) => void} onchange
+ * @param {{ title?: string, quiet?: boolean }} look
+ */
 export function createSelect(label, onchange, { title, quiet } = {}) {
   const select = h("select", { onchange: () => onchange(select.value), title });
   const el = h("label", { class: quiet ? "field quiet" : "field" }, h("span", {}, label), select);

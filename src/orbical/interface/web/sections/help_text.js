@@ -63,6 +63,7 @@ export const tour = [
   ],
 ];
 
+/** @type {[string[], string][]} */
 export const keyTable = [
   [["Tab"], "next section or control"],
   [["1", "…", "7"], "jump to a section"],

@@ -3,6 +3,8 @@
 import { fill, h, show, write } from "../core/dom.js";
 import { fixed } from "../draw/format.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 const MOST = 12;
 const MANY = 3; // models whose bars stand close together
 const FAINT = 0.02; // a consensus below this would only blur the axis
@@ -78,7 +80,7 @@ export function createView(el, state) {
     return { c, bars, row, mark };
   }
 
-  function set({ fields, consensus = {}, models, colors, truth = null }) {
+  function set(/** @type {ViewContent} */ { fields, consensus = {}, models, colors, truth = null }) {
     const given = fields.probabilities;
     const classes = given ? given.shape[1] : state.classes.length;
     const found = given

@@ -6,6 +6,8 @@ import { fixed } from "../draw/format.js";
 import { node } from "../draw/svg.js";
 import { pixels, valueRange } from "./image.js";
 
+/** @import { Field, ViewContent } from "./index.js" */
+
 const HEADS = [
   ["model", "model"],
   ["class", "class of the box"],
@@ -20,7 +22,8 @@ export function visible([left, top, right, bottom], [width, height]) {
   return [Math.max(left, 0), Math.max(top, 0), Math.min(right, width), Math.min(bottom, height)];
 }
 
-const area = ([left, top, right, bottom]) => Math.max(right - left, 0) * Math.max(bottom - top, 0);
+const area = (/** @type {number[]} */ [left, top, right, bottom]) =>
+  Math.max(right - left, 0) * Math.max(bottom - top, 0);
 
 /** Intersection over union of two boxes, of what the view shows of them. */
 export function overlap(first, second, view) {
@@ -31,7 +34,7 @@ export function overlap(first, second, view) {
 }
 
 /** Where the view's upper left corner lies in the larger image, for a shift (dx right, dy up). */
-export function cornerOf([dx, dy], whole, view) {
+export function cornerOf(/** @type {number[]} */ [dx, dy], whole, view) {
   return [(whole[0] - view[0]) / 2 - dx, (whole[1] - view[1]) / 2 + dy];
 }
 
@@ -47,7 +50,10 @@ export function rowsOf(array, model) {
 }
 
 /** The detections of one model: box, class, confidence and whether it is right, null where unknown. */
-export function detectionsOf({ box, box_label: label, box_score: score, box_correct: correct }, model) {
+export function detectionsOf(
+  /** @type {Record<string, Field>} */ { box, box_label: label, box_score: score, box_correct: correct },
+  model,
+) {
   const count = box.shape.at(-2);
   const found = [];
   for (let n = 0; n < count; n += 1) {
@@ -106,7 +112,9 @@ export function createView(el, state) {
   Object.assign(table.style, { flex: "2 1 72px", minHeight: "60px", overflow: "auto", fontSize: "11px" });
   const name = (c) => String(state.classes[c] ?? c);
 
-  function set({ fields, inputs = {}, truths = {}, consensus = {}, byConsensus, models, colors, place }) {
+  function set(
+    /** @type {ViewContent} */ { fields, inputs = {}, truths = {}, consensus = {}, byConsensus, models, colors, place },
+  ) {
     if (!fields.box) return write(note, "The scan holds no detections at this position.");
     const image = inputs.whole ?? inputs.image;
     const size = state.move.size
@@ -126,7 +134,7 @@ export function createView(el, state) {
   function draw(found, { whole, size, corner, masked, truths, consensus, colors }) {
     marks.setAttribute("viewBox", `0 0 ${whole[0]} ${whole[1]}`);
     const thin = Math.max(...whole) / 160;
-    const outline = ([left, top, right, bottom], look, title) => {
+    const outline = (/** @type {number[]} */ [left, top, right, bottom], look, title) => {
       const at = {
         x: left + corner[0],
         y: top + corner[1],
@@ -201,7 +209,7 @@ export function createView(el, state) {
 }
 
 /** Paint an image [channels, height, width], or nothing, in its own pixels. */
-export function paint(canvas, image, [width, height]) {
+export function paint(canvas, image, /** @type {number[]} */ [width, height]) {
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   const context = canvas.getContext("2d");
   context.clearRect(0, 0, width, height);

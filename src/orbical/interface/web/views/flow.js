@@ -5,6 +5,8 @@ import { fit, onAppearance, resolve } from "../draw/canvas.js";
 import { colorOf, modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 const [NAME, GAP, LEAST] = [17, 5, 44];
 const LINE = {
   display: "block",
@@ -119,7 +121,7 @@ export function createView(el) {
   }
 
   /** What is compared with: the truth, or the consensus of the first model. */
-  function referenceOf({ fields, consensus = {}, byConsensus, models }) {
+  function referenceOf(/** @type {ViewContent} */ { fields, consensus = {}, byConsensus, models }) {
     if (fields.truth_map && !byConsensus) return [{ name: "truth", field: fieldOf(fields.truth_map, 0), words: "" }];
     if (consensus.moved?.shape.length !== 4) return [];
     return [{ name: `consensus of ${models[0]}`, field: fieldOf(consensus.moved, 0), words: "" }];
@@ -260,7 +262,7 @@ export function createView(el) {
     );
   }
 
-  function set(content) {
+  function set(/** @type {ViewContent} */ content) {
     given = content;
     draw();
   }
@@ -292,7 +294,7 @@ function heat(context, { data, rows, columns }, side, range, dark) {
   }
 }
 
-function arrowPath(context, [x0, y0, x1, y1], head) {
+function arrowPath(context, /** @type {number[]} */ [x0, y0, x1, y1], head) {
   const length = Math.hypot(x1 - x0, y1 - y0);
   context.moveTo(x0, y0);
   context.lineTo(x1, y1);

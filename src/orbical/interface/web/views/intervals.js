@@ -7,6 +7,8 @@ import { fixed, short } from "../draw/format.js";
 import { linear, ticks } from "../draw/scales.js";
 import { INK, LINE, PANEL, SOFT, label, node, polyline, stroke } from "../draw/svg.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 const MOST_ROWS = 12;
 const NARROWEST = 200;
 const BESIDE = 400; // the width from which the variance stands beside the predictions
@@ -194,7 +196,7 @@ function drawCurves(answers, colors, truth, width) {
     const v = linear([0, largest], [bottom, start]);
     const apart = parts.some((each) => each.some((here) => here.length > 1));
     drawn.push(heading(LEFT, start - 10, "variance by component"), ...side(v));
-    answers.forEach((one, m) => {
+    answers.forEach((_, m) => {
       (apart ? [0, 1] : [0]).forEach((place) => {
         const values = parts[m].map((here) => here[place]?.value ?? NaN);
         drawn.push(curve(x, v, values, colors[m], place ? { "stroke-dasharray": "2 2" } : {}));
@@ -211,7 +213,7 @@ export function createView(el) {
   const note = h("p", { class: "view-note" });
   el.append(picture, note);
 
-  function set({ fields, truths = {}, models, colors }) {
+  function set(/** @type {ViewContent} */ { fields, truths = {}, models, colors }) {
     const answers = answersOf(fields, models);
     if (!answers.length) {
       fill(picture);

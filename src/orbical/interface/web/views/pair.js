@@ -3,6 +3,8 @@
 import { button, h, write } from "../core/dom.js";
 import { pixels, valueRange } from "./image.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 const BLINK_MS = 500;
 const FIRST = [255, 140, 0]; // an orange and a blue that add up to white where both frames agree
 const SECOND = [0, 115, 255];
@@ -93,7 +95,7 @@ export function createView(el) {
     );
   }
 
-  function set({ fields, place }) {
+  function set(/** @type {ViewContent} */ { fields, place }) {
     const pair = Object.values(fields).find((field) => field.shape.length >= 4);
     if (!pair) return;
     given = { pair, range: valueRange(pair), name: place.name };

@@ -5,6 +5,8 @@ import { button, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
 import { bondsOf, composition, atomOf } from "../draw/atoms.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 const HOME = { yaw: 30, pitch: 20 }; // from the front, a little from the right and from above
 const STEP = 10; // degrees for an arrow key
 const PER_PIXEL = 0.5; // degrees for a pixel of dragging
@@ -42,7 +44,7 @@ export function counted({ data, shape }, mask) {
 /** The atomic numbers of the points that count; none where there are no atoms. */
 export function atomsOf(numbers, mask) {
   if (!numbers) return [];
-  return Array.from(numbers.data).filter((number, i) => (mask ? mask.data[i] : true));
+  return Array.from(numbers.data).filter((_, i) => (mask ? mask.data[i] : true));
 }
 
 /** How far the farthest point lies from the origin, about which the group turns. */
@@ -205,7 +207,7 @@ export function createView(el) {
   const resized = new ResizeObserver(draw);
   resized.observe(holder);
 
-  function set({ fields, place }) {
+  function set(/** @type {ViewContent} */ { fields, place }) {
     const found = positions(fields);
     if (!found) return;
     points = counted(found, fields.mask);

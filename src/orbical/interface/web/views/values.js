@@ -4,6 +4,8 @@ import { fill, h } from "../core/dom.js";
 import { modelInk } from "../draw/colors.js";
 import { short, shortened } from "../draw/format.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 const MOST = 12;
 
 /** The numbers of one model as short text: all of them where they are few, else their range. */
@@ -29,7 +31,7 @@ export function createView(el) {
   const table = h("table", { class: "values" });
   el.append(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "values" }, table));
 
-  function set({ fields, models, colors = [] }) {
+  function set(/** @type {ViewContent} */ { fields, models, colors = [] }) {
     const width = Math.max(1, models.length);
     const rows = Object.entries(fields).flatMap(([name, { data, shape }]) => {
       const split = models.length > 0 && shape[0] === models.length;

@@ -4,6 +4,8 @@ import { button, h, write } from "../core/dom.js";
 import { node } from "../draw/svg.js";
 import { cornerOf, paint, shiftOf } from "./boxes.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 /** The view: it begins with what the models see. */
 export function createView(el, state) {
   const canvas = h("canvas", { class: "pixels", role: "img", "aria-label": "input image" });
@@ -70,7 +72,7 @@ export function createView(el, state) {
     write(note, larger ? "bright: what the models see" : "");
   }
 
-  function set(content) {
+  function set(/** @type {ViewContent} */ content) {
     given = content;
     bar.hidden = !content.fields.whole;
     draw();
