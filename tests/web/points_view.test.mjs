@@ -101,7 +101,7 @@ test("a molecule has bonds between neighbors, and says what it is made of", () =
     [0, 2],
   ]);
   assert.equal(composition([8, 1, 1]), "1 O, 2 H");
-  assert.equal(composition([92]), "1 of number 92");
+  assert.equal(composition([92]), "1 Z=92");
 });
 
 test("every element has a color, and padding has no atom", () => {

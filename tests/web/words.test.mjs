@@ -74,7 +74,7 @@ test("the verdict goes by the sign of the gap, and only beyond chance", () => {
   const even = { confidence: 0.7, accuracy: 0.69 };
   assert.equal(verdict(sure, { value: 0.4, low: 0.3, expected: 0.02 }), "over-confident");
   assert.equal(verdict(shy, { value: 0.4, low: 0.3, expected: 0.02 }), "under-confident");
-  assert.equal(verdict(even, { value: 0.3, low: 0.2, expected: 0.02 }), "wrong both ways");
+  assert.equal(verdict(even, { value: 0.3, low: 0.2, expected: 0.02 }), "miscalibrated");
   assert.equal(verdict(even, { value: 0.02, low: 0, expected: 0.03 }), "calibrated");
   assert.equal(verdict(sure, { value: 0.4, low: null, expected: null }), "over-confident");
 });

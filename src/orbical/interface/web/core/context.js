@@ -44,7 +44,7 @@ export function createContext({ state, store, request, on, theme, history, root,
       ...metric,
       title: metric.title.includes("true")
         ? metric.title.replace("true", "consensus")
-        : `${metric.title}, against the consensus`,
+        : `${metric.title} vs. consensus`,
     };
   }
 

@@ -27,7 +27,7 @@ export function pngBlob(svg, scale = 2) {
       URL.revokeObjectURL(url);
       canvas.toBlob(resolve, "image/png");
     };
-    picture.onerror = () => reject(new Error("the picture could not be drawn"));
+    picture.onerror = () => reject(new Error("Could not render the figure"));
     picture.src = url;
   });
 }
@@ -35,5 +35,5 @@ export function pngBlob(svg, scale = 2) {
 /** Copy text; where the clipboard is refused, the text is selected in a prompt-like field. */
 export function copyText(text) {
   if (navigator.clipboard?.writeText) return navigator.clipboard.writeText(text);
-  return Promise.reject(new Error("the browser refuses the clipboard"));
+  return Promise.reject(new Error("Clipboard access was denied"));
 }

@@ -47,7 +47,7 @@ export function bondsOf(points, numbers) {
 export function composition(numbers) {
   const counts = new Map();
   for (const number of numbers) {
-    const name = atomOf(number).symbol || `of number ${number}`;
+    const name = atomOf(number).symbol || `Z=${number}`;
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   return [...counts].map(([name, count]) => `${count} ${name}`).join(", ");

@@ -36,7 +36,7 @@ export function createContexts(pack, state) {
   return (selection) => {
     const reference = state.task.labelled ? selection.reference : "consensus";
     const metric = metrics.get(selection.metric || "score");
-    if (!metric) throw new Error(`there is no metric ${selection.metric} in this report`);
+    if (!metric) throw new Error(`metric: expected one of ${[...metrics.keys()].join(", ")}, got ${selection.metric}`);
 
     // The variable behind a metric; against the consensus it is another one.
     const variableOf = (name) =>
@@ -53,7 +53,7 @@ export function createContexts(pack, state) {
     const map = async () => {
       const name = `${selection.method}/${selection.of}/${reference}`;
       const maps = await pack.take("maps");
-      const missing = maps.about[name]?.error ?? `this report holds no ${selection.method} map of this`;
+      const missing = maps.about[name]?.error ?? `this report has no ${selection.method} embedding for this selection`;
       if (!maps.arrays[name]) throw new Error(missing);
       return { xy: maps.arrays[name], ...maps.about[name] };
     };

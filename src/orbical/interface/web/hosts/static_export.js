@@ -42,7 +42,7 @@ const FILES = { csv, indices };
 
 export async function exported(context, { what }) {
   if (!(what in FILES)) {
-    throw new Error(`${what} is written by orbical view and by orbical in Python, not by a report`);
+    throw new Error(`a report cannot export ${what}; use orbical view or the Python package`);
   }
   const [filename, type, text] = await FILES[what](context);
   const data = new TextEncoder().encode(text);

@@ -63,7 +63,7 @@ export function textInPage(name) {
       delete globalThis.orbicalParts[name];
       script.remove();
     };
-    script.onerror = () => reject(new Error(`the file ${script.src} is missing beside the report`));
+    script.onerror = () => reject(new Error(`file not found: ${script.src}; keep the files of the report together`));
     document.head.append(script);
   });
 }

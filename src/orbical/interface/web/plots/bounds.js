@@ -54,7 +54,7 @@ export function createBounds(el) {
     const right = ceiling > 0.5;
     const side = { "text-anchor": right ? "end" : "start", fill: INK };
     const words = label(x(ceiling) + (right ? 4 : -4), box.top - 9, `accuracy ceiling ${fixed(ceiling, 3)}`, side);
-    const title = node("title", {}, "No model that is invariant under the group is right more often than this.");
+    const title = node("title", {}, "No invariant model can exceed this accuracy.");
     return [node("rect", shade, title), guide(x(ceiling), box.top - 3, x(ceiling), bottom, { stroke: INK }), words];
   }
 
@@ -92,8 +92,8 @@ export function createBounds(el) {
     const model = nearest(place.x.invert(px));
     const rows = [
       ["accuracy", fixed(model.accuracy, 3)],
-      ["its ECE", fixed(model.ece, 3)],
-      ["ECE possible", `${fixed(model.low, 3)} to ${fixed(model.high, 3)}`],
+      ["ECE", fixed(model.ece, 3)],
+      ["possible ECE", `${fixed(model.low, 3)} to ${fixed(model.high, 3)}`],
     ].map(([name, value]) => ({ name, value }));
     tip.show(px, py, model.name, rows, frame.width, frame.height);
   });
@@ -106,7 +106,7 @@ export function createBounds(el) {
         const [is, from, to, right] = [ece, low, high, accuracy].map((value) => fixed(value, 3));
         return `${name}: ECE ${is} between ${from} and ${to} at accuracy ${right}`;
       });
-      frame.root.setAttribute("aria-label", `bounds of the calibration error; ${spoken.join("; ") || "none"}`);
+      frame.root.setAttribute("aria-label", `Bounds of the calibration error: ${spoken.join("; ") || "no data"}`);
       frame.redraw();
     },
     destroy: () => frame.destroy(),

@@ -30,6 +30,6 @@ export function countBars({ box, strip, base, x }, { models, count, edges }) {
   const xTicks = ticksFor([0, 1], box.width, 36);
   const bottom = axes(lower, { x, y: tall, grid: false, yTicks: [], xTicks, xName: "confidence" });
   const top = label(box.left - 6, base - strip + 5, counted(most), { "text-anchor": "end" });
-  top.append(node("title", {}, "samples in the fullest bin"));
+  top.append(node("title", {}, "largest number of samples in a bin"));
   return [bottom, ...drawn, top];
 }

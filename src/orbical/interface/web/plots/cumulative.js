@@ -34,8 +34,8 @@ export function createCumulative(el) {
       y,
       xTicks: ticksFor([0, 1], box.width, 40),
       yTicks,
-      xName: "quantile of confidence",
-      yName: "cumulative share",
+      xName: "confidence quantile",
+      yName: "cumulative fraction",
     });
     const curves = data.models.flatMap((model, m) => curve(model, m));
     frame.back.replaceChildren(...key(box, top - KEY / 2 - 2), frameOf, ...curves);
@@ -112,7 +112,7 @@ export function createCumulative(el) {
       Object.assign(data, given);
       const each = data.models.map((model, m) => `${model.name} ${gapOf(m).words}`);
       const spoken = anyFinite(data.accuracy) ? each.join(", ") : "no data";
-      frame.root.setAttribute("aria-label", `cumulative accuracy and confidence; ${spoken}`);
+      frame.root.setAttribute("aria-label", `Cumulative accuracy and confidence: ${spoken}`);
       frame.redraw();
     },
     destroy: () => frame.destroy(),

@@ -27,7 +27,7 @@ export function line(orbit) {
     const frameOf = axes(box, { x, y, xTicks: xTicks(box.width), yTicks, xName: name, yName: words });
     const start = x(places[orbit.cells[orbit.identity]?.[0] ?? 0]);
     const identity = stroke(start, box.top, start, box.top + box.height, { stroke: SOFT, "stroke-width": 1.2 });
-    identity.append(node("title", {}, "the identity: the input as it is"));
+    identity.append(node("title", {}, "identity: the original input"));
     frame.back.replaceChildren(frameOf, identity, ...data.models.flatMap((model, m) => curve(data, model, m)));
     frame.front.replaceChildren(...makeHandle(data));
   }

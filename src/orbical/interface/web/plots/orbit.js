@@ -110,7 +110,7 @@ export function createOrbitPlot(el, group) {
     go({ element, position: [] }, true);
   });
   const ends = { "aria-valuemin": 0, "aria-valuemax": orbit.index.length - 1 };
-  assign(frame.root, { role: "slider", tabindex: 0, ...ends, "aria-label": "position on the orbit" });
+  assign(frame.root, { role: "slider", tabindex: 0, ...ends, "aria-label": "Position on the orbit" });
   say();
 
   return {

@@ -89,7 +89,7 @@ export function polar(orbit) {
     const start = data.values[m * orbit.size + orbit.identity];
     if (Number.isFinite(start) && data.models.length <= 3) {
       const look = { ...line, "stroke-opacity": 0.55, "stroke-dasharray": "1 4", "stroke-linecap": "round" };
-      const meaning = node("title", {}, `${model.name}, if it answered everywhere as it does at the identity`);
+      const meaning = node("title", {}, `${model.name}: value at the identity, for comparison`);
       drawn.push(circle(clamp(scale(start), 0, radius), look, meaning));
     }
     const look = {
@@ -110,7 +110,7 @@ export function polar(orbit) {
         .join(" ");
     const wide = (4 / radius) * (180 / Math.PI);
     const mark = node("path", { d: `M${corner(0, -1)}L${corner(-wide, 8)}L${corner(wide, 8)}Z`, fill: INK });
-    mark.append(node("title", {}, "the identity: the input as it is"));
+    mark.append(node("title", {}, "identity: the original input"));
     return mark;
   }
 

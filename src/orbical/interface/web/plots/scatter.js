@@ -30,7 +30,7 @@ export function createScatter(el, { webgl = true } = {}) {
     role: "application",
     tabindex: 0,
     "aria-roledescription": "scatter plot",
-    "aria-label": "map of samples",
+    "aria-label": "Map of samples",
   });
 
   function paint() {
@@ -42,7 +42,7 @@ export function createScatter(el, { webgl = true } = {}) {
     if (!buckets) return;
     frame.back.replaceChildren();
     frame.front.replaceChildren(...marks.elements);
-    if (!buckets.some) sayEmpty(frame, "no samples to show");
+    if (!buckets.some) sayEmpty(frame, "no samples");
     const { zoom, x, y } = state.view ?? { zoom: 1 };
     const whole = wholeView(buckets.bounds, width, height);
     state.view = zoom > 1 ? { ...whole, zoom, x, y } : whole;
@@ -119,7 +119,7 @@ export function createScatter(el, { webgl = true } = {}) {
       layer.set(points);
       frame.root.setAttribute(
         "aria-label",
-        `map of ${counted(points.xy.length / 2)} samples; arrow keys go to the neighbor`,
+        `Map of ${counted(points.xy.length / 2)} samples; use the arrow keys to select a neighboring sample`,
       );
       if (frame.width) paint();
     },

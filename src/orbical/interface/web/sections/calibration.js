@@ -13,13 +13,14 @@ const isNumber = (value) => value !== null && value !== undefined;
 const number = (value) => (isNumber(value) ? fixed(value, 3) : "–");
 
 const MEANINGS = {
-  confidence: "How sure the model is, on average",
-  accuracy: "How often it is right",
-  ECE: "Expected calibration error: the mean distance between confidence and accuracy, with its 95 % interval",
-  "by chance": "The ECE that a perfectly calibrated model would show with as many samples",
+  confidence: "Mean confidence",
+  accuracy: "Fraction of correct predictions",
+  ECE: "Expected calibration error: the mean absolute difference between confidence and accuracy, with its 95 % interval",
+  "by chance": "The ECE of a perfectly calibrated model with the same number of samples",
 };
 
-const VERDICT = "Over-confident: more sure than right. Calibrated: the error is no larger than chance makes it.";
+const VERDICT =
+  "Over-confident: confidence exceeds accuracy. Calibrated: the error is no larger than expected by chance.";
 
 const MANY = 3; // models beside whose errors there is no room for more
 
@@ -39,7 +40,7 @@ export function createSection(el, app) {
   const frame = createFrame({ name: "calibration", title: "Calibration", hint: hints.calibration });
   el.append(frame.el);
   const scope = createSwitch(
-    "Where",
+    "Scope",
     [
       ["element", "here", "At the current position"],
       ["orbit", "whole orbit", "Over all positions"],
@@ -60,7 +61,7 @@ export function createSection(el, app) {
     if (!answer) return;
     if (answer.error) return frame.state("error", answer.error);
     if (answer.available === false || !answer.arrays.edges)
-      return frame.state("empty", answer.reason ?? "This task has no confidence to check.");
+      return frame.state("empty", answer.reason ?? "This task has no confidence values.");
     if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
     if (!answer.measures.length) return frame.state("empty", `Calibration needs 3 or more ${app.noun}.`);
     frame.state("ready");
@@ -121,7 +122,7 @@ export function createSection(el, app) {
     if (!answer?.count) return;
     frame.note(
       answer.scope === "orbit"
-        ? `${whole(answer.count)} answers, at all positions`
+        ? `${whole(answer.count)} predictions, all positions`
         : counted(answer.count, app.state.samples, app.noun),
     );
   }

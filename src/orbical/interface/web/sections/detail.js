@@ -7,7 +7,7 @@ import { createNamedView } from "../views/index.js";
 
 /** The answers of the models. */
 export function createSection(el, app) {
-  const frame = createFrame({ name: "detail", title: "Answer", hint: hints.detail });
+  const frame = createFrame({ name: "detail", title: "Prediction", hint: hints.detail });
   el.append(frame.el);
   const errors = frame.body.appendChild(h("div", { class: "errors", role: "alert", tabindex: "0", hidden: true }));
   const holder = createNamedView(frame.body.appendChild(h("div", { class: "view" })), app.state);
@@ -20,13 +20,13 @@ export function createSection(el, app) {
     shown = text;
     errors.hidden = !Object.keys(found).length;
     const lines = Object.entries(found).map(([model, words]) => h("p", {}, swatch(app.look(model)), words));
-    fill(errors, lines, h("p", { class: "after" }, "Shown instead: what the scan holds."));
+    fill(errors, lines, h("p", { class: "after" }, "Showing the stored results instead."));
   }
 
   function draw(answer) {
     if (answer.error) return frame.state("error", answer.error);
     complain(answer.errors ?? {});
-    if (!answer.detail) return frame.state("empty", "The scan holds no answers at this position.");
+    if (!answer.detail) return frame.state("empty", "No predictions stored at this position.");
     frame.state("ready");
     holder.set(answer.detail.view, app.viewContent(answer, "detail"));
   }

@@ -12,11 +12,11 @@ import { createColorKey, withColorRange } from "./color_key.js";
 import { circleAround, scaledAbout } from "./keyboard_lasso.js";
 import { hints } from "./help_text.js";
 
-const METHODS = { pca: "PCA", ica: "ICA", isomap: "ISOMAP", tsne: "t-SNE", umap: "UMAP" };
+const METHODS = { pca: "PCA", ica: "ICA", isomap: "Isomap", tsne: "t-SNE", umap: "UMAP" };
 const COLORS = {
   mean: "mean",
   variance: "variance",
-  correct: "share correct",
+  correct: "fraction correct",
   class: "class",
   gap: "calibration gap",
 };
@@ -27,14 +27,14 @@ export function createSection(el, app) {
   el.append(frame.el);
   const method = createSelect("Method", (value) => app.select({ method: value }), { quiet: true });
   const color = createSelect("Color", (value) => app.select({ colour: value }), { quiet: true });
-  const of = createSelect("Of", (value) => app.select({ of: value }), {
+  const of = createSelect("Model", (value) => app.select({ of: value }), {
     quiet: true,
-    title: "Whose responses: all models together, or one",
+    title: "Embed the responses of all models, or of one",
   });
   const lassoButton = button("lasso", () => arm(!armed), {
     class: "tool",
     "aria-pressed": "false",
-    title: "Draw around points to make them the subset (or hold Shift and drag)",
+    title: "Draw around points to select a subset (or Shift-drag)",
   });
   frame.controls.append(method.el, color.el, of.el, lassoButton);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
@@ -57,7 +57,7 @@ export function createSection(el, app) {
     show(trouble, Boolean(xy.error));
     plotEl.classList.toggle("away", Boolean(xy.error));
     if (xy.error) return (write(trouble, sentence(xy.error)), frame.note(""), frame.state("ready"));
-    if (!app.state.samples) return frame.state("empty", `The scan holds no ${app.noun}.`);
+    if (!app.state.samples) return frame.state("empty", `This scan has no ${app.noun}.`);
     frame.state("ready");
     const dark = isDark(frame.el);
     const count = app.state.samples;
@@ -79,7 +79,7 @@ export function createSection(el, app) {
       );
     const part = xy.explained ? xy.explained.reduce((sum, one) => sum + one, 0) : 0;
     const share = part > 0 ? ` · ${Math.round(100 * part)} % of the variance` : "";
-    frame.note(`similar orbit responses lie together${share}`);
+    frame.note(`nearby: similar responses${share}`);
   }
 
   function menus() {
@@ -100,7 +100,7 @@ export function createSection(el, app) {
   function waiting({ text, progress: share }) {
     const { method: wanted } = app.store.get();
     const done = share > 0 ? ` ${Math.round(100 * share)} %` : "";
-    return text || `computing the ${METHODS[wanted] ?? wanted} map …${done}`;
+    return text || `Computing ${METHODS[wanted] ?? wanted} …${done}`;
   }
 
   function receive(answer) {

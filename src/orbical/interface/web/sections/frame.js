@@ -31,7 +31,8 @@ export function createFrame({ name, title, hint }) {
     show(skeleton, kind === "loading");
     show(message, kind === "empty" || kind === "error");
     body.classList.toggle("away", kind === "loading" || kind === "empty" || kind === "error");
-    if (text) fill(message, kind === "error" ? h("strong", {}, "This could not be shown") : null, h("p", {}, text));
+    if (text)
+      fill(message, kind === "error" ? h("strong", {}, "Could not display this section") : null, h("p", {}, text));
   }
 
   state("loading");

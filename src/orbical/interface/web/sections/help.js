@@ -43,14 +43,14 @@ export function createHelp(root) {
       h(
         "p",
         { class: "lead" },
-        "The left half shows all samples, the right half one of them. Everything is linked: choose a sample in the embedding or the list, then drag along the orbit.",
+        "The left half shows all samples, the right half one of them. All plots are linked: select a sample in the embedding or the list, then drag along its orbit.",
       ),
       h(
         "div",
         { class: "help-columns" },
         h("section", {}, h("h3", {}, "Sections"), pairs(tour)),
         h("section", {}, h("h3", {}, "Keys"), keys),
-        h("section", {}, h("h3", {}, "Words"), pairs(glossary)),
+        h("section", {}, h("h3", {}, "Glossary"), pairs(glossary)),
       ),
     ),
   );

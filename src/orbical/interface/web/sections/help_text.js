@@ -2,106 +2,103 @@
 
 export const hints = {
   aggregate:
-    "The metric at each position of the orbit, averaged over the subset, for every model. " +
-    "A model that treats all positions alike gives an even ring, or one even color. Drag along it to move everything.",
+    "The metric at each position on the orbit, averaged over the subset, for every model. An invariant model shows " +
+    "an even ring or a uniform color. Drag to change the position in all plots.",
   embedding:
-    "Each point is one sample; points lie close together when the models respond alike along the orbit. " +
-    "Click a point to select it. Draw a lasso around several to make them the subset.",
-  list: "The samples of the subset in order. Arrow keys walk through them.",
+    "Each point is one sample; nearby points have similar model responses along the orbit. Click a point to select " +
+    "it, or draw a lasso to select a subset.",
+  list: "The samples in the subset, sorted. Use the arrow keys to move through them.",
   individual:
-    "The metric along the orbit of the selected sample. Drag along it: the input is moved there and the models answer.",
-  input: "The selected sample, moved to the current position of the orbit. This is what the models see.",
+    "The metric along the orbit of the selected sample. Drag to transform the input and update the predictions.",
+  input: "The selected sample, transformed to the current position. This is what the models see.",
   detail:
-    "What each model answers at the current position. The true class is marked; a small tick on a bar is the " +
-    "model's consensus, its average over the whole orbit.",
+    "The prediction of each model at the current position. The true class is marked; the small tick on each bar is " +
+    "the consensus, the model's average over the orbit.",
   calibration:
-    "Can the confidence be trusted? Answers are grouped by their confidence; on the diagonal a confidence of 0.8 is " +
-    "right 8 times in 10. Below it the model is over-confident.",
+    "How well the confidence is calibrated. Predictions are binned by confidence: on the diagonal, a confidence of " +
+    "0.8 means 80 % are correct; below it, the model is over-confident.",
   bounds:
-    "What the symmetry allows: an equivariant model gives one answer per orbit, so its accuracy has a ceiling and " +
+    "What the symmetry allows: an invariant model makes one prediction per orbit, so its accuracy has a ceiling and " +
     "its calibration error lies in the shaded interval.",
 };
 
-/** How each drawing of an orbit is read. */
-const DRAWINGS = {
-  circle: "The angle is the rotation, counter-clockwise from the top; the radius is the metric.",
-  plane: "Each cell is a shift: dx to the right, dy upwards; the cross marks the unmoved input.",
+/** How to read each orbit layout. */
+const LAYOUTS = {
+  circle: "The angle is the rotation, counterclockwise from the top; the radius is the metric.",
+  plane: "Each cell is one shift: dx to the right, dy up. The cross marks the original input.",
   slices:
-    "Each disc holds the rotations about the axes of one plane: the direction is the axis, the distance from the " +
-    "center the angle, 90° on the inner ring and 180° on the rim.",
+    "Each disc shows the rotations about the axes in one plane: the direction is the axis and the distance from the " +
+    "center is the angle, 90° at the inner ring and 180° at the rim.",
   ball:
-    "Each disc shows the rotations as vectors: the direction is the axis, the length the angle, 90° on the inner " +
-    "ring and 180° on the rim. Large points lie near the plane of the disc.",
-  tiles: "Each tile is one transformation: the letter shows what becomes of an F, an arrow to the left time reversed.",
-  line: "From left to right along the orbit.",
+    "Each disc shows rotation vectors: the direction is the axis and the length is the angle, 90° at the inner ring " +
+    "and 180° at the rim. Larger points are closer to the plane of the disc.",
+  tiles: "Each tile is one transformation. The letter shows how it transforms an F; a left arrow means reversed time.",
+  line: "The orbit runs from left to right.",
 };
 
-/** A hint with how the plot of a layout is read. */
+/** A hint, with how to read the plot of an orbit layout. */
 export function hintFor(hint, kind) {
-  return [hint, DRAWINGS[kind]].filter(Boolean).join(" ");
+  return [hint, LAYOUTS[kind]].filter(Boolean).join(" ");
 }
 
 export const tour = [
   [
     "Aggregate",
-    "the metric over the orbit for all models. Dents show where a model fails. Choose classes above to see one at a time.",
+    "the metric over the orbit for all models. Dips show where a model fails. Filter by class in the toolbar.",
   ],
   [
     "Embedding",
-    "all samples, arranged by how the models respond along the orbit. Clusters share a pattern of failure. Hover to see a sample, click to select it, drag with the lasso to keep a subset: aggregate and calibration follow it.",
+    "all samples, arranged by how the models respond along the orbit. Clusters share a failure pattern. Hover to preview a sample, click to select it, or draw a lasso to restrict the aggregate, the list and the calibration to a subset.",
   ],
-  ["List", "the worst, the best or the most variable samples first."],
-  ["One sample", "its own orbit plot. Drag along the orbit and watch the input turn and the answers change."],
-  ["Input and answer", "what the models see, and what they answer, at the current position."],
+  ["List", "samples sorted by worst, best or most variable."],
+  [
+    "Individual",
+    "the orbit of the selected sample. Drag along it to transform the input and see the predictions change.",
+  ],
+  ["Input and prediction", "what the models see and what they predict at the current position."],
   [
     "Calibration",
-    "confidence against accuracy for the subset, at this position or over the whole orbit; the error (ECE) with its 95 % interval, and the value that a perfectly calibrated model would show with as many samples.",
+    "confidence versus accuracy for the subset, at the current position or over the whole orbit: the expected calibration error (ECE) with its 95 % interval, and the ECE expected by chance.",
   ],
-  [
-    "Bounds",
-    "shown where the scan has orbit ids: the ceiling of the accuracy and the sharp interval of the calibration error.",
-  ],
+  ["Bounds", "shown if the scan has orbit ids: the accuracy ceiling and the sharp interval of the calibration error."],
 ];
 
 /** @type {[string[], string][]} */
 export const keyTable = [
   [["Tab"], "next section or control"],
-  [["1", "…", "7"], "jump to a section"],
+  [["1", "…", "7"], "go to a section"],
   [
     ["←", "→", "↑", "↓"],
-    "along the orbit, in an orbit plot; through the samples, in the list; to the nearest point, in the embedding",
+    "orbit plot: move along the orbit; list: change the sample; embedding: go to the nearest point",
   ],
-  [["Home"], "back to the unmoved input, in an orbit plot"],
-  [["[", "]"], "previous and next sample of the list"],
+  [["Home"], "orbit plot: return to the original input"],
+  [["[", "]"], "previous and next sample in the list"],
   [["m", "M"], "next and previous metric"],
-  [["r"], "compare with the labels or with the consensus"],
-  [["o"], "order of the list: worst, best, most variable"],
+  [["r"], "compare with labels or consensus"],
+  [["o"], "sort order of the list"],
   [["c"], "color of the embedding"],
-  [["+", "−"], "in the embedding: a subset around the selected sample, wider or narrower"],
+  [["+", "−"], "embedding: grow or shrink a subset around the selected sample"],
   [["Esc"], "clear the lasso; close a menu"],
-  [["k"], "calibration here or over the whole orbit"],
-  [["d"], "dark or light"],
+  [["k"], "calibration at this position or over the whole orbit"],
+  [["d"], "dark or light theme"],
   [["x"], "export"],
-  [["?"], "this help"],
+  [["?"], "show this help"],
 ];
 
 export const glossary = [
-  [
-    "orbit",
-    "everything a sample becomes when every transformation of the group is applied to it, such as a digit at all angles",
-  ],
-  ["score", "how good an answer is; for classes, the probability given to the true class"],
-  ["confidence", "the largest probability among the classes: how sure the model is, right or wrong"],
+  ["orbit", "all transformed versions of a sample under the group, such as a digit at every angle"],
+  ["score", "how good a prediction is; for classification, the probability of the true class"],
+  ["confidence", "the largest class probability, whether or not the prediction is correct"],
   [
     "consensus",
-    "a model's average answer over the orbit. It needs no labels: compare with it to see where a model contradicts itself",
+    "a model's average prediction over the orbit. It needs no labels: compare with it to see where a model contradicts itself",
   ],
-  ["invariance gap", "how much a model's answer varies over the orbit; 0 for an invariant model"],
-  ["action defect", "the error made by moving the data itself (resampling pixels), not by the model"],
-  ["ECE", "expected calibration error: the mean distance between confidence and accuracy"],
-  ["by chance", "the ECE that a perfectly calibrated model would show with as many samples, by chance alone"],
+  ["invariance gap", "how much a model's prediction varies over the orbit; 0 for an invariant model"],
+  ["action defect", "the error caused by transforming the data itself (such as resampling pixels), not by the model"],
+  ["ECE", "expected calibration error: the mean absolute difference between confidence and accuracy"],
+  ["by chance", "the ECE of a perfectly calibrated model with the same number of samples"],
   ["ESD", "expected squared difference: a calibration error without bins"],
-  ["over-confident", "more sure than right: confidence above accuracy"],
-  ["embedding", "a map of all samples in two dimensions (PCA, ICA, ISOMAP, t-SNE, UMAP)"],
-  ["live", "the models run while you drag. Without models the page snaps to the positions that were scanned"],
+  ["over-confident", "confidence higher than accuracy"],
+  ["embedding", "a two-dimensional map of all samples (PCA, ICA, Isomap, t-SNE or UMAP)"],
+  ["live", "the models run as you drag. Without models, the page snaps to the scanned positions"],
 ];

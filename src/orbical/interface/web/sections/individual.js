@@ -18,7 +18,7 @@ export function createSection(el, app) {
   const dense = h("input", { type: "checkbox", onchange: () => app.select({ dense: dense.checked }) });
   if (app.state.live && app.state.group.continuous) {
     frame.controls.append(
-      h("label", { class: "check", title: "Run the models at finer steps for this one" }, dense, "fine steps"),
+      h("label", { class: "check", title: "Run the models at finer steps for this sample" }, dense, "fine steps"),
     );
   }
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
@@ -48,8 +48,8 @@ export function createSection(el, app) {
     const metric = app.sampleMetric();
     frame.state("ready");
     const said = confusion(answer, app.byConsensus(), (c) => className(app.state, c));
-    const steps = answer.group ? ", at finer steps" : dense.checked ? "; steps finer than these are too many" : "";
-    frame.note(said || `along its orbit${steps}`);
+    const steps = answer.group ? ", finer steps" : dense.checked ? "; too many positions for finer steps" : "";
+    frame.note(said || `along the orbit${steps}`);
     plot.set({
       models: app.shown(answer.models),
       values: answer.arrays.values.data,

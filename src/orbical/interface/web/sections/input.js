@@ -12,7 +12,7 @@ export function createSection(el, app) {
 
   function draw(answer) {
     if (answer.error) return frame.state("error", answer.error);
-    if (!answer.input) return frame.state("empty", "The scan does not hold its inputs, and no data were given.");
+    if (!answer.input) return frame.state("empty", "The scan stores no inputs, and no data was passed.");
     frame.state("ready");
     holder.set(answer.input.view, app.viewContent(answer, "input"));
   }

@@ -14,15 +14,15 @@ export function createSection(el, app) {
   const { state } = app;
   const scan = createSelect("Data set", (value) => app.select({ scan: value }));
   const models = h("div", { class: "group", role: "group", "aria-label": "Models" });
-  const classes = h("div", { class: "group classes", role: "group", "aria-label": "Classes of the subset" });
+  const classes = h("div", { class: "group classes", role: "group", "aria-label": "Classes in the subset" });
   const metric = createSelect("Metric", (value) => app.select({ metric: value }), {
-    title: "What the orbit plots show",
+    title: "Metric shown in the orbit plots",
   });
   const reference = createSwitch(
     "Compare with",
     [
-      ["truth", state.task.truth_name === "label" ? "labels" : "truth", "Compare answers with what is true"],
-      ["consensus", "consensus", "Compare answers with each model's own average over the orbit: needs no labels"],
+      ["truth", state.task.truth_name === "label" ? "labels" : "truth", "Compare predictions with the ground truth"],
+      ["consensus", "consensus", "Compare predictions with each model's own average over the orbit; needs no labels"],
     ],
     (value) => app.select({ reference: value }),
   );

@@ -121,7 +121,7 @@ export function createView(el, state) {
       note,
       given
         ? ""
-        : "Only the winning class is stored. Give the models, or scan with keep=probabilities, to see all classes.",
+        : "Only the predicted class is stored. Pass the models, or scan with keep=probabilities, to see all classes.",
     );
   }
 

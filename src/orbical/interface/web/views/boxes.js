@@ -12,8 +12,8 @@ const HEADS = [
   ["model", "model"],
   ["class", "class of the box"],
   ["conf.", "confidence"],
-  ["IoU", "overlap with the key object"],
-  ["✓", "right or wrong"],
+  ["IoU", "intersection over union with the key object"],
+  ["✓", "correct or not"],
 ];
 const MOST = 2; // detections of a model that are drawn and listed
 
@@ -115,7 +115,7 @@ export function createView(el, state) {
   function set(
     /** @type {ViewContent} */ { fields, inputs = {}, truths = {}, consensus = {}, byConsensus, models, colors, place },
   ) {
-    if (!fields.box) return write(note, "The scan holds no detections at this position.");
+    if (!fields.box) return write(note, "No detections stored at this position.");
     const image = inputs.whole ?? inputs.image;
     const size = state.move.size
       ? [state.move.size, state.move.size]
@@ -128,7 +128,7 @@ export function createView(el, state) {
     const found = models.map((_, m) => detectionsOf(fields, m).slice(0, MOST));
     draw(found, { whole, size, corner, masked: Boolean(inputs.whole), truths, consensus, colors });
     list(found, { size, truths, consensus, byConsensus, models, colors });
-    write(note, image ? legendOf(truths, consensus) : "The scan does not hold its images: boxes in the field of view.");
+    write(note, image ? legendOf(truths, consensus) : "No images stored: boxes in the field of view.");
   }
 
   function draw(found, { whole, size, corner, masked, truths, consensus, colors }) {
@@ -181,8 +181,8 @@ export function createView(el, state) {
       const title = h("th", { scope: "row" }, model);
       title.style.color = modelInk(colors[m]);
       if (!found[m].length) {
-        said.push(`${model}: nothing found`);
-        return [h("tr", {}, title, h("td", { colspan: "4" }, "nothing found"))];
+        said.push(`${model}: no detections`);
+        return [h("tr", {}, title, h("td", { colspan: "4" }, "no detections"))];
       }
       return found[m].map((one, k) => {
         const close = reference ? overlap(one.box, reference.box, size) : NaN;

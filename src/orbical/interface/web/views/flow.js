@@ -180,7 +180,7 @@ export function createView(el) {
     legend(scale, errors.length > 0);
     const spoken = panels.filter((panel) => panel.words && panel.color).map((panel) => `${panel.name}: ${panel.words}`);
     board.setAttribute("aria-label", spoken.join("; "));
-    write(note, given.fields.flow_map || given.fields.flow ? "" : "The scan holds no flow at this position.");
+    write(note, given.fields.flow_map || given.fields.flow ? "" : "No flow stored at this position.");
   }
 
   function tile(panel, k, side) {
@@ -195,7 +195,7 @@ export function createView(el) {
       "button",
       {
         type: "button",
-        title: alone === null ? `${panel.name}: show it alone` : "Show all",
+        title: alone === null ? `Show only ${panel.name}` : "Show all",
         "aria-pressed": String(alone === k),
         onclick: () => ((alone = alone === null ? k : null), draw()),
       },
@@ -258,7 +258,7 @@ export function createView(el) {
     strip.hidden = !colored;
     write(
       words,
-      `${colored ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px, ` : ""}arrows to ${fixed(speed, 1)} px`,
+      `${colored ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px, ` : ""}longest arrow ${fixed(speed, 1)} px`,
     );
   }
 

@@ -217,7 +217,7 @@ export function createView(el) {
     const answers = answersOf(fields, models);
     if (!answers.length) {
       fill(picture);
-      return write(note, "The scan holds no predictions here.");
+      return write(note, "No predictions stored at this position.");
     }
     const known = truths.moved ?? truths.still;
     const truth = known ? Array.from(known.data, Number) : null;
@@ -243,7 +243,7 @@ export function meaning(answers, many, labelled) {
   const apart = answers.some((one) => one.mean.some((_, c) => partsOf(one, c).length > 1));
   const said = [];
   if (sure) said.push(many ? "band: 2 σ" : "lines: 1 and 2 σ");
-  if (labelled) said.push(many ? "dashed: truth" : "stroke: truth");
-  if (apart) said.push(many ? "aleatoric full, epistemic dotted" : "aleatoric dark, epistemic light");
+  if (labelled) said.push(many ? "dashed: truth" : "black: truth");
+  if (apart) said.push(many ? "solid: aleatoric; dotted: epistemic" : "dark: aleatoric; light: epistemic");
   return said.join("; ");
 }

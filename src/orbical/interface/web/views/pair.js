@@ -37,7 +37,7 @@ export function createView(el) {
   const canvas = h("canvas", { class: "pixels", role: "img", "aria-label": "pair of images" });
   const still = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)").matches ?? false;
   const modes = [
-    ["blink", "Blink", "Show both frames in turn"],
+    ["blink", "Blink", "Alternate between the two frames"],
     ["first", "1", "Show the first frame"],
     ["second", "2", "Show the second frame"],
     ["both", "1+2", "Show the first frame in orange and the second in blue"],
@@ -46,11 +46,7 @@ export function createView(el) {
     button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }),
   );
   const note = h("p", { class: "view-note" });
-  const bar = h(
-    "div",
-    { class: "modes pair-modes", role: "group", "aria-label": "How the two frames are shown" },
-    buttons,
-  );
+  const bar = h("div", { class: "modes pair-modes", role: "group", "aria-label": "Frame display" }, buttons);
   el.append(h("div", { class: "pixels-holder" }, canvas), bar, note);
 
   let mode = still ? "both" : "blink";
@@ -83,7 +79,7 @@ export function createView(el) {
     else pixels(frameOf(pair, shown), range, image.data);
     context.putImageData(image, 0, 0);
     const words = {
-      blink: "two frames in turn",
+      blink: "alternating frames",
       first: "first frame",
       second: "second frame",
       both: "first frame orange, second blue",
@@ -91,7 +87,7 @@ export function createView(el) {
     canvas.setAttribute("aria-label", `input at ${name}: ${words[mode]}, ${width} by ${height} pixels`);
     write(
       note,
-      mode === "both" ? "orange: first frame · blue: second frame" : mode === "blink" ? "" : `${words[mode]} of 2`,
+      mode === "both" ? "orange: first frame · blue: second frame" : mode === "blink" ? "" : `frame ${shown + 1} of 2`,
     );
   }
 

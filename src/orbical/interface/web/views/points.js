@@ -139,7 +139,7 @@ export function createView(el) {
   const canvas = h("canvas", { class: "cloud", role: "img", tabindex: "0", "aria-label": "point cloud" });
   const holder = h("div", { class: "pixels-holder" }, canvas);
   const note = h("p", { class: "view-note" });
-  const back = button("Front", () => turn(HOME), { class: "tool", title: "Look from the front again" });
+  const back = button("Front", () => turn(HOME), { class: "tool", title: "Reset to the front view" });
   el.append(holder, h("div", { class: "cloud-foot" }, note, back));
   Object.assign(canvas.style, { touchAction: "none", cursor: "grab" });
   Object.assign(note.parentElement.style, {
@@ -217,8 +217,8 @@ export function createView(el) {
     draw();
     const what = numbers.length ? `${points.length} atoms (${composition(numbers)})` : `${points.length} points`;
     const words = `${what} at ${place.name}`;
-    canvas.setAttribute("aria-label", `${words}. Drag, or use the arrow keys, to look from elsewhere.`);
-    write(note, `${what} · drag to look around`);
+    canvas.setAttribute("aria-label", `${words}. Drag or use the arrow keys to rotate the view.`);
+    write(note, `${what} · drag to rotate the view`);
   }
 
   function destroy() {

@@ -14,7 +14,7 @@ export function summary(data) {
   const known = Array.from(data, Number).filter(Number.isFinite);
   if (!known.length) return "–";
   const [low, high] = known.reduce(([a, b], one) => [Math.min(a, one), Math.max(b, one)], [known[0], known[0]]);
-  return `${known.length} numbers, ${short(low)} to ${short(high)}`;
+  return `${known.length} values, ${short(low)} to ${short(high)}`;
 }
 
 /** All of them; what is missing at the end only fills up a molecule that has fewer atoms than others. */

@@ -14,12 +14,12 @@ export function createView(el, state) {
   picture.append(marks);
   const modes = [
     ["view", "View", "Show what the models see"],
-    ["whole", "Whole", "Show where in the larger image the view lies"],
+    ["whole", "Full", "Show the view within the full image"],
   ];
   const buttons = modes.map(([mode, words, title]) =>
     button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }),
   );
-  const bar = h("div", { class: "modes", role: "group", "aria-label": "What is shown of the image" }, buttons);
+  const bar = h("div", { class: "modes", role: "group", "aria-label": "Image display" }, buttons);
   const note = h("p", { class: "view-note" });
   Object.assign(picture.style, { position: "relative" });
   Object.assign(marks.style, {
@@ -67,9 +67,9 @@ export function createView(el, state) {
         }),
       );
     }
-    const words = larger ? "the larger image with the field of view" : "the field of view";
+    const words = larger ? "full image with the field of view" : "field of view";
     canvas.setAttribute("aria-label", `input at ${place.name}: ${words}, ${whole[0]} by ${whole[1]} pixels`);
-    write(note, larger ? "bright: what the models see" : "");
+    write(note, larger ? "bright: model input" : "");
   }
 
   function set(/** @type {ViewContent} */ content) {
