@@ -44,23 +44,23 @@ export function hintFor(hint, kind) {
 export const tour = [
   [
     "Aggregate",
-    "the metric over the orbit for all models. Dips show where a model fails. Filter by class in the toolbar.",
+    "The metric over the orbit for all models. Dips show where a model fails. Filter by class in the toolbar.",
   ],
   [
     "Embedding",
-    "all samples, arranged by how the models respond along the orbit. Clusters share a failure pattern. Hover to preview a sample, click to select it, or draw a lasso to restrict the aggregate, the list and the calibration to a subset.",
+    "All samples, arranged by how the models respond along the orbit. Clusters share a failure pattern. Hover to preview a sample, click to select it, or draw a lasso to restrict the aggregate, the list and the calibration to a subset.",
   ],
-  ["List", "samples sorted by worst, best or most variable."],
+  ["List", "Samples sorted by worst, best or most variable."],
   [
     "Individual",
-    "the orbit of the selected sample. Drag along it to transform the input and see the predictions change.",
+    "The orbit of the selected sample. Drag along it to transform the input and see the predictions change.",
   ],
-  ["Input and prediction", "what the models see and what they predict at the current position."],
+  ["Input and prediction", "What the models see and what they predict at the current position."],
   [
     "Calibration",
-    "confidence versus accuracy for the subset, at the current position or over the whole orbit: the expected calibration error (ECE) with its 95 % interval, and the ECE expected by chance.",
+    "Confidence versus accuracy for the subset, at the current position or over the whole orbit: the expected calibration error (ECE) with its 95 % interval, and the ECE expected by chance.",
   ],
-  ["Bounds", "shown if the scan has orbit ids: the accuracy ceiling and the sharp interval of the calibration error."],
+  ["Bounds", "Shown if the scan has orbit ids: the accuracy ceiling and the sharp interval of the calibration error."],
 ];
 
 /** @type {[string[], string][]} */
