@@ -103,7 +103,7 @@ def test_a_lost_connection_is_said_and_mended(browser, live_server):
     assert not page.tab.locator(".banner").is_visible()
     sockets[-1].close(code=1001)
     page.tab.wait_for_selector(".banner:not([hidden])")
-    assert "connection" in page.text(".banner")
+    assert "Connection lost" in page.text(".banner")
     page.tab.keyboard.press("]")
     page.tab.wait_for_selector(".banner", state="hidden", timeout=8000)
     assert len(sockets) == 2
