@@ -7,12 +7,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_READY := $(VENV)/.demo-ready
 DEV_READY := $(VENV)/.dev-ready
+WEB_READY := node_modules/.ready
 INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test lint docs browser review audit bench studies study clean
+.PHONY: help venv demo test lint lint-web docs browser review audit bench studies study clean
 
 help: ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -27,12 +28,22 @@ test: lint ## environment, linters, types, tests and documentation
 	@OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/pytest -n $(WORKERS) $(ARGS)
 	@$(MAKE) --no-print-directory docs
 
-lint: $(DEV_READY) ## ruff, mypy and the layers
+lint: $(DEV_READY) ## ruff, mypy, the layers, and the front end where node is installed
 	@echo "Lint, format, types, layers"
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --check --quiet . || { echo "To format: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo
+	@$(MAKE) --no-print-directory lint-web
+
+lint-web: # ESLint, Prettier and TypeScript's checks of the front end
+	@{ command -v node && command -v npm; } >/dev/null || { echo "Front end not checked: node and npm are not installed"; exit 0; }; \
+	$(MAKE) --silent --no-print-directory $(WEB_READY) 2>/dev/null || \
+		{ echo "Front end not checked: its linters could not be installed"; exit 0; }; \
+	set -e; \
+	node_modules/.bin/eslint --max-warnings 0 src/orbical/interface/web tests/web; \
+	node_modules/.bin/prettier --check --log-level warn . || { echo "To format: npx prettier --write ."; exit 1; }; \
+	node_modules/.bin/tsc
 
 docs: $(DEV_READY) ## build the documentation into site/, warnings as errors
 	@echo "Documentation"
@@ -72,6 +83,10 @@ $(DEMO_READY): pyproject.toml constraints.txt
 	@echo "Installing orbical into $(VENV) (the first time takes minutes)"
 	@$(INSTALL) -e '.[demo,equivariant,flow,umap]'
 	@touch $(DEMO_READY)
+
+$(WEB_READY): package.json package-lock.json
+	@npm ci --silent --no-audit --no-fund --fetch-retries 1
+	@touch $@
 
 # An environment whose making was interrupted has no pip; making it again completes it.
 define make-venv

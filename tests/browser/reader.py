@@ -100,7 +100,7 @@ class Page:
         box = self.tab.locator(".embedding .scatter").bounding_box()
         self.tab.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.3)
         card = "document.querySelector('.hovercard')?.innerText"
-        self.until(f"() => /#\\d+ · labelled \\d/.test({card})")
+        self.until(f"() => /#\\d+ · label \\d/.test({card})")
 
     def fragment(self):
         return self.tab.evaluate("location.hash.slice(1)")

@@ -135,7 +135,7 @@ def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, detection_scan
 def test_the_input_shows_the_view_or_where_it_lies(opened, serve, detection_scan):
     tab = opened(f"{serve({'detection': detection_scan}).url}#sample=2")
     assert pixels(tab).shape == (128, 128)
-    tab.get_by_role("button", name="Show where in the larger image the view lies").click()
+    tab.get_by_role("button", name="Show the view within the full image").click()
     assert pixels(tab).shape == (192, 192)
     assert tab.locator(".section.input svg rect").count() == 1
 

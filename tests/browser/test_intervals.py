@@ -67,7 +67,7 @@ def test_whiskers_and_parts_of_the_variance(tab, serve, tmp_path) -> None:
     titles = picture.locator("rect title").all_text_contents()
     parts = {title.split()[0] for title in titles}
     assert parts == {"aleatoric", "epistemic"}
-    assert "aleatoric dark" in tab.locator(".section.detail .view-note").inner_text()
+    assert "dark: aleatoric" in tab.locator(".section.detail .view-note").inner_text()
     assert tab.troubles == []
 
 

@@ -35,7 +35,7 @@ plot.onhover((place) => (window.hovered = place));
 const names = ["plain", "augmented", "third", "fourth", "fifth"].slice(0, given.models);
 const size = given.group.names.length;
 window.numbers = Float32Array.from({ length: size * names.length }, (_, i) => (i % size) / size);
-const models = names.map((name) => ({ name, colour: "#0072B2" }));
+const models = names.map((name) => ({ name, color: "#0072B2" }));
 window.all = { models, values: numbers, range: [0, 1] };
 plot.set(all);
 await new Promise(requestAnimationFrame);
@@ -184,7 +184,10 @@ def test_nothing_to_show_is_said(tab, make, text):
 @pytest.mark.parametrize("text", ["rotations:72", "translations:4:2", "dihedral:4"])
 def test_a_picture_of_a_plot_stands_by_itself(tab, make, text):
     orbit(make, text)
-    words = make("return new XMLSerializer().serializeToString(plot.snapshot())")
+    words = make("""
+      const { pageSvg } = await import("/core/page_svg.js");
+      return new XMLSerializer().serializeToString(pageSvg(document.querySelector("#a")));
+    """)
     assert words.startswith("<svg")
     assert "var(" not in words
     assert "plain" in words
@@ -276,7 +279,7 @@ def test_a_glyph_is_painted_for_every_layout(make, text):
       const { createGlyph } = await import("/plots/glyph.js");
       const glyph = createGlyph(given, 40);
       document.body.append(glyph.element);
-      const models = [{ name: "a", colour: "#0072B2" }, { name: "b", colour: "#D55E00" }];
+      const models = [{ name: "a", color: "#0072B2" }, { name: "b", color: "#D55E00" }];
       const values = Float32Array.from({ length: 2 * given.names.length }, (_, i) => (i % 7) / 7);
       const painted = () => {
         const { width, height } = glyph.element;

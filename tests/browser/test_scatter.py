@@ -14,9 +14,9 @@ window.lassos = [];
 plot.onpick((sample) => picks.push(sample));
 plot.onlasso((polygon) => lassos.push(polygon));
 plot.onhover((found) => (window.hovered = found));
-const colours = new Uint8Array(2 * given.xy.length);
-colours.forEach((_, i) => (colours[i] = [200, 30, 30, 255][i % 4]));
-window.points = { xy: Float32Array.from(given.xy), colours, mask: null };
+const colors = new Uint8Array(2 * given.xy.length);
+colors.forEach((_, i) => (colors[i] = [200, 30, 30, 255][i % 4]));
+window.points = { xy: Float32Array.from(given.xy), colors, mask: null };
 plot.set(points);
 await new Promise(requestAnimationFrame);
 return plot.kind();
@@ -44,9 +44,9 @@ def at(tab: Any, make: Any, sample: int) -> tuple[float, float]:
 def test_points_are_drawn_where_they_are_picked(tab, scatter):
     x, y = at(tab, scatter, 4)
     look = """
-      const picture = plot.snapshot().querySelector("image").getAttribute("href");
+      plot.repaint();
       const image = new Image();
-      image.src = picture;
+      image.src = document.querySelector(".scatter canvas").toDataURL();
       await image.decode();
       const canvas = document.createElement("canvas");
       Object.assign(canvas, { width: image.width, height: image.height });

@@ -26,7 +26,7 @@ def test_everything_fits_one_screen_and_says_what_it_is(view):
     assert size == [1440, 900]
     assert page.clipped() == []
     titles = page.tab.locator("main h3").all_inner_texts()
-    assert titles == ["Aggregate", "Embedding", "Calibration", "Individual", "Input", "Answer"]
+    assert titles == ["Aggregate", "Embedding", "Calibration", "Individual", "Input", "Prediction"]
     assert page.text(".overview h2") == "All 120 images"
     assert page.text(".badge") == "live"
 
@@ -50,7 +50,7 @@ def test_a_click_in_the_embedding_selects_the_sample_there(view, live_server, di
     )
     label = int(digit_scan.data["label"][lonely])
     page.until(
-        "label => document.querySelector('.one .half p').textContent === `labelled ${label}`", label
+        "label => document.querySelector('.one .half p').textContent === `label ${label}`", label
     )
     assert page.fragment().startswith(f"sample={lonely}&")
     page.until(
@@ -239,7 +239,7 @@ def test_pictures_data_and_link_are_exported(view, digit_scan, tmp_path):
 
     def download(name, what=""):
         page.tab.get_by_role("button", name="Export").click()
-        page.tab.get_by_label("Picture of").select_option(what)
+        page.tab.get_by_label("Figure").select_option(what)
         with page.tab.expect_download() as started:
             page.tab.get_by_role("button", name=name, exact=True).click()
         page.tab.keyboard.press("Escape")

@@ -57,7 +57,7 @@ def test_a_lasso_survives_another_metric_and_ends_with_another_embedding(view):
 
 def test_classes_of_the_subset(view, digit_scan):
     page = view("sample=2&element=36")
-    group = page.tab.get_by_role("group", name="Classes of the subset")
+    group = page.tab.get_by_role("group", name="Classes in the subset")
     group.get_by_role("button", name="6", exact=True).click()
     group.get_by_role("button", name="9", exact=True).click()
     chosen = np.isin(digit_scan.data["label"].values, [6, 9])
@@ -147,7 +147,7 @@ def test_the_list_is_sorted_and_walked_with_keys(view, digit_scan):
     assert page.tab.locator(".row[aria-selected=true] .row-value").inner_text() == (
         f"{mean[worst[1]]:.3f}"
     )
-    page.tab.get_by_role("combobox", name="Order").select_option("best")
+    page.tab.get_by_role("combobox", name="Sort").select_option("best")
     page.until(
         "wanted => document.querySelector('.row-value')?.textContent === wanted",
         f"{mean.max():.3f}",
@@ -189,7 +189,7 @@ def test_many_classes_fold_into_a_menu_and_missing_probabilities_are_said(view, 
     )
     page = view("sample=3", server=serve({"twenty": scan}))
     assert page.tab.locator(".bar-row").count() == 12
-    assert page.text(".detail .view-note").startswith("Only the winning class is stored")
+    assert page.text(".detail .view-note").startswith("Only the predicted class is stored")
     page.tab.get_by_role("button", name="all ▾").click()
     page.tab.get_by_label("15", exact=True).check()
     page.until("() => document.querySelector('.chip').textContent === '2 of 40 images · clear'")
@@ -201,7 +201,7 @@ def test_classes_in_the_embedding_carry_their_names(view):
     page = view("sample=3&colour=class")
     names = page.tab.locator(".embedding .plot-holder svg text").all_text_contents()
     assert sorted(names) == [str(digit) for digit in range(10)]
-    page.tab.get_by_label("Colour").select_option("mean")
+    page.tab.get_by_label("Color").select_option("mean")
     page.until("() => !document.querySelector('.embedding .plot-holder svg text')")
 
 
@@ -215,6 +215,6 @@ def test_a_sample_says_what_it_is_taken_for_and_whether_it_is_in_the_subset(view
             wrong[model, other] = int((said == other).sum())
     (model, other), count = max(wrong.items(), key=lambda item: item[1])
     page = view("sample=11")
-    page.shows(".individual .note", f"{model} answers {other} at {count} of 72 positions")
+    page.shows(".individual .note", f"{model} predicts {other} at {count} of 72 positions")
     page.tab.get_by_role("button", name=str((label + 1) % 10), exact=True).click()
-    page.shows(".one .half p", f"labelled {label} · not in the subset")
+    page.shows(".one .half p", f"label {label} · not in the subset")

@@ -16,7 +16,7 @@ def test_dark_follows_the_system_and_a_choice_is_remembered(view):
     page = view("sample=2", scheme="dark")
     paper = "() => getComputedStyle(document.querySelector('.orbical')).backgroundColor"
     assert page.tab.evaluate(paper) == "rgb(16, 19, 23)"
-    page.tab.get_by_role("button", name="Use the light theme").click()
+    page.tab.get_by_role("button", name="Switch to the light theme").click()
     assert page.tab.evaluate(paper) == "rgb(243, 244, 246)"
     page.tab.reload()
     page.ready()
@@ -58,7 +58,7 @@ def test_bounds_are_shown_where_orbits_are_known(view, serve, digit_scan):
 
 def test_without_models_the_page_snaps_to_the_scan(view, serve, digit_scan):
     page = view("sample=2", server=serve({"digits": digit_scan}))
-    assert page.text(".badge") == "snapping to scanned elements"
+    assert page.text(".badge") == "scanned positions only"
     assert page.clipped() == []
     page.drag_to(103.3)
     page.until("() => location.hash.includes('element=')")
@@ -103,11 +103,11 @@ def test_a_lost_connection_is_said_and_mended(browser, live_server):
     assert not page.tab.locator(".banner").is_visible()
     sockets[-1].close(code=1001)
     page.tab.wait_for_selector(".banner:not([hidden])")
-    assert "connection" in page.text(".banner")
+    assert "Connection lost" in page.text(".banner")
     page.tab.keyboard.press("]")
     page.tab.wait_for_selector(".banner", state="hidden", timeout=8000)
     assert len(sockets) == 2
-    page.until("() => document.querySelector('.one .half p').textContent.startsWith('labelled')")
+    page.until("() => document.querySelector('.one .half p').textContent.startsWith('label ')")
     page.context.close()
 
 

@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { cornerOf, detectionsOf, overlap, referenceOf, rowsOf, shiftOf, visible } from "../../src/orbical/interface/web/views/boxes.js";
+import {
+  cornerOf,
+  detectionsOf,
+  overlap,
+  referenceOf,
+  rowsOf,
+  shiftOf,
+  visible,
+} from "../../src/orbical/interface/web/views/boxes.js";
 
 const array = (rows, shape) => ({ data: Float32Array.from(rows.flat(3)), shape });
 
@@ -21,14 +29,59 @@ test("the view moves against its content, and up is up", () => {
 
 test("missing boxes are left out, never drawn at zero", () => {
   const fields = {
-    box: array([[[1, 2, 3, 4], [NaN, NaN, NaN, NaN]], [[5, 6, 7, 8], [0, 0, 1, 1]]], [2, 2, 4]),
-    box_label: array([[3, -1], [0, 1]], [2, 2]),
-    box_score: array([[0.5, NaN], [0.25, 0.125]], [2, 2]),
-    box_correct: array([[1, NaN], [0, NaN]], [2, 2]),
+    box: array(
+      [
+        [
+          [1, 2, 3, 4],
+          [NaN, NaN, NaN, NaN],
+        ],
+        [
+          [5, 6, 7, 8],
+          [0, 0, 1, 1],
+        ],
+      ],
+      [2, 2, 4],
+    ),
+    box_label: array(
+      [
+        [3, -1],
+        [0, 1],
+      ],
+      [2, 2],
+    ),
+    box_score: array(
+      [
+        [0.5, NaN],
+        [0.25, 0.125],
+      ],
+      [2, 2],
+    ),
+    box_correct: array(
+      [
+        [1, NaN],
+        [0, NaN],
+      ],
+      [2, 2],
+    ),
   };
   assert.deepEqual(detectionsOf(fields, 0), [{ box: [1, 2, 3, 4], label: 3, confidence: 0.5, right: true }]);
-  assert.deepEqual(detectionsOf(fields, 1).map(({ right }) => right), [false, null]);
-  assert.deepEqual(rowsOf(array([[1, 2], [NaN, 3]], [1, 2, 2]), 0), [[1, 2]]);
+  assert.deepEqual(
+    detectionsOf(fields, 1).map(({ right }) => right),
+    [false, null],
+  );
+  assert.deepEqual(
+    rowsOf(
+      array(
+        [
+          [1, 2],
+          [NaN, 3],
+        ],
+        [1, 2, 2],
+      ),
+      0,
+    ),
+    [[1, 2]],
+  );
 });
 
 test("the truth is the reference, and the model's consensus where there is none", () => {

@@ -54,7 +54,7 @@ test("parts of the variance add up to it", () => {
 
 test("the marks are explained as far as they are there", () => {
   const answers = answersOf(fields, ["a", "b"]);
-  assert.match(meaning(answers, false, true), /1 and 2 σ; stroke: truth; aleatoric dark/);
+  assert.match(meaning(answers, false, true), /1 and 2 σ; black: truth; dark: aleatoric/);
   assert.equal(meaning(answersOf({ mean: fields.mean }, ["a", "b"]), false, false), "");
   assert.equal(sentenceOf(answers, [1, 2]), "a: 1 ± 2, 2 ± 2; b: 3 ± 1, 4 ± 1; truth 1, 2");
 });

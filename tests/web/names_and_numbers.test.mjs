@@ -2,16 +2,25 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { counted } from "../../src/orbical/interface/web/core/text.js";
-import { CLASSES, CLASSES_ON_DARK, contrast, inkOf, modelInk, parse } from "../../src/orbical/interface/web/draw/colours.js";
+import {
+  CLASSES,
+  CLASSES_ON_DARK,
+  contrast,
+  inkOf,
+  modelInk,
+  parse,
+} from "../../src/orbical/interface/web/draw/colors.js";
 import { precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
-import { arrange } from "../../src/orbical/interface/web/draw/panels.js";
-import { freeSpot } from "../../src/orbical/interface/web/plots/rings.js";
-import { stretched } from "../../src/orbical/interface/web/sections/key.js";
+import { arrange } from "../../src/orbical/interface/web/draw/panel_layout.js";
+import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_marks.js";
+import { withColorRange } from "../../src/orbical/interface/web/sections/color_key.js";
 import { verdict } from "../../src/orbical/interface/web/sections/verdict.js";
 import { summary } from "../../src/orbical/interface/web/views/values.js";
 
 test("long names that differ at their ends stay apart", () => {
-  const [one, other] = ["resnet18_rotations_seed_2026", "resnet18_rotations_seed_2027"].map((name) => shortened(name, 18));
+  const [one, other] = ["resnet18_rotations_seed_2026", "resnet18_rotations_seed_2027"].map((name) =>
+    shortened(name, 18),
+  );
   assert.notEqual(one, other);
   assert.equal(one.length, 18);
   assert.equal(shortened("plain", 18), "plain");
@@ -34,11 +43,15 @@ test("one of a noun is not many", () => {
   assert.equal(counted(1, 9, "images"), "1 of 9 images");
 });
 
-test("values that fill little of a range are coloured over what they fill", () => {
-  const answer = (...values) => ({ scale: "sequential", range: [0, 1], arrays: { values: { data: Float32Array.from(values) } } });
-  assert.deepEqual(stretched(answer(0.5, NaN, 0.75)).range, [0.5, 0.75]);
-  assert.deepEqual(stretched(answer(0.25, 0.75)).range, [0, 1]);
-  assert.deepEqual(stretched(answer(0.5, 0.5)).range, [0, 1]);
+test("values that fill little of a range are colored over what they fill", () => {
+  const answer = (...values) => ({
+    scale: "sequential",
+    range: [0, 1],
+    arrays: { values: { data: Float32Array.from(values) } },
+  });
+  assert.deepEqual(withColorRange(answer(0.5, NaN, 0.75)).range, [0.5, 0.75]);
+  assert.deepEqual(withColorRange(answer(0.25, 0.75)).range, [0, 1]);
+  assert.deepEqual(withColorRange(answer(0.5, 0.5)).range, [0, 1]);
 });
 
 test("nothing is said of calibration where there is no error", () => {
@@ -51,8 +64,8 @@ test("what only fills up a shorter molecule is not listed", () => {
 });
 
 test("the names of classes can be read on either page", () => {
-  for (const colour of CLASSES) assert.ok(contrast(parse(inkOf(colour)), [255, 255, 255]) >= 4.5, colour);
-  for (const colour of CLASSES_ON_DARK) assert.ok(contrast(parse(inkOf(colour, true)), [24, 28, 34]) >= 4.5, colour);
+  for (const color of CLASSES) assert.ok(contrast(parse(inkOf(color)), [255, 255, 255]) >= 4.5, color);
+  for (const color of CLASSES_ON_DARK) assert.ok(contrast(parse(inkOf(color, true)), [24, 28, 34]) >= 4.5, color);
   assert.ok(Math.abs(contrast([0, 0, 0], [255, 255, 255]) - 21) < 1e-9);
   assert.equal(modelInk("var(--model-3, #CC79A7)"), "var(--model-ink-3, #CC79A7)");
 });
@@ -63,7 +76,10 @@ test("names stand beside their points, and none upon another", () => {
   assert.ok(first.y < 50);
   const second = freeSpot([50, 50], 40, view, [first]);
   assert.ok(second.y > 50);
-  const aside = freeSpot([20, 50], 30, view, [{ x: 20, y: 36, wide: 30 }, { x: 20, y: 64, wide: 30 }]);
+  const aside = freeSpot([20, 50], 30, view, [
+    { x: 20, y: 36, wide: 30 },
+    { x: 20, y: 64, wide: 30 },
+  ]);
   assert.equal(aside.y, 50);
   assert.equal(freeSpot([50, 50], 90, view, [first, second]), null);
 });

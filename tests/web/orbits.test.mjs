@@ -1,9 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { angleAt, betweenAngles, elementAhead, nearestAngle, orbitOf, placeAt, turned } from "../../src/orbical/interface/web/draw/orbits.js";
-import { arrange, panelAt } from "../../src/orbical/interface/web/draw/panels.js";
-import { stepAlong } from "../../src/orbical/interface/web/draw/steps.js";
+import {
+  angleAt,
+  betweenAngles,
+  elementAhead,
+  nearestAngle,
+  orbitOf,
+  placeAt,
+  turned,
+} from "../../src/orbical/interface/web/draw/orbits.js";
+import { arrange, panelAt } from "../../src/orbical/interface/web/draw/panel_layout.js";
+import { stepAlong } from "../../src/orbical/interface/web/draw/key_steps.js";
 
 const near = (one, other, by = 1e-9) => assert.ok(Math.abs(one - other) < by, `${one} is not ${other}`);
 
@@ -34,19 +42,36 @@ test("between two angles the value lies between theirs, across the turn too", ()
 });
 
 test("an element that stands in several cells knows all of them", () => {
-  const orbit = orbitOf({ kind: "slices", names: ["a", "b"], index: { data: [0, 1, 0, 0], shape: [2, 2] }, identity: 0 });
+  const orbit = orbitOf({
+    kind: "slices",
+    names: ["a", "b"],
+    index: { data: [0, 1, 0, 0], shape: [2, 2] },
+    identity: 0,
+  });
   assert.deepEqual(orbit.cells, [[0, 2, 3], [1]]);
   assert.deepEqual(orbit.shape, [2, 2]);
 });
 
 test("a nested list is an index too", () => {
-  const orbit = orbitOf({ kind: "tiles", names: ["a", "b", "c", "d"], index: [[0, 1], [2, 3]] });
+  const orbit = orbitOf({
+    kind: "tiles",
+    names: ["a", "b", "c", "d"],
+    index: [
+      [0, 1],
+      [2, 3],
+    ],
+  });
   assert.deepEqual(orbit.shape, [2, 2]);
   assert.deepEqual(Array.from(orbit.index), [0, 1, 2, 3]);
 });
 
 test("the element ahead lies in the direction, and the last stays", () => {
-  const points = [[0, 0, 0], [1, 0, 0], [5, 0, 0], [1, 4, 0]];
+  const points = [
+    [0, 0, 0],
+    [1, 0, 0],
+    [5, 0, 0],
+    [1, 4, 0],
+  ];
   assert.equal(elementAhead(points, 0, [1, 0, 0]), 1);
   assert.equal(elementAhead(points, 2, [1, 0, 0]), 2);
   assert.equal(elementAhead(points, 1, [0, 1, 0]), 3);
@@ -64,7 +89,11 @@ test("keys lead around a circle, and to the ends of a line", () => {
 
 test("panels stay inside of their frame, and only the outer ones carry the axes", () => {
   const cells = { parts: ["", "", ""], aspect: 1, margin: { left: 20, right: 5, bottom: 20 }, above: 14, inner: 10 };
-  for (const [width, height, models] of [[700, 340, 2], [270, 215, 3], [300, 900, 5]]) {
+  for (const [width, height, models] of [
+    [700, 340, 2],
+    [270, 215, 3],
+    [300, 900, 5],
+  ]) {
     const { panels, bar } = arrange({ width, height }, models, cells, { named: true, right: 60 });
     assert.equal(panels.length, 3 * models);
     for (const panel of panels) {

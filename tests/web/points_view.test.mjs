@@ -1,14 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bondsOf, composition, elementOf } from "../../src/orbical/interface/web/draw/elements.js";
-import { atomsOf, counted, dragged, lookFrom, projected, radiusOf } from "../../src/orbical/interface/web/views/points.js";
+import { bondsOf, composition, atomOf } from "../../src/orbical/interface/web/draw/atoms.js";
+import {
+  atomsOf,
+  counted,
+  dragged,
+  lookFrom,
+  projected,
+  radiusOf,
+} from "../../src/orbical/interface/web/views/points.js";
 
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);
 
 test("from the front x points right, y up and z to the viewer", () => {
   const look = lookFrom({ yaw: 0, pitch: 0 });
-  [[1, 0, 0], [0, 1, 0], [0, 0, 1]].forEach((row, i) => row.forEach((value, j) => near(look[i][j], value)));
+  [
+    [1, 0, 0],
+    [0, 1, 0],
+    [0, 0, 1],
+  ].forEach((row, i) => row.forEach((value, j) => near(look[i][j], value)));
 });
 
 test("every look is a rotation", () => {
@@ -16,10 +27,17 @@ test("every look is a rotation", () => {
     for (const pitch of [-90, -12, 60]) {
       const look = lookFrom({ yaw, pitch });
       for (let i = 0; i < 3; i += 1) {
-        for (let j = 0; j < 3; j += 1) near(look[i].reduce((sum, value, k) => sum + value * look[j][k], 0), i === j ? 1 : 0);
+        for (let j = 0; j < 3; j += 1)
+          near(
+            look[i].reduce((sum, value, k) => sum + value * look[j][k], 0),
+            i === j ? 1 : 0,
+          );
       }
       const [a, b, c] = look;
-      near(a[0] * (b[1] * c[2] - b[2] * c[1]) - a[1] * (b[0] * c[2] - b[2] * c[0]) + a[2] * (b[0] * c[1] - b[1] * c[0]), 1);
+      near(
+        a[0] * (b[1] * c[2] - b[2] * c[1]) - a[1] * (b[0] * c[2] - b[2] * c[0]) + a[2] * (b[0] * c[1] - b[1] * c[0]),
+        1,
+      );
     }
   }
 });
@@ -31,8 +49,20 @@ test("from above the front lies below", () => {
 });
 
 test("what is near comes last and has the greater depth", () => {
-  const places = projected([[0, 0, 0.5], [0, 0, -1], [0, 0, 1]], lookFrom({ yaw: 0, pitch: 0 }), 100, 1);
-  assert.deepEqual(places.map((place) => place[2]), [-1, 0.5, 1]);
+  const places = projected(
+    [
+      [0, 0, 0.5],
+      [0, 0, -1],
+      [0, 0, 1],
+    ],
+    lookFrom({ yaw: 0, pitch: 0 }),
+    100,
+    1,
+  );
+  assert.deepEqual(
+    places.map((place) => place[2]),
+    [-1, 0.5, 1],
+  );
 });
 
 test("a near point follows the pointer", () => {
@@ -60,21 +90,39 @@ test("no point at all has a radius too", () => {
   assert.equal(radiusOf([[0, 3, 4]]), 5);
 });
 
-test("a molecule has bonds between neighbours, and says what it is made of", () => {
-  const water = [[0, 0, 0.12], [0, 0.76, -0.48], [0, -0.76, -0.48]];
-  assert.deepEqual(bondsOf(water, [8, 1, 1]), [[0, 1], [0, 2]]);
+test("a molecule has bonds between neighbors, and says what it is made of", () => {
+  const water = [
+    [0, 0, 0.12],
+    [0, 0.76, -0.48],
+    [0, -0.76, -0.48],
+  ];
+  assert.deepEqual(bondsOf(water, [8, 1, 1]), [
+    [0, 1],
+    [0, 2],
+  ]);
   assert.equal(composition([8, 1, 1]), "1 O, 2 H");
-  assert.equal(composition([92]), "1 of number 92");
+  assert.equal(composition([92]), "1 Z=92");
 });
 
-test("every element has a colour, and padding has no atom", () => {
-  for (let number = 1; number <= 118; number += 1) assert.match(elementOf(number).colour, /^#[0-9a-f]{6}$/);
+test("every element has a color, and padding has no atom", () => {
+  for (let number = 1; number <= 118; number += 1) assert.match(atomOf(number).color, /^#[0-9a-f]{6}$/);
   const [numbers, mask] = [{ data: [6, 1, 0] }, { data: [1, 1, 0] }];
   assert.deepEqual(atomsOf(numbers, mask), [6, 1]);
   assert.deepEqual(atomsOf(undefined, mask), []);
 });
 
 test("a projected point knows which one it is", () => {
-  const places = projected([[0, 0, 1], [0, 0, -1]], lookFrom({ yaw: 0, pitch: 0 }), 100, 1);
-  assert.deepEqual(places.map((place) => place[3]), [1, 0]);
+  const places = projected(
+    [
+      [0, 0, 1],
+      [0, 0, -1],
+    ],
+    lookFrom({ yaw: 0, pitch: 0 }),
+    100,
+    1,
+  );
+  assert.deepEqual(
+    places.map((place) => place[3]),
+    [1, 0],
+  );
 });

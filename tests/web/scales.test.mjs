@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { edges, isGeometric, linear, logarithmic, nearestPlace, rangeOf, rings, ticks } from "../../src/orbical/interface/web/draw/scales.js";
+import {
+  edges,
+  isGeometric,
+  linear,
+  logarithmic,
+  nearestPlace,
+  rangeOf,
+  rings,
+  ticks,
+} from "../../src/orbical/interface/web/draw/scales.js";
 import { decimals, degrees, fixed, formatter, short } from "../../src/orbical/interface/web/draw/format.js";
 
 test("a scale and its inverse undo each other, also upside down", () => {
@@ -19,14 +28,19 @@ test("ticks are round, inside the range, and not too many", () => {
   assert.deepEqual(ticks(0, 1, 5), [0, 0.2, 0.4, 0.6, 0.8, 1]);
   assert.deepEqual(ticks(-64, 64, 5), [-50, 0, 50]);
   assert.deepEqual(ticks(0, 0.0031, 4), [0, 0.001, 0.002, 0.003]);
-  for (const [low, high] of [[0, 7.3], [-1e-6, 3e-6], [12, 1200], [-5, -4]]) {
+  for (const [low, high] of [
+    [0, 7.3],
+    [-1e-6, 3e-6],
+    [12, 1200],
+    [-5, -4],
+  ]) {
     const found = ticks(low, high, 6);
     assert.ok(found.length >= 2 && found.length <= 8, `${low} ${high}: ${found}`);
     assert.ok(found.every((value) => value >= low - 1e-12 && value <= high + 1e-12));
   }
 });
 
-test("rings leave the centre out and keep the rim", () => {
+test("rings leave the center out and keep the rim", () => {
   assert.deepEqual(rings(0, 1, 4), [0.25, 0.5, 0.75, 1]);
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
-import { consequences, picked, repaired, toggled } from "../../src/orbical/interface/web/core/rules.js";
+import { consequences, picked, validated, toggled } from "../../src/orbical/interface/web/core/selection_rules.js";
 import { DEFAULTS, fromFragment, toFragment } from "../../src/orbical/interface/web/core/selection.js";
 
 const cases = JSON.parse(readFileSync(new URL("./selection_cases.json", import.meta.url)));
@@ -32,7 +32,7 @@ test("a new element forgets the position between elements", () => {
   assert.deepEqual(consequences(DEFAULTS, { element: 4, position: [20.5] }), { element: 4, position: [20.5] });
 });
 
-test("a lasso survives a change of metric, sample and colour, and no other embedding", () => {
+test("a lasso survives a change of metric, sample and color, and no other embedding", () => {
   const drawn = {
     ...DEFAULTS,
     lasso: [
@@ -98,7 +98,7 @@ test("a link to what does not exist falls back to what does", () => {
     dense: true,
     reference: "no",
   };
-  const given = repaired(wild, state);
+  const given = validated(wild, state);
   assert.deepEqual(
     [given.models, given.metric, given.labels, given.method, given.of, given.colour, given.order],
     [["a"], "", [1], "pca", "", "mean", "worst"],
@@ -108,5 +108,5 @@ test("a link to what does not exist falls back to what does", () => {
     ["element", 9, -1, false, "truth"],
   );
   const unlabelled = { ...state, task: { labelled: false } };
-  assert.equal(repaired(DEFAULTS, unlabelled).reference, "consensus");
+  assert.equal(validated(DEFAULTS, unlabelled).reference, "consensus");
 });

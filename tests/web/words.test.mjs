@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { elementNames, positionName } from "../../src/orbical/interface/web/core/names.js";
-import { coordinates, nearestElement } from "../../src/orbical/interface/web/core/places.js";
+import { elementNames, positionName } from "../../src/orbical/interface/web/core/element_names.js";
+import { coordinates, nearestElement } from "../../src/orbical/interface/web/core/positions.js";
 import { counted, singular } from "../../src/orbical/interface/web/core/text.js";
-import { around, grown } from "../../src/orbical/interface/web/sections/region.js";
+import { circleAround, scaledAbout } from "../../src/orbical/interface/web/sections/keyboard_lasso.js";
 import { means, verdict } from "../../src/orbical/interface/web/sections/verdict.js";
 import { sentenceOf, shownClasses, winners } from "../../src/orbical/interface/web/views/bars.js";
 import { pixels, valueRange } from "../../src/orbical/interface/web/views/image.js";
@@ -50,9 +50,9 @@ test("a subset is counted in words", () => {
 });
 
 test("the keyboard's region surrounds a point and grows about it", () => {
-  const region = around([0.5, -0.5], 0.1);
+  const region = circleAround([0.5, -0.5], 0.1);
   for (const [x, y] of region) assert.ok(Math.abs(Math.hypot(x - 0.5, y + 0.5) - 0.1) < 1e-12);
-  for (const [x, y] of grown(region, [0.5, -0.5], 2)) {
+  for (const [x, y] of scaledAbout(region, [0.5, -0.5], 2)) {
     assert.ok(Math.abs(Math.hypot(x - 0.5, y + 0.5) - 0.2) < 1e-12);
   }
 });
@@ -74,7 +74,7 @@ test("the verdict goes by the sign of the gap, and only beyond chance", () => {
   const even = { confidence: 0.7, accuracy: 0.69 };
   assert.equal(verdict(sure, { value: 0.4, low: 0.3, expected: 0.02 }), "over-confident");
   assert.equal(verdict(shy, { value: 0.4, low: 0.3, expected: 0.02 }), "under-confident");
-  assert.equal(verdict(even, { value: 0.3, low: 0.2, expected: 0.02 }), "wrong both ways");
+  assert.equal(verdict(even, { value: 0.3, low: 0.2, expected: 0.02 }), "miscalibrated");
   assert.equal(verdict(even, { value: 0.02, low: 0, expected: 0.03 }), "calibrated");
   assert.equal(verdict(sure, { value: 0.4, low: null, expected: null }), "over-confident");
 });
@@ -97,14 +97,14 @@ test("winners and the sentence that says them", () => {
   assert.equal(words, "a: class 1 at 0.75; b: class 0 at 0.50; true class class 1");
 });
 
-test("the range of an image, and its pixels grey or in colour", () => {
+test("the range of an image, and its pixels gray or in color", () => {
   assert.deepEqual(valueRange({ data: new Uint8Array([3, 9]), dtype: "u1" }), [0, 255]);
   assert.deepEqual(valueRange({ data: new Float32Array([0, 0.4]) }), [0, 1]);
   assert.deepEqual(valueRange({ data: new Float32Array([0, 200]) }), [0, 255]);
   assert.deepEqual(valueRange({ data: new Float32Array([-2, 2]) }), [-2, 2]);
-  const grey = new Uint8ClampedArray(8);
-  pixels({ data: new Float32Array([0, 1]), shape: [1, 1, 2] }, [0, 1], grey);
-  assert.deepEqual([...grey], [0, 0, 0, 255, 255, 255, 255, 255]);
+  const gray = new Uint8ClampedArray(8);
+  pixels({ data: new Float32Array([0, 1]), shape: [1, 1, 2] }, [0, 1], gray);
+  assert.deepEqual([...gray], [0, 0, 0, 255, 255, 255, 255, 255]);
   const red = new Uint8ClampedArray(4);
   pixels({ data: new Float32Array([1, 0, 0.5]), shape: [3, 1, 1] }, [0, 1], red);
   assert.deepEqual([...red], [255, 0, 128, 255]);

@@ -1,11 +1,11 @@
 // The front end, written to anywidget's contract: it knows only `model` and `el`.
 
 import { createContext } from "./core/context.js";
-import { createFlow } from "./core/flow.js";
+import { createRefresh } from "./core/refresh.js";
 import { createHistory } from "./core/history.js";
-import { createKeys } from "./core/keys.js";
+import { createKeyboard } from "./core/keyboard.js";
 import { createRequests } from "./core/requests.js";
-import { repaired } from "./core/rules.js";
+import { validated } from "./core/selection_rules.js";
 import { createStore } from "./core/store.js";
 import { createTheme } from "./core/theme.js";
 import { createThumbnails } from "./core/thumbnails.js";
@@ -49,7 +49,7 @@ function render({ model, el }) {
     unmount();
     known = state;
     const fresh = history.fresh();
-    store.set(repaired(store.get(), state), { from: "state" });
+    store.set(validated(store.get(), state), { from: "state" });
     shell.name(state.scans.length > 1 ? "" : (state.title ?? ""));
     shell.state("ready");
     const app = createContext({
@@ -69,13 +69,13 @@ function render({ model, el }) {
     app.sections = createSections(shell, app);
     app.help = help;
     app.exporter = createExport(shell.exporter, app);
-    const keys = createKeys(model.get("host") === undefined ? el : document, shortcuts(app));
-    const flow = createFlow(
+    const keys = createKeyboard(model.get("host") === undefined ? el : document, shortcuts(app));
+    const refresh = createRefresh(
       store,
       app.request,
       KINDS.filter((kind) => state[kind] !== false),
     );
-    mounted = [...Object.values(app.sections), app.thumbnails, app.exporter, keys, flow];
+    mounted = [...Object.values(app.sections), app.thumbnails, app.exporter, keys, refresh];
     if (fresh) startAtFirst(app);
     return undefined;
   }
@@ -113,7 +113,7 @@ function render({ model, el }) {
     requests.on("state", mount),
     store.subscribe(["scan"], load),
     store.subscribe(["done"], keep),
-    history.onchange((selection) => store.set(known ? repaired(selection, known) : selection, { from: "link" })),
+    history.onchange((selection) => store.set(known ? validated(selection, known) : selection, { from: "link" })),
   ];
   model.on("msg:custom", receive);
   model.on("connection", connection);

@@ -1,10 +1,10 @@
 // What every section is given: the state, the selection, and the words for them.
 
-import { DASHES, modelColour } from "../draw/colours.js";
-import { elementNames, positionName } from "./names.js";
-import { coordinates, nearestElement } from "./places.js";
-import { consequences } from "./rules.js";
-import { createScenes } from "./scenes.js";
+import { DASHES, modelColor } from "../draw/colors.js";
+import { elementNames, positionName } from "./element_names.js";
+import { coordinates, nearestElement } from "./positions.js";
+import { consequences } from "./selection_rules.js";
+import { createSceneCache } from "./scene_cache.js";
 
 const IN_PIXELS = ["Images", "ImagePair", "Window"];
 
@@ -13,7 +13,7 @@ export function createContext({ state, store, request, on, theme, history, root,
   const places = new Map(state.models.map(({ name }, i) => [name, i]));
   const group = groupOf(state);
   const truths = state.task.labelled;
-  const scenes = createScenes();
+  const scenes = createSceneCache();
   let listed = [];
 
   const app = { state, store, on, theme, history, root, announce, group, noun: state.noun ?? "samples" };
@@ -25,10 +25,10 @@ export function createContext({ state, store, request, on, theme, history, root,
   app.select = (patch) => store.set(consequences(store.get(), patch));
   app.look = (name) => {
     const place = places.get(name) ?? 0;
-    return { name, colour: modelColour(place), dash: DASHES[place % DASHES.length] };
+    return { name, color: modelColor(place), dash: DASHES[place % DASHES.length] };
   };
 
-  /** The models shown, with their colours; `names` where an answer says which it holds. */
+  /** The models shown, with their colors; `names` where an answer says which it holds. */
   app.shown = (names) => {
     const chosen = store.get().models;
     const wanted = names?.length ? names.map((one) => one.name ?? one) : chosen.length ? chosen : [...places.keys()];
@@ -44,7 +44,7 @@ export function createContext({ state, store, request, on, theme, history, root,
       ...metric,
       title: metric.title.includes("true")
         ? metric.title.replace("true", "consensus")
-        : `${metric.title}, against the consensus`,
+        : `${metric.title} vs. consensus`,
     };
   }
 
@@ -109,7 +109,7 @@ export function createContext({ state, store, request, on, theme, history, root,
       byConsensus: app.byConsensus(),
       about: answer[part],
       models: models.map(({ name }) => name),
-      colours: models.map(({ colour }) => colour),
+      colors: models.map(({ color }) => color),
       truth: answer.truth ?? null,
       label: answer.label ?? answer.truth ?? null,
       classes: state.classes,

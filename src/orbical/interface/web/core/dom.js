@@ -39,21 +39,21 @@ export function write(el, text) {
   if (el.textContent !== text) el.textContent = text;
 }
 
-/** A short line in a model's colour and dash: the sign by which plots tell models apart. */
-export function swatch({ colour, dash }) {
+/** A short line in a model's color and dash: the sign by which plots tell models apart. */
+export function swatch({ color, dash }) {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg");
   const line = document.createElementNS(space, "line");
-  const look = { x1: 1, x2: 19, y1: 5, y2: 5, stroke: colour, "stroke-width": 3, "stroke-dasharray": dash || "none" };
+  const look = { x1: 1, x2: 19, y1: 5, y2: 5, stroke: color, "stroke-width": 3, "stroke-dasharray": dash || "none" };
   for (const [name, value] of Object.entries(look)) line.setAttribute(name, value);
   for (const [name, value] of Object.entries({ class: "swatch", width: 20, height: 10, "aria-hidden": "true" }))
-    svg.setAttribute(name, value);
+    svg.setAttribute(name, String(value));
   svg.append(line);
   return svg;
 }
 
 /** A model's sign and its name, without its middle where it is long. */
-export function signed(model, most) {
+export function modelLabel(model, most) {
   const words = shortened(model.name, most);
   const title = words === model.name ? null : model.name;
   return [swatch(model), h("span", { class: "model-name", title }, words)];

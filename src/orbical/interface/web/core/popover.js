@@ -5,7 +5,7 @@ import { h, uid } from "./dom.js";
 const MARGIN = 8;
 
 /** Join a button and a panel; `content(close)` makes the panel's children each time it opens. */
-export function attachPopover(button, { label, content, kind = "menu", host }) {
+export function attachPopover(button, { label, content, kind = "menu" }) {
   const panel = h("div", {
     class: `popover popover-${kind}`,
     popover: "auto",

@@ -64,12 +64,6 @@ export function createRequests(send, { frame = nextFrame, limit = 2 } = {}) {
     return () => slot(kind).listeners.delete(listener);
   }
 
-  /** Whether a newer request of the kind is on its way. */
-  function pending(kind) {
-    const one = slot(kind);
-    return one.waiting !== null || one.flying.length > 0;
-  }
-
   /** The connection was lost: hold everything back. */
   function close() {
     open = false;
@@ -85,5 +79,5 @@ export function createRequests(send, { frame = nextFrame, limit = 2 } = {}) {
     schedule();
   }
 
-  return { request, receive, on, pending, close, reopen };
+  return { request, receive, on, close, reopen };
 }

@@ -1,4 +1,5 @@
-// The selection: everything the page shows is a function of it. The same fields as in Python.
+// The selection: everything the page shows is a function of it. Field names are those of Python and of links,
+// which is why one is spelled `colour`.
 
 export const DEFAULTS = Object.freeze({
   scan: "",
@@ -51,14 +52,14 @@ function list(text) {
 
 function whole(text) {
   const number = Number(text);
-  if (!/^-?\d+$/.test(text)) throw new Error(`whole number expected, ${text} given`);
+  if (!/^-?\d+$/.test(text)) throw new Error(`expected an integer, got ${text}`);
   return number;
 }
 
 function real(text) {
   const number = Number(text);
   if (text.trim() === "" || !Number.isFinite(number)) {
-    throw new Error(`number expected, ${text} given`);
+    throw new Error(`expected a number, got ${text}`);
   }
   return number;
 }

@@ -2,7 +2,7 @@
 
 /** A whole number with thousands separated: 1,000. */
 export function whole(number) {
-  return Number(number).toLocaleString("en-GB");
+  return Number(number).toLocaleString("en-US");
 }
 
 /** First letter upper case. */

@@ -2,7 +2,7 @@
 
 const KEY = "orbical-theme";
 
-/** Follow the system's colour scheme, with a toggle that is remembered where storage is allowed. */
+/** Follow the system's color scheme, with a toggle that is remembered where storage is allowed. */
 export function createTheme(root) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const listeners = new Set();

@@ -1,4 +1,4 @@
-/** Canvases as sharp as the screen, and colours of the page in numbers. */
+/** Canvases as sharp as the screen, and colors of the page in numbers. */
 
 /** Give a canvas a size in CSS pixels at the screen's own resolution; returns its context. */
 export function fit(canvas, width, height, ratio = devicePixelRatio || 1) {
@@ -12,10 +12,10 @@ export function fit(canvas, width, height, ratio = devicePixelRatio || 1) {
   return context;
 }
 
-/** What a colour such as `var(--model-0)` is for a canvas, at an element. */
-export function resolve(element, colour) {
-  const named = /^var\((--[\w-]+)\s*(?:,\s*(.+))?\)$/.exec(String(colour).trim());
-  if (!named) return colour;
+/** What a color such as `var(--model-0)` is for a canvas, at an element. */
+export function resolve(element, color) {
+  const named = /^var\((--[\w-]+)\s*(?:,\s*(.+))?\)$/.exec(String(color).trim());
+  if (!named) return color;
   const value = getComputedStyle(element).getPropertyValue(named[1]).trim();
   return value || (named[2] ? resolve(element, named[2]) : "#888888");
 }

@@ -28,12 +28,12 @@ export function turned(angle) {
   return ((angle % 360) + 360) % 360;
 }
 
-/** The angle of a place around a centre: zero upwards, counter-clockwise, in degrees. */
+/** The angle of a place around a center: zero upwards, counter-clockwise, in degrees. */
 export function angleAt(x, y, cx, cy) {
   return turned((Math.atan2(cx - x, cy - y) * 180) / Math.PI);
 }
 
-/** The place at an angle and a radius around a centre, the inverse of `angleAt`. */
+/** The place at an angle and a radius around a center, the inverse of `angleAt`. */
 export function placeAt(angle, radius, cx, cy) {
   const turn = (angle * Math.PI) / 180;
   return [cx - radius * Math.sin(turn), cy - radius * Math.cos(turn)];
@@ -49,7 +49,7 @@ export function nearestAngle(angles, angle) {
   return best;
 }
 
-/** A value between two neighbouring angles of a ring. */
+/** A value between two neighboring angles of a ring. */
 export function betweenAngles(angles, ring, angle) {
   const at = nearestAngle(angles, angle);
   const off = turned(angle - angles[at] + 180) - 180;

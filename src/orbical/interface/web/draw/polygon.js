@@ -1,6 +1,6 @@
 /** Outlines drawn by hand: what lies inside, and as few corners as say the same. */
 
-/** Whether a place lies inside a polygon `[[x, y], ...]` (even-odd rule). */
+/** Whether a place lies inside a polygon `[[x, y], ...]` by the even-odd rule, as in Python. */
 export function insidePolygon(polygon, x, y) {
   let inside = false;
   for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i, i += 1) {
@@ -11,7 +11,7 @@ export function insidePolygon(polygon, x, y) {
   return inside;
 }
 
-/** Leave out corners nearer than `tolerance` to the line through their neighbours. */
+/** Leave out corners nearer than `tolerance` to the line through their neighbors. */
 export function simplify(points, tolerance) {
   if (points.length < 3) return points.slice();
   const keep = new Uint8Array(points.length);
@@ -33,7 +33,7 @@ export function simplify(points, tolerance) {
 }
 
 /** Simplify until at most `most` corners are left, so that the polygon fits in an address. */
-export function atMost(points, most, tolerance) {
+export function simplifyTo(points, most, tolerance) {
   let [found, allowed] = [simplify(points, tolerance), tolerance];
   while (found.length > most) {
     allowed *= 1.5;

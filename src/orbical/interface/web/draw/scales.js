@@ -6,7 +6,7 @@ export function clamp(value, low, high) {
 }
 
 /** A linear scale from `[low, high]` to `[start, stop]`, with its inverse `.invert`. */
-export function linear([low, high], [start, stop]) {
+export function linear(/** @type {number[]} */ [low, high], /** @type {number[]} */ [start, stop]) {
   const factor = high === low ? 0 : (stop - start) / (high - low);
   const scale = (value) => start + (value - low) * factor;
   scale.invert = (place) => (factor === 0 ? low : low + (place - start) / factor);
@@ -16,7 +16,7 @@ export function linear([low, high], [start, stop]) {
 }
 
 /** A logarithmic scale, with its inverse. */
-export function logarithmic([low, high], range) {
+export function logarithmic(/** @type {number[]} */ [low, high], range) {
   const inner = linear([Math.log(low), Math.log(high)], range);
   const scale = (value) => inner(Math.log(value));
   scale.invert = (place) => Math.exp(inner.invert(place));
@@ -39,17 +39,17 @@ export function ticks(low, high, count = 5) {
   return found;
 }
 
-/** The values at which a polar plot has rings: above its centre, up to its rim. */
+/** The values at which a polar plot has rings: above its center, up to its rim. */
 export function rings(low, high, count = 4) {
   return ticks(low, high, count).filter((value) => value > low + 1e-9 * (high - low));
 }
 
-/** The borders of cells from their centres. */
-export function edges(centres) {
-  const n = centres.length;
-  if (n === 1) return [centres[0] - 0.5, centres[0] + 0.5];
-  const inner = Array.from({ length: n - 1 }, (_, i) => (centres[i] + centres[i + 1]) / 2);
-  return [2 * centres[0] - inner[0], ...inner, 2 * centres[n - 1] - inner[n - 2]];
+/** The borders of cells from their centers. */
+export function edges(centers) {
+  const n = centers.length;
+  if (n === 1) return [centers[0] - 0.5, centers[0] + 0.5];
+  const inner = Array.from({ length: n - 1 }, (_, i) => (centers[i] + centers[i + 1]) / 2);
+  return [2 * centers[0] - inner[0], ...inner, 2 * centers[n - 1] - inner[n - 2]];
 }
 
 /** Whether equal ratios describe the places better than equal steps. */

@@ -1,4 +1,4 @@
-/** SVG elements, and colours by the page's variables. */
+/** SVG elements, and colors by the page's variables. */
 
 import { shortened } from "./format.js";
 
@@ -9,8 +9,8 @@ export const SOFT = "var(--ink-soft, #5f5f5f)";
 export const LINE = "var(--line, #d9d9d9)";
 export const PANEL = "var(--panel, #ffffff)";
 export const ACCENT = "var(--accent, #0072b2)";
-export const FONT = "var(--font, system-ui, sans-serif)";
-export const TEXT_SIZE = 11;
+const FONT = "var(--font, system-ui, sans-serif)";
+const TEXT_SIZE = 11;
 
 /** An element with attributes and children; attributes that are null are left out. */
 export function node(tag, attributes = {}, ...children) {
@@ -28,7 +28,7 @@ export function assign(element, attributes) {
   }
 }
 
-/** A word at a place: `anchor` start, middle or end; centred on the height `y`. */
+/** A word at a place: `anchor` start, middle or end; centered on the height `y`. */
 export function label(x, y, words, attributes = {}) {
   return node(
     "text",
@@ -46,7 +46,7 @@ export function label(x, y, words, attributes = {}) {
   );
 }
 
-/** A word with a rim in the panel's colour, readable on top of lines. */
+/** A word with a rim in the panel's color, readable on top of lines. */
 export function haloed(x, y, words, attributes = {}) {
   const rim = { stroke: PANEL, "stroke-width": 3, "stroke-linejoin": "round", "paint-order": "stroke" };
   return label(x, y, words, { ...rim, ...attributes });

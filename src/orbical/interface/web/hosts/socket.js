@@ -6,7 +6,7 @@ const FIRST_MS = 300;
 const LAST_MS = 5000;
 
 /** Keep a socket open; tell listeners of answers and of the connection. */
-export function createModel(address) {
+function createModel(address) {
   const listeners = { "msg:custom": new Set(), connection: new Set() };
   let socket = null;
   let wait = FIRST_MS;
@@ -45,7 +45,7 @@ export function createModel(address) {
 }
 
 /** The socket beside the page, under whatever path it is served. */
-export function socketAddress(location) {
+function socketAddress(location) {
   const url = new URL("ws", location.href.replace(/[?#].*$/, ""));
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   return url.href;

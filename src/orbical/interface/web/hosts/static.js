@@ -3,7 +3,7 @@ import * as app from "../app.js";
 import { createAnswers } from "./static_answers.js";
 import { createPack, textInPage } from "./static_pack.js";
 
-export function createModel(pack) {
+function createModel(pack) {
   const answer = createAnswers(pack);
   const listeners = new Set();
   return {

@@ -2,7 +2,7 @@
 import { DEFAULTS } from "../core/selection.js";
 import { aggregate } from "./static_aggregate.js";
 import { calibration } from "./static_calibration.js";
-import { colour } from "./static_colours.js";
+import { color } from "./static_colors.js";
 import { createContexts } from "./static_context.js";
 import { exported } from "./static_export.js";
 import { place } from "./static_place.js";
@@ -16,7 +16,19 @@ async function embedding(context) {
 
 const bounds = async ({ pack }) => pack.take("bounds");
 
-const ANSWERS = { aggregate, embedding, colour, subset, list, sample, hover, place, calibration, bounds, export: exported };
+const ANSWERS = {
+  aggregate,
+  embedding,
+  colour: color,
+  subset,
+  list,
+  sample,
+  hover,
+  place,
+  calibration,
+  bounds,
+  export: exported,
+};
 
 // A function from requests to answers, over the parts of a report.
 export function createAnswers(pack) {
@@ -30,7 +42,7 @@ export function createAnswers(pack) {
       const answer = await ANSWERS[kind](contexts({ ...DEFAULTS, ...selection }), extra);
       return { ...answer, kind, sequence };
     } catch (error) {
-      return { kind, sequence, error: error.message, arrays: {} };
+      return { kind, sequence, error: error instanceof Error ? error.message : String(error), arrays: {} };
     }
   };
 }

@@ -72,13 +72,13 @@ async function storedDiagrams(context, whole) {
 }
 
 function noteOf(known, drawn) {
-  if (!known) return "computed in the page, which gives no interval for a lasso or several classes";
-  return drawn ? "" : "errors of all samples of the class, curves of those that the page holds";
+  if (!known) return "computed in the browser, without intervals for a lasso or several classes";
+  return drawn ? "" : "errors use all samples of the class, curves only those in this report";
 }
 
 export async function calibration(context) {
   if (!context.has("confidence") || !context.has("correct")) {
-    return { available: false, reason: "no confidence and correctness are stored", arrays: {} };
+    return { available: false, reason: "The scan stores no confidence and correctness.", arrays: {} };
   }
   const { selection, models, names, element } = context;
   const whole = selection.scope === "orbit";
@@ -118,7 +118,12 @@ export async function calibration(context) {
   });
   const note = noteOf(known, stored || context.state.report.complete);
   return {
-    available: true, scope: selection.scope, element, count, measures, ...(note && { note }),
+    available: true,
+    scope: selection.scope,
+    element,
+    count,
+    measures,
+    ...(note && { note }),
     models: models.map((model) => names[model]),
     arrays,
   };

@@ -1,5 +1,5 @@
 // What a request to a report is about: the selection, read against the state of the scan.
-import { insidePolygon } from "./static_subset.js";
+import { insidePolygon } from "../draw/polygon.js";
 
 // Mean and variance of every response [M, N] over its orbit, by the weights of the group, over the
 // elements at which it has a value; NaN where it has none.
@@ -36,7 +36,7 @@ export function createContexts(pack, state) {
   return (selection) => {
     const reference = state.task.labelled ? selection.reference : "consensus";
     const metric = metrics.get(selection.metric || "score");
-    if (!metric) throw new Error(`there is no metric ${selection.metric} in this report`);
+    if (!metric) throw new Error(`metric: expected one of ${[...metrics.keys()].join(", ")}, got ${selection.metric}`);
 
     // The variable behind a metric; against the consensus it is another one.
     const variableOf = (name) =>
@@ -53,7 +53,7 @@ export function createContexts(pack, state) {
     const map = async () => {
       const name = `${selection.method}/${selection.of}/${reference}`;
       const maps = await pack.take("maps");
-      const missing = maps.about[name]?.error ?? `this report holds no ${selection.method} map of this`;
+      const missing = maps.about[name]?.error ?? `this report has no ${selection.method} embedding for this selection`;
       if (!maps.arrays[name]) throw new Error(missing);
       return { xy: maps.arrays[name], ...maps.about[name] };
     };
@@ -62,23 +62,35 @@ export function createContexts(pack, state) {
     const rows = async () => {
       const label = state.arrays.label?.data;
       const labels = new Set(selection.labels);
-      const inside = selection.lasso.length ? insidePolygon(selection.lasso, (await map()).xy.data) : null;
+      const xy = selection.lasso.length ? (await map()).xy.data : null;
+      const inside = (i) => !xy || insidePolygon(selection.lasso, xy[2 * i], xy[2 * i + 1]);
       const chosen = [];
       for (let i = 0; i < samples; i++) {
-        if ((!labels.size || labels.has(label[i])) && (!inside || inside[i])) chosen.push(i);
+        if ((!labels.size || labels.has(label[i])) && inside(i)) chosen.push(i);
       }
       return chosen;
     };
 
     const placeOf = (name) => names.indexOf(name);
     return {
-      pack, state, selection, reference, metric, names, samples, elements, weights,
+      pack,
+      state,
+      selection,
+      reference,
+      metric,
+      names,
+      samples,
+      elements,
+      weights,
       perSample: metric.per_sample ? metric : metrics.get("score"),
       models: names.map((_, i) => i).filter((i) => !selection.models.length || selection.models.includes(names[i])),
       of: selection.of ? [placeOf(selection.of)] : names.map((_, i) => i),
       element: selection.element < 0 ? state.group.identity : selection.element,
       has: (name) => metrics.has(name),
-      values, moments: momentsNamed, map, rows,
+      values,
+      moments: momentsNamed,
+      map,
+      rows,
     };
   };
 }

@@ -20,10 +20,12 @@ async function csv(context) {
   const whole = await aggregate(context);
   const one = await sample(context);
   const columns = models.flatMap((model, row) => [
-    ...["values", "low", "high"].filter((part) => whole.arrays[part]).map((part) => ({
-      title: `${metric.name}${part === "values" ? "" : `_${part}`}_${names[model]}`,
-      data: whole.arrays[part].data.subarray(row * elements),
-    })),
+    ...["values", "low", "high"]
+      .filter((part) => whole.arrays[part])
+      .map((part) => ({
+        title: `${metric.name}${part === "values" ? "" : `_${part}`}_${names[model]}`,
+        data: whole.arrays[part].data.subarray(row * elements),
+      })),
     { title: `sample_${selection.sample}_${names[model]}`, data: one.arrays.values.data.subarray(row * elements) },
   ]);
   const body = rows.map((row, k) => [...row, ...columns.map(({ data }) => shown(data[k]))]);
@@ -40,7 +42,7 @@ const FILES = { csv, indices };
 
 export async function exported(context, { what }) {
   if (!(what in FILES)) {
-    throw new Error(`${what} is written by orbical view and by orbical in Python, not by a report`);
+    throw new Error(`a report cannot export ${what}; use orbical view or the Python package`);
   }
   const [filename, type, text] = await FILES[what](context);
   const data = new TextEncoder().encode(text);

@@ -1,6 +1,6 @@
 // Calibration measures of pairs (confidence, correct), as orbical.calibration computes them, for
 // subsets that are chosen in a report. Sums are in double precision.
-import { smoothEce } from "./static_smooth.js";
+import { smoothEce } from "./static_smooth_ece.js";
 
 // The numbers of a reliability diagram over equal bins (lo, hi], the first one closed at 0.
 export function reliability(confidence, correct, bins, weights = null) {

@@ -30,7 +30,7 @@ function restored({ data }, { bits, low, step, missing, shape, last }) {
   return { data: values, shape };
 }
 
-export async function unpack(text) {
+async function unpack(text) {
   const { quantised = {}, ...part } = decode(await unzipped(bytesOf(text)));
   for (const [name, steps] of Object.entries(quantised)) {
     part.arrays[name] = restored(part.arrays[name], steps);
@@ -63,7 +63,7 @@ export function textInPage(name) {
       delete globalThis.orbicalParts[name];
       script.remove();
     };
-    script.onerror = () => reject(new Error(`the file ${script.src} is missing beside the report`));
+    script.onerror = () => reject(new Error(`file not found: ${script.src}; keep the files of the report together`));
     document.head.append(script);
   });
 }

@@ -4,7 +4,7 @@ import { rowStart } from "./static_context.js";
 const MOST_HOVERED = 64;
 
 // Rows [models, elements] of one sample, out of values [M or 1, N, K].
-export function responsesOf({ data, shape }, models, sample) {
+function responsesOf({ data, shape }, models, sample) {
   const found = new Float32Array(models.length * shape[2]);
   models.forEach((model, row) => {
     const start = rowStart(shape, model, sample);
@@ -23,7 +23,9 @@ function axisOf({ low, high }, values) {
 // The class of each model's consensus, where answers are classes.
 export function consensusOf({ state, models, samples }, sample) {
   const classes = state.arrays.consensus_class?.data;
-  return models.map((model) => (classes && classes[model * samples + sample] >= 0 ? classes[model * samples + sample] : null));
+  return models.map((model) =>
+    classes && classes[model * samples + sample] >= 0 ? classes[model * samples + sample] : null,
+  );
 }
 
 export async function sample(context) {
@@ -70,8 +72,11 @@ async function thumbnailsOf({ pack, state }, samples) {
       const plane = height * width;
       const start = (one % block) * channels * plane;
       shape = [height, width, channels];
-      bytes.push(Uint8Array.from({ length: channels * plane }, (_, i) =>
-        Math.round(255 * Math.min(1, Math.max(0, data[start + (i % channels) * plane + Math.floor(i / channels)])))));
+      bytes.push(
+        Uint8Array.from({ length: channels * plane }, (_, i) =>
+          Math.round(255 * Math.min(1, Math.max(0, data[start + (i % channels) * plane + Math.floor(i / channels)]))),
+        ),
+      );
     }
   }
   const joined = new Uint8Array(bytes.length * bytes[0].length);

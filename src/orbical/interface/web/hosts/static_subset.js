@@ -1,20 +1,5 @@
-// Which samples of a report lie inside a lasso, and the best and worst of a subset.
+// The subset of a report as a mask, and its best and worst samples.
 const MOST_LISTED = 200;
-
-// The even-odd rule for points [N, 2], as in Python.
-export function insidePolygon(polygon, xy) {
-  const inside = new Uint8Array(xy.length / 2);
-  if (polygon.length < 3) return inside;
-  for (let i = 0; i < inside.length; i++) {
-    const [x, y] = [xy[2 * i], xy[2 * i + 1]];
-    let [x0, y0] = polygon[polygon.length - 1];
-    for (const [x1, y1] of polygon) {
-      if (y0 > y !== y1 > y && x < ((x1 - x0) * (y - y0)) / (y1 - y0) + x0) inside[i] ^= 1;
-      [x0, y0] = [x1, y1];
-    }
-  }
-  return inside;
-}
 
 export async function subset(context) {
   const rows = await context.rows();

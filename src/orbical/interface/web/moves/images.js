@@ -1,10 +1,10 @@
-// Images [.., H, W] moved about their centre, as orbical.actions.images does it: every pixel of the
+// Images [.., H, W] moved about their center, as orbical.actions.images does it: every pixel of the
 // result takes its value from the place that the inverse element sends it to. Elements count y
 // upwards and pixels count rows downwards, so the matrix is turned over first.
 import { inverse3 } from "./matrices.js";
-import { samplerOf } from "./sampling.js";
+import { samplerOf } from "./interpolation.js";
 
-// Where the pixel (column, row), counted from the centre, takes its value from.
+// Where the pixel (column, row), counted from the center, takes its value from.
 function sourceOf(plane) {
   const [a, b, c, d, e, f] = inverse3(plane ?? [1, 0, 0, 0, 1, 0, 0, 0, 1]);
   return (x, y) => [a * x - b * y + c, -d * x + e * y - f];

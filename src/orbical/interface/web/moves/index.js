@@ -7,7 +7,6 @@ const MOVES = {
   Images: moveImages,
   Window: moveWindow,
   ImagePair: movePair,
-  PairWindow: movePair,
   PairWindow: movePairWindow,
   Points: movePoints,
   Vectors: moveVectors,

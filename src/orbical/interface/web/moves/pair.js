@@ -16,7 +16,7 @@ function central({ data, shape }, size) {
   return { data: cut, shape: [...shape.slice(0, -2), size, size] };
 }
 
-// The plane turns both frames about the centre, reversed time swaps them.
+// The plane turns both frames about the center, reversed time swaps them.
 export function movePairWindow(action, element, field) {
   const seen = element.exact ? central(field, action.size) : field;
   const moved = moveWindow(action, element, seen);

@@ -20,7 +20,7 @@ function turned(element, { data, shape }, shift) {
   return { data: matrix ? transformRows(matrix, data, d, shift) : data, shape };
 }
 
-export function movePoints(action, element, field) {
+export function movePoints(_action, element, field) {
   return reordered(element, turned(element, field, 1));
 }
 
@@ -29,10 +29,10 @@ export function moveVectors(action, element, field) {
   return action.per_point ? reordered(element, moved) : moved;
 }
 
-export function moveRows(action, element, field) {
+export function moveRows(_action, element, field) {
   return reordered(element, field);
 }
 
-export function stay(action, element, field) {
+export function stay(_action, _element, field) {
   return field;
 }

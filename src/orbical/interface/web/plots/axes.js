@@ -14,7 +14,7 @@ export function axesBox(frame, { top = 8, right = 12, yTicks = ["0.00"], yName =
 }
 
 /** Ticks for a length in pixels: fewer where there is little room. */
-export function ticksFor([low, high], pixels, each) {
+export function ticksFor(/** @type {number[]} */ [low, high], pixels, each) {
   return ticks(low, high, Math.max(Math.min(Math.floor(pixels / each), 5), 1));
 }
 

@@ -1,11 +1,11 @@
 /** Rotations in space by their rotation vectors, seen along the three axes: what lies near the
  * plane through the identity is drawn large and on top, so that each view reads as a slice. */
 
-import { colourOf } from "../draw/colours.js";
+import { colorOf } from "../draw/colors.js";
 import { elementAhead } from "../draw/orbits.js";
 import { LINE, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
-import { cross, ring } from "./outline.js";
-import { surface } from "./surface.js";
+import { cross, ring } from "./cell_marks.js";
+import { panelGrid } from "./panel_grid.js";
 
 const NAMES = ["rx", "ry", "rz"];
 /** The axes across, up and out of the page, of each view. */
@@ -18,7 +18,11 @@ const VIEWS = [
 /** The drawing of a ball for `createOrbitPlot`. */
 export function ball(orbit) {
   const points = Array.from({ length: orbit.size }, (_, k) => NAMES.map((name) => Number(orbit.coords[name][k])));
-  const off = VIEWS.map(({ out }) => (k) => Math.abs(points[k][out]) / 180);
+  const off = VIEWS.map(
+    ({ out }) =>
+      (k) =>
+        Math.abs(points[k][out]) / 180,
+  );
   const order = VIEWS.map((_, p) => [...points.keys()].sort((a, b) => off[p](b) - off[p](a)));
   const place = (p, k) => [0.5 + points[k][VIEWS[p].across] / 360, 0.5 - points[k][VIEWS[p].up] / 360];
 
@@ -33,7 +37,7 @@ export function ball(orbit) {
       context.beginPath();
       context.arc(panel.x + u * panel.width, panel.y + v * panel.height, radius * near, 0, 2 * Math.PI);
       context.globalAlpha = Math.max(1.05 - 1.1 * off[panel.p](k), 0.2);
-      context.fillStyle = colourOf(values[k], range, dark);
+      context.fillStyle = colorOf(values[k], range, dark);
       context.fill();
       if (rimmed) context.stroke();
     }
@@ -45,7 +49,12 @@ export function ball(orbit) {
     const { across, up } = VIEWS[panel.p];
     return [
       node("circle", {
-        cx: round(cx), cy: round(cy), r: round(radius), fill: "none", stroke: SOFT, "stroke-width": 0.8,
+        cx: round(cx),
+        cy: round(cy),
+        r: round(radius),
+        fill: "none",
+        stroke: SOFT,
+        "stroke-width": 0.8,
       }),
       node("circle", { cx: round(cx), cy: round(cy), r: round(radius / 2), fill: "none", stroke: LINE }),
       stroke(panel.x, cy, panel.x + panel.width, cy),
@@ -56,7 +65,7 @@ export function ball(orbit) {
     ];
   }
 
-  return surface(orbit, {
+  return panelGrid(orbit, {
     parts: ["", "", ""],
     aspect: 1,
     margin: { left: 8, right: 26, bottom: 8 },
@@ -65,7 +74,7 @@ export function ball(orbit) {
     paint,
     decorate,
     places: (element) => VIEWS.map((_, p) => [p, ...place(p, element)]),
-    mark: (panel, x, y, look) => ring(x, y, 6, look),
+    mark: (_panel, x, y, look) => ring(x, y, 6, look),
     locate(part, u, v) {
       // Of points that lie on top of each other the one drawn on top is meant.
       let [best, least] = [-1, Infinity];

@@ -3,13 +3,13 @@
 import { fixed } from "../draw/format.js";
 import { linear, nearestPlace } from "../draw/scales.js";
 import { INK, SOFT, haloed, label, node, round, stroke } from "../draw/svg.js";
-import { boundsOf, spread } from "../draw/limits.js";
+import { modelBounds, spreadLabels } from "../draw/model_bounds.js";
 import { axes, axesBox, guide, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
 import { createTooltip } from "./tooltip.js";
 
-/** Make the plot in `el`: `{ set({ models: [{ name, colour, accuracy, ece, low, high }], ceiling }), ... }`. */
+/** Make the plot in `el`: `{ set({ models: [{ name, color, accuracy, ece, low, high }], ceiling }), ... }`. */
 export function createBounds(el) {
   let models = [];
   let place = null;
@@ -25,9 +25,18 @@ export function createBounds(el) {
     const [x, y] = [linear([0, 1], [box.left, box.left + box.width]), linear([0, 1], [box.top + box.height, box.top])];
     place = { x, y, box };
     const frameOf = axes(box, {
-      x, y, xTicks: ticks(box.width), yTicks: ticks(box.height), xName: "accuracy", yName: "expected calibration error",
+      x,
+      y,
+      xTicks: ticks(box.width),
+      yTicks: ticks(box.height),
+      xName: "accuracy",
+      yName: "expected calibration error",
     });
-    const names = spread(known.map((model) => y(model.ece)), box.top + 8, box.top + box.height - 8);
+    const names = spreadLabels(
+      known.map((model) => y(model.ece)),
+      box.top + 8,
+      box.top + box.height - 8,
+    );
     const drawn = known.flatMap((model, k) => interval(model, names[k]));
     frame.back.replaceChildren(...beyond(known), frameOf, ...drawn);
     frame.front.replaceChildren();
@@ -45,7 +54,7 @@ export function createBounds(el) {
     const right = ceiling > 0.5;
     const side = { "text-anchor": right ? "end" : "start", fill: INK };
     const words = label(x(ceiling) + (right ? 4 : -4), box.top - 9, `accuracy ceiling ${fixed(ceiling, 3)}`, side);
-    const title = node("title", {}, "No model that is invariant under the group is right more often than this.");
+    const title = node("title", {}, "No invariant model can exceed this accuracy.");
     return [node("rect", shade, title), guide(x(ceiling), box.top - 3, x(ceiling), bottom, { stroke: INK }), words];
   }
 
@@ -54,21 +63,27 @@ export function createBounds(el) {
     const [at, m] = [place.x(model.accuracy), models.indexOf(model)];
     const [low, high] = [place.y(model.low), place.y(model.high)];
     const drawn = [
-      stroke(at, low, at, high, { stroke: model.colour, "stroke-width": 8, "stroke-opacity": 0.3 }),
-      stroke(at - 6, low, at + 6, low, { stroke: model.colour, "stroke-width": 2 }),
-      stroke(at - 6, high, at + 6, high, { stroke: model.colour, "stroke-width": 2 }),
+      stroke(at, low, at, high, { stroke: model.color, "stroke-width": 8, "stroke-opacity": 0.3 }),
+      stroke(at - 6, low, at + 6, low, { stroke: model.color, "stroke-width": 2 }),
+      stroke(at - 6, high, at + 6, high, { stroke: model.color, "stroke-width": 2 }),
     ];
     if (!Number.isFinite(model.ece)) return drawn;
     const left = model.accuracy > 0.55;
     const beside = { "text-anchor": left ? "end" : "start", fill: INK };
     return [
       ...drawn,
-      marker(m, at, place.y(model.ece), 5.5, model.colour, { "stroke-width": 1.5 }),
+      marker(m, at, place.y(model.ece), 5.5, model.color, { "stroke-width": 1.5 }),
       haloed(at + (left ? -12 : 12), height, `${model.name} ${fixed(model.ece, 3)}`, beside),
     ];
   }
 
-  const nearest = (accuracy) => models[nearestPlace(models.map((model) => model.accuracy), accuracy)];
+  const nearest = (accuracy) =>
+    models[
+      nearestPlace(
+        models.map((model) => model.accuracy),
+        accuracy,
+      )
+    ];
 
   frame.on(frame.root, "pointermove", (event) => {
     if (!place || !models.length) return;
@@ -77,8 +92,8 @@ export function createBounds(el) {
     const model = nearest(place.x.invert(px));
     const rows = [
       ["accuracy", fixed(model.accuracy, 3)],
-      ["its ECE", fixed(model.ece, 3)],
-      ["ECE possible", `${fixed(model.low, 3)} to ${fixed(model.high, 3)}`],
+      ["ECE", fixed(model.ece, 3)],
+      ["possible ECE", `${fixed(model.low, 3)} to ${fixed(model.high, 3)}`],
     ].map(([name, value]) => ({ name, value }));
     tip.show(px, py, model.name, rows, frame.width, frame.height);
   });
@@ -86,15 +101,14 @@ export function createBounds(el) {
 
   return {
     set(given) {
-      models = (given.models ?? []).map((model) => boundsOf(model, given));
+      models = (given.models ?? []).map((model) => modelBounds(model, given));
       const spoken = models.map(({ name, accuracy, ece, low, high }) => {
         const [is, from, to, right] = [ece, low, high, accuracy].map((value) => fixed(value, 3));
         return `${name}: ECE ${is} between ${from} and ${to} at accuracy ${right}`;
       });
-      frame.root.setAttribute("aria-label", `bounds of the calibration error; ${spoken.join("; ") || "none"}`);
+      frame.root.setAttribute("aria-label", `Bounds of the calibration error: ${spoken.join("; ") || "no data"}`);
       frame.redraw();
     },
-    snapshot: () => frame.snapshot(),
     destroy: () => frame.destroy(),
   };
 }

@@ -2,7 +2,7 @@
 
 import { fixed, short } from "../draw/format.js";
 import { anyFinite, clamp, linear } from "../draw/scales.js";
-import { INK, SOFT, label, node, polyline, stroke } from "../draw/svg.js";
+import { SOFT, label, node, polyline, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
@@ -12,7 +12,7 @@ const KEY = 18;
 
 /** Make the plot in `el`: `{ set({ models, x, confidence, accuracy }), ... }`, curves flat. */
 export function createCumulative(el) {
-  const data = { models: [], x: [], confidence: [], accuracy: [], legend: true, title: "" };
+  const data = { models: [], x: [], confidence: [], accuracy: [] };
   let place = null;
   const frame = createFrame(el, paint, { name: "cumulative" });
   const tip = createTooltip(frame.root);
@@ -21,8 +21,7 @@ export function createCumulative(el) {
 
   function paint() {
     if (!anyFinite(data.accuracy)) return sayEmpty(frame, data.models.length ? "no data" : "");
-    const words = data.legend === false ? [] : names();
-    const top = (data.legend === false ? 0 : data.models.length * 17 + 2) + KEY + 4;
+    const top = KEY + 4;
     const most = Math.max(...[...data.accuracy, ...data.confidence].filter(Number.isFinite), 1e-6);
     const high = most > 0.8 ? 1 : most; // nearly all: the axis ends at one
     const yTicks = ticksFor([0, high], frame.height - top - 40, 28);
@@ -31,10 +30,15 @@ export function createCumulative(el) {
     const y = linear([0, high * 1.03], [box.top + box.height, box.top]);
     place = { box, x, y };
     const frameOf = axes(box, {
-      x, y, xTicks: ticksFor([0, 1], box.width, 40), yTicks, xName: "quantile of confidence", yName: "cumulative share",
+      x,
+      y,
+      xTicks: ticksFor([0, 1], box.width, 40),
+      yTicks,
+      xName: "confidence quantile",
+      yName: "cumulative fraction",
     });
     const curves = data.models.flatMap((model, m) => curve(model, m));
-    frame.back.replaceChildren(...words, ...key(box, top - KEY / 2 - 2), frameOf, ...curves);
+    frame.back.replaceChildren(...key(box, top - KEY / 2 - 2), frameOf, ...curves);
     frame.front.replaceChildren();
     return undefined;
   }
@@ -48,13 +52,6 @@ export function createCumulative(el) {
     }
     const side = most < 0 ? "over-confident" : "under-confident";
     return { where, words: most === 0 ? "calibrated" : `KS ${fixed(Math.abs(most), 3)}, ${side}` };
-  }
-
-  function names() {
-    return data.models.flatMap((model, m) => [
-      marker(m, 12, 17 * m + 10, 4.5, model.colour),
-      label(22, 17 * m + 10, `${model.name}: ${gapOf(m).words}`, { "text-anchor": "start", fill: INK }),
-    ]);
   }
 
   function key(box, y) {
@@ -75,13 +72,17 @@ export function createCumulative(el) {
       .map((share) => accuracy[Math.round(share * (data.x.length - 1)) - (share === 1 ? 0 : m)])
       .filter((point) => point?.every(Number.isFinite));
     return [
-      node("path", { d: polyline(between, true), fill: model.colour, "fill-opacity": 0.14 }),
+      node("path", { d: polyline(between, true), fill: model.color, "fill-opacity": 0.14 }),
       node("path", {
-        d: polyline(confidence), fill: "none", stroke: model.colour, "stroke-width": 1.3, "stroke-dasharray": "3 2.5",
+        d: polyline(confidence),
+        fill: "none",
+        stroke: model.color,
+        "stroke-width": 1.3,
+        "stroke-dasharray": "3 2.5",
       }),
-      node("path", { d: polyline(accuracy), fill: "none", stroke: model.colour, "stroke-width": 2 }),
-      stroke(...accuracy[where], ...confidence[where], { stroke: model.colour, "stroke-width": 1.5 }),
-      ...marks.map((point) => marker(m, ...point, 3.6, model.colour)),
+      node("path", { d: polyline(accuracy), fill: "none", stroke: model.color, "stroke-width": 2 }),
+      stroke(...accuracy[where], ...confidence[where], { stroke: model.color, "stroke-width": 1.5 }),
+      ...marks.map((point) => marker(m, ...point, 3.6, model.color)),
     ];
   }
 
@@ -95,7 +96,7 @@ export function createCumulative(el) {
     const look = { stroke: SOFT, "stroke-dasharray": "2 3", "data-transient": "" };
     frame.front.replaceChildren(stroke(x(data.x[k]), box.top, x(data.x[k]), box.top + box.height, look));
     const rows = data.models.map((model, m) => ({
-      colour: model.colour,
+      color: model.color,
       name: model.name,
       value: `${fixed(data.accuracy[at(m, k)], 3)} / ${fixed(data.confidence[at(m, k)], 3)}`,
     }));
@@ -111,10 +112,9 @@ export function createCumulative(el) {
       Object.assign(data, given);
       const each = data.models.map((model, m) => `${model.name} ${gapOf(m).words}`);
       const spoken = anyFinite(data.accuracy) ? each.join(", ") : "no data";
-      frame.root.setAttribute("aria-label", `cumulative accuracy and confidence; ${spoken}`);
+      frame.root.setAttribute("aria-label", `Cumulative accuracy and confidence: ${spoken}`);
       frame.redraw();
     },
-    snapshot: () => frame.snapshot(),
     destroy: () => frame.destroy(),
   };
 }

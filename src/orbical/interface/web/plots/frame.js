@@ -1,8 +1,7 @@
 /** The frame of every plot: an SVG (over a canvas), its size, its theme, its tooltip, its end. */
 
 import { onAppearance } from "../draw/canvas.js";
-import { isDark } from "../draw/colours.js";
-import { snapshotOf } from "../draw/snapshot.js";
+import { isDark } from "../draw/colors.js";
 import { label, node } from "../draw/svg.js";
 
 /** Make a frame that fills `el`; `draw(frame)` is called whenever size or look has changed. */
@@ -11,7 +10,11 @@ export function createFrame(el, draw, { canvas = false, name = "plot" } = {}) {
   const root = document.createElement("div");
   root.className = `plot ${name}`;
   Object.assign(root.style, {
-    position: "relative", width: "100%", height: "100%", minHeight: "80px", overflow: "hidden",
+    position: "relative",
+    width: "100%",
+    height: "100%",
+    minHeight: "80px",
+    overflow: "hidden",
   });
   const surface = canvas ? document.createElement("canvas") : null;
   const svg = node("svg", { "aria-hidden": "true" });
@@ -26,8 +29,15 @@ export function createFrame(el, draw, { canvas = false, name = "plot" } = {}) {
   el.append(root);
 
   const frame = {
-    root, svg, canvas: surface, back, front, signal: ending.signal,
-    width: 0, height: 0, dark: false,
+    root,
+    svg,
+    canvas: surface,
+    back,
+    front,
+    signal: ending.signal,
+    width: 0,
+    height: 0,
+    dark: false,
     /** Draw again, as soon as there is a size. */
     redraw() {
       if (frame.width < 10 || frame.height < 10) return;
@@ -38,7 +48,6 @@ export function createFrame(el, draw, { canvas = false, name = "plot" } = {}) {
     on(target, type, listener, options = {}) {
       target.addEventListener(type, listener, { ...options, signal: ending.signal });
     },
-    snapshot: () => snapshotOf(svg, surface),
     destroy() {
       ending.abort();
       watcher.disconnect();

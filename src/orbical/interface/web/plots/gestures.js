@@ -1,7 +1,7 @@
 /** What hands do on a scatter plot: hover, click, lasso, wheel, pan, double click. */
 
-import { atMost } from "../draw/polygon.js";
-import { panned, toData, zoomed } from "../draw/view.js";
+import { simplifyTo } from "../draw/polygon.js";
+import { panned, toData, zoomed } from "../draw/viewport.js";
 
 const [STILL, CORNERS] = [4, 40];
 
@@ -62,7 +62,7 @@ export function attachGestures(frame, state, does) {
     else if (kind === "lasso") finish(path, before);
   };
   const finish = (path, before) => {
-    const corners = atMost(path, CORNERS, 1.5);
+    const corners = simplifyTo(path, CORNERS, 1.5);
     if (corners.length < 3) return does.draft(before);
     const polygon = corners.map((place) => toData(state.view, ...place).map((value) => Math.round(value * 1e4) / 1e4));
     does.draft(polygon);
@@ -71,14 +71,19 @@ export function attachGestures(frame, state, does) {
   frame.on(root, "pointerup", release);
   frame.on(root, "pointercancel", release);
   frame.on(root, "pointerleave", () => !held && does.hover(null));
-  frame.on(root, "wheel", (event) => {
-    if (!state.view) return;
-    const next = zoomed(state.view, 2 ** (-event.deltaY / (event.deltaMode ? 12 : 240)), ...local(event));
-    if (next.zoom === state.view.zoom) return; // all is in view: the page may scroll
-    event.preventDefault();
-    state.view = next;
-    does.later();
-  }, { passive: false });
+  frame.on(
+    root,
+    "wheel",
+    (event) => {
+      if (!state.view) return;
+      const next = zoomed(state.view, 2 ** (-event.deltaY / (event.deltaMode ? 12 : 240)), ...local(event));
+      if (next.zoom === state.view.zoom) return; // all is in view: the page may scroll
+      event.preventDefault();
+      state.view = next;
+      does.later();
+    },
+    { passive: false },
+  );
   frame.on(root, "dblclick", () => {
     state.view = null;
     does.later();

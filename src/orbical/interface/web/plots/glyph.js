@@ -1,11 +1,11 @@
 /** A small orbit without words, for a list or beside the pointer. */
 
 import { fit, resolve } from "../draw/canvas.js";
-import { colourOf, isDark } from "../draw/colours.js";
-import { heat, polarCells } from "../draw/heat.js";
+import { colorOf, isDark } from "../draw/colors.js";
+import { paintHeatmap, polarCells } from "../draw/heatmap.js";
 import { orbitOf, placeAt } from "../draw/orbits.js";
 import { clamp, rangeOf } from "../draw/scales.js";
-import { tableOf } from "../draw/tables.js";
+import { tableOf } from "../draw/tile_table.js";
 
 const DASHES = [[], [3, 1.5], [1, 1.5], [4, 1.5, 1, 1.5]];
 
@@ -39,7 +39,11 @@ function circle(context, orbit, size, given) {
     context.stroke();
   }
   curves(
-    context, orbit, given, (i, value) => placeAt(Number(angles[i]), radius * given.share(value), middle, middle), true,
+    context,
+    orbit,
+    given,
+    (i, value) => placeAt(Number(angles[i]), radius * given.share(value), middle, middle),
+    true,
   );
 }
 
@@ -56,7 +60,7 @@ function line(context, orbit, size, given) {
   );
 }
 
-/** The curve of each model, in its colour and its dash. */
+/** The curve of each model, in its color and its dash. */
 function curves(context, orbit, { models, values, element }, at, closed) {
   context.lineWidth = 1.3;
   context.lineJoin = "round";
@@ -72,32 +76,34 @@ function curves(context, orbit, { models, values, element }, at, closed) {
     });
     if (closed && whole) context.closePath();
     context.setLineDash(DASHES[m % DASHES.length]);
-    context.strokeStyle = resolve(element, model.colour);
+    context.strokeStyle = resolve(element, model.color);
     context.stroke();
   });
   context.setLineDash([]);
 }
 
-/** Coloured cells of each model: a table, or the discs of three planes. */
+/** Colored cells of each model: a table, or the discs of three planes. */
 function cells(context, orbit, size, { models, values, range, element }) {
   const pictures = picturesOf(orbit, size, models.length);
   const across = pictures.length > 1 ? pictures.length : Math.ceil(Math.sqrt(models.length));
   const box = Math.min(size / across, size / Math.ceil((models.length * pictures.length) / across));
   const dark = isDark(element);
   context.imageSmoothingEnabled = false;
-  models.forEach((_, m) => pictures.forEach((picture, p) => {
-    const place = m * pictures.length + p;
-    const drawn = document.createElement("canvas");
-    Object.assign(drawn, { width: picture.columns, height: picture.rows });
-    const brush = drawn.getContext("2d");
-    const pixels = brush.createImageData(picture.columns, picture.rows);
-    heat(pixels.data, picture.cells, values.subarray(m * orbit.size, (m + 1) * orbit.size), range, dark);
-    brush.putImageData(pixels, 0, 0);
-    const scale = Math.min(box / picture.columns, box / picture.rows);
-    const [wide, high] = [picture.columns * scale - 1, picture.rows * scale - 1];
-    const [x, y] = [(place % across) * box, Math.floor(place / across) * box];
-    context.drawImage(drawn, x + (box - wide) / 2, y + (box - high) / 2, wide, high);
-  }));
+  models.forEach((_, m) =>
+    pictures.forEach((picture, p) => {
+      const place = m * pictures.length + p;
+      const drawn = document.createElement("canvas");
+      Object.assign(drawn, { width: picture.columns, height: picture.rows });
+      const brush = drawn.getContext("2d");
+      const pixels = brush.createImageData(picture.columns, picture.rows);
+      paintHeatmap(pixels.data, picture.cells, values.subarray(m * orbit.size, (m + 1) * orbit.size), range, dark);
+      brush.putImageData(pixels, 0, 0);
+      const scale = Math.min(box / picture.columns, box / picture.rows);
+      const [wide, high] = [picture.columns * scale - 1, picture.rows * scale - 1];
+      const [x, y] = [(place % across) * box, Math.floor(place / across) * box];
+      context.drawImage(drawn, x + (box - wide) / 2, y + (box - high) / 2, wide, high);
+    }),
+  );
 }
 
 /** Which element each pixel of a glyph shows, in one picture or, of slices, in three. */
@@ -110,7 +116,10 @@ function picturesOf(orbit, size, models) {
     rows: side,
     columns: side,
     cells: polarCells(
-      side, orbit.axes.azimuth, orbit.axes.angle, (a, r) => orbit.index[(p * azimuths + a) * angles + r],
+      side,
+      orbit.axes.azimuth,
+      orbit.axes.angle,
+      (a, r) => orbit.index[(p * azimuths + a) * angles + r],
     ),
   }));
 }
@@ -123,7 +132,7 @@ function ball(context, orbit, size, { values, range, element }) {
     context.beginPath();
     context.arc(size * (0.5 + rx[k] / 390), size * (0.5 - ry[k] / 390), Math.max(size / 34, 1.2), 0, 2 * Math.PI);
     context.globalAlpha = Math.max(1 - Math.abs(rz[k]) / 180, 0.15);
-    context.fillStyle = colourOf(values[k], range, isDark(element));
+    context.fillStyle = colorOf(values[k], range, isDark(element));
     context.fill();
   }
   context.globalAlpha = 1;

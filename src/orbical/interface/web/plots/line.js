@@ -1,12 +1,11 @@
 /** Elements along a line, such as factors of a scale. */
 
-import { dashOf } from "../draw/colours.js";
+import { dashOf } from "../draw/colors.js";
 import { short } from "../draw/format.js";
 import { clamp, isGeometric, linear, logarithmic, nearestPlace } from "../draw/scales.js";
-import { stepAlong } from "../draw/steps.js";
+import { stepAlong } from "../draw/key_steps.js";
 import { INK, PANEL, SOFT, assign, node, polyline, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
-import { drawLegend } from "./legend.js";
 
 /** The drawing of a line for `createOrbitPlot`. */
 export function line(orbit) {
@@ -18,11 +17,9 @@ export function line(orbit) {
   let [x, y, box, handle, dots, pointer] = [null, null, null, null, [], null];
 
   function draw(frame, data) {
-    const legend = node("g");
-    const top = data.legend ? drawLegend(legend, data.models, frame.width, 2) : 0;
     const room = 0.03 * (data.range[1] - data.range[0]);
-    const yTicks = ticksFor(data.range, frame.height - top - 50, 26);
-    box = axesBox(frame, { top: top + 12, right: 18, yTicks: yTicks.map(short), yName: Boolean(data.title) });
+    const yTicks = ticksFor(data.range, frame.height - 50, 26);
+    box = axesBox(frame, { top: 12, right: 18, yTicks: yTicks.map(short), yName: Boolean(data.title) });
     const across = [box.left + 6, box.left + box.width - 6];
     x = geometric ? logarithmic(ends, across) : linear(ends, across);
     y = linear([data.range[0] - room, data.range[1] + room], [box.top + box.height, box.top]);
@@ -30,8 +27,8 @@ export function line(orbit) {
     const frameOf = axes(box, { x, y, xTicks: xTicks(box.width), yTicks, xName: name, yName: words });
     const start = x(places[orbit.cells[orbit.identity]?.[0] ?? 0]);
     const identity = stroke(start, box.top, start, box.top + box.height, { stroke: SOFT, "stroke-width": 1.2 });
-    identity.append(node("title", {}, "the identity: the input as it is"));
-    frame.back.replaceChildren(legend, frameOf, identity, ...data.models.flatMap((model, m) => curve(data, model, m)));
+    identity.append(node("title", {}, "identity: the original input"));
+    frame.back.replaceChildren(frameOf, identity, ...data.models.flatMap((model, m) => curve(data, model, m)));
     frame.front.replaceChildren(...makeHandle(data));
   }
 
@@ -44,35 +41,47 @@ export function line(orbit) {
 
   /** The height of a value; what lies beyond the range stays at its end. */
   const high = (value) => clamp(y(value), box.top, box.top + box.height);
-  const of = (values, m) => Array.from(
-    orbit.index, (element, i) => [x(places[i]), high(values[m * orbit.size + element])],
-  );
+  const of = (values, m) =>
+    Array.from(orbit.index, (element, i) => [x(places[i]), high(values[m * orbit.size + element])]);
 
   function curve(data, model, m) {
     const drawn = [];
     if (data.low && data.high) {
       const whole = [...of(data.high, m), ...of(data.low, m).reverse()].filter((point) => point.every(Number.isFinite));
-      drawn.push(node("path", { d: polyline(whole, true), fill: model.colour, "fill-opacity": 0.2 }));
+      drawn.push(node("path", { d: polyline(whole, true), fill: model.color, "fill-opacity": 0.2 }));
     }
     const points = of(data.values, m);
     const look = {
-      fill: "none", stroke: model.colour, "stroke-width": 2, "stroke-dasharray": dashOf(model, m) || null,
+      fill: "none",
+      stroke: model.color,
+      "stroke-width": 2,
+      "stroke-dasharray": dashOf(model, m) || null,
     };
     drawn.push(node("path", { d: polyline(points), ...look }));
     const dots = n > 60 ? [] : points.filter(([, py]) => Number.isFinite(py));
     return [
-      ...drawn, ...dots.map(([px, py]) => node("circle", { cx: round(px), cy: round(py), r: 2.4, fill: model.colour })),
+      ...drawn,
+      ...dots.map(([px, py]) => node("circle", { cx: round(px), cy: round(py), r: 2.4, fill: model.color })),
     ];
   }
 
   function makeHandle(data) {
     const bottom = box.top + box.height;
     pointer = stroke(0, box.top, 0, bottom, {
-      stroke: SOFT, "stroke-dasharray": "2 3", visibility: "hidden", "data-transient": "",
+      stroke: SOFT,
+      "stroke-dasharray": "2 3",
+      visibility: "hidden",
+      "data-transient": "",
     });
-    dots = data.models.map((model) => node("circle", {
-      r: 4.5, cx: 0, fill: model.colour, stroke: PANEL, "stroke-width": 1.5,
-    }));
+    dots = data.models.map((model) =>
+      node("circle", {
+        r: 4.5,
+        cx: 0,
+        fill: model.color,
+        stroke: PANEL,
+        "stroke-width": 1.5,
+      }),
+    );
     const knob = node("circle", { cx: 0, cy: box.top - 2, r: 8, fill: INK, stroke: PANEL, "stroke-width": 2 });
     const stem = stroke(0, box.top, 0, bottom, { stroke: INK, "stroke-width": 1.5 });
     handle = node("g", { class: "orbit-handle" }, stem, knob, ...dots);
@@ -82,7 +91,7 @@ export function line(orbit) {
   const cellOf = (element) => orbit.cells[element]?.[0] ?? 0;
   return {
     draw,
-    mark(element, position, frame, data) {
+    mark(element, _position, _frame, data) {
       if (!handle) return;
       handle.setAttribute("transform", `translate(${round(x(places[cellOf(element)]))} 0)`);
       dots.forEach((dot, m) => {

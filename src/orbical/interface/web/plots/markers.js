@@ -17,8 +17,8 @@ function plus(a, b) {
 }
 
 /** The mark of the model at `place` in the list, with a rim that parts it from others. */
-export function marker(place, x, y, size, colour, attributes = {}) {
+export function marker(place, x, y, size, color, attributes = {}) {
   const shape = SHAPES[place % SHAPES.length](round(size));
-  const look = { fill: colour, stroke: PANEL, "stroke-width": 1, ...attributes };
+  const look = { fill: color, stroke: PANEL, "stroke-width": 1, ...attributes };
   return node("path", { d: shape, transform: `translate(${round(x)} ${round(y)})`, ...look });
 }

@@ -20,10 +20,23 @@ const LAYOUTS = { circle: polar, line, plane, slices, ball, tiles };
 /** Make the plot of an orbit in `el`; see the members of what is returned. */
 export function createOrbitPlot(el, group) {
   const orbit = orbitOf(group);
-  const data = { models: [], values: new Float32Array(0), range: [0, 1], title: "", legend: true, write: String, say: String };
+  const data = {
+    models: [],
+    values: new Float32Array(0),
+    range: [0, 1],
+    title: "",
+    /** @type {(value: number) => string} */
+    write: String,
+    /** @type {(value: number) => string} */
+    say: String,
+  };
   const layout = (LAYOUTS[orbit.kind] ?? tiles)(orbit);
   const now = { element: orbit.identity, position: [] };
-  let [moved, hovered, filled, hover] = [() => {}, () => {}, false, null];
+  /** @type {(move: { element: number, position: number[], done: boolean }) => void} */
+  let moved = () => {};
+  /** @type {(place: { element: number } | null) => void} */
+  let hovered = () => {};
+  let [filled, hover] = [false, null];
   const frame = createFrame(el, paint, { canvas: layout.canvas, name: `orbit-plot orbit-${orbit.kind}` });
   const tip = createTooltip(frame.root);
 
@@ -36,7 +49,7 @@ export function createOrbitPlot(el, group) {
 
   function read(place, x, y) {
     const rows = data.models.map((model, m) => ({
-      colour: model.colour,
+      color: model.color,
       name: model.name,
       value: words(m, place.element),
     }));
@@ -97,13 +110,13 @@ export function createOrbitPlot(el, group) {
     go({ element, position: [] }, true);
   });
   const ends = { "aria-valuemin": 0, "aria-valuemax": orbit.index.length - 1 };
-  assign(frame.root, { role: "slider", tabindex: 0, ...ends, "aria-label": "position on the orbit" });
+  assign(frame.root, { role: "slider", tabindex: 0, ...ends, "aria-label": "Position on the orbit" });
   say();
 
   return {
     /** Give the numbers: `values` of all models and elements, flat. */
     set(given) {
-      Object.assign(data, { low: null, high: null, title: "", legend: true }, given);
+      Object.assign(data, { low: null, high: null, title: "" }, given);
       data.range = given.range?.every?.(Number.isFinite) ? given.range : rangeOf(data.values);
       if (!(data.range[1] > data.range[0])) data.range = [data.range[0], data.range[0] + 1];
       data.write = formatter(given.format, data.range); // in cells, side by side
@@ -124,7 +137,6 @@ export function createOrbitPlot(el, group) {
     onmove: (callback) => (moved = callback),
     onhover: (callback) => (hovered = callback),
     focus: () => frame.root.focus(),
-    snapshot: () => frame.snapshot(),
     destroy: () => frame.destroy(),
   };
 }

@@ -1,17 +1,18 @@
 /** A plane of shifts: a heat map for each model, upwards is upwards. */
 
 import { short } from "../draw/format.js";
-import { heat } from "../draw/heat.js";
+import { paintHeatmap } from "../draw/heatmap.js";
 import { nameOf } from "../draw/orbits.js";
 import { clamp, edges, linear, nearestPlace, ticks } from "../draw/scales.js";
 import { INK, SOFT, label, node, round, stroke, textWidth } from "../draw/svg.js";
-import { cross, crosshair, ring } from "./outline.js";
-import { surface } from "./surface.js";
+import { cross, crosshair, ring } from "./cell_marks.js";
+import { panelGrid } from "./panel_grid.js";
 
 /** The drawing of a plane for `createOrbitPlot`. */
 export function plane(orbit) {
   const [[vertical, rows], [across, columns]] = Object.entries(orbit.axes).map(([name, values]) => [
-    name, Array.from(values, Number),
+    name,
+    Array.from(values, Number),
   ]);
   const [height, width] = [rows.length, columns.length];
   const [down, along] = [edges(rows), edges(columns)];
@@ -34,7 +35,7 @@ export function plane(orbit) {
   }
 
   function paint(context, panel, values, range, dark) {
-    heat(pixels.data, cells, values, range, dark);
+    paintHeatmap(pixels.data, cells, values, range, dark);
     brush.putImageData(pixels, 0, 0);
     context.imageSmoothingEnabled = false;
     context.drawImage(picture, panel.x, panel.y, panel.width, panel.height);
@@ -68,14 +69,14 @@ export function plane(orbit) {
   const margin = { left: Math.ceil(widest) + 26, right: 4, bottom: 34 };
   const cellOf = (element) => orbit.cells[element]?.[0] ?? 0;
 
-  return surface(orbit, {
+  return panelGrid(orbit, {
     parts: [""],
     aspect: Math.abs((down.at(-1) - down[0]) / (along.at(-1) - along[0])),
     margin,
     innerBottom: 0,
     paint,
     decorate,
-    locate(part, pu, pv) {
+    locate(_part, pu, pv) {
       const dx = clamp(u.invert(clamp(pu, 0, 1)), left, right);
       const dy = clamp(v.invert(clamp(pv, 0, 1)), low, high);
       return {

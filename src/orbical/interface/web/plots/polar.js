@@ -1,14 +1,24 @@
 /** A circle of rotations: zero upwards, counter-clockwise, as the figures have it. */
 
-import { dashOf } from "../draw/colours.js";
+import { dashOf } from "../draw/colors.js";
 import { degrees, short } from "../draw/format.js";
 import { angleAt, betweenAngles, nameOf, nearestAngle, placeAt, turned } from "../draw/orbits.js";
 import { clamp, linear, rings } from "../draw/scales.js";
-import { stepAlong } from "../draw/steps.js";
+import { stepAlong } from "../draw/key_steps.js";
 import {
-  INK, LINE, PANEL, SOFT, assign, firstFitting, haloed, label, node, polyline, round, stroke,
+  INK,
+  LINE,
+  PANEL,
+  SOFT,
+  assign,
+  firstFitting,
+  haloed,
+  label,
+  node,
+  polyline,
+  round,
+  stroke,
 } from "../draw/svg.js";
-import { drawLegend } from "./legend.js";
 
 const [LABELS, CAPTION, HANDLE] = [26, 18, 8];
 
@@ -16,20 +26,18 @@ const [LABELS, CAPTION, HANDLE] = [26, 18, 8];
 export function polar(orbit) {
   const even = () => orbit.index.map((_, i) => (360 * i) / orbit.index.length);
   const angles = Array.from(orbit.axes.angle ?? orbit.coords.angle ?? even(), Number);
-  const centre = [0, 0];
+  const center = [0, 0];
   let [radius, scale, handle, dots, pointer] = [0, linear([0, 1], [0, 1]), null, [], null];
 
   function draw(frame, data) {
     const parts = [];
-    const legend = node("g");
-    const top = data.legend ? drawLegend(legend, data.models, frame.width, 2) : 0;
     const caption = data.title ? CAPTION : 2;
-    const high = frame.height - top - caption;
+    const high = frame.height - caption;
     radius = Math.max(Math.min((frame.width - 2 * LABELS) / 2 - 8, (high - 2 * LABELS + 8) / 2), 10);
-    centre[0] = frame.width / 2;
-    centre[1] = top + high / 2;
+    center[0] = frame.width / 2;
+    center[1] = high / 2;
     scale = linear([data.range[0], data.range[1] + 0.03 * (data.range[1] - data.range[0])], [0, radius]);
-    parts.push(legend, ...web(data));
+    parts.push(...web(data));
     data.models.forEach((model, m) => parts.push(...curve(data, model, m)));
     parts.push(...radialLabels(data), identityMark());
     if (data.title) {
@@ -43,24 +51,23 @@ export function polar(orbit) {
     frame.front.replaceChildren(...makeHandle(data));
   }
 
-  const circle = (r, look, ...children) => node(
-    "circle", { cx: round(centre[0]), cy: round(centre[1]), r: round(r), ...look }, ...children,
-  );
+  const circle = (r, look, ...children) =>
+    node("circle", { cx: round(center[0]), cy: round(center[1]), r: round(r), ...look }, ...children);
 
   function web(data) {
     const lines = rings(...data.range, radius < 70 ? 2 : 4).map((value) =>
       circle(scale(value), { fill: "none", stroke: LINE }),
     );
     for (let angle = 0; angle < 360; angle += radius < 50 ? 90 : 45) {
-      lines.push(stroke(...centre, ...placeAt(angle, radius, ...centre)));
-      lines.push(label(...placeAt(angle, radius + 17, ...centre), `${angle}°`));
+      lines.push(stroke(...center, ...placeAt(angle, radius, ...center)));
+      lines.push(label(...placeAt(angle, radius + 17, ...center), `${angle}°`));
     }
     return lines;
   }
 
   function radialLabels(data) {
     return rings(...data.range, radius < 70 ? 2 : 4).map((value) =>
-      haloed(...placeAt(22.5, scale(value), ...centre), short(value)),
+      haloed(...placeAt(22.5, scale(value), ...center), short(value)),
     );
   }
 
@@ -69,24 +76,27 @@ export function polar(orbit) {
   }
 
   function trace(ring) {
-    return ring.map((value, i) => placeAt(angles[i], clamp(scale(value), 0, radius), ...centre));
+    return ring.map((value, i) => placeAt(angles[i], clamp(scale(value), 0, radius), ...center));
   }
 
   function curve(data, model, m) {
     const drawn = [];
-    const line = { fill: "none", stroke: model.colour };
+    const line = { fill: "none", stroke: model.color };
     if (data.low && data.high) {
       const band = polyline(trace(ringOf(data.high, m)), true) + polyline(trace(ringOf(data.low, m)), true);
-      drawn.push(node("path", { d: band, fill: model.colour, "fill-opacity": 0.2, "fill-rule": "evenodd" }));
+      drawn.push(node("path", { d: band, fill: model.color, "fill-opacity": 0.2, "fill-rule": "evenodd" }));
     }
     const start = data.values[m * orbit.size + orbit.identity];
     if (Number.isFinite(start) && data.models.length <= 3) {
       const look = { ...line, "stroke-opacity": 0.55, "stroke-dasharray": "1 4", "stroke-linecap": "round" };
-      const meaning = node("title", {}, `${model.name}, if it answered everywhere as it does at the identity`);
+      const meaning = node("title", {}, `${model.name}: value at the identity, for comparison`);
       drawn.push(circle(clamp(scale(start), 0, radius), look, meaning));
     }
     const look = {
-      ...line, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dashOf(model, m) || null,
+      ...line,
+      "stroke-width": 2,
+      "stroke-linejoin": "round",
+      "stroke-dasharray": dashOf(model, m) || null,
     };
     drawn.push(node("path", { d: polyline(trace(ringOf(data.values, m)), true), ...look }));
     return drawn;
@@ -94,40 +104,43 @@ export function polar(orbit) {
 
   function identityMark() {
     const angle = angles[orbit.cells[orbit.identity]?.[0] ?? 0];
-    const corner = (turn, out) => placeAt(angle + turn, radius + out, ...centre).map(round).join(" ");
+    const corner = (turn, out) =>
+      placeAt(angle + turn, radius + out, ...center)
+        .map(round)
+        .join(" ");
     const wide = (4 / radius) * (180 / Math.PI);
     const mark = node("path", { d: `M${corner(0, -1)}L${corner(-wide, 8)}L${corner(wide, 8)}Z`, fill: INK });
-    mark.append(node("title", {}, "the identity: the input as it is"));
+    mark.append(node("title", {}, "identity: the original input"));
     return mark;
   }
 
   function makeHandle(data) {
-    const [x, y] = [centre[0], centre[1] - radius];
+    const [x, y] = [center[0], center[1] - radius];
     const faint = { stroke: SOFT, "stroke-dasharray": "2 3", visibility: "hidden", "data-transient": "" };
-    pointer = stroke(...centre, x, y, faint);
-    dots = data.models.map((model) => node("circle", { r: 4, fill: model.colour, stroke: PANEL, "stroke-width": 1.5 }));
+    pointer = stroke(...center, x, y, faint);
+    dots = data.models.map((model) => node("circle", { r: 4, fill: model.color, stroke: PANEL, "stroke-width": 1.5 }));
     handle = node(
       "g",
       { class: "orbit-handle" },
-      stroke(...centre, x, y, { stroke: INK, "stroke-width": 1.5 }),
+      stroke(...center, x, y, { stroke: INK, "stroke-width": 1.5 }),
       node("circle", { cx: x, cy: y, r: HANDLE, fill: INK, stroke: PANEL, "stroke-width": 2 }),
     );
     return [pointer, handle, ...dots];
   }
 
   const angleOf = (element) => angles[orbit.cells[element]?.[0] ?? 0];
-  const turn = (angle) => `rotate(${-angle} ${centre[0]} ${centre[1]})`;
+  const turn = (angle) => `rotate(${-angle} ${center[0]} ${center[1]})`;
 
   return {
     draw,
-    mark(element, position, frame, data) {
+    mark(element, position, _frame, data) {
       if (!handle) return;
       const angle = position.length ? turned(position[0]) : angleOf(element);
       handle.setAttribute("transform", turn(angle));
       dots.forEach((dot, m) => {
         const value = betweenAngles(angles, ringOf(data.values, m), angle);
         const seen = Number.isFinite(value);
-        const [x, y] = placeAt(angle, clamp(scale(seen ? value : 0), 0, radius), ...centre);
+        const [x, y] = placeAt(angle, clamp(scale(seen ? value : 0), 0, radius), ...center);
         assign(dot, { cx: round(x), cy: round(y), visibility: seen ? null : "hidden" });
       });
     },
@@ -136,8 +149,8 @@ export function polar(orbit) {
       assign(pointer, { visibility: place ? null : "hidden", transform: place ? turn(angleOf(place.element)) : null });
     },
     locate(x, y, phase) {
-      if (Math.hypot(x - centre[0], y - centre[1]) < 2) return null;
-      const angle = angleAt(x, y, ...centre);
+      if (Math.hypot(x - center[0], y - center[1]) < 2) return null;
+      const angle = angleAt(x, y, ...center);
       const element = orbit.index[nearestAngle(angles, angle)];
       return { element, position: orbit.continuous && phase !== "hover" ? [angle] : [] };
     },

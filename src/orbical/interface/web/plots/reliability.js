@@ -1,24 +1,28 @@
 /** Reliability diagram: accuracy against confidence in bins, with the counts below. */
 
-import { dashOf } from "../draw/colours.js";
+import { dashOf } from "../draw/colors.js";
 import { count as counted, fixed } from "../draw/format.js";
 import { anyFinite, clamp, linear } from "../draw/scales.js";
 import { INK, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, guide, ticksFor } from "./axes.js";
-import { bar, countBars } from "./counts.js";
+import { bar, countBars } from "./count_bars.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./markers.js";
-import { drawMeasures } from "./measures.js";
 import { createTooltip } from "./tooltip.js";
 
 /** From this many samples on a bin is drawn in full. */
 const ENOUGH = 40;
 
-/** Make the diagram in `el`: `{ set({ models, edges, count, confidence, accuracy, measures }), ... }`. */
+/** Make the diagram in `el`: `{ set({ models, edges, count, confidence, accuracy }), ... }`. */
 export function createReliability(el) {
   const data = {
-    models: [], edges: [], count: [], confidence: [], accuracy: [], measures: [], title: "", legend: true,
+    models: [],
+    edges: [],
+    count: [],
+    confidence: [],
+    accuracy: [],
   };
+  /** @type {any} */
   let place = null;
   const frame = createFrame(el, paint, { name: "reliability" });
   const tip = createTooltip(frame.root);
@@ -27,20 +31,22 @@ export function createReliability(el) {
   function paint() {
     const bins = data.edges.length - 1;
     if (bins < 1 || !anyFinite(data.accuracy)) return sayEmpty(frame, data.models.length ? "no data" : "");
-    const words = node("g");
-    const top = data.legend === false ? 2 : drawMeasures(words, data.models, data.measures ?? [], frame.width);
-    const box = axesBox(frame, { top: top + 4 });
+    const box = axesBox(frame, { top: 6 });
     const strip = clamp(box.height * 0.2, 18, 54);
     const upper = { ...box, height: Math.max(box.height - strip - 6, 20) };
     place = {
-      bins, box, upper, strip, base: upper.top + upper.height + 6 + strip,
+      bins,
+      box,
+      upper,
+      strip,
+      base: upper.top + upper.height + 6 + strip,
       x: linear([0, 1], [box.left, box.left + box.width]),
       y: linear([0, 1], [upper.top + upper.height, upper.top]),
     };
     const { x, y } = place;
     const frameOf = axes(upper, { x, y, xTicks: [], yTicks: ticksFor([0, 1], upper.height, 28), yName: "accuracy" });
-    const hint = haloed(x(0.98), y(0.04), "below the line: over-confident", { "text-anchor": "end" });
-    const parts = [words, frameOf, guide(x(0), y(0), x(1), y(1)), ...countBars(place, data)];
+    const hint = haloed(x(0.98), y(0.04), "below diagonal: over-confident", { "text-anchor": "end" });
+    const parts = [frameOf, guide(x(0), y(0), x(1), y(1)), ...countBars(place, data)];
     data.models.forEach((model, m) => parts.push(gaps(model, m)));
     data.models.forEach((model, m) => parts.push(curve(model, m)));
     if (upper.width > 200 && upper.height > 130) parts.push(hint);
@@ -57,16 +63,16 @@ export function createReliability(el) {
 
   /** Bins of one model: the step of its accuracy, filled up to its confidence. */
   function gaps(model, m) {
-    const drawn = node("g", { fill: model.colour });
+    const drawn = node("g", { fill: model.color });
     const full = data.models.length > 2 ? 0.08 : 0.16;
     for (let b = 0; b < place.bins; b += 1) {
       if (!seen(m, b)) continue;
       const [left, right] = [place.x(data.edges[b]), place.x(data.edges[b + 1])];
       const [one, other] = [place.y(data.accuracy[at(m, b)]), place.y(data.confidence[at(m, b)])];
-      const look = { stroke: model.colour, "stroke-width": 1.5, "stroke-opacity": round(0.8 * weight(m, b)) };
-      drawn.append(bar(
-        left, Math.min(one, other), right, Math.max(one, other), { "fill-opacity": round(full * weight(m, b)) },
-      ));
+      const look = { stroke: model.color, "stroke-width": 1.5, "stroke-opacity": round(0.8 * weight(m, b)) };
+      drawn.append(
+        bar(left, Math.min(one, other), right, Math.max(one, other), { "fill-opacity": round(full * weight(m, b)) }),
+      );
       drawn.append(stroke(left, one, right, one, look));
     }
     return drawn;
@@ -77,15 +83,16 @@ export function createReliability(el) {
     const bins = Array.from({ length: place.bins }, (_, b) => b).filter((b) => seen(m, b));
     const most = Math.max(1, ...bins.map((b) => data.count[at(m, b)]));
     const point = (b) => [place.x(data.confidence[at(m, b)]), place.y(data.accuracy[at(m, b)])];
-    const dash = { stroke: model.colour, "stroke-width": 1.5, "stroke-dasharray": dashOf(model, m) || null };
+    const dash = { stroke: model.color, "stroke-width": 1.5, "stroke-dasharray": dashOf(model, m) || null };
     const joins = bins.slice(1).map((b, k) =>
       stroke(...point(bins[k]), ...point(b), {
-        ...dash, "stroke-opacity": round(Math.min(weight(m, b), weight(m, bins[k]))),
+        ...dash,
+        "stroke-opacity": round(Math.min(weight(m, b), weight(m, bins[k]))),
       }),
     );
     const marks = bins.map((b) => {
       const size = 2.5 + 3 * Math.sqrt(data.count[at(m, b)] / most);
-      return marker(m, ...point(b), size, model.colour, { opacity: round(0.3 + 0.7 * weight(m, b)) });
+      return marker(m, ...point(b), size, model.color, { opacity: round(0.3 + 0.7 * weight(m, b)) });
     });
     return node("g", {}, ...joins, ...marks);
   }
@@ -106,7 +113,7 @@ export function createReliability(el) {
     const ends = [place.x(data.edges[b]), place.x(data.edges[b + 1])];
     frame.front.replaceChildren(bar(ends[0], upper.top, ends[1], upper.top + box.height, shade));
     const rows = data.models.map((model, m) => ({
-      colour: model.colour,
+      color: model.color,
       name: `${model.name} (${counted(data.count[at(m, b)])})`,
       value: seen(m, b) ? inNumbers(at(m, b)) : "no samples",
     }));
@@ -121,11 +128,10 @@ export function createReliability(el) {
   return {
     set(given) {
       Object.assign(data, given);
-      const spoken = (data.measures ?? []).map((each) => `${each.model} ${each.name} ${fixed(each.value, 3)}`);
-      frame.root.setAttribute("aria-label", `reliability diagram ${data.title ?? ""}; ${spoken.join(", ")}`);
+      const names = data.models.map((model) => model.name).join(", ");
+      frame.root.setAttribute("aria-label", `Reliability diagram: ${names || "no data"}`);
       frame.redraw();
     },
-    snapshot: () => frame.snapshot(),
     destroy: () => frame.destroy(),
   };
 }

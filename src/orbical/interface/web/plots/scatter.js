@@ -1,23 +1,24 @@
 /** Samples as points: hover, pick, lasso, zoom; up to a million. */
 
 import { count as counted } from "../draw/format.js";
-import { createBuckets } from "../draw/hit.js";
-import { pointOpacity, pointRadius } from "../draw/splat.js";
+import { createPointIndex } from "../draw/nearest_point.js";
+import { pointOpacity, pointRadius } from "../draw/point_raster.js";
 import { assign } from "../draw/svg.js";
-import { affine, toData, toPixels, wholeView } from "../draw/view.js";
+import { affine, toData, toPixels, wholeView } from "../draw/viewport.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { attachGestures } from "./gestures.js";
-import { createPoints } from "./points.js";
-import { createRings } from "./rings.js";
+import { createPoints } from "./point_layer.js";
+import { createScatterMarks } from "./scatter_marks.js";
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 /** Make a scatter plot in `el`; see the members of what is returned. */
 export function createScatter(el, { webgl = true } = {}) {
+  /** @type {Record<"hover" | "pick" | "lasso", (found: any) => void>} */
   const calls = { hover() {}, pick() {}, lasso() {} };
   const state = { view: null, selected: -1, hovered: -1, lasso: [], mode: "select" };
   let [points, buckets, asked, layer] = [null, null, 0, null];
-  const rings = createRings();
+  const marks = createScatterMarks();
   const frame = createFrame(el, paint, { canvas: true, name: "scatter" });
   layer = createPoints(frame.canvas, webgl);
   frame.on(frame.canvas, "webglcontextlost", (event) => event.preventDefault());
@@ -26,7 +27,10 @@ export function createScatter(el, { webgl = true } = {}) {
     paint();
   });
   assign(frame.root, {
-    role: "application", tabindex: 0, "aria-roledescription": "scatter plot", "aria-label": "map of samples",
+    role: "application",
+    tabindex: 0,
+    "aria-roledescription": "scatter plot",
+    "aria-label": "Map of samples",
   });
 
   function paint() {
@@ -37,20 +41,20 @@ export function createScatter(el, { webgl = true } = {}) {
     Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
     if (!buckets) return;
     frame.back.replaceChildren();
-    frame.front.replaceChildren(...rings.elements);
-    if (!buckets.some) sayEmpty(frame, "no samples to show");
+    frame.front.replaceChildren(...marks.elements);
+    if (!buckets.some) sayEmpty(frame, "no samples");
     const { zoom, x, y } = state.view ?? { zoom: 1 };
     const whole = wholeView(buckets.bounds, width, height);
     state.view = zoom > 1 ? { ...whole, zoom, x, y } : whole;
     const n = points.xy.length / 2;
     const look = { radius: pointRadius(n, state.view.zoom), opacity: pointOpacity(n) };
     layer.draw({ width, height, ratio, ...affine(state.view), ...look });
-    rings.name(state, points.labels ?? [], frame.dark);
+    marks.name(state, points.labels ?? [], frame.dark);
     overlay();
   }
 
   function overlay() {
-    if (state.view && points) rings.place(state, points.xy);
+    if (state.view && points) marks.place(state, points.xy);
   }
 
   function select(i) {
@@ -59,10 +63,11 @@ export function createScatter(el, { webgl = true } = {}) {
   }
 
   function later() {
-    if (!asked) asked = requestAnimationFrame(() => {
-      asked = 0;
-      paint();
-    });
+    if (!asked)
+      asked = requestAnimationFrame(() => {
+        asked = 0;
+        paint();
+      });
   }
 
   const at = (x, y) => (buckets?.some && state.view ? buckets.nearest(...toData(state.view, x, y)) : -1);
@@ -95,25 +100,26 @@ export function createScatter(el, { webgl = true } = {}) {
       event.preventDefault();
       event.stopPropagation();
       const known = state.selected >= 0 && Number.isFinite(points.xy[2 * state.selected]);
-      const next = () => buckets.neighbour(state.selected, ...ARROWS[event.key]);
+      const next = () => buckets.neighbor(state.selected, ...ARROWS[event.key]);
       choose(known ? next() : buckets.nearest(state.view.x, state.view.y));
     }
   });
 
   return {
-    /** Points `xy` (flat), `colours` (rgba), `mask` (1 = in the subset) or null, `labels` of classes. */
+    /** Points `xy` (flat), `colors` (rgba), `mask` (1 = in the subset) or null, `labels` of classes. */
     set(given) {
       const before = points?.xy;
       points = { mask: null, ...points, labels: [], ...given };
       if (points.xy !== before) {
-        buckets = createBuckets(points.xy);
+        buckets = createPointIndex(points.xy);
         buckets.some = points.xy.some(Number.isFinite);
         Object.assign(state, { view: null, hovered: -1 });
       }
-      points.colours ??= new Uint8Array(2 * points.xy.length).fill(128);
+      points.colors ??= new Uint8Array(2 * points.xy.length).fill(128);
       layer.set(points);
       frame.root.setAttribute(
-        "aria-label", `map of ${counted(points.xy.length / 2)} samples; arrow keys go to the neighbour`,
+        "aria-label",
+        `Map of ${counted(points.xy.length / 2)} samples; use the arrow keys to select a neighboring sample`,
       );
       if (frame.width) paint();
     },
@@ -126,10 +132,6 @@ export function createScatter(el, { webgl = true } = {}) {
       state.lasso = Array.from(polygon ?? []);
       overlay();
     },
-    reset() {
-      state.view = null;
-      later();
-    },
     /** Where a sample is drawn, in pixels of the plot. */
     place: (i) => (state.view ? toPixels(state.view, points.xy[2 * i], points.xy[2 * i + 1]) : null),
     onhover: (callback) => (calls.hover = callback),
@@ -137,10 +139,7 @@ export function createScatter(el, { webgl = true } = {}) {
     onlasso: (callback) => (calls.lasso = callback),
     focus: () => frame.root.focus(),
     kind: () => layer.kind,
-    snapshot() {
-      paint();
-      return frame.snapshot();
-    },
+    repaint: paint,
     destroy() {
       cancelAnimationFrame(asked);
       layer.destroy();

@@ -1,10 +1,10 @@
 /** Rotations in space by three planes of axes: direction is the axis, radius the angle. */
 
-import { heat, nearestSorted, nearestTurn, polarCells, polarPlace } from "../draw/heat.js";
+import { paintHeatmap, nearestSorted, nearestTurn, polarCells, polarPlace } from "../draw/heatmap.js";
 import { clamp } from "../draw/scales.js";
 import { SOFT, label, node, round } from "../draw/svg.js";
-import { cross, ring } from "./outline.js";
-import { surface } from "./surface.js";
+import { cross, ring } from "./cell_marks.js";
+import { panelGrid } from "./panel_grid.js";
 
 /** The drawing of slices for `createOrbitPlot`. */
 export function slices(orbit) {
@@ -24,13 +24,16 @@ export function slices(orbit) {
     Object.assign(picture, { width: side, height: side });
     const pixels = picture.getContext("2d").createImageData(side, side);
     Object.assign(made, {
-      side, picture, pixels, cells: planes.map((_, p) => polarCells(side, azimuths, angles, elementOf(p))),
+      side,
+      picture,
+      pixels,
+      cells: planes.map((_, p) => polarCells(side, azimuths, angles, elementOf(p))),
     });
   }
 
   function paint(context, panel, values, range, dark) {
     prepare(Math.max(Math.round(panel.width * (devicePixelRatio || 1)), 8));
-    heat(made.pixels.data, made.cells[panel.p], values, range, dark);
+    paintHeatmap(made.pixels.data, made.cells[panel.p], values, range, dark);
     made.picture.getContext("2d").putImageData(made.pixels, 0, 0);
     context.save();
     context.beginPath();
@@ -44,19 +47,25 @@ export function slices(orbit) {
     const [radius, cx, cy] = [panel.width / 2, panel.x + panel.width / 2, panel.y + panel.height / 2];
     const [across, up] = [...planes[panel.p]];
     const at = (angle, out = 0) => round((radius * angle) / most + out);
-    const centre = { cx: round(cx), cy: round(cy) };
+    const center = { cx: round(cx), cy: round(cy) };
     const rimLook = { fill: "none", stroke: SOFT, "stroke-width": 0.8 };
-    const drawn = [90, 180].filter((angle) => angle <= most).map((angle) =>
-      node("circle", {
-        ...centre,
-        r: at(angle),
-        ...(angle === most ? rimLook : { ...rimLook, stroke: "#ffffff", "stroke-opacity": 0.55 }),
-      }),
-    );
+    const drawn = [90, 180]
+      .filter((angle) => angle <= most)
+      .map((angle) =>
+        node("circle", {
+          ...center,
+          r: at(angle),
+          ...(angle === most ? rimLook : { ...rimLook, stroke: "#ffffff", "stroke-opacity": 0.55 }),
+        }),
+      );
     drawn.push(label(cx + radius + 8, cy, across), label(cx, cy - radius - 7, up));
     if (most >= 90 && radius > 40) {
       const rim = {
-        fill: "#ffffff", stroke: "#000000", "stroke-width": 2.5, "stroke-opacity": 0.6, "paint-order": "stroke",
+        fill: "#ffffff",
+        stroke: "#000000",
+        "stroke-width": 2.5,
+        "stroke-opacity": 0.6,
+        "paint-order": "stroke",
       };
       drawn.push(label(cx + at(90) * 0.707, cy - at(90) * 0.707, "90°", rim));
     }
@@ -91,12 +100,12 @@ export function slices(orbit) {
     };
     if (key === "Home") return orbit.identity;
     if (!(key in steps)) return null;
-    const [p, a, r] = now[2] === 0 && steps[key][1] ? [0, 0, 1] : steps[key]; // from the centre every way is out
+    const [p, a, r] = now[2] === 0 && steps[key][1] ? [0, 0, 1] : steps[key]; // from the center every way is out
     now = [(now[0] + p + planes.length) % planes.length, (now[1] + a + A) % A, clamp(now[2] + r, 0, R - 1)];
     return orbit.index[(now[0] * A + now[1]) * R + now[2]];
   }
 
-  return surface(orbit, {
+  return panelGrid(orbit, {
     parts: planes.map((name) => `axis in ${name}`),
     aspect: 1,
     margin: { left: 6, right: 14, bottom: 4 },
@@ -113,6 +122,6 @@ export function slices(orbit) {
       now = [part, nearestTurn(azimuths, azimuth), nearestSorted(angles, angle)];
       return { element: elementOf(part)(now[1], now[2]) };
     },
-    mark: (panel, x, y, look) => ring(x, y, 5, look),
+    mark: (_panel, x, y, look) => ring(x, y, 5, look),
   });
 }

@@ -1,12 +1,12 @@
 /** Elements of a finite group as tiles, each with how it turns a letter. */
 
-import { colourOf, readableOn } from "../draw/colours.js";
+import { colorOf, readableOn } from "../draw/colors.js";
 import { clamp } from "../draw/scales.js";
 import { INK, fitted, label, node, round, textWidth } from "../draw/svg.js";
-import { tableNames, tableOf } from "../draw/tables.js";
+import { tableNames, tableOf } from "../draw/tile_table.js";
 import { orientation } from "./orientation.js";
-import { cellRim, cross } from "./outline.js";
-import { surface } from "./surface.js";
+import { cellRim, cross } from "./cell_marks.js";
+import { panelGrid } from "./panel_grid.js";
 
 const [GAP, ROOMY] = [1, 18];
 
@@ -33,7 +33,7 @@ export function tiles(orbit) {
     const gap = Math.min(wide, high) > 8 ? GAP : 0;
     cells.forEach((element, cell) => {
       if (element < 0) return;
-      context.fillStyle = colourOf(values[element], range, dark);
+      context.fillStyle = colorOf(values[element], range, dark);
       const [x, y] = [panel.x + (cell % columns) * wide, panel.y + Math.floor(cell / columns) * high];
       context.fillRect(x + gap, y + gap, wide - 2 * gap, high - 2 * gap);
     });
@@ -65,9 +65,9 @@ export function tiles(orbit) {
     const bottom = panel.y + panel.height;
     const each = Math.ceil((longest + 4) / wide); // every second or third where all do not fit
     if (!crowded.columns && each <= Math.max(columns / 2, 1)) {
-      names.columns.words.forEach((word, column) => column % each || drawn.push(label(
-        panel.x + (column + 0.5) * wide, bottom + 10, word,
-      )));
+      names.columns.words.forEach(
+        (word, column) => column % each || drawn.push(label(panel.x + (column + 0.5) * wide, bottom + 10, word)),
+      );
     }
     if (names.columns.name && panel.last) {
       drawn.push(label(panel.x + panel.width / 2, bottom + 24, names.columns.name, { fill: INK }));
@@ -88,7 +88,7 @@ export function tiles(orbit) {
       picture.setAttribute("transform", `translate(${round(x + wide / 2)} ${round(y + 2 + room / 2)})`);
       drawn.append(picture);
     }
-    const texts = lines.map((line, k) => label(x + wide / 2, top + 13 * k, "", {}));
+    const texts = lines.map((_, k) => label(x + wide / 2, top + 13 * k, "", {}));
     texts.forEach((text, k) => text.append(lines[k]));
     drawn.append(...texts);
     written.push({ element, m, title, value, texts, picture });
@@ -96,10 +96,10 @@ export function tiles(orbit) {
     return drawn;
   }
 
-  /** Write a tile's value, in ink that is read on its colour. */
+  /** Write a tile's value, in ink that is read on its color. */
   function write({ element, m, title, value, texts, picture }, data, dark) {
     const number = data.values[m * orbit.size + element];
-    const ink = readableOn(colourOf(number, data.range, dark));
+    const ink = readableOn(colorOf(number, data.range, dark));
     const words = data.write(number);
     title.textContent = `${orbit.names?.[element] ?? ""}: ${words}`;
     value.textContent = words;
@@ -108,7 +108,7 @@ export function tiles(orbit) {
   }
 
   const where = (element) => at.get(element) ?? 0;
-  return surface(orbit, {
+  return panelGrid(orbit, {
     parts: [""],
     aspect: clamp(rows / columns, 0.3, 2),
     margin,
@@ -117,21 +117,26 @@ export function tiles(orbit) {
     innerBottom: crowded.columns ? 0 : 14,
     paint,
     decorate,
-    places: (element) => [[
-      0, ((where(element) % columns) + 0.5) / columns, (Math.floor(where(element) / columns) + 0.5) / rows,
-    ]],
+    places: (element) => [
+      [0, ((where(element) % columns) + 0.5) / columns, (Math.floor(where(element) / columns) + 0.5) / rows],
+    ],
     mark(panel, x, y, look) {
       const [wide, high] = size(panel);
       return cellRim(x - wide / 2 + 1, y - high / 2 + 1, wide - 2, high - 2, look);
     },
-    locate(part, u, v) {
+    locate(_part, u, v) {
       const [row, column] = [clamp(Math.floor(v * rows), 0, rows - 1), clamp(Math.floor(u * columns), 0, columns - 1)];
       const element = cells[row * columns + column];
       return element < 0 ? null : { element };
     },
     step(element, key) {
       const steps = {
-        ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, PageUp: -columns, PageDown: columns,
+        ArrowLeft: -1,
+        ArrowRight: 1,
+        ArrowUp: -columns,
+        ArrowDown: columns,
+        PageUp: -columns,
+        PageDown: columns,
       };
       if (key === "Home") return orbit.identity;
       if (key === "End") return orbit.index[orbit.index.length - 1];

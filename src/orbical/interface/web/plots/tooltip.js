@@ -1,6 +1,6 @@
 /** The small readout beside the pointer: a heading, and a row for each model. */
 
-import { beside } from "../draw/beside.js";
+import { besidePointer } from "../draw/tooltip_position.js";
 import { shortened } from "../draw/format.js";
 
 const LONGEST = 24;
@@ -11,16 +11,29 @@ export function createTooltip(root) {
   box.className = "plot-tooltip";
   box.hidden = true;
   Object.assign(box.style, {
-    position: "absolute", left: "0", top: "0", zIndex: "5", pointerEvents: "none", maxWidth: "94%",
-    padding: "4px 8px", borderRadius: "4px", font: "12px var(--font, system-ui, sans-serif)", lineHeight: "1.4",
-    color: "var(--ink, #222)", background: "var(--panel, #fff)", border: "1px solid var(--line, #d9d9d9)",
+    position: "absolute",
+    left: "0",
+    top: "0",
+    zIndex: "5",
+    pointerEvents: "none",
+    maxWidth: "94%",
+    padding: "4px 8px",
+    borderRadius: "4px",
+    font: "12px var(--font, system-ui, sans-serif)",
+    lineHeight: "1.4",
+    color: "var(--ink, #222)",
+    background: "var(--panel, #fff)",
+    border: "1px solid var(--line, #d9d9d9)",
     boxShadow: "0 1px 6px rgba(0, 0, 0, 0.25)",
   });
   const head = document.createElement("div");
   head.style.fontWeight = "600";
   const body = document.createElement("div");
   Object.assign(body.style, {
-    display: "grid", gridTemplateColumns: "auto minmax(0, auto) 1fr", columnGap: "6px", alignItems: "center",
+    display: "grid",
+    gridTemplateColumns: "auto minmax(0, auto) 1fr",
+    columnGap: "6px",
+    alignItems: "center",
   });
   box.append(head, body);
   root.append(box);
@@ -28,7 +41,7 @@ export function createTooltip(root) {
   let size = [0, 0];
 
   return {
-    /** Show a heading and rows `{ colour, name, value }` near a place of the root. */
+    /** Show a heading and rows `{ color, name, value }` near a place of the root. */
     show(x, y, heading, rows, width, height) {
       const words = heading + rows.map((row) => shortened(row.name, LONGEST) + row.value).join();
       head.textContent = heading;
@@ -37,7 +50,7 @@ export function createTooltip(root) {
       // Asking for the size costs a layout: only when the words have changed in length.
       if (words.length !== shown.length || !size[0]) size = [box.offsetWidth, box.offsetHeight];
       shown = words;
-      const [left, top] = beside([x, y], size, [width, height]);
+      const [left, top] = besidePointer([x, y], size, [width, height]);
       box.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
     },
     hide() {
@@ -53,7 +66,10 @@ function fill(body, rows) {
   rows.forEach((row, i) => {
     const [swatch, name, value] = [0, 1, 2].map((k) => body.children[3 * i + k]);
     Object.assign(swatch.style, {
-      width: row.colour ? "10px" : "0", height: "10px", borderRadius: "2px", background: row.colour ?? "none",
+      width: row.color ? "10px" : "0",
+      height: "10px",
+      borderRadius: "2px",
+      background: row.color ?? "none",
     });
     name.textContent = shortened(row.name, LONGEST);
     value.textContent = row.value;

@@ -6,11 +6,11 @@ import { precise } from "../draw/format.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createFrame } from "./frame.js";
 import { createLegend } from "./legend.js";
-import { drawn, hints } from "./words.js";
+import { hintFor, hints } from "./help_text.js";
 
 /** The overview: where along the orbit do the models fail? */
 export function createSection(el, app) {
-  const frame = createFrame({ name: "aggregate", title: "Aggregate", hint: drawn(hints.aggregate, app.group.kind) });
+  const frame = createFrame({ name: "aggregate", title: "Aggregate", hint: hintFor(hints.aggregate, app.group.kind) });
   el.append(frame.el);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const legend = createLegend();
@@ -46,7 +46,6 @@ export function createSection(el, app) {
       higherIsBetter: metric.higher_is_better,
       title: metric.title,
       format: metric.unit,
-      legend: false,
     });
     mark();
   }
@@ -67,5 +66,5 @@ export function createSection(el, app) {
     app.store.subscribe(["element", "position"], mark),
     app.theme.on(draw),
   ];
-  return { focus: () => plot.focus(), update: draw, destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
+  return { focus: () => plot.focus(), destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
 }

@@ -3,7 +3,7 @@
 import { h } from "../core/dom.js";
 import { createBounds } from "../plots/bounds.js";
 import { createFrame } from "./frame.js";
-import { hints } from "./words.js";
+import { hints } from "./help_text.js";
 
 /** Sharp interval of the calibration error over accuracy, and the accuracy ceiling. */
 export function createSection(el, app) {
@@ -28,5 +28,5 @@ export function createSection(el, app) {
   }
 
   const stop = app.on("bounds", (given) => ((answer = given), draw()));
-  return { focus: () => frame.el.focus(), update: draw, destroy: () => (stop(), plot.destroy()) };
+  return { focus: () => frame.el.focus(), destroy: () => (stop(), plot.destroy()) };
 }

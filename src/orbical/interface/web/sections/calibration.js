@@ -1,25 +1,26 @@
 // Can the confidence be trusted, for the subset, here or over the whole orbit?
 
-import { fill, h, signed, write } from "../core/dom.js";
+import { fill, h, modelLabel, write } from "../core/dom.js";
 import { counted, sentence, whole } from "../core/text.js";
 import { fixed } from "../draw/format.js";
 import { createCumulative } from "../plots/cumulative.js";
 import { createReliability } from "../plots/reliability.js";
 import { createFrame, createSwitch } from "./frame.js";
 import { means, verdict } from "./verdict.js";
-import { hints } from "./words.js";
+import { hints } from "./help_text.js";
 
 const isNumber = (value) => value !== null && value !== undefined;
 const number = (value) => (isNumber(value) ? fixed(value, 3) : "–");
 
 const MEANINGS = {
-  confidence: "How sure the model is, on average",
-  accuracy: "How often it is right",
-  ECE: "Expected calibration error: the mean distance between confidence and accuracy, with its 95 % interval",
-  "by chance": "The ECE that a perfectly calibrated model would show with as many samples",
+  confidence: "Mean confidence",
+  accuracy: "Fraction of correct predictions",
+  ECE: "Expected calibration error: the mean absolute difference between confidence and accuracy, with its 95 % interval",
+  "by chance": "The ECE of a perfectly calibrated model with the same number of samples",
 };
 
-const VERDICT = "Over-confident: more sure than right. Calibrated: the error is no larger than chance makes it.";
+const VERDICT =
+  "Over-confident: confidence exceeds accuracy. Calibrated: the error is no larger than expected by chance.";
 
 const MANY = 3; // models beside whose errors there is no room for more
 
@@ -39,7 +40,7 @@ export function createSection(el, app) {
   const frame = createFrame({ name: "calibration", title: "Calibration", hint: hints.calibration });
   el.append(frame.el);
   const scope = createSwitch(
-    "Where",
+    "Scope",
     [
       ["element", "here", "At the current position"],
       ["orbit", "whole orbit", "Over all positions"],
@@ -60,7 +61,7 @@ export function createSection(el, app) {
     if (!answer) return;
     if (answer.error) return frame.state("error", answer.error);
     if (answer.available === false || !answer.arrays.edges)
-      return frame.state("empty", answer.reason ?? "This task has no confidence to check.");
+      return frame.state("empty", answer.reason ?? "This task has no confidence values.");
     if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
     if (!answer.measures.length) return frame.state("empty", `Calibration needs 3 or more ${app.noun}.`);
     frame.state("ready");
@@ -73,8 +74,6 @@ export function createSection(el, app) {
       count: plain(count),
       confidence: plain(confidence),
       accuracy: plain(accuracy),
-      measures: [],
-      legend: false,
     });
     if (rest.cumulative_x) {
       cumulative.set({
@@ -82,7 +81,6 @@ export function createSection(el, app) {
         x: plain(rest.cumulative_x),
         confidence: plain(rest.cumulative_confidence),
         accuracy: plain(rest.cumulative_accuracy),
-        legend: false,
       });
     }
     measure(models);
@@ -98,11 +96,14 @@ export function createSection(el, app) {
       return h(
         "li",
         {},
-        h("p", {}, ...signed(model, 20), h("b", { class: "verdict", title: VERDICT }, verdict(mean, one))),
-        pairs([
-          ["confidence", fixed(mean.confidence, 3)],
-          ["accuracy", fixed(mean.accuracy, 3)],
-        ], { class: "means" }),
+        h("p", {}, ...modelLabel(model, 20), h("b", { class: "verdict", title: VERDICT }, verdict(mean, one))),
+        pairs(
+          [
+            ["confidence", fixed(mean.confidence, 3)],
+            ["accuracy", fixed(mean.accuracy, 3)],
+          ],
+          { class: "means" },
+        ),
         pairs([
           ["ECE", number(one.value), interval],
           ["by chance", number(one.expected)],
@@ -121,7 +122,7 @@ export function createSection(el, app) {
     if (!answer?.count) return;
     frame.note(
       answer.scope === "orbit"
-        ? `${whole(answer.count)} answers, at all positions`
+        ? `${whole(answer.count)} predictions, all positions`
         : counted(answer.count, app.state.samples, app.noun),
     );
   }
@@ -133,7 +134,6 @@ export function createSection(el, app) {
   title();
   return {
     focus: () => scope.el.querySelector("input:checked").focus(),
-    update: draw,
     destroy: () => (stops.forEach((stop) => stop()), reliability.destroy(), cumulative.destroy()),
   };
 }

@@ -6,7 +6,7 @@ import { shortened } from "../draw/format.js";
  * The wrong answer given most often: `{ model, answer, count }`, null where all are right; `predicted` is
  * [models, elements], `expected` the right class of each model.
  */
-export function mostConfused({ data, shape }, expected) {
+function mostConfused({ data, shape }, expected) {
   const [models, elements] = shape;
   let most = null;
   for (let m = 0; m < models; m += 1) {
@@ -19,7 +19,7 @@ export function mostConfused({ data, shape }, expected) {
   return most;
 }
 
-/** The sentence: "plain answers 9 at 43 of 72 positions"; empty where nothing is known. */
+/** The sentence: "plain predicts 9 at 43 of 72 positions"; empty where nothing is known. */
 export function confusion({ models, label, consensus, arrays }, byConsensus, nameOf) {
   const predicted = arrays?.predicted;
   if (!predicted) return "";
@@ -27,6 +27,6 @@ export function confusion({ models, label, consensus, arrays }, byConsensus, nam
   if (expected.some((one) => one === null || one === undefined)) return "";
   const elements = predicted.shape[1];
   const most = mostConfused(predicted, expected);
-  if (!most) return `right at all ${elements} positions`;
-  return `${shortened(models[most.model], 18)} answers ${nameOf(most.answer)} at ${most.count} of ${elements} positions`;
+  if (!most) return `correct at all ${elements} positions`;
+  return `${shortened(models[most.model], 18)} predicts ${nameOf(most.answer)} at ${most.count} of ${elements} positions`;
 }

@@ -2,12 +2,12 @@
 
 import { fill, h, swatch } from "../core/dom.js";
 import { createFrame } from "./frame.js";
-import { hints } from "./words.js";
+import { hints } from "./help_text.js";
 import { createNamedView } from "../views/index.js";
 
 /** The answers of the models. */
 export function createSection(el, app) {
-  const frame = createFrame({ name: "detail", title: "Answer", hint: hints.detail });
+  const frame = createFrame({ name: "detail", title: "Prediction", hint: hints.detail });
   el.append(frame.el);
   const errors = frame.body.appendChild(h("div", { class: "errors", role: "alert", tabindex: "0", hidden: true }));
   const holder = createNamedView(frame.body.appendChild(h("div", { class: "view" })), app.state);
@@ -20,17 +20,17 @@ export function createSection(el, app) {
     shown = text;
     errors.hidden = !Object.keys(found).length;
     const lines = Object.entries(found).map(([model, words]) => h("p", {}, swatch(app.look(model)), words));
-    fill(errors, lines, h("p", { class: "after" }, "Shown instead: what the scan holds."));
+    fill(errors, lines, h("p", { class: "after" }, "Showing the stored results instead."));
   }
 
   function draw(answer) {
     if (answer.error) return frame.state("error", answer.error);
     complain(answer.errors ?? {});
-    if (!answer.detail) return frame.state("empty", "The scan holds no answers at this position.");
+    if (!answer.detail) return frame.state("empty", "No predictions stored at this position.");
     frame.state("ready");
     holder.set(answer.detail.view, app.viewContent(answer, "detail"));
   }
 
   const stop = app.on("place", draw);
-  return { focus: () => frame.el.focus(), update() {}, destroy: () => (stop(), holder.destroy()) };
+  return { focus: () => frame.el.focus(), destroy: () => (stop(), holder.destroy()) };
 }

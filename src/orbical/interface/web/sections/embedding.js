@@ -2,45 +2,45 @@
 
 import { button, h, show, write } from "../core/dom.js";
 import { sentence } from "../core/text.js";
-import { colourise, isDark } from "../draw/colours.js";
+import { colorize, isDark } from "../draw/colors.js";
 import { shortened } from "../draw/format.js";
-import { classLabels } from "../draw/labels.js";
+import { classLabels } from "../draw/class_labels.js";
 import { createScatter } from "../plots/scatter.js";
 import { createFrame, createSelect } from "./frame.js";
 import { createHoverCard } from "./hovercard.js";
-import { createKey, stretched } from "./key.js";
-import { around, grown } from "./region.js";
-import { hints } from "./words.js";
+import { createColorKey, withColorRange } from "./color_key.js";
+import { circleAround, scaledAbout } from "./keyboard_lasso.js";
+import { hints } from "./help_text.js";
 
-const METHODS = { pca: "PCA", ica: "ICA", isomap: "ISOMAP", tsne: "t-SNE", umap: "UMAP" };
-const COLOURS = {
+const METHODS = { pca: "PCA", ica: "ICA", isomap: "Isomap", tsne: "t-SNE", umap: "UMAP" };
+const COLORS = {
   mean: "mean",
   variance: "variance",
-  correct: "share correct",
+  correct: "fraction correct",
   class: "class",
   gap: "calibration gap",
 };
 
-/** The embedding with its menus, its lasso and its colour key. */
+/** The embedding with its menus, its lasso and its color key. */
 export function createSection(el, app) {
   const frame = createFrame({ name: "embedding", title: "Embedding", hint: hints.embedding });
   el.append(frame.el);
   const method = createSelect("Method", (value) => app.select({ method: value }), { quiet: true });
-  const colour = createSelect("Colour", (value) => app.select({ colour: value }), { quiet: true });
-  const of = createSelect("Of", (value) => app.select({ of: value }), {
+  const color = createSelect("Color", (value) => app.select({ colour: value }), { quiet: true });
+  const of = createSelect("Model", (value) => app.select({ of: value }), {
     quiet: true,
-    title: "Whose responses: all models together, or one",
+    title: "Embed the responses of all models, or of one",
   });
   const lassoButton = button("lasso", () => arm(!armed), {
     class: "tool",
     "aria-pressed": "false",
-    title: "Draw around points to make them the subset (or hold Shift and drag)",
+    title: "Draw around points to select a subset (or Shift-drag)",
   });
-  frame.controls.append(method.el, colour.el, of.el, lassoButton);
+  frame.controls.append(method.el, color.el, of.el, lassoButton);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const scatter = createScatter(plotEl);
   const card = createHoverCard(plotEl, app);
-  const key = createKey();
+  const key = createColorKey();
   const progress = h("p", { class: "progress", role: "status", hidden: true });
   const trouble = h("p", { class: "quiet-text trouble", role: "status", hidden: true });
   frame.body.append(key.el, progress, trouble);
@@ -57,18 +57,18 @@ export function createSection(el, app) {
     show(trouble, Boolean(xy.error));
     plotEl.classList.toggle("away", Boolean(xy.error));
     if (xy.error) return (write(trouble, sentence(xy.error)), frame.note(""), frame.state("ready"));
-    if (!app.state.samples) return frame.state("empty", `The scan holds no ${app.noun}.`);
+    if (!app.state.samples) return frame.state("empty", `This scan has no ${app.noun}.`);
     frame.state("ready");
     const dark = isDark(frame.el);
     const count = app.state.samples;
-    const colours = values
-      ? colourise(values.arrays.values.data, { kind: values.scale, range: values.range }, dark)
+    const colors = values
+      ? colorize(values.arrays.values.data, { kind: values.scale, range: values.range }, dark)
       : new Uint8Array(4 * count).fill(128);
     const labels =
       values?.scale === "classes"
         ? classLabels(xy.arrays.xy.data, values.arrays.values.data, app.state.classes, dark)
         : [];
-    scatter.set({ xy: xy.arrays.xy.data, colours, mask: mask?.arrays?.mask?.data, labels });
+    scatter.set({ xy: xy.arrays.xy.data, colors, mask: mask?.arrays?.mask?.data, labels });
     scatter.setLasso(app.store.get().lasso);
     scatter.select(app.store.get().sample);
     if (values)
@@ -79,7 +79,7 @@ export function createSection(el, app) {
       );
     const part = xy.explained ? xy.explained.reduce((sum, one) => sum + one, 0) : 0;
     const share = part > 0 ? ` · ${Math.round(100 * part)} % of the variance` : "";
-    frame.note(`similar orbit responses lie together${share}`);
+    frame.note(`similar responses lie close together${share}`);
   }
 
   function menus() {
@@ -89,8 +89,8 @@ export function createSection(el, app) {
       state.methods.map((name) => [name, METHODS[name] ?? name]),
       now.method,
     );
-    colour.set(
-      state.colours.map((name) => [name, COLOURS[name] ?? sentence(name)]),
+    color.set(
+      state.colours.map((name) => [name, COLORS[name] ?? sentence(name)]),
       now.colour,
     );
     of.set([["", "all models"], ...state.models.map(({ name }) => [name, shortened(name)])], now.of);
@@ -100,7 +100,7 @@ export function createSection(el, app) {
   function waiting({ text, progress: share }) {
     const { method: wanted } = app.store.get();
     const done = share > 0 ? ` ${Math.round(100 * share)} %` : "";
-    return text || `computing the ${METHODS[wanted] ?? wanted} map …${done}`;
+    return text || `Computing ${METHODS[wanted] ?? wanted} …${done}`;
   }
 
   function receive(answer) {
@@ -115,8 +115,8 @@ export function createSection(el, app) {
   function region(factor) {
     if (!xy || xy.error) return;
     const { sample, lasso } = app.store.get();
-    const centre = xy.arrays.xy.data.slice(2 * sample, 2 * sample + 2);
-    app.select({ lasso: lasso.length ? grown(lasso, centre, factor) : around(centre, 0.12) });
+    const center = xy.arrays.xy.data.slice(2 * sample, 2 * sample + 2);
+    app.select({ lasso: lasso.length ? scaledAbout(lasso, center, factor) : circleAround(center, 0.12) });
   }
 
   scatter.onpick((sample) => app.select({ sample }));
@@ -130,7 +130,7 @@ export function createSection(el, app) {
   });
   const stops = [
     app.on("embedding", receive),
-    app.on("colour", (answer) => ((values = answer.error ? null : stretched(answer)), draw())),
+    app.on("colour", (answer) => ((values = answer.error ? null : withColorRange(answer)), draw())),
     app.on("subset", (answer) => ((mask = answer), draw())),
     app.store.subscribe(["sample"], ({ sample }) => scatter.select(sample)),
     app.store.subscribe(["method", "colour", "of"], menus),
@@ -141,8 +141,7 @@ export function createSection(el, app) {
   // A WebGL canvas can be read only in the turn in which it was painted.
   return {
     focus: () => scatter.focus(),
-    update: draw,
-    repaint: () => scatter.snapshot(),
+    repaint: () => scatter.repaint(),
     destroy: () => (stops.forEach((stop) => stop()), card.destroy(), scatter.destroy()),
   };
 }

@@ -1,16 +1,16 @@
 // Export: pictures, data, the subset, the link.
 
 import { button, fill, h } from "../core/dom.js";
-import { compose } from "../core/compose.js";
-import { copyText, download, pngBlob, svgBlob } from "../core/files.js";
+import { pageSvg } from "../core/page_svg.js";
+import { copyText, download, pngBlob, svgBlob } from "../core/downloads.js";
 import { attachPopover } from "../core/popover.js";
 import { createSelect } from "./frame.js";
 
 const DATA = {
-  csv: ["Values as CSV", "The metric at every position: of the subset and of the selected sample"],
-  indices: ["Subset as indices", "The numbers of the samples in the subset, one per line"],
-  parquet: ["Table as Parquet", "For other tools: one row per sample, with its place in the embedding"],
-  report: ["Report as one HTML file", "This page with its data, to send to others"],
+  csv: ["Values as CSV", "The metric at every position, for the subset and for the selected sample"],
+  indices: ["Subset as indices", "Indices of the samples in the subset, one per line"],
+  parquet: ["Table as Parquet", "One row per sample, with its embedding coordinates, for other tools"],
+  report: ["Report as one HTML file", "This page with its data, for sharing"],
 };
 
 /** The export menu behind its button. */
@@ -20,7 +20,7 @@ export function createExport(opener, app) {
 
   function parts() {
     const found = [...app.root.querySelectorAll(".section:not([hidden])")];
-    return [["", "the whole page"], ...found.map((el) => [el.classList[1], el.querySelector("h3").textContent])];
+    return [["", "whole page"], ...found.map((el) => [el.classList[1], el.querySelector("h3").textContent])];
   }
 
   function target() {
@@ -31,7 +31,7 @@ export function createExport(opener, app) {
     menu.close();
     requestAnimationFrame(() => {
       app.sections.embedding.repaint();
-      const svg = compose(target());
+      const svg = pageSvg(target());
       const name = `orbical-${what || "view"}.${kind}`;
       if (kind === "svg") return download(svgBlob(svg), name);
       return pngBlob(svg)
@@ -41,7 +41,7 @@ export function createExport(opener, app) {
   }
 
   function data(kind) {
-    fill(status, "preparing …");
+    fill(status, "Preparing …");
     app.request("export", { what: kind });
   }
 
@@ -54,7 +54,7 @@ export function createExport(opener, app) {
   }
 
   function content() {
-    const select = createSelect("Picture of", (value) => (what = value));
+    const select = createSelect("Figure", (value) => (what = value));
     select.set(parts(), what);
     fill(status);
     const item = (kind) => button(DATA[kind][0], () => data(kind), { class: "item", title: DATA[kind][1] });
@@ -80,7 +80,7 @@ export function createExport(opener, app) {
   const menu = attachPopover(opener, { label: "Export", content });
   const stop = app.on("export", (answer) => {
     if (answer.error) return fill(status, answer.error);
-    fill(status, `${answer.filename} saved.`);
+    fill(status, `Saved ${answer.filename}.`);
     return download(new Blob([answer.arrays.file.data], { type: answer.type }), answer.filename);
   });
   return { open: menu.open, destroy: stop };

@@ -31,7 +31,8 @@ export function createFrame({ name, title, hint }) {
     show(skeleton, kind === "loading");
     show(message, kind === "empty" || kind === "error");
     body.classList.toggle("away", kind === "loading" || kind === "empty" || kind === "error");
-    if (text) fill(message, kind === "error" ? h("strong", {}, "This could not be shown") : null, h("p", {}, text));
+    if (text)
+      fill(message, kind === "error" ? h("strong", {}, "Could not display this section") : null, h("p", {}, text));
   }
 
   state("loading");
@@ -39,15 +40,17 @@ export function createFrame({ name, title, hint }) {
     el,
     body,
     controls,
-    head,
-    heading,
     state,
     note: (text) => write(note, text),
-    title: (text) => write(heading, text),
   };
 }
 
-/** A labelled drop-down menu; `set(options, value)` where options are [value, text]. */
+/**
+ * A drop-down menu with a label; `set(options, value)` where options are [value, text].
+ * @param {string} label
+ * @param {(value: string) => void} onchange
+ * @param {{ title?: string, quiet?: boolean }} look
+ */
 export function createSelect(label, onchange, { title, quiet } = {}) {
   const select = h("select", { onchange: () => onchange(select.value), title });
   const el = h("label", { class: quiet ? "field quiet" : "field" }, h("span", {}, label), select);

@@ -3,7 +3,7 @@
 import { button, fill, h, write } from "../core/dom.js";
 import { className, counted, sentence, singular, whole } from "../core/text.js";
 
-/** Left: the subset, with a chip that clears it. Right: the sample, with a step to its neighbours. */
+/** Left: the subset, with a chip that clears it. Right: the sample, with a step to its neighbors. */
 export function createSection(shell, app) {
   const one = singular(app.noun);
   const all = h("h2", {}, `All ${app.noun}`);
@@ -11,7 +11,7 @@ export function createSection(shell, app) {
   const hint = h(
     "p",
     { class: "hint" },
-    app.state.report?.note || "Drag along the orbit · click a point · lasso a group",
+    app.state.report?.note || "Drag along the orbit · click a point · lasso a subset",
   );
   shell.overview.append(h("div", { class: "half" }, all, chip, hint));
 
@@ -19,13 +19,13 @@ export function createSection(shell, app) {
   const label = h("p", {});
   const before = button("‹", () => app.step(-1), {
     class: "tool icon",
-    title: `Previous ${one} of the list  [`,
-    "aria-label": `Previous ${one} of the list`,
+    title: `Previous ${one} in the list  [`,
+    "aria-label": `Previous ${one} in the list`,
   });
   const after = button("›", () => app.step(1), {
     class: "tool icon",
-    title: `Next ${one} of the list  ]`,
-    "aria-label": `Next ${one} of the list`,
+    title: `Next ${one} in the list  ]`,
+    "aria-label": `Next ${one} in the list`,
   });
   shell.detail.append(h("div", { class: "half" }, title, label, h("span", { class: "pair" }, before, after)));
 
@@ -41,7 +41,7 @@ export function createSection(shell, app) {
     write(all, some ? "Subset" : total === 1 ? `One ${one}` : `All ${whole(total)} ${app.noun}`);
     if (!some) return;
     fill(chip, counted(answer.count, total, app.noun), h("span", { class: "clear" }, " · clear"));
-    chip.title = "Aggregate, list and calibration show this subset. Click to show everything again.";
+    chip.title = "The aggregate, the list and the calibration show this subset. Click to clear it.";
   }
 
   /** The sample stays selected when the subset changes; whether it is part of it is said. */
@@ -53,7 +53,7 @@ export function createSection(shell, app) {
     const outside = mask && !mask[app.store.get().sample] ? "not in the subset" : "";
     write(
       label,
-      [name, known ? `labelled ${className(app.state, answer.label)}` : "", outside].filter(Boolean).join(" · "),
+      [name, known ? `label ${className(app.state, answer.label)}` : "", outside].filter(Boolean).join(" · "),
     );
   }
 
@@ -63,5 +63,5 @@ export function createSection(shell, app) {
     app.store.subscribe(["sample"], () => sample(null)),
   ];
   sample(null);
-  return { update() {}, destroy: () => stops.forEach((stop) => stop()) };
+  return { destroy: () => stops.forEach((stop) => stop()) };
 }

@@ -1,7 +1,7 @@
 // Help that opens on `?`: what each section shows, the keys, and the words.
 
 import { button, h, uid } from "../core/dom.js";
-import { glossary, keyTable, tour } from "./words.js";
+import { glossary, keyTable, tour } from "./help_text.js";
 
 /** A modal dialog with three parts. */
 export function createHelp(root) {
@@ -43,14 +43,14 @@ export function createHelp(root) {
       h(
         "p",
         { class: "lead" },
-        "The left half shows all samples, the right half one of them. Everything is linked: choose a sample in the embedding or the list, then drag along the orbit.",
+        "The left half shows all samples, the right half one of them. All plots are linked: select a sample in the embedding or the list, then drag along its orbit.",
       ),
       h(
         "div",
         { class: "help-columns" },
         h("section", {}, h("h3", {}, "Sections"), pairs(tour)),
         h("section", {}, h("h3", {}, "Keys"), keys),
-        h("section", {}, h("h3", {}, "Words"), pairs(glossary)),
+        h("section", {}, h("h3", {}, "Glossary"), pairs(glossary)),
       ),
     ),
   );
@@ -58,5 +58,5 @@ export function createHelp(root) {
     if (event.target === dialog) dialog.close();
   });
   root.append(dialog);
-  return { open: () => dialog.open || dialog.showModal(), close: () => dialog.close(), destroy: () => dialog.remove() };
+  return { open: () => dialog.open || dialog.showModal(), destroy: () => dialog.remove() };
 }

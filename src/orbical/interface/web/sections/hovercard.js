@@ -29,7 +29,7 @@ export function createHoverCard(holder, app) {
       [
         `#${app.number(point.sample)}`,
         app.called(point.sample),
-        found && found.label !== null && app.state.classes.length ? `labelled ${className(app.state, found.label)}` : "",
+        found && found.label !== null && app.state.classes.length ? `label ${className(app.state, found.label)}` : "",
       ]
         .filter(Boolean)
         .join(" · "),

@@ -5,16 +5,20 @@ import { className } from "../core/text.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { confusion } from "./confusion.js";
 import { createFrame } from "./frame.js";
-import { drawn, hints } from "./words.js";
+import { hintFor, hints } from "./help_text.js";
 
 /** The orbit of one sample, for every model. */
 export function createSection(el, app) {
-  const frame = createFrame({ name: "individual", title: "Individual", hint: drawn(hints.individual, app.group.kind) });
+  const frame = createFrame({
+    name: "individual",
+    title: "Individual",
+    hint: hintFor(hints.individual, app.group.kind),
+  });
   el.append(frame.el);
   const dense = h("input", { type: "checkbox", onchange: () => app.select({ dense: dense.checked }) });
   if (app.state.live && app.state.group.continuous) {
     frame.controls.append(
-      h("label", { class: "check", title: "Run the models at finer steps for this one" }, dense, "fine steps"),
+      h("label", { class: "check", title: "Run the models at finer steps for this sample" }, dense, "fine steps"),
     );
   }
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
@@ -44,8 +48,8 @@ export function createSection(el, app) {
     const metric = app.sampleMetric();
     frame.state("ready");
     const said = confusion(answer, app.byConsensus(), (c) => className(app.state, c));
-    const steps = answer.group ? ", at finer steps" : dense.checked ? "; steps finer than these are too many" : "";
-    frame.note(said || `along its orbit${steps}`);
+    const steps = answer.group ? ", finer steps" : dense.checked ? "; too many positions for finer steps" : "";
+    frame.note(said || `along the orbit${steps}`);
     plot.set({
       models: app.shown(answer.models),
       values: answer.arrays.values.data,
@@ -53,7 +57,6 @@ export function createSection(el, app) {
       higherIsBetter: metric.higher_is_better,
       title: metric.title,
       format: metric.unit,
-      legend: false,
     });
     mark();
   }
@@ -71,5 +74,5 @@ export function createSection(el, app) {
     app.theme.on(draw),
   ];
   dense.checked = app.store.get().dense;
-  return { focus: () => plot.focus(), update: draw, destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
+  return { focus: () => plot.focus(), destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
 }

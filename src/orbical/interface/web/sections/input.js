@@ -1,7 +1,7 @@
 // The transformed input at the current position.
 
 import { createFrame } from "./frame.js";
-import { hints } from "./words.js";
+import { hints } from "./help_text.js";
 import { createNamedView } from "../views/index.js";
 
 /** What the models see. */
@@ -12,11 +12,11 @@ export function createSection(el, app) {
 
   function draw(answer) {
     if (answer.error) return frame.state("error", answer.error);
-    if (!answer.input) return frame.state("empty", "The scan does not hold its inputs, and no data were given.");
+    if (!answer.input) return frame.state("empty", "The scan stores no inputs, and no data was passed.");
     frame.state("ready");
     holder.set(answer.input.view, app.viewContent(answer, "input"));
   }
 
   const stop = app.on("place", draw);
-  return { focus: () => frame.el.focus(), update() {}, destroy: () => (stop(), holder.destroy()) };
+  return { focus: () => frame.el.focus(), destroy: () => (stop(), holder.destroy()) };
 }

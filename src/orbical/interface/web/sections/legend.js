@@ -1,6 +1,6 @@
 // The models with their values at one place of the orbit: legend and readout in one.
 
-import { fill, h, signed, write } from "../core/dom.js";
+import { fill, h, modelLabel, write } from "../core/dom.js";
 
 /** Make the row; `set(models, values, { place, format })` writes it without new elements. */
 export function createLegend() {
@@ -11,12 +11,12 @@ export function createLegend() {
   let cells = [];
 
   function set(models, values, { where, format }) {
-    const key = models.map((model) => model.name + model.colour).join("|");
+    const key = models.map((model) => model.name + model.color).join("|");
     if (key !== names) {
       names = key;
       cells = models.map((model) => {
         const number = h("b", {});
-        return { number, el: h("span", { class: "item" }, ...signed(model), number) };
+        return { number, el: h("span", { class: "item" }, ...modelLabel(model), number) };
       });
       fill(
         items,

@@ -5,7 +5,7 @@ import { className } from "../core/text.js";
 import { paint } from "../core/thumbnails.js";
 import { formatter, significant } from "../draw/format.js";
 import { createSelect } from "./frame.js";
-import { hints } from "./words.js";
+import { hints } from "./help_text.js";
 
 const ORDERS = [
   ["worst", "worst first"],
@@ -15,12 +15,12 @@ const ORDERS = [
 
 /** The sorted list beside the embedding. */
 export function createSection(el, app) {
-  const order = createSelect("Order", (value) => app.select({ order: value }), { quiet: true, title: hints.list });
+  const order = createSelect("Sort", (value) => app.select({ order: value }), { quiet: true, title: hints.list });
   const box = h("div", {
     class: "rows",
     role: "listbox",
     tabindex: "0",
-    "aria-label": "Samples in order",
+    "aria-label": "Sorted samples",
     title: hints.list,
   });
   el.append(h("div", { class: "list" }, order.el, box));
@@ -56,7 +56,7 @@ export function createSection(el, app) {
       box,
       samples.length
         ? [...rows.values()].map((one) => one.row)
-        : h("p", { class: "quiet-text" }, "none in this subset"),
+        : h("p", { class: "quiet-text" }, `No ${app.noun} in this subset.`),
     );
     app.listed(samples);
     mark(false);
@@ -118,5 +118,5 @@ export function createSection(el, app) {
     app.store.subscribe(["sample", "order"], () => mark()),
     app.store.subscribe(["metric", "reference", "models"], () => rows.forEach((one) => (one.painted = false))),
   ];
-  return { focus: () => box.focus(), update: mark, destroy: () => stops.forEach((stop) => stop()) };
+  return { focus: () => box.focus(), destroy: () => stops.forEach((stop) => stop()) };
 }

@@ -1,8 +1,8 @@
 // The bar of menus: data set, models, subset by class, metric, labels or consensus.
 
-import { button, fill, h, signed } from "../core/dom.js";
+import { button, fill, h, modelLabel } from "../core/dom.js";
 import { attachPopover } from "../core/popover.js";
-import { picked, toggled } from "../core/rules.js";
+import { picked, toggled } from "../core/selection_rules.js";
 import { sentence } from "../core/text.js";
 import { createSelect, createSwitch } from "./frame.js";
 
@@ -14,15 +14,15 @@ export function createSection(el, app) {
   const { state } = app;
   const scan = createSelect("Data set", (value) => app.select({ scan: value }));
   const models = h("div", { class: "group", role: "group", "aria-label": "Models" });
-  const classes = h("div", { class: "group classes", role: "group", "aria-label": "Classes of the subset" });
+  const classes = h("div", { class: "group classes", role: "group", "aria-label": "Classes in the subset" });
   const metric = createSelect("Metric", (value) => app.select({ metric: value }), {
-    title: "What the orbit plots show",
+    title: "Metric shown in the orbit plots",
   });
   const reference = createSwitch(
     "Compare with",
     [
-      ["truth", state.task.truth_name === "label" ? "labels" : "truth", "Compare answers with what is true"],
-      ["consensus", "consensus", "Compare answers with each model's own average over the orbit: needs no labels"],
+      ["truth", state.task.truth_name === "label" ? "labels" : "truth", "Compare predictions with the ground truth"],
+      ["consensus", "consensus", "Compare predictions with each model's own average over the orbit; needs no labels"],
     ],
     (value) => app.select({ reference: value }),
   );
@@ -44,7 +44,7 @@ export function createSection(el, app) {
       state.models.map(({ name }) => {
         const on = !chosen.length || chosen.includes(name);
         return button(
-          signed(app.look(name)),
+          modelLabel(app.look(name)),
           () => (app.select({ models: toggled(chosen, name, all) }), refocus(models, name)),
           { class: "toggle", "aria-pressed": String(on), "data-key": name },
         );
@@ -126,5 +126,5 @@ export function createSection(el, app) {
 
   const stops = [app.store.subscribe(["scan", "models", "metric", "reference", "labels"], draw)];
   draw();
-  return { update: draw, destroy: () => stops.forEach((stop) => stop()) };
+  return { destroy: () => stops.forEach((stop) => stop()) };
 }

@@ -1,6 +1,6 @@
 // Where we are on the orbit, and what each model says there, in numbers.
 
-import { button, fill, h, signed, write } from "../core/dom.js";
+import { button, fill, h, modelLabel, write } from "../core/dom.js";
 import { className } from "../core/text.js";
 import { precise, shortened } from "../draw/format.js";
 
@@ -13,7 +13,7 @@ export function createSection(el, app) {
   const badge = h("span", { class: "badge" });
   const home = button("reset", () => app.move({ element: app.group.identity, position: [], done: true }), {
     class: "link",
-    title: "Back to the unmoved input",
+    title: "Return to the original input",
   });
   const rows = h("tbody", {});
   const head = h(
@@ -22,13 +22,13 @@ export function createSection(el, app) {
     h(
       "tr",
       {},
-      ["model", "metric", "answer", "confidence"].map((text) => h("th", { scope: "col" }, text)),
+      ["model", "metric", "prediction", "confidence"].map((text) => h("th", { scope: "col" }, text)),
     ),
   );
   const table = h(
     "table",
     { class: "answers" },
-    h("caption", { class: "hidden" }, "Answers at the current position"),
+    h("caption", { class: "hidden" }, "Predictions at the current position"),
     head,
     rows,
   );
@@ -55,7 +55,7 @@ export function createSection(el, app) {
     key = wanted;
     cells = models.map((model) => {
       const made = { metric: h("td", {}), answer: h("td", {}), sure: h("td", {}) };
-      const title = h("th", { scope: "row" }, ...signed(model, 16));
+      const title = h("th", { scope: "row" }, ...modelLabel(model, 16));
       return { ...made, row: h("tr", {}, title, made.metric, made.answer, made.sure) };
     });
     fill(
@@ -84,11 +84,11 @@ export function createSection(el, app) {
     write(name, here);
     name.classList.toggle("long", here.length > LONG);
     home.hidden = element === app.group.identity && !position.length;
-    write(badge, app.state.live ? "live" : "snapping to scanned elements");
+    write(badge, app.state.live ? "live" : "scanned positions only");
     badge.classList.toggle("is-live", app.state.live);
     badge.title = app.state.live
       ? "The models run as you drag"
-      : "No models were given: the page shows the positions that were scanned";
+      : "No models were passed: the page snaps to the scanned positions";
     const metric = app.sampleMetric();
     const models = app.shown();
     const predicted = place?.arrays["detail/predicted"];
@@ -106,7 +106,7 @@ export function createSection(el, app) {
     });
   }
 
-  /** The class, and whether it is right, by sign and word and not by colour alone. */
+  /** The class, and whether it is right, by sign and word and not by color alone. */
   function say(cell, label, truth) {
     const known = truth !== null && truth !== undefined;
     const right = known && label === truth;
@@ -114,9 +114,7 @@ export function createSection(el, app) {
     write(cell, shortened(said, 14) + (known ? (right ? " ✓" : " ✗") : ""));
     cell.className = known ? (right ? "right" : "wrong") : "";
     const against = app.byConsensus() ? "consensus" : "label";
-    cell.title = known
-      ? `${said} ${right ? "agrees with" : "differs from"} the ${against}: ${className(app.state, truth)}`
-      : said;
+    cell.title = known ? `Predicted ${said}, ${against} ${className(app.state, truth)}` : said;
   }
 
   const stops = [
@@ -125,5 +123,5 @@ export function createSection(el, app) {
     app.on("sample", (given) => ((sample = given), draw())),
     app.store.subscribe(["element", "position", "metric", "models", "reference"], draw),
   ];
-  return { update: draw, destroy: () => stops.forEach((stop) => stop()) };
+  return { destroy: () => stops.forEach((stop) => stop()) };
 }

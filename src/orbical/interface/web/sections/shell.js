@@ -3,9 +3,9 @@
 import { button, fill, h, show } from "../core/dom.js";
 
 /** Make the frame of the page; `state(kind, text)` shows the skeleton, the page, or an error. */
-export function createShell(root, { title, onhelp, ontheme }) {
+export function createShell(root, { onhelp, ontheme }) {
   const menus = h("div", { class: "menus" });
-  const name = h("span", { class: "scan-name" }, title ?? "opening the scan …");
+  const name = h("span", { class: "scan-name" }, "Loading …");
   const exporter = button("Export", null, { class: "tool", disabled: true });
   const themer = button("", ontheme, { class: "tool icon theme-toggle" });
   const helper = button("?", onhelp, { class: "tool icon", "aria-label": "Help", title: "Help  ?" });
@@ -37,15 +37,15 @@ export function createShell(root, { title, onhelp, ontheme }) {
     show(main, kind === "ready");
     show(waiting, kind === "loading" || kind === "error");
     if (kind === "error")
-      fill(waiting, h("div", { class: "message" }, h("strong", {}, "The scan could not be shown"), h("p", {}, text)));
+      fill(waiting, h("div", { class: "message" }, h("strong", {}, "Could not open the scan"), h("p", {}, text)));
     exporter.disabled = kind !== "ready";
   }
 
   function theme(now) {
     const next = now === "dark" ? "light" : "dark";
     themer.textContent = now === "dark" ? "☀" : "☾";
-    themer.setAttribute("aria-label", `Use the ${next} theme`);
-    themer.title = `Use the ${next} theme  d`;
+    themer.setAttribute("aria-label", `Switch to the ${next} theme`);
+    themer.title = `Switch to the ${next} theme  d`;
   }
 
   /** The connection: a banner while it is away. */
@@ -54,7 +54,7 @@ export function createShell(root, { title, onhelp, ontheme }) {
     if (lost)
       fill(
         banner,
-        "The connection to orbical was lost. Trying again … If the program was stopped, start it again with ",
+        "Connection lost. Reconnecting … If orbical was stopped, restart it with ",
         h("code", {}, "orbical view"),
         ".",
       );
@@ -81,14 +81,14 @@ function mark() {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg");
   for (const [key, value] of Object.entries({ viewBox: "0 0 20 20", width: 18, height: 18, "aria-hidden": "true" }))
-    svg.setAttribute(key, value);
+    svg.setAttribute(key, String(value));
   const circles = [
     { r: 7.5, cx: 10, cy: 10, class: "ring" },
     { r: 3, cx: 15.3, cy: 4.7, class: "planet" },
   ];
   for (const attributes of circles) {
     const circle = document.createElementNS(space, "circle");
-    for (const [key, value] of Object.entries(attributes)) circle.setAttribute(key, value);
+    for (const [key, value] of Object.entries(attributes)) circle.setAttribute(key, String(value));
     svg.append(circle);
   }
   return svg;

@@ -2,6 +2,9 @@
 
 const ORDER = ["aggregate", "embedding", "list", "calibration", "individual", "input", "detail"];
 
+/** How a change by key is announced to screen readers. */
+const SPOKEN = { reference: "compare with", order: "sort", colour: "color", scope: "calibration scope" };
+
 /** The table from key to action. */
 export function shortcuts(app) {
   const { state, store } = app;
@@ -11,7 +14,7 @@ export function shortcuts(app) {
     if (names.length < 2) return;
     const now = names.indexOf(store.get()[field]);
     app.select({ [field]: names[(Math.max(0, now) + by + names.length) % names.length] });
-    app.announce(`${field}: ${store.get()[field]}`);
+    app.announce(`${SPOKEN[field]}: ${store.get()[field]}`);
   }
 
   const metrics = state.metrics.map(({ name }) => name);

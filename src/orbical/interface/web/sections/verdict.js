@@ -20,6 +20,6 @@ export function verdict({ confidence, accuracy }, { value, expected, low }) {
   const clear = low === null || low === undefined ? value > chance + 0.02 : low > 0 && value > chance + 0.01;
   if (!clear) return "calibrated";
   const gap = confidence - accuracy;
-  if (Math.abs(gap) < value / 3) return "wrong both ways";
+  if (Math.abs(gap) < value / 3) return "miscalibrated";
   return gap > 0 ? "over-confident" : "under-confident";
 }

@@ -3,6 +3,8 @@
 import { fill, h, show, write } from "../core/dom.js";
 import { fixed } from "../draw/format.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 const MOST = 12;
 const MANY = 3; // models whose bars stand close together
 const FAINT = 0.02; // a consensus below this would only blur the axis
@@ -56,10 +58,10 @@ export function createView(el, state) {
   let key = "";
   let rows = [];
 
-  function makeRow(c, colours) {
-    const bars = colours.map((colour) => {
+  function makeRow(c, colors) {
+    const bars = colors.map((color) => {
       const bar = h("i", { class: "bar" });
-      bar.style.background = colour;
+      bar.style.background = color;
       const tick = h("i", { class: "tick", hidden: true });
       return { bar, tick, el: h("div", { class: "track" }, bar, tick) };
     });
@@ -78,7 +80,7 @@ export function createView(el, state) {
     return { c, bars, row, mark };
   }
 
-  function set({ fields, consensus = {}, models, colours, truth = null }) {
+  function set(/** @type {ViewContent} */ { fields, consensus = {}, models, colors, truth = null }) {
     const given = fields.probabilities;
     const classes = given ? given.shape[1] : state.classes.length;
     const found = given
@@ -88,17 +90,17 @@ export function createView(el, state) {
     const average = Object.values(consensus).find((one) => one.shape.length === 2 && one.shape[1] === classes);
     show(meaning, Boolean(average));
     const shown = shownClasses(data, models.length, classes, truth);
-    const wanted = `${shown.join()}|${colours.join()}`;
+    const wanted = `${shown.join()}|${colors.join()}`;
     if (wanted !== key) {
       key = wanted;
-      rows = shown.map((c) => makeRow(c, colours));
+      rows = shown.map((c) => makeRow(c, colors));
       fill(
         chart,
         rows.map((one) => one.row),
         axis,
       );
-      chart.classList.toggle("many", colours.length > MANY);
-      const least = Math.max(13, (colours.length > MANY ? 2 : 3) * colours.length + 4);
+      chart.classList.toggle("many", colors.length > MANY);
+      const least = Math.max(13, (colors.length > MANY ? 2 : 3) * colors.length + 4);
       chart.style.gridTemplateRows = `repeat(${rows.length}, minmax(${least}px, 1fr)) auto`;
     }
     for (const { c, bars, row, mark } of rows) {
@@ -119,7 +121,7 @@ export function createView(el, state) {
       note,
       given
         ? ""
-        : "Only the winning class is stored. Give the models, or scan with keep=probabilities, to see all classes.",
+        : "Only the predicted class is stored. Pass the models, or scan with keep=probabilities, to see all classes.",
     );
   }
 

@@ -1,12 +1,20 @@
 // Detections on the larger image: the field of view, boxes of all models, truth and consensus, and a table.
 
 import { fill, h, write } from "../core/dom.js";
-import { modelInk } from "../draw/colours.js";
+import { modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 import { node } from "../draw/svg.js";
 import { pixels, valueRange } from "./image.js";
 
-const HEADS = [["model", "model"], ["class", "class of the box"], ["conf.", "confidence"], ["IoU", "overlap with the key object"], ["✓", "right or wrong"]];
+/** @import { Field, ViewContent } from "./index.js" */
+
+const HEADS = [
+  ["model", "model"],
+  ["class", "class of the box"],
+  ["conf.", "confidence"],
+  ["IoU", "intersection over union with the key object"],
+  ["✓", "correct or not"],
+];
 const MOST = 2; // detections of a model that are drawn and listed
 
 /** The part of a box [left, top, right, bottom] inside a view. */
@@ -14,7 +22,8 @@ export function visible([left, top, right, bottom], [width, height]) {
   return [Math.max(left, 0), Math.max(top, 0), Math.min(right, width), Math.min(bottom, height)];
 }
 
-const area = ([left, top, right, bottom]) => Math.max(right - left, 0) * Math.max(bottom - top, 0);
+const area = (/** @type {number[]} */ [left, top, right, bottom]) =>
+  Math.max(right - left, 0) * Math.max(bottom - top, 0);
 
 /** Intersection over union of two boxes, of what the view shows of them. */
 export function overlap(first, second, view) {
@@ -25,7 +34,7 @@ export function overlap(first, second, view) {
 }
 
 /** Where the view's upper left corner lies in the larger image, for a shift (dx right, dy up). */
-export function cornerOf([dx, dy], whole, view) {
+export function cornerOf(/** @type {number[]} */ [dx, dy], whole, view) {
   return [(whole[0] - view[0]) / 2 - dx, (whole[1] - view[1]) / 2 + dy];
 }
 
@@ -41,7 +50,10 @@ export function rowsOf(array, model) {
 }
 
 /** The detections of one model: box, class, confidence and whether it is right, null where unknown. */
-export function detectionsOf({ box, box_label: label, box_score: score, box_correct: correct }, model) {
+export function detectionsOf(
+  /** @type {Record<string, Field>} */ { box, box_label: label, box_score: score, box_correct: correct },
+  model,
+) {
   const count = box.shape.at(-2);
   const found = [];
   for (let n = 0; n < count; n += 1) {
@@ -49,7 +61,12 @@ export function detectionsOf({ box, box_label: label, box_score: score, box_corr
     const edges = Array.from(box.data.subarray(4 * place, 4 * place + 4));
     if (!edges.every(Number.isFinite)) continue;
     const right = correct ? correct.data[place] : NaN;
-    found.push({ box: edges, label: label.data[place], confidence: score.data[place], right: Number.isFinite(right) ? right > 0 : null });
+    found.push({
+      box: edges,
+      label: label.data[place],
+      confidence: score.data[place],
+      right: Number.isFinite(right) ? right > 0 : null,
+    });
   }
   return found;
 }
@@ -75,34 +92,55 @@ export function createView(el, state) {
   const marks = node("svg", { role: "img", "aria-label": "detections" });
   const picture = h("div", { class: "pixels-holder boxes-picture" }, canvas);
   picture.append(marks);
-  const head = h("tr", {}, HEADS.map(([words, title]) => h("th", { scope: "col", title }, words)));
+  const head = h(
+    "tr",
+    {},
+    HEADS.map(([words, title]) => h("th", { scope: "col", title }, words)),
+  );
   const body = h("tbody", {});
   const table = h("div", { class: "boxes-table" }, h("table", { class: "boxes-list" }, h("thead", {}, head), body));
   const note = h("p", { class: "view-note" });
   el.append(picture, table, note);
   Object.assign(picture.style, { position: "relative", flex: "3 1 120px", minHeight: "110px" });
-  Object.assign(marks.style, { position: "absolute", inset: "0", margin: "auto", width: "min(100cqw, 100cqh)", height: "min(100cqw, 100cqh)" });
+  Object.assign(marks.style, {
+    position: "absolute",
+    inset: "0",
+    margin: "auto",
+    width: "min(100cqw, 100cqh)",
+    height: "min(100cqw, 100cqh)",
+  });
   Object.assign(table.style, { flex: "2 1 72px", minHeight: "60px", overflow: "auto", fontSize: "11px" });
   const name = (c) => String(state.classes[c] ?? c);
 
-  function set({ fields, inputs = {}, truths = {}, consensus = {}, byConsensus, models, colours, place }) {
-    if (!fields.box) return write(note, "The scan holds no detections at this position.");
+  function set(
+    /** @type {ViewContent} */ { fields, inputs = {}, truths = {}, consensus = {}, byConsensus, models, colors, place },
+  ) {
+    if (!fields.box) return write(note, "No detections stored at this position.");
     const image = inputs.whole ?? inputs.image;
-    const size = state.move.size ? [state.move.size, state.move.size] : image ? image.shape.slice(-2).reverse() : [1, 1];
+    const size = state.move.size
+      ? [state.move.size, state.move.size]
+      : image
+        ? image.shape.slice(-2).reverse()
+        : [1, 1];
     const whole = image ? image.shape.slice(-2).reverse() : size;
     const corner = inputs.whole ? cornerOf(shiftOf(state, place), whole, size) : [0, 0];
     paint(canvas, image, whole);
     const found = models.map((_, m) => detectionsOf(fields, m).slice(0, MOST));
-    draw(found, { whole, size, corner, masked: Boolean(inputs.whole), truths, consensus, colours });
-    list(found, { size, truths, consensus, byConsensus, models, colours });
-    write(note, image ? legendOf(truths, consensus) : "The scan does not hold its images: boxes in the field of view.");
+    draw(found, { whole, size, corner, masked: Boolean(inputs.whole), truths, consensus, colors });
+    list(found, { size, truths, consensus, byConsensus, models, colors });
+    write(note, image ? legendOf(truths, consensus) : "No images stored: boxes in the field of view.");
   }
 
-  function draw(found, { whole, size, corner, masked, truths, consensus, colours }) {
+  function draw(found, { whole, size, corner, masked, truths, consensus, colors }) {
     marks.setAttribute("viewBox", `0 0 ${whole[0]} ${whole[1]}`);
     const thin = Math.max(...whole) / 160;
-    const outline = ([left, top, right, bottom], look, title) => {
-      const at = { x: left + corner[0], y: top + corner[1], width: Math.max(right - left, 0), height: Math.max(bottom - top, 0) };
+    const outline = (/** @type {number[]} */ [left, top, right, bottom], look, title) => {
+      const at = {
+        x: left + corner[0],
+        y: top + corner[1],
+        width: Math.max(right - left, 0),
+        height: Math.max(bottom - top, 0),
+      };
       const made = node("rect", { ...at, fill: "none", "stroke-width": thin, ...look });
       if (title) made.append(node("title", {}));
       if (title) made.lastChild.textContent = title;
@@ -110,7 +148,10 @@ export function createView(el, state) {
     };
     const mask = `M0 0H${whole[0]}V${whole[1]}H0ZM${corner[0]} ${corner[1]}v${size[1]}h${size[0]}v${-size[1]}Z`;
     const parts = [];
-    if (masked) parts.push(node("path", { d: mask, fill: "#000000", "fill-opacity": 0.5, "fill-rule": "evenodd", class: "mask" }));
+    if (masked)
+      parts.push(
+        node("path", { d: mask, fill: "#000000", "fill-opacity": 0.5, "fill-rule": "evenodd", class: "mask" }),
+      );
     if (masked) parts.push(outline([0, 0, ...size], { stroke: "#ffffff", "stroke-width": thin / 2, class: "fov" }));
     rowsOf(truths.moved, 0).forEach((row, k) => {
       const look = { stroke: "#ffffff", "stroke-width": k === 0 ? thin * 1.8 : thin, class: "truth" };
@@ -118,31 +159,46 @@ export function createView(el, state) {
     });
     found.forEach((some, m) => {
       const [agreed] = rowsOf(consensus.moved, m);
-      const dotted = { stroke: colours[m], "stroke-dasharray": `${thin} ${thin * 1.5}`, class: "consensus" };
+      const dotted = { stroke: colors[m], "stroke-dasharray": `${thin} ${thin * 1.5}`, class: "consensus" };
       if (agreed) parts.push(outline(agreed, dotted, `consensus ${name(agreed[5])}`));
       some.forEach((one, k) => {
-        const look = { stroke: colours[m], "stroke-width": k === 0 ? thin * 1.5 : thin, "stroke-opacity": 0.35 + 0.65 * one.confidence, class: "box" };
+        const look = {
+          stroke: colors[m],
+          "stroke-width": k === 0 ? thin * 1.5 : thin,
+          "stroke-opacity": 0.35 + 0.65 * one.confidence,
+          class: "box",
+        };
         parts.push(outline(one.box, look, `${name(one.label)} ${fixed(one.confidence, 2)}`));
       });
     });
     fill(marks, parts);
   }
 
-  function list(found, { size, truths, consensus, byConsensus, models, colours }) {
+  function list(found, { size, truths, consensus, byConsensus, models, colors }) {
     const said = [];
     const rows = models.flatMap((model, m) => {
       const reference = referenceOf(truths, consensus, m, byConsensus);
       const title = h("th", { scope: "row" }, model);
-      title.style.color = modelInk(colours[m]);
+      title.style.color = modelInk(colors[m]);
       if (!found[m].length) {
-        said.push(`${model}: nothing found`);
-        return [h("tr", {}, title, h("td", { colspan: "4" }, "nothing found"))];
+        said.push(`${model}: no detections`);
+        return [h("tr", {}, title, h("td", { colspan: "4" }, "no detections"))];
       }
       return found[m].map((one, k) => {
         const close = reference ? overlap(one.box, reference.box, size) : NaN;
-        const words = [name(one.label), fixed(one.confidence, 2), fixed(close, 2), one.right === null ? "" : one.right ? "✓" : "✗"];
+        const words = [
+          name(one.label),
+          fixed(one.confidence, 2),
+          fixed(close, 2),
+          one.right === null ? "" : one.right ? "✓" : "✗",
+        ];
         if (k === 0) said.push(`${model}: ${words[0]} at ${words[1]}, IoU ${words[2]}`);
-        return h("tr", {}, k === 0 ? title : h("td", {}), words.map((word) => h("td", {}, word)));
+        return h(
+          "tr",
+          {},
+          k === 0 ? title : h("td", {}),
+          words.map((word) => h("td", {}, word)),
+        );
       });
     });
     fill(body, rows);
@@ -153,7 +209,7 @@ export function createView(el, state) {
 }
 
 /** Paint an image [channels, height, width], or nothing, in its own pixels. */
-export function paint(canvas, image, [width, height]) {
+export function paint(canvas, image, /** @type {number[]} */ [width, height]) {
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   const context = canvas.getContext("2d");
   context.clearRect(0, 0, width, height);

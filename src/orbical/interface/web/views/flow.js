@@ -2,11 +2,20 @@
 
 import { fill, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
-import { colourOf, modelInk } from "../draw/colours.js";
+import { colorOf, modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 const [NAME, GAP, LEAST] = [17, 5, 44];
-const LINE = { display: "block", fontSize: "11px", lineHeight: "14px", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap" };
+const LINE = {
+  display: "block",
+  fontSize: "11px",
+  lineHeight: "14px",
+  overflow: "hidden",
+  textOverflow: "ellipsis",
+  whiteSpace: "nowrap",
+};
 const ROOMY = 11; // pixels a cell needs so that each has its own arrow
 
 /** A field [2, rows, columns] out of [models, 2, rows, columns]. */
@@ -52,7 +61,7 @@ export function longest(fields) {
   return most;
 }
 
-/** Arrows `[x0, y0, x1, y1]` in cells, centred on their cells; the longest is `reach` cells long. */
+/** Arrows `[x0, y0, x1, y1]` in cells, centered on their cells; the longest is `reach` cells long. */
 export function arrows({ data, shape }, most, reach = 1.3) {
   const [, rows, columns] = shape;
   const plane = rows * columns;
@@ -85,7 +94,15 @@ export function createView(el) {
   const strip = h("canvas", { "aria-hidden": "true" });
   const words = h("span", {});
   const key = h("p", { class: "view-note" }, strip, words);
-  Object.assign(board.style, { flex: "1", minHeight: "0", display: "grid", gap: `${GAP}px`, justifyContent: "center", alignContent: "center", overflow: "auto" });
+  Object.assign(board.style, {
+    flex: "1",
+    minHeight: "0",
+    display: "grid",
+    gap: `${GAP}px`,
+    justifyContent: "center",
+    alignContent: "center",
+    overflow: "auto",
+  });
   Object.assign(key.style, { display: "flex", gap: "5px", alignItems: "center", fontSize: "11px", paddingTop: "4px" });
   el.append(board, key, note);
   const stop = new AbortController();
@@ -96,7 +113,7 @@ export function createView(el) {
 
   const dark = () => el.closest("[data-theme]")?.dataset.theme === "dark";
 
-  /** One scale for the whole orbit of a sample: colours and arrows must not jump as it moves. */
+  /** One scale for the whole orbit of a sample: colors and arrows must not jump as it moves. */
   function steady(sample, error, speed) {
     if (kept.sample !== sample) kept = { sample, error: 0, speed: 0 };
     kept = { sample, error: Math.max(kept.error, error), speed: Math.max(kept.speed, speed) };
@@ -104,25 +121,35 @@ export function createView(el) {
   }
 
   /** What is compared with: the truth, or the consensus of the first model. */
-  function referenceOf({ fields, consensus = {}, byConsensus, models }) {
+  function referenceOf(/** @type {ViewContent} */ { fields, consensus = {}, byConsensus, models }) {
     if (fields.truth_map && !byConsensus) return [{ name: "truth", field: fieldOf(fields.truth_map, 0), words: "" }];
     if (consensus.moved?.shape.length !== 4) return [];
     return [{ name: `consensus of ${models[0]}`, field: fieldOf(consensus.moved, 0), words: "" }];
   }
 
   function panelsOf(content) {
-    const { fields, models, colours, byConsensus } = content;
+    const { fields, models, colors, byConsensus } = content;
     const flow = fields.flow_map ?? fields.flow;
-    const shown = byConsensus ? [["score_vs_consensus", 3, " px"]] : [["score", 3, " px"], ["angular_error", 1, "°"]];
-    const said = (m) => shown.map(([name, digits, unit]) => [fields[name]?.data[m], digits, unit]).filter(([value]) => Number.isFinite(value));
+    const shown = byConsensus
+      ? [["score_vs_consensus", 3, " px"]]
+      : [
+          ["score", 3, " px"],
+          ["angular_error", 1, "°"],
+        ];
+    const said = (m) =>
+      shown
+        .map(([name, digits, unit]) => [fields[name]?.data[m], digits, unit])
+        .filter(([value]) => Number.isFinite(value));
     return [
       ...referenceOf(content),
       ...models.map((name, m) => ({
         name,
-        colour: colours[m],
+        color: colors[m],
         field: fieldOf(flow, m),
         error: fields.error_map && !byConsensus ? errorOf(fields.error_map, m) : null, // it is against the truth
-        words: said(m).map(([value, digits, unit]) => `${fixed(value, digits)}${unit}`).join(", "),
+        words: said(m)
+          .map(([value, digits, unit]) => `${fixed(value, digits)}${unit}`)
+          .join(", "),
       })),
     ];
   }
@@ -130,37 +157,60 @@ export function createView(el) {
   function draw() {
     if (!given) return;
     const panels = panelsOf(given);
-    const errors = panels.filter((panel) => panel.error).flatMap((panel) => Array.from(panel.error.data).filter(Number.isFinite));
+    const errors = panels
+      .filter((panel) => panel.error)
+      .flatMap((panel) => Array.from(panel.error.data).filter(Number.isFinite));
     const scale = steady(given.place.sample, quantile(errors, 0.98), longest(panels.map((panel) => panel.field)));
     const shown = alone === null || !panels[alone] ? panels.map((panel, k) => [panel, k]) : [[panels[alone], alone]];
     const box = board.getBoundingClientRect();
     const { side, columns } = arranged(shown.length, box.width || 240, Math.max(box.height || 200, 90));
     board.style.gridTemplateColumns = `repeat(${columns}, ${side}px)`;
-    const wanted = JSON.stringify([side, alone, shown.map(([panel, k]) => [k, panel.name, panel.colour])]);
+    const wanted = JSON.stringify([side, alone, shown.map(([panel, k]) => [k, panel.name, panel.color])]);
     if (wanted !== made) {
       made = wanted;
       const focused = board.contains(document.activeElement);
       tiles = shown.map(([panel, k]) => tile(panel, k, side));
-      fill(board, tiles.map((one) => one.el));
+      fill(
+        board,
+        tiles.map((one) => one.el),
+      );
       if (focused) tiles[0].el.focus();
     }
     shown.forEach(([panel], k) => tiles[k].set(panel, scale));
     legend(scale, errors.length > 0);
-    const spoken = panels.filter((panel) => panel.words && panel.colour).map((panel) => `${panel.name}: ${panel.words}`);
+    const spoken = panels.filter((panel) => panel.words && panel.color).map((panel) => `${panel.name}: ${panel.words}`);
     board.setAttribute("aria-label", spoken.join("; "));
-    write(note, given.fields.flow_map || given.fields.flow ? "" : "The scan holds no flow at this position.");
+    write(note, given.fields.flow_map || given.fields.flow ? "" : "No flow stored at this position.");
   }
 
   function tile(panel, k, side) {
     const canvas = h("canvas", { role: "img" });
     const caption = h("span", {}, panel.name);
     const value = h("b", {});
-    if (panel.colour) caption.style.color = modelInk(panel.colour);
+    if (panel.color) caption.style.color = modelInk(panel.color);
     const line = h("span", {}, caption, value);
     Object.assign(line.style, LINE);
     caption.style.fontWeight = "650";
-    const whole = h("button", { type: "button", title: alone === null ? `${panel.name}: show it alone` : "Show all", "aria-pressed": String(alone === k), onclick: () => ((alone = alone === null ? k : null), draw()) }, line, canvas);
-    Object.assign(whole.style, { width: `${side}px`, padding: "0", border: "0", background: "none", textAlign: "left", cursor: alone === null ? "zoom-in" : "zoom-out", color: "inherit" });
+    const whole = h(
+      "button",
+      {
+        type: "button",
+        title: alone === null ? `Show only ${panel.name}` : "Show all",
+        "aria-pressed": String(alone === k),
+        onclick: () => ((alone = alone === null ? k : null), draw()),
+      },
+      line,
+      canvas,
+    );
+    Object.assign(whole.style, {
+      width: `${side}px`,
+      padding: "0",
+      border: "0",
+      background: "none",
+      textAlign: "left",
+      cursor: alone === null ? "zoom-in" : "zoom-out",
+      color: "inherit",
+    });
     return {
       el: whole,
       set(now, scale) {
@@ -183,9 +233,14 @@ export function createView(el) {
     }
     const lines = arrows(field, scale.speed).map((line) => line.map((place) => place * cell));
     const width = Math.min(Math.max(side / 160, 0.9), 2);
-    // A dark line in a light rim is seen on every colour of the map.
-    for (const [colour, wide] of panel.error ? [["rgb(255 255 255 / 55%)", width + 1.6], ["#111111", width]] : [[resolve(el, "var(--ink, #222222)"), width]]) {
-      context.strokeStyle = colour;
+    // A dark line in a light rim is seen on every color of the map.
+    for (const [color, wide] of panel.error
+      ? [
+          ["rgb(255 255 255 / 55%)", width + 1.6],
+          ["#111111", width],
+        ]
+      : [[resolve(el, "var(--ink, #222222)"), width]]) {
+      context.strokeStyle = color;
       context.lineWidth = wide;
       context.lineCap = "round";
       context.beginPath();
@@ -194,17 +249,20 @@ export function createView(el) {
     }
   }
 
-  function legend({ error, speed }, coloured) {
+  function legend({ error, speed }, colored) {
     const context = fit(strip, 40, 8);
     for (let i = 0; i < 40; i += 1) {
-      context.fillStyle = colourOf(i, [0, 39], dark());
+      context.fillStyle = colorOf(i, [0, 39], dark());
       context.fillRect(i, 0, 1.5, 8);
     }
-    strip.hidden = !coloured;
-    write(words, `${coloured ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px, ` : ""}arrows to ${fixed(speed, 1)} px`);
+    strip.hidden = !colored;
+    write(
+      words,
+      `${colored ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px, ` : ""}longest arrow ${fixed(speed, 1)} px`,
+    );
   }
 
-  function set(content) {
+  function set(/** @type {ViewContent} */ content) {
     given = content;
     draw();
   }
@@ -231,12 +289,12 @@ function errorOf({ data, shape }, model) {
 function heat(context, { data, rows, columns }, side, range, dark) {
   const [wide, high] = [side / columns, side / rows];
   for (let i = 0; i < data.length; i += 1) {
-    context.fillStyle = colourOf(data[i], range, dark);
+    context.fillStyle = colorOf(data[i], range, dark);
     context.fillRect((i % columns) * wide, Math.floor(i / columns) * high, wide + 0.5, high + 0.5);
   }
 }
 
-function arrowPath(context, [x0, y0, x1, y1], head) {
+function arrowPath(context, /** @type {number[]} */ [x0, y0, x1, y1], head) {
   const length = Math.hypot(x1 - x0, y1 - y0);
   context.moveTo(x0, y0);
   context.lineTo(x1, y1);

@@ -1,9 +1,11 @@
-// An image [channels, height, width], grey or RGB, every pixel crisp.
+// An image [channels, height, width], gray or RGB, every pixel crisp.
 
 import { h, write } from "../core/dom.js";
 
+/** @import { Field, ViewContent } from "./index.js" */
+
 /** Lowest and highest value shown: [0, 1] or [0, 255] where they hold the data, else its range. */
-export function valueRange({ data, dtype }) {
+export function valueRange(/** @type {Field} */ { data, dtype }) {
   if (dtype === "u1") return [0, 255];
   let low = Infinity;
   let high = -Infinity;
@@ -17,7 +19,7 @@ export function valueRange({ data, dtype }) {
 }
 
 /** Write pixels [channels, height, width] as RGBA. */
-export function pixels(array, [low, high], out) {
+export function pixels(array, /** @type {number[]} */ [low, high], out) {
   const [channels, height, width] = array.shape.slice(-3);
   const plane = height * width;
   const factor = 255 / (high - low);
@@ -44,7 +46,7 @@ export function createView(el) {
     return kept.range;
   }
 
-  function set({ fields, place, about }) {
+  function set(/** @type {ViewContent} */ { fields, place, about }) {
     const [name, found] = Object.entries(fields).find(([, field]) => field.shape.length >= 2) ?? [];
     if (!found) return;
     const shape = found.shape.length === 2 ? [1, ...found.shape] : found.shape.slice(-3);

@@ -24,6 +24,25 @@ export const views = {
   window: fieldOfView,
 };
 
+/**
+ * What a view is given: arrays by name, of the view itself, of the input, of the consensus and of the truth.
+ * @typedef {{ data: any, shape: number[], dtype?: string }} Field
+ * @typedef {{
+ *   fields: Record<string, Field>,
+ *   inputs?: Record<string, Field>,
+ *   consensus?: Record<string, Field>,
+ *   truths?: Record<string, Field>,
+ *   byConsensus?: boolean,
+ *   about?: any,
+ *   models: string[],
+ *   colors: string[],
+ *   truth?: number | null,
+ *   label?: number | null,
+ *   classes?: string[],
+ *   place: { sample: number, element: number, position: number[], name: string, live: boolean },
+ * }} ViewContent
+ */
+
 /** Hold one view in `el`, made anew only when the answer names another. */
 export function createNamedView(el, state) {
   let name = null;

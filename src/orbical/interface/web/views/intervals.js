@@ -7,6 +7,8 @@ import { fixed, short } from "../draw/format.js";
 import { linear, ticks } from "../draw/scales.js";
 import { INK, LINE, PANEL, SOFT, label, node, polyline, stroke } from "../draw/svg.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 const MOST_ROWS = 12;
 const NARROWEST = 200;
 const BESIDE = 400; // the width from which the variance stands beside the predictions
@@ -22,7 +24,9 @@ function spread(field, model, models, width) {
   if (!field) return null;
   const size = field.data.length / models;
   const own = Array.from(field.data.slice(model * size, (model + 1) * size), Number);
-  return own.length === width ? own : Array.from({ length: width }, (_, c) => own[Math.floor((c * own.length) / width)]);
+  return own.length === width
+    ? own
+    : Array.from({ length: width }, (_, c) => own[Math.floor((c * own.length) / width)]);
 }
 
 /** What each model says: mean, deviation and the parts of the variance, by component. */
@@ -85,17 +89,17 @@ function axis(scale, y, top) {
   ]);
 }
 
-function whisker(x, y, mean, deviation, colour) {
+function whisker(x, y, mean, deviation, color) {
   const parts = [];
   if (Number.isFinite(deviation)) {
-    parts.push(stroke(x(mean - 2 * deviation), y, x(mean + 2 * deviation), y, { stroke: colour, "stroke-width": 1.2 }));
-    parts.push(stroke(x(mean - deviation), y, x(mean + deviation), y, { stroke: colour, "stroke-width": 3.5 }));
+    parts.push(stroke(x(mean - 2 * deviation), y, x(mean + 2 * deviation), y, { stroke: color, "stroke-width": 1.2 }));
+    parts.push(stroke(x(mean - deviation), y, x(mean + deviation), y, { stroke: color, "stroke-width": 3.5 }));
   }
-  parts.push(node("circle", { cx: x(mean), cy: y, r: 2.5, fill: PANEL, stroke: colour, "stroke-width": 1.6 }));
+  parts.push(node("circle", { cx: x(mean), cy: y, r: 2.5, fill: PANEL, stroke: color, "stroke-width": 1.6 }));
   return parts;
 }
 
-function stacked(x, y, parts, colour) {
+function stacked(x, y, parts, color) {
   let from = 0;
   return parts.map(({ part, value }) => {
     const bar = node("rect", {
@@ -103,7 +107,7 @@ function stacked(x, y, parts, colour) {
       y: y - 3.5,
       width: Math.max(0, x(from + value) - x(from)),
       height: 7,
-      fill: colour,
+      fill: color,
       "fill-opacity": part === "epistemic" ? 0.35 : 0.9,
     });
     bar.append(node("title", {}, `${part} ${short(value)}`));
@@ -132,7 +136,7 @@ function lanes(answers, x, top, title, draw) {
 }
 
 /** Rows: a whisker for each model of each component, and bars of the parts of its variance. */
-function drawRows(answers, colours, truth, width) {
+function drawRows(answers, colors, truth, width) {
   const right = width >= BESIDE ? 0.64 * width : width;
   const x = linear(reach(answers, truth), [LEFT, right - MARGIN]);
   const above = lanes(answers, x, 0, "prediction", (c, place, from, to) => [
@@ -140,7 +144,7 @@ function drawRows(answers, colours, truth, width) {
       ? [stroke(x(truth[c]), from, x(truth[c]), to, { stroke: INK, "stroke-width": 2 })]
       : []),
     ...answers.flatMap((one, m) =>
-      Number.isFinite(one.mean[c]) ? whisker(x, place(m), one.mean[c], one.deviation?.[c], colours[m]) : [],
+      Number.isFinite(one.mean[c]) ? whisker(x, place(m), one.mean[c], one.deviation?.[c], colors[m]) : [],
     ),
   ]);
   const sums = answers.flatMap((one) =>
@@ -151,24 +155,24 @@ function drawRows(answers, colours, truth, width) {
   const beside = right < width;
   const v = linear([0, largest], beside ? [right + LEFT - 6, width - MARGIN] : [LEFT, width - MARGIN]);
   const below = lanes(answers, v, beside ? 0 : above.bottom, "variance", (c, place) =>
-    answers.flatMap((one, m) => stacked(v, place(m), partsOf(one, c), colours[m])),
+    answers.flatMap((one, m) => stacked(v, place(m), partsOf(one, c), colors[m])),
   );
   return { drawn: [...above.drawn, ...below.drawn], height: below.bottom };
 }
 
-function band(x, y, one, colour) {
+function band(x, y, one, color) {
   const upper = one.mean.map((value, c) => [x(c), y(value + 2 * one.deviation[c])]);
   const lower = one.mean.map((value, c) => [x(c), y(value - 2 * one.deviation[c])]).reverse();
-  return node("path", { d: polyline([...upper, ...lower], true), fill: colour, "fill-opacity": 0.18, stroke: "none" });
+  return node("path", { d: polyline([...upper, ...lower], true), fill: color, "fill-opacity": 0.18, stroke: "none" });
 }
 
-function curve(x, y, values, colour, attributes = {}) {
+function curve(x, y, values, color, attributes = {}) {
   const d = polyline(values.map((value, c) => [x(c), y(value)]));
-  return node("path", { d, fill: "none", stroke: colour, "stroke-width": 1.4, ...attributes });
+  return node("path", { d, fill: "none", stroke: color, "stroke-width": 1.4, ...attributes });
 }
 
 /** Curves over the components: above the predictions in their bands, below the parts of the variance. */
-function drawCurves(answers, colours, truth, width) {
+function drawCurves(answers, colors, truth, width) {
   const last = answers[0].mean.length - 1;
   const right = width - MARGIN;
   const x = linear([0, last], [LEFT + 10, right]);
@@ -180,9 +184,9 @@ function drawCurves(answers, colours, truth, width) {
       label(LEFT + 6, scale(value), short(value), { "text-anchor": "end" }),
     ]);
   drawn.push(...side(y));
-  answers.forEach((one, m) => one.deviation && drawn.push(band(x, y, one, colours[m])));
+  answers.forEach((one, m) => one.deviation && drawn.push(band(x, y, one, colors[m])));
   if (truth) drawn.push(curve(x, y, truth, INK, { "stroke-width": 1, "stroke-dasharray": "4 2" }));
-  answers.forEach((one, m) => drawn.push(curve(x, y, one.mean, colours[m])));
+  answers.forEach((one, m) => drawn.push(curve(x, y, one.mean, colors[m])));
   const parts = answers.map((one) => one.mean.map((_, c) => partsOf(one, c)));
   const largest = Math.max(0, ...parts.flat(2).map(({ value }) => value));
   let bottom = TOP + CURVES;
@@ -192,10 +196,10 @@ function drawCurves(answers, colours, truth, width) {
     const v = linear([0, largest], [bottom, start]);
     const apart = parts.some((each) => each.some((here) => here.length > 1));
     drawn.push(heading(LEFT, start - 10, "variance by component"), ...side(v));
-    answers.forEach((one, m) => {
+    answers.forEach((_, m) => {
       (apart ? [0, 1] : [0]).forEach((place) => {
         const values = parts[m].map((here) => here[place]?.value ?? NaN);
-        drawn.push(curve(x, v, values, colours[m], place ? { "stroke-dasharray": "2 2" } : {}));
+        drawn.push(curve(x, v, values, colors[m], place ? { "stroke-dasharray": "2 2" } : {}));
       });
     });
   }
@@ -209,17 +213,17 @@ export function createView(el) {
   const note = h("p", { class: "view-note" });
   el.append(picture, note);
 
-  function set({ fields, truths = {}, models, colours }) {
+  function set(/** @type {ViewContent} */ { fields, truths = {}, models, colors }) {
     const answers = answersOf(fields, models);
     if (!answers.length) {
       fill(picture);
-      return write(note, "The scan holds no predictions here.");
+      return write(note, "No predictions stored at this position.");
     }
     const known = truths.moved ?? truths.still;
     const truth = known ? Array.from(known.data, Number) : null;
     const many = answers[0].mean.length > MOST_ROWS;
     const width = Math.max(NARROWEST, picture.clientWidth);
-    const { drawn, height } = (many ? drawCurves : drawRows)(answers, colours, truth, width);
+    const { drawn, height } = (many ? drawCurves : drawRows)(answers, colors, truth, width);
     const words = sentenceOf(answers, truth);
     const svg = node(
       "svg",
@@ -239,7 +243,7 @@ export function meaning(answers, many, labelled) {
   const apart = answers.some((one) => one.mean.some((_, c) => partsOf(one, c).length > 1));
   const said = [];
   if (sure) said.push(many ? "band: 2 σ" : "lines: 1 and 2 σ");
-  if (labelled) said.push(many ? "dashed: truth" : "stroke: truth");
-  if (apart) said.push(many ? "aleatoric full, epistemic dotted" : "aleatoric dark, epistemic light");
+  if (labelled) said.push(many ? "dashed: truth" : "black: truth");
+  if (apart) said.push(many ? "solid: aleatoric; dotted: epistemic" : "dark: aleatoric; light: epistemic");
   return said.join("; ");
 }

@@ -3,6 +3,8 @@
 import { button, h, write } from "../core/dom.js";
 import { pixels, valueRange } from "./image.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 const BLINK_MS = 500;
 const FIRST = [255, 140, 0]; // an orange and a blue that add up to white where both frames agree
 const SECOND = [0, 115, 255];
@@ -35,14 +37,16 @@ export function createView(el) {
   const canvas = h("canvas", { class: "pixels", role: "img", "aria-label": "pair of images" });
   const still = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)").matches ?? false;
   const modes = [
-    ["blink", "Blink", "Show both frames in turn"],
+    ["blink", "Blink", "Alternate between the two frames"],
     ["first", "1", "Show the first frame"],
     ["second", "2", "Show the second frame"],
     ["both", "1+2", "Show the first frame in orange and the second in blue"],
   ];
-  const buttons = modes.map(([mode, words, title]) => button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }));
+  const buttons = modes.map(([mode, words, title]) =>
+    button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }),
+  );
   const note = h("p", { class: "view-note" });
-  const bar = h("div", { class: "modes pair-modes", role: "group", "aria-label": "How the two frames are shown" }, buttons);
+  const bar = h("div", { class: "modes pair-modes", role: "group", "aria-label": "Frame display" }, buttons);
   el.append(h("div", { class: "pixels-holder" }, canvas), bar, note);
 
   let mode = still ? "both" : "blink";
@@ -74,12 +78,20 @@ export function createView(el) {
     if (mode === "both") overlay(pair, range, image.data);
     else pixels(frameOf(pair, shown), range, image.data);
     context.putImageData(image, 0, 0);
-    const words = { blink: "two frames in turn", first: "first frame", second: "second frame", both: "first frame orange, second blue" };
+    const words = {
+      blink: "alternating frames",
+      first: "first frame",
+      second: "second frame",
+      both: "first frame orange, second blue",
+    };
     canvas.setAttribute("aria-label", `input at ${name}: ${words[mode]}, ${width} by ${height} pixels`);
-    write(note, mode === "both" ? "orange: first frame · blue: second frame" : mode === "blink" ? "" : `${words[mode]} of 2`);
+    write(
+      note,
+      mode === "both" ? "orange: first frame · blue: second frame" : mode === "blink" ? "" : `frame ${shown + 1} of 2`,
+    );
   }
 
-  function set({ fields, place }) {
+  function set(/** @type {ViewContent} */ { fields, place }) {
     const pair = Object.values(fields).find((field) => field.shape.length >= 4);
     if (!pair) return;
     given = { pair, range: valueRange(pair), name: place.name };

@@ -2,6 +2,8 @@
 
 import { h } from "../core/dom.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 /** The view: the first field of type png. */
 export function createView(el) {
   const picture = h("img", { class: "picture", alt: "" });
@@ -12,7 +14,7 @@ export function createView(el) {
     if (url) URL.revokeObjectURL(url);
   }
 
-  function set({ fields, place }) {
+  function set(/** @type {ViewContent} */ { fields, place }) {
     const found = Object.values(fields).find((field) => field.dtype === "png");
     if (!found) return;
     release();

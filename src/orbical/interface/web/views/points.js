@@ -1,9 +1,11 @@
 // A cloud of points [points, 3] that one can walk around: near points large and dark, far ones faint.
-// Points with atomic numbers are a molecule: atoms in the colours of their elements, with bonds.
+// Points with atomic numbers are a molecule: atoms in the colors of their elements, with bonds.
 
 import { button, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
-import { bondsOf, composition, elementOf } from "../draw/elements.js";
+import { bondsOf, composition, atomOf } from "../draw/atoms.js";
+
+/** @import { ViewContent } from "./index.js" */
 
 const HOME = { yaw: 30, pitch: 20 }; // from the front, a little from the right and from above
 const STEP = 10; // degrees for an arrow key
@@ -42,7 +44,7 @@ export function counted({ data, shape }, mask) {
 /** The atomic numbers of the points that count; none where there are no atoms. */
 export function atomsOf(numbers, mask) {
   if (!numbers) return [];
-  return Array.from(numbers.data).filter((number, i) => (mask ? mask.data[i] : true));
+  return Array.from(numbers.data).filter((_, i) => (mask ? mask.data[i] : true));
 }
 
 /** How far the farthest point lies from the origin, about which the group turns. */
@@ -67,10 +69,10 @@ function positions(fields) {
   return fields.pos ?? Object.values(fields).find(flat);
 }
 
-function axes(context, look, size, colour) {
+function axes(context, look, size, color) {
   const origin = [26, size - 26];
-  context.strokeStyle = colour;
-  context.fillStyle = colour;
+  context.strokeStyle = color;
+  context.fillStyle = color;
   context.lineWidth = 1;
   context.font = "11px system-ui, sans-serif";
   context.textAlign = "center";
@@ -85,10 +87,10 @@ function axes(context, look, size, colour) {
   });
 }
 
-/** Dots of one colour. */
-function drawCloud(context, places, size, colour) {
+/** Dots of one color. */
+function drawCloud(context, places, size, color) {
   const dot = Math.min(Math.max(size / Math.sqrt(places.length + 1) / 4, 1.2), 5);
-  context.fillStyle = colour;
+  context.fillStyle = color;
   for (const [x, y, depth] of places) {
     const side = dot * (1 + 0.35 * depth);
     context.globalAlpha = 0.62 + 0.38 * depth;
@@ -98,15 +100,15 @@ function drawCloud(context, places, size, colour) {
 }
 
 /** Atoms as discs with their symbols, bonds as lines that end at them; what is near covers what is far. */
-function drawMolecule(context, places, numbers, bonds, unit, colours) {
+function drawMolecule(context, places, numbers, bonds, unit, colors) {
   const drawn = new Map();
   context.textAlign = "center";
   context.textBaseline = "middle";
   for (const [x, y, , i] of places) {
-    const { symbol, colour, radius } = elementOf(numbers[i]);
+    const { symbol, color, radius } = atomOf(numbers[i]);
     const disc = Math.max(0.45 * radius * unit, 3);
     context.lineWidth = Math.max(0.12 * unit, 1.5);
-    context.strokeStyle = colours.bond;
+    context.strokeStyle = colors.bond;
     for (const [a, b] of bonds) {
       const far = (a === i && drawn.get(b)) || (b === i && drawn.get(a));
       if (!far) continue;
@@ -120,10 +122,10 @@ function drawMolecule(context, places, numbers, bonds, unit, colours) {
     drawn.set(i, { x, y, disc });
     context.beginPath();
     context.arc(x, y, disc, 0, 2 * Math.PI);
-    context.fillStyle = colour;
+    context.fillStyle = color;
     context.fill();
     context.lineWidth = 1;
-    context.strokeStyle = colours.edge;
+    context.strokeStyle = colors.edge;
     context.stroke();
     if (disc < 5) continue;
     context.font = `${Math.min(Math.max(disc, 8), 13)}px system-ui, sans-serif`;
@@ -137,10 +139,15 @@ export function createView(el) {
   const canvas = h("canvas", { class: "cloud", role: "img", tabindex: "0", "aria-label": "point cloud" });
   const holder = h("div", { class: "pixels-holder" }, canvas);
   const note = h("p", { class: "view-note" });
-  const back = button("Front", () => turn(HOME), { class: "tool", title: "Look from the front again" });
+  const back = button("Front", () => turn(HOME), { class: "tool", title: "Reset to the front view" });
   el.append(holder, h("div", { class: "cloud-foot" }, note, back));
   Object.assign(canvas.style, { touchAction: "none", cursor: "grab" });
-  Object.assign(note.parentElement.style, { display: "flex", justifyContent: "space-between", alignItems: "center", gap: "8px" });
+  Object.assign(note.parentElement.style, {
+    display: "flex",
+    justifyContent: "space-between",
+    alignItems: "center",
+    gap: "8px",
+  });
 
   const stop = new AbortController();
   const on = (name, listener) => canvas.addEventListener(name, listener, { signal: stop.signal });
@@ -157,8 +164,8 @@ export function createView(el) {
     const look = lookFrom(camera);
     const places = projected(points, look, size, radius);
     if (numbers.length === points.length && points.length) {
-      const colours = { bond: resolve(canvas, "var(--soft)"), edge: resolve(canvas, "var(--ink)") };
-      drawMolecule(context, places, numbers, bonds, size / 2 / ROOM / radius, colours);
+      const colors = { bond: resolve(canvas, "var(--soft)"), edge: resolve(canvas, "var(--ink)") };
+      drawMolecule(context, places, numbers, bonds, size / 2 / ROOM / radius, colors);
     } else drawCloud(context, places, size, resolve(canvas, "var(--accent)"));
     axes(context, look, size, resolve(canvas, "var(--soft)"));
   }
@@ -200,7 +207,7 @@ export function createView(el) {
   const resized = new ResizeObserver(draw);
   resized.observe(holder);
 
-  function set({ fields, place }) {
+  function set(/** @type {ViewContent} */ { fields, place }) {
     const found = positions(fields);
     if (!found) return;
     points = counted(found, fields.mask);
@@ -210,8 +217,8 @@ export function createView(el) {
     draw();
     const what = numbers.length ? `${points.length} atoms (${composition(numbers)})` : `${points.length} points`;
     const words = `${what} at ${place.name}`;
-    canvas.setAttribute("aria-label", `${words}. Drag, or use the arrow keys, to look from elsewhere.`);
-    write(note, `${what} · drag to look around`);
+    canvas.setAttribute("aria-label", `${words}. Drag or use the arrow keys to rotate the view.`);
+    write(note, `${what} · drag to rotate the view`);
   }
 
   function destroy() {

@@ -1,8 +1,10 @@
 // Any answer as a table of numbers: a row per field under its name, a column per model.
 
 import { fill, h } from "../core/dom.js";
-import { modelInk } from "../draw/colours.js";
+import { modelInk } from "../draw/colors.js";
 import { short, shortened } from "../draw/format.js";
+
+/** @import { ViewContent } from "./index.js" */
 
 const MOST = 12;
 
@@ -12,13 +14,16 @@ export function summary(data) {
   const known = Array.from(data, Number).filter(Number.isFinite);
   if (!known.length) return "–";
   const [low, high] = known.reduce(([a, b], one) => [Math.min(a, one), Math.max(b, one)], [known[0], known[0]]);
-  return `${known.length} numbers, ${short(low)} to ${short(high)}`;
+  return `${known.length} values, ${short(low)} to ${short(high)}`;
 }
 
 /** All of them; what is missing at the end only fills up a molecule that has fewer atoms than others. */
 function written(numbers) {
   const last = numbers.findLastIndex(Number.isFinite);
-  return numbers.slice(0, Math.max(last, 0) + 1).map(short).join("  ");
+  return numbers
+    .slice(0, Math.max(last, 0) + 1)
+    .map(short)
+    .join("  ");
 }
 
 /** The view: fields shaped [models, ...] are split by model, others stand in one column. */
@@ -26,7 +31,7 @@ export function createView(el) {
   const table = h("table", { class: "values" });
   el.append(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "values" }, table));
 
-  function set({ fields, models, colours = [] }) {
+  function set(/** @type {ViewContent} */ { fields, models, colors = [] }) {
     const width = Math.max(1, models.length);
     const rows = Object.entries(fields).flatMap(([name, { data, shape }]) => {
       const split = models.length > 0 && shape[0] === models.length;
@@ -34,16 +39,24 @@ export function createView(el) {
       const cells = split ? models.map((_, m) => data.slice(m * step, (m + 1) * step)) : [data];
       return [
         h("tr", {}, h("th", { scope: "rowgroup", colspan: width }, name.replaceAll("_", " "))),
-        h("tr", {}, cells.map((part) => h("td", { colspan: split ? null : width }, summary(part)))),
+        h(
+          "tr",
+          {},
+          cells.map((part) => h("td", { colspan: split ? null : width }, summary(part))),
+        ),
       ];
     });
-    const head = h("tr", {}, models.map((name, m) => heading(name, colours[m])));
+    const head = h(
+      "tr",
+      {},
+      models.map((name, m) => heading(name, colors[m])),
+    );
     fill(table, h("thead", {}, head), h("tbody", {}, rows));
   }
 
-  function heading(name, colour) {
+  function heading(name, color) {
     const made = h("th", { scope: "col", title: name }, shortened(name, 18));
-    if (colour) made.style.color = modelInk(colour);
+    if (color) made.style.color = modelInk(color);
     return made;
   }
 

@@ -4,6 +4,8 @@ import { button, h, write } from "../core/dom.js";
 import { node } from "../draw/svg.js";
 import { cornerOf, paint, shiftOf } from "./boxes.js";
 
+/** @import { ViewContent } from "./index.js" */
+
 /** The view: it begins with what the models see. */
 export function createView(el, state) {
   const canvas = h("canvas", { class: "pixels", role: "img", "aria-label": "input image" });
@@ -12,15 +14,22 @@ export function createView(el, state) {
   picture.append(marks);
   const modes = [
     ["view", "View", "Show what the models see"],
-    ["whole", "Whole", "Show where in the larger image the view lies"],
+    ["whole", "Full", "Show the view within the full image"],
   ];
   const buttons = modes.map(([mode, words, title]) =>
     button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }),
   );
-  const bar = h("div", { class: "modes", role: "group", "aria-label": "What is shown of the image" }, buttons);
+  const bar = h("div", { class: "modes", role: "group", "aria-label": "Image display" }, buttons);
   const note = h("p", { class: "view-note" });
   Object.assign(picture.style, { position: "relative" });
-  Object.assign(marks.style, { position: "absolute", inset: "0", margin: "auto", width: "min(100cqw, 100cqh)", height: "min(100cqw, 100cqh)", pointerEvents: "none" });
+  Object.assign(marks.style, {
+    position: "absolute",
+    inset: "0",
+    margin: "auto",
+    width: "min(100cqw, 100cqh)",
+    height: "min(100cqw, 100cqh)",
+    pointerEvents: "none",
+  });
   el.append(picture, bar, note);
   let mode = "view";
   let given = null;
@@ -47,15 +56,23 @@ export function createView(el, state) {
       const d = `M0 0H${whole[0]}V${whole[1]}H0ZM${x} ${y}v${size[1]}h${size[0]}v${-size[1]}Z`;
       marks.append(
         node("path", { d, fill: "#000000", "fill-opacity": 0.5, "fill-rule": "evenodd" }),
-        node("rect", { x, y, width: size[0], height: size[1], fill: "none", stroke: "#ffffff", "stroke-width": whole[0] / 160 }),
+        node("rect", {
+          x,
+          y,
+          width: size[0],
+          height: size[1],
+          fill: "none",
+          stroke: "#ffffff",
+          "stroke-width": whole[0] / 160,
+        }),
       );
     }
-    const words = larger ? "the larger image with the field of view" : "the field of view";
+    const words = larger ? "full image with the field of view" : "field of view";
     canvas.setAttribute("aria-label", `input at ${place.name}: ${words}, ${whole[0]} by ${whole[1]} pixels`);
-    write(note, larger ? "bright: what the models see" : "");
+    write(note, larger ? "bright: model input" : "");
   }
 
-  function set(content) {
+  function set(/** @type {ViewContent} */ content) {
     given = content;
     bar.hidden = !content.fields.whole;
     draw();

@@ -1,0 +1,39 @@
+// Files that the page hands to the reader.
+
+/** Offer bytes as a download. */
+export function download(blob, filename) {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  Object.assign(link, { href: url, download: filename });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/** An SVG as text. */
+export function svgBlob(svg) {
+  return new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
+}
+
+/** An SVG as PNG at twice its size, through a canvas. */
+export function pngBlob(svg, scale = 2) {
+  return new Promise((resolve, reject) => {
+    const picture = new Image();
+    const url = URL.createObjectURL(svgBlob(svg));
+    picture.onload = () => {
+      const canvas = document.createElement("canvas");
+      canvas.width = scale * Number(svg.getAttribute("width"));
+      canvas.height = scale * Number(svg.getAttribute("height"));
+      canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+      URL.revokeObjectURL(url);
+      canvas.toBlob(resolve, "image/png");
+    };
+    picture.onerror = () => reject(new Error("Could not render the figure"));
+    picture.src = url;
+  });
+}
+
+/** Copy text; where the clipboard is refused, the text is selected in a prompt-like field. */
+export function copyText(text) {
+  if (navigator.clipboard?.writeText) return navigator.clipboard.writeText(text);
+  return Promise.reject(new Error("Clipboard access was denied"));
+}

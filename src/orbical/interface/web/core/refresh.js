@@ -1,0 +1,55 @@
+// Which answer depends on which fields: a change asks again for exactly what it touches.
+
+const SUBSET = ["labels", "lasso"];
+const MAP = ["method", "of", "reference"]; // the map is of the scores, whatever metric is shown
+const METRIC = ["metric", "reference"];
+
+export const DEPENDS = {
+  aggregate: ["models", ...METRIC, ...SUBSET],
+  embedding: MAP,
+  colour: ["colour", "of", ...METRIC],
+  subset: SUBSET,
+  list: ["order", "of", ...METRIC, ...SUBSET],
+  sample: ["sample", "models", "dense", ...METRIC],
+  place: ["sample", "element", "position", "models", "reference"],
+  calibration: ["scope", "element", "models", "reference", ...SUBSET],
+  bounds: ["models"],
+};
+
+const REST_MS = 120;
+
+/** The kinds of request that a change of fields touches. */
+export function affectedRequests(changed, selection) {
+  const fields = new Set(changed);
+  return Object.keys(DEPENDS).filter((kind) => {
+    if (kind === "calibration" && selection.scope === "orbit") {
+      return DEPENDS[kind].some((name) => name !== "element" && fields.has(name));
+    }
+    return DEPENDS[kind].some((name) => fields.has(name));
+  });
+}
+
+/** Ask again whenever the selection changes. Calibration waits until a drag rests. */
+export function createRefresh(store, request, kinds) {
+  let timer = null;
+  const all = Object.values(DEPENDS).flat();
+
+  function ask(kind) {
+    if (kinds.includes(kind)) request(kind);
+  }
+
+  const stop = store.subscribe(all, (selection, { changed, done }) => {
+    for (const kind of affectedRequests(changed, selection)) {
+      if (kind !== "calibration" || done) ask(kind);
+      else rest();
+    }
+  });
+
+  function rest() {
+    clearTimeout(timer);
+    timer = setTimeout(() => ask("calibration"), REST_MS);
+  }
+
+  kinds.forEach((kind) => ask(kind));
+  return { destroy: () => (stop(), clearTimeout(timer)) };
+}

@@ -1,0 +1,55 @@
+// What one change of the selection brings with it. Pure functions, the same for every way to change.
+
+import { DEFAULTS, same } from "./selection.js";
+
+const EMBEDDING = ["scan", "method", "of", "reference"];
+
+/** The fields to change when the reader changes `patch`. */
+export function consequences(selection, patch) {
+  const changed = (name) => name in patch && !same(patch[name], selection[name]);
+  if (changed("scan")) return { ...DEFAULTS, scan: patch.scan };
+  const full = { ...patch };
+  if ("element" in patch && !("position" in patch)) full.position = [];
+  // A lasso is drawn in the coordinates of one embedding and means nothing in another.
+  if (EMBEDDING.some(changed) && selection.lasso.length && !patch.lasso?.length) full.lasso = [];
+  return full;
+}
+
+/** Turn one of `all` on or off in a list where the empty list means all of them. */
+export function toggled(chosen, one, all) {
+  const now = chosen.length ? chosen : all;
+  const next = now.includes(one) ? now.filter((other) => other !== one) : [...now, one];
+  if (!next.length) return chosen;
+  return next.length === all.length ? [] : all.filter((other) => next.includes(other));
+}
+
+/** Turn one class on or off, where the first click on "all" picks that class alone. */
+export function picked(chosen, one, all) {
+  if (!chosen.length) return [one];
+  const next = chosen.includes(one) ? chosen.filter((other) => other !== one) : [...chosen, one];
+  return next.length === all.length ? [] : all.filter((other) => next.includes(other));
+}
+
+/** The field values of a state that a link may lack: what to do with names that do not exist. */
+export function validated(selection, state) {
+  const names = state.models.map((model) => model.name);
+  const known = (name, list, instead) => (list.includes(name) ? name : instead);
+  const models = selection.models.filter((name) => names.includes(name));
+  const references = state.task.labelled ? ["truth", "consensus"] : ["consensus"];
+  const metrics = state.metrics.map((metric) => metric.name);
+  return {
+    ...selection,
+    models: models.length === names.length ? [] : models,
+    metric: known(selection.metric, metrics, ""),
+    reference: known(selection.reference, references, references[0]),
+    labels: selection.labels.filter((label) => label >= 0 && label < state.classes.length),
+    method: known(selection.method, state.methods, state.methods[0] ?? "pca"),
+    of: known(selection.of, names, ""),
+    colour: known(selection.colour, state.colours, state.colours[0] ?? "mean"),
+    order: known(selection.order, ["worst", "best", "variable"], "worst"),
+    scope: known(selection.scope, ["element", "orbit"], "element"),
+    sample: Math.min(Math.max(0, selection.sample), Math.max(0, state.samples - 1)),
+    element: selection.element < state.group.names.length ? Math.max(-1, selection.element) : -1,
+    dense: selection.dense && state.live,
+  };
+}

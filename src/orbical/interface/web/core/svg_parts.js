@@ -1,0 +1,123 @@
+// Boxes, pixels and text of the page as pieces of an SVG.
+
+import { rounded } from "./svg_copy.js";
+
+const SIDES = ["Top", "Right", "Bottom", "Left"];
+
+/** An SVG element with attributes. */
+export function node(name, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+function clear(color) {
+  return !color || color === "transparent" || /^rgba\(.*, 0\)$/.test(color);
+}
+
+/** The color behind an element: its own, or that of the nearest around it. */
+export function backgroundOf(el) {
+  for (let at = el; at; at = at.parentElement) {
+    const color = getComputedStyle(at).backgroundColor;
+    if (!clear(color)) return color;
+  }
+  return "white";
+}
+
+/** The background and the border of a box; sides that differ become lines of their own. */
+export function drawBox(style, box, out, origin) {
+  const widths = SIDES.map((side) =>
+    clear(style[`border${side}Color`]) ? 0 : parseFloat(style[`border${side}Width`]),
+  );
+  const even = widths.every((width) => width === widths[0]);
+  const filled = !clear(style.backgroundColor);
+  const half = even ? widths[0] / 2 : 0;
+  const [x, y] = [box.left - origin.left, box.top - origin.top];
+  if (filled || (even && half)) {
+    out.append(
+      node("rect", {
+        x: rounded(x + half),
+        y: rounded(y + half),
+        width: rounded(Math.max(0, box.width - 2 * half)),
+        height: rounded(Math.max(0, box.height - 2 * half)),
+        rx: parseFloat(style.borderTopLeftRadius) || 0,
+        fill: filled ? style.backgroundColor : "none",
+        stroke: half ? style.borderTopColor : "none",
+        "stroke-width": 2 * half,
+      }),
+    );
+  }
+  if (!even) drawSides(style, widths, [x, y, x + box.width, y + box.height], out);
+}
+
+function drawSides(style, widths, [left, top, right, bottom], out) {
+  const ends = [
+    [left, top, right, top],
+    [right, top, right, bottom],
+    [left, bottom, right, bottom],
+    [left, top, left, bottom],
+  ];
+  SIDES.forEach((side, i) => {
+    if (!widths[i]) return;
+    const [x1, y1, x2, y2] = ends[i].map(rounded);
+    out.append(node("line", { x1, y1, x2, y2, stroke: style[`border${side}Color`], "stroke-width": widths[i] }));
+  });
+}
+
+/** A canvas or a picture, pixel by pixel where the page shows it so. */
+export function drawPixels(el, style, box, out, origin) {
+  out.append(
+    node("image", {
+      href: el.tagName === "CANVAS" ? el.toDataURL("image/png") : drawn(el),
+      x: rounded(box.left - origin.left),
+      y: rounded(box.top - origin.top),
+      width: rounded(box.width),
+      height: rounded(box.height),
+      preserveAspectRatio: "xMidYMid meet",
+      "image-rendering": style.imageRendering === "pixelated" ? "pixelated" : "auto",
+    }),
+  );
+}
+
+function drawn(picture) {
+  const canvas = document.createElement("canvas");
+  Object.assign(canvas, { width: picture.naturalWidth, height: picture.naturalHeight });
+  canvas.getContext("2d").drawImage(picture, 0, 0);
+  return canvas.toDataURL("image/png");
+}
+
+/** One text per line box, so that wrapped text stays as it is on the page. */
+export function drawText(text, style, out, origin) {
+  const range = document.createRange();
+  let [line, box] = ["", null];
+  const flush = () => line && drawWords(line.trimEnd(), style, box.left, (box.top + box.bottom) / 2, out, origin);
+  for (let i = 0; i < text.length; i += 1) {
+    range.setStart(text, i);
+    range.setEnd(text, i + 1);
+    const at = range.getClientRects()[0];
+    if (!at || (!line && !text.data[i].trim())) continue;
+    if (line && Math.abs(at.top - box.top) > 2) {
+      flush();
+      line = "";
+    }
+    if (!line) box = at;
+    line += text.data[i];
+  }
+  flush();
+}
+
+/** Words from a place on, centered on a height. */
+export function drawWords(words, style, left, middle, out, origin) {
+  const text = node("text", {
+    x: rounded(left - origin.left),
+    y: rounded(middle - origin.top),
+    dy: "0.35em",
+    fill: style.color,
+    "font-size": style.fontSize,
+    "font-family": style.fontFamily.replaceAll('"', "'"),
+    "font-weight": style.fontWeight,
+    "font-style": style.fontStyle,
+  });
+  text.textContent = words;
+  out.append(text);
+}

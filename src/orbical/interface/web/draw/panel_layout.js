@@ -1,0 +1,60 @@
+/** Where panels, their titles and the key of colors stand in a frame. */
+
+import { gridFor } from "./tile_table.js";
+
+const TITLE = 18;
+const PART = 15;
+const BETWEEN = 14; // models of several panels stand apart
+
+/**
+ * Arrange a panel for each model and part: `cells` says `parts`, `aspect`, `margin` and the room that words
+ * need `inner` between columns, `above` and `innerBottom` between rows; `right` is the width of the key.
+ */
+export function arrange({ width, height }, models, cells, { named, right }) {
+  const { parts, margin, inner = 0, above = 0, innerBottom = 0 } = cells;
+  const titled = parts.some(Boolean);
+  const name = named ? TITLE : 4;
+  const top = name + (titled ? PART : 0) + above;
+  const gap = { x: 12 + inner, y: 8 + name + above + innerBottom, model: parts.length > 1 ? BETWEEN : 0 };
+  const room = {
+    width: Math.max(width - margin.left - margin.right - right - 9, 20),
+    height: Math.max(height - top - margin.bottom - 4, 20),
+  };
+  const grid = gridFor(models, parts.length, room.width, room.height, cells.aspect, gap);
+  const used = {
+    width: grid.columns * (grid.width + gap.x) - gap.x + (grid.across - 1) * gap.model,
+    height: grid.down * (grid.height + gap.y) - gap.y,
+  };
+  const left = margin.left + Math.max((room.width - used.width) / 2, 0);
+  const start = top + Math.max((room.height - used.height) / 2, 0);
+  const panels = [];
+  for (let m = 0; m < models; m += 1) {
+    for (let p = 0; p < parts.length; p += 1) {
+      const [row, place] = [Math.floor(m / grid.across), m % grid.across];
+      const column = place * parts.length + p;
+      panels.push({
+        m,
+        p,
+        width: grid.width,
+        height: grid.height,
+        x: left + column * (grid.width + gap.x) + place * gap.model,
+        y: start + row * (grid.height + gap.y),
+        first: column === 0,
+        top: row === 0,
+        last: m + grid.across >= models,
+        titleUp: above + (titled && row === 0 ? PART : 0) + TITLE / 2,
+      });
+    }
+  }
+  const middle = start + used.height / 2;
+  const along = 2 * Math.min(middle, height - middle) - 8; // for words along the bar, about its middle
+  const bar = { x: left + used.width + margin.right + 8, y: start, height: used.height, room: along };
+  return { panels, bar, titled, gap: gap.x, wide: parts.length * (grid.width + gap.x) - gap.x };
+}
+
+/** The panel at a place, or none. */
+export function panelAt(panels, x, y) {
+  return panels.find(
+    (panel) => x >= panel.x && x <= panel.x + panel.width && y >= panel.y && y <= panel.y + panel.height,
+  );
+}

@@ -1,0 +1,76 @@
+/** Tiles in a table: which element stands where, and what rows, columns and tiles are called. */
+
+/** Wrap a long row, and blank (-1) the cells that only repeat an element to fill the table. */
+export function tableOf(index, shape) {
+  let columns = shape[shape.length - 1];
+  if (index.length === columns && columns > 12) columns = Math.ceil(Math.sqrt(columns));
+  const rows = Math.ceil(index.length / columns);
+  const cells = new Int32Array(rows * columns).fill(-1);
+  const seen = new Set();
+  index.forEach((element, i) => {
+    if (!seen.has(element)) cells[i] = element;
+    seen.add(element);
+  });
+  return { rows, columns, cells };
+}
+
+/** Name rows and columns by the coordinates that they share, and elements by the others. */
+export function tableNames({ rows, columns, cells }, coords) {
+  const [byRow, byColumn, inside] = [{}, {}, []];
+  const value = (values, row, column) => values[Math.max(cells[row * columns + column], 0)];
+  for (const [name, values] of Object.entries(coords)) {
+    const places = [...Array(rows).keys()].flatMap((row) => [...Array(columns).keys()].map((column) => [row, column]));
+    const alongRow = places.every(([row, column]) => value(values, row, column) === value(values, row, 0));
+    const alongColumn = places.every(([row, column]) => value(values, row, column) === value(values, 0, column));
+    if (rows > 1 && alongRow) byRow[name] = [...Array(rows).keys()].map((row) => value(values, row, 0));
+    else if (columns > 1 && alongColumn)
+      byColumn[name] = [...Array(columns).keys()].map((column) => value(values, 0, column));
+    else values.forEach((each, element) => ((inside[element] ??= []), inside[element].push(word(each, name))));
+  }
+  return {
+    rows: along(byRow, rows),
+    columns: along(byColumn, columns),
+    inside: inside.map((words) => words.join(" ")),
+  };
+}
+
+/** One coordinate as its values and its name along the axis, several with their names. */
+function along(named, count) {
+  const names = Object.keys(named);
+  if (names.length === 1) {
+    const [name] = names; // degrees say by themselves that they are angles, and directions times
+    return {
+      name: name === "angle" || name === "time" ? "" : name,
+      words: named[name].map((each) => word(each, name)),
+    };
+  }
+  const words = Array.from({ length: count }, (_, place) =>
+    names.map((name) => spelled(named[name][place], name)).join(", "),
+  );
+  return { name: "", words };
+}
+
+/** A word by itself, a number with its name. */
+function spelled(value, name) {
+  return typeof value === "string" || name === "time" ? word(value, name) : `${name} ${word(value, name)}`;
+}
+
+function word(value, name) {
+  if (typeof value !== "number") return String(value);
+  if (name === "time") return value > 0 ? "forward" : "reversed";
+  const short = String(Number(value.toPrecision(4))).replace("-", "−");
+  return name === "angle" ? `${short}°` : short;
+}
+
+/** How a grid of panels fills a box best: columns, and the width and height of one panel. */
+export function gridFor(count, parts, width, height, aspect, gaps) {
+  let best = null;
+  for (let across = 1; across <= count; across += 1) {
+    const [columns, down] = [across * parts, Math.ceil(count / across)];
+    const room = (width - (columns - 1) * gaps.x - (across - 1) * (gaps.model ?? 0)) / columns;
+    const tall = (height - (down - 1) * gaps.y) / down;
+    const wide = Math.min(room, tall / aspect);
+    if (!best || wide > best.width + 1e-9) best = { across, columns, down, width: wide, height: wide * aspect };
+  }
+  return best;
+}

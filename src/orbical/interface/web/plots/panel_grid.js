@@ -1,0 +1,97 @@
+/** Layouts on which a model is colored: panels side by side, one scale of colors, marks on top. */
+
+import { fit } from "../draw/canvas.js";
+import { arrange, panelAt } from "../draw/panel_layout.js";
+import { fitted, fittedMiddle, label, node } from "../draw/svg.js";
+import { modelInk } from "../draw/colors.js";
+import { barWidth, barWords, colorBar } from "./colorbar.js";
+
+/**
+ * Make a layout from its cells: `{ parts, aspect, margin, paint, decorate, locate, places, mark, step }`,
+ * where `u, v` run over a panel from 0 to 1, left to right and top to bottom.
+ */
+export function panelGrid(orbit, cells) {
+  let [panels, drawn, held, marks, pointer] = [[], "", null, null, null];
+
+  /** Axes, words and the key: all that stays while only the numbers change. */
+  function furnish(frame, data) {
+    const named = Boolean(data.models.length > 1 || data.models[0]?.name);
+    const better = data.better && `(${data.better})`;
+    let words = barWords(data.title, better, Infinity);
+    const planned = () => arrange(frame, data.models.length, cells, { named, right: barWidth(data.range, words) });
+    words = barWords(data.title, better, planned().bar.room);
+    const plan = planned();
+    panels = plan.panels;
+    cells.begin?.();
+    const parts = panels.flatMap((panel) => [
+      ...titles(panel, data.models[panel.m], named, plan),
+      ...cells.decorate(panel, data, frame),
+    ]);
+    frame.back.replaceChildren(...parts, ...colorBar(plan.bar, data.range, frame.dark, words));
+    marks = node("g", { class: "orbit-handle" });
+    pointer = node("g", { "data-transient": "" });
+    frame.front.replaceChildren(marks, pointer);
+  }
+
+  function titles(panel, model, named, { wide, gap, titled }) {
+    const drawn = [];
+    if (named && panel.p === 0) {
+      const look = { fill: modelInk(model.color), "font-weight": 600, "font-size": 12 };
+      const words = fittedMiddle(model.name, wide + gap, 13);
+      const name = label(panel.x + wide / 2, panel.y - panel.titleUp, words, look);
+      name.append(node("title", {}, model.name));
+      drawn.push(name);
+    }
+    if (titled && panel.top) {
+      const words = fitted(cells.parts[panel.p], panel.width + gap);
+      drawn.push(label(panel.x + panel.width / 2, panel.y - 8 - (cells.above ?? 0), words));
+    }
+    return drawn;
+  }
+
+  function draw(frame, data) {
+    const models = data.models.map(({ name, color }) => name + color);
+    const { width, height, dark } = frame;
+    const look = [width, height, dark, data.range, data.title, data.better, ...models].join("|");
+    if (look !== drawn || !marks.parentNode) furnish(frame, data);
+    else cells.refresh?.(data, frame);
+    drawn = look;
+    const context = fit(frame.canvas, width, height);
+    for (const panel of panels) {
+      const values = data.values.subarray(panel.m * orbit.size, (panel.m + 1) * orbit.size);
+      cells.paint(context, panel, values, data.range, dark);
+    }
+  }
+
+  function locate(x, y, phase) {
+    const dragged = phase === "drag" || phase === "done";
+    const panel = dragged ? held : panelAt(panels, x, y);
+    if (phase === "press") held = panel ?? null;
+    if (!panel) return null;
+    const place = cells.locate(panel.p, (x - panel.x) / panel.width, (y - panel.y) / panel.height, dragged);
+    if (!place) return null;
+    const free = orbit.continuous && phase !== "hover";
+    return { element: place.element, position: free ? (place.position ?? []) : [] };
+  }
+
+  /** Mark an element in every panel, in each of the cells where it stands. */
+  function stamp(group, element, position, look) {
+    const places = cells.places(element, position);
+    const marked = panels.flatMap((panel) =>
+      places
+        .filter(([part]) => part === panel.p)
+        .flatMap(([, u, v]) => cells.mark(panel, panel.x + u * panel.width, panel.y + v * panel.height, look)),
+    );
+    group.replaceChildren(...marked);
+  }
+
+  return {
+    canvas: true,
+    draw,
+    locate,
+    step: cells.step,
+    name: cells.name,
+    mark: (element, position) => marks && stamp(marks, element, position, "now"),
+    hover: (place) => pointer && (place ? stamp(pointer, place.element, [], "hover") : pointer.replaceChildren()),
+  };
+}

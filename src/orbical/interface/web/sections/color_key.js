@@ -1,0 +1,68 @@
+// What the colors of the embedding mean: a ramp with its ends, or the classes.
+
+import { fill, h } from "../core/dom.js";
+import { classColor, colorOf } from "../draw/colors.js";
+import { short } from "../draw/format.js";
+
+const STOPS = 24;
+const MOST = 12;
+
+const end = (value) => short(Number(value.toPrecision(2)));
+
+const NARROW = 1 / 3;
+
+/**
+ * A diverging scale reaches as far on both sides as its values do on one. Values that fill little of
+ * a sequential one would all look alike: it is drawn over them alone.
+ */
+export function withColorRange(answer) {
+  if (answer.scale === "sequential") return { ...answer, range: narrowed(answer) };
+  if (answer.scale !== "diverging") return answer;
+  const far = answer.arrays.values.data.reduce(
+    (most, value) => (Math.abs(value) > most ? Math.abs(value) : most),
+    0.01,
+  );
+  const round = Math.ceil(far * 20) / 20;
+  return { ...answer, range: [-round, round] };
+}
+
+function narrowed({ range, arrays }) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of arrays.values.data) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  const spread = high - low;
+  return spread > 0 && spread < NARROW * (range[1] - range[0]) ? [low, high] : range;
+}
+
+/** Make the key; `set(colorAnswer, state, dark)`. */
+export function createColorKey() {
+  const el = h("div", { class: "key" });
+
+  function set({ scale, range, title }, state, dark) {
+    const name = h("span", { class: "key-title", title }, title ?? "");
+    if (scale === "classes")
+      fill(
+        el,
+        state.classes.slice(0, MOST).map((text, c) => chip(classColor(c, dark), text)),
+        name,
+      );
+    else fill(el, h("span", {}, end(range[0])), strip(scale, range, dark), h("span", {}, end(range[1])), name);
+  }
+
+  return { el, set };
+}
+
+function chip(color, text) {
+  const dot = h("i", { class: "dot" });
+  dot.style.background = color;
+  return h("span", { class: "chip-class" }, dot, String(text));
+}
+
+function strip(kind, [low, high], dark) {
+  const el = h("span", { class: "strip", "aria-hidden": "true" });
+  const at = (i) => colorOf(low + ((high - low) * i) / (STOPS - 1), [low, high], dark, kind);
+  el.style.background = `linear-gradient(to right, ${Array.from({ length: STOPS }, (_, i) => at(i)).join()})`;
+  return el;
+}
