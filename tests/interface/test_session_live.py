@@ -17,7 +17,7 @@ from orbical.errors import InputError
 from orbical.groups import Elements
 from orbical.groups.group import homogeneous
 from orbical.interface import open_session
-from orbical.interface.locating import Locator
+from orbical.interface.orbit_positions import OrbitLocator
 from orbical.interface.session import Session
 from orbical.interface.wire import decode
 
@@ -142,7 +142,7 @@ def test_a_model_that_does_not_answer_holds_nothing_up(folder: Path) -> None:
         return torch.zeros(len(x), 10)
 
     session = open_session(folder / "digits.zarr", {"first": slow})
-    session.opened().live.patience_s = 0.2
+    session.scan_view().live.patience_s = 0.2
     asleep.append(1.0)
     start = time.perf_counter()
     header, _ = ask(session, "place")
@@ -292,7 +292,7 @@ def test_a_task_may_draw_its_own_views(nets: dict[str, torch.nn.Module]) -> None
 
 
 def test_a_large_picture_travels_in_bytes() -> None:
-    from orbical.interface.session.pictures import input_arrays
+    from orbical.interface.session.input_pictures import input_arrays
 
     picture = torch.linspace(-2, 3, 3 * 100 * 100).reshape(1, 1, 3, 100, 100)
     arrays, spans = input_arrays(picture)
@@ -351,14 +351,14 @@ def test_a_record_never_makes_anything_else(name: Any) -> None:
 @pytest.mark.parametrize("spec", ["dihedral:4", "cyclic:4", "rotations:8*time_reversal", "flips"])
 def test_groups_without_anything_between_snap(spec: str) -> None:
     group = ob.groups.parse(spec)
-    locator = Locator(group)
+    locator = OrbitLocator(group)
     assert locator.continuous is False
     assert locator.at(1, (20.0,)).element == 1
     assert locator.finer() is None
 
 
 def test_scales_are_a_line() -> None:
-    locator = Locator(ob.groups.scales(0.5, 2, 9))
+    locator = OrbitLocator(ob.groups.scales(0.5, 2, 9))
     place = locator.at(0, (1.1,))
     assert place.scanned is False
     np.testing.assert_allclose(place.elements.parts["plane"][0], np.diag([1.1, 1.1, 1]))

@@ -52,7 +52,7 @@ def report(
     """
     from rich.console import Console
 
-    from ..interface.reporting import report as write
+    from ..interface.reports import report as write
 
     console = Console(soft_wrap=True)
     with console.status("opening") as status:

@@ -121,8 +121,8 @@ def found_scans(folder: Path) -> dict[str, Scan]:
 
 
 def report(*args: Any, **options: Any) -> Any:
-    """Write a scan into one file that anybody can open; see `orbical.interface.export.report`."""
-    from .export import report as write
+    """Write a scan into one file that anybody can open; see `orbical.interface.reports.report`."""
+    from .reports import report as write
 
     return write(*args, **options)
 

@@ -21,6 +21,9 @@ SCOPES = ("element", "orbit")
 MOST_VERTICES = 1024
 _MOST_TEXT = 400
 _UNESCAPED = "!~*'()"
+_KEYS = {"color": "colour"}
+"""Keys in requests and addresses that differ from the name of the field."""
+_FIELDS = {key: name for name, key in _KEYS.items()}
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Selection:
         lasso: corners of a polygon in the embedding, in [-1, 1]^2; empty for none.
         method: the embedding.
         of: the model whose responses are embedded; empty for all together.
-        colour: what colours the embedding.
+        color: what colors the embedding.
         order: how the list is sorted.
         sample: the selected sample.
         element: the orbit position as an element of the scan; -1 is the identity.
@@ -74,7 +77,7 @@ class Selection:
         for name in given:
             if name not in _READERS:
                 raise unknown_name("selection", name, _READERS)
-        return cls(**{name: _READERS[name](name, value) for name, value in given.items()})
+        return cls(**{_FIELDS.get(key, key): _READERS[key](key, given[key]) for key in given})
 
     @classmethod
     def from_fragment(cls, text: str) -> Selection:
@@ -84,23 +87,23 @@ class Selection:
         """
         fields: dict[str, Any] = {}
         for piece in text.removeprefix("#").split("&"):
-            name, _, value = piece.partition("=")
+            key, _, value = piece.partition("=")
             with contextlib.suppress(KeyError, ValueError):  # an InputError is a ValueError
-                fields[name] = _READERS[name](name, _WORDS[name](value))
+                fields[_FIELDS.get(key, key)] = _READERS[key](key, _WORDS[key](value))
         return cls(**fields)
 
     def to_fragment(self) -> str:
         """Write what differs from the default."""
         usual = Selection()
         return "&".join(
-            f"{field.name}={_written(getattr(self, field.name))}"
+            f"{_KEYS.get(field.name, field.name)}={_written(getattr(self, field.name))}"
             for field in sorted(dataclasses.fields(self), key=_fragment_order)
             if getattr(self, field.name) != getattr(usual, field.name)
         )
 
     def to_json(self) -> dict[str, Any]:
         """Give all fields, ready for JSON."""
-        return dataclasses.asdict(self)
+        return {_KEYS.get(name, name): value for name, value in dataclasses.asdict(self).items()}
 
 
 def _fragment_order(field: Any) -> int:

@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from ..errors import InputError
-from .files import WebFile, web_files
-from .guard import HEADERS, Guard, is_loopback
-from .mailbox import Mailbox
+from .access import HEADERS, AccessGuard, is_loopback
+from .daemon_threads import DaemonPool
+from .request_queues import AsyncRequestQueue
 from .session import KINDS, Session
+from .static_files import StaticFile, read_static_files
 from .timeouts import impatient_protocol
-from .workers import Pool
 
 FIRST_PORT = 8420
 PORTS_TRIED = 100
@@ -55,10 +55,10 @@ class Server:
         self._socket = _listening(host, port)
         self.port: int = self._socket.getsockname()[1]
         names = () if is_loopback(host) else _names_of(host)
-        self.guard = Guard(self.port, names, allow_origin)
-        self.files = web_files()
+        self.guard = AccessGuard(self.port, names, allow_origin)
+        self.files = read_static_files()
         self.clients = 0
-        self._pool = Pool(THREADS)
+        self._pool = DaemonPool(THREADS)
         self._uvicorn: Any = None
 
     @property
@@ -157,7 +157,7 @@ class Server:
 
         return application
 
-    def _file(self, file: WebFile, headers: dict[str, str], entering: bool, page: bool) -> Any:
+    def _file(self, file: StaticFile, headers: dict[str, str], entering: bool, page: bool) -> Any:
         from starlette.responses import Response
 
         own = {**HEADERS, "ETag": file.tag, "Cache-Control": "no-store" if page else "no-cache"}
@@ -169,7 +169,7 @@ class Server:
 
     async def _converse(self, web_socket: Any) -> None:
         """Take requests from one client until it leaves or says something that is none."""
-        mailbox = Mailbox(self._answers, web_socket.send_bytes)
+        queue = AsyncRequestQueue(self._answers, web_socket.send_bytes)
         try:
             while True:
                 event = await web_socket.receive()
@@ -179,9 +179,9 @@ class Server:
                 if message is None:
                     await web_socket.close(1007, "JSON objects with a known kind expected")
                     return
-                mailbox.put(message["kind"], message)
+                queue.put(message["kind"], message)
         finally:
-            await mailbox.close()
+            await queue.close()
 
     async def _answers(self, message: Any) -> AsyncIterator[bytes]:
         """Give the frames of a request, made in another thread: the socket is never held up."""

@@ -6,59 +6,16 @@ model holds up neither the kernel nor the page. Frames travel as message buffers
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from ..errors import MissingExtra
-from .fallback import Fallback
-from .link import link, web_sources, web_style
+from .bundling import bundle, web_sources, web_style
+from .request_queues import ThreadedRequestQueue
 from .selection import Selection
 from .session import KINDS, Session
-
-WORKERS = 2
-
-
-class Desk:
-    """Requests that wait, one of each kind, and the threads that answer them.
-
-    A newer request takes the place of an older one of its kind that still waits. Two kinds at most
-    are worked on at the same time.
-    """
-
-    def __init__(
-        self, answer: Callable[[Any], Iterable[bytes]], send: Callable[[bytes], None]
-    ) -> None:
-        self._answer, self._send = answer, send
-        self._slots: dict[str, Any] = {}
-        self._busy: set[str] = set()
-        self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="orbical widget")
-
-    def put(self, kind: str, message: Any) -> None:
-        """Leave a request."""
-        with self._lock:
-            self._slots[kind] = message
-            if kind in self._busy:
-                return
-            self._busy.add(kind)
-        self._pool.submit(self._empty, kind)
-
-    def close(self) -> None:
-        """Take no more requests."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def _empty(self, kind: str) -> None:
-        while True:
-            with self._lock:
-                if kind not in self._slots:
-                    self._busy.discard(kind)
-                    return
-                message = self._slots.pop(kind)
-            for frame in self._answer(message):
-                self._send(frame)
+from .widget_fallback import WidgetFallback
 
 
 def widget(session: Session, height: int = 900) -> Any:
@@ -96,7 +53,7 @@ def _class() -> Any:
     class ScanWidget(anywidget.AnyWidget):
         """A scan, shown in a notebook."""
 
-        _esm = link("app.js", web_sources())
+        _esm = bundle("app.js", web_sources())
         _css = web_style()
         fragment = traitlets.Unicode("").tag(sync=True)
 
@@ -105,8 +62,8 @@ def _class() -> Any:
             self.layout.min_height = f"{height}px"
             self.layout.width = "100%"
             self.session = session
-            self._desk = Desk(self._frames, self._send_frame)
-            self._fallback = Fallback(session)
+            self._queue = ThreadedRequestQueue(self._frames, self._send_frame)
+            self._fallback = WidgetFallback(session)
             self.on_msg(self._receive)
 
         @property
@@ -118,7 +75,7 @@ def _class() -> Any:
             self._fallback.fold()
             kind = content.get("kind") if isinstance(content, dict) else None
             if kind in KINDS:
-                self._desk.put(str(kind), content)
+                self._queue.put(str(kind), content)
 
         def _frames(self, message: Any) -> Iterator[bytes]:
             early = self.session.announcement(message)
@@ -139,7 +96,7 @@ def _class() -> Any:
 
         def close(self) -> None:
             """End the widget and its threads."""
-            self._desk.close()
+            self._queue.close()
             self.session.close()
             super().close()
 

@@ -7,6 +7,6 @@ test may ask the same session at the same time.
 
 from __future__ import annotations
 
-from .core import KINDS, Session
+from .dispatch import KINDS, Session
 
 __all__ = ["KINDS", "Session"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import unknown_name
-from .reader import Reader
+from .scan_reader import ScanReader
 
 MEASURES = {
     "ece": ("ECE", "expected calibration error: mean gap of confidence and accuracy over 15 bins"),
@@ -51,7 +51,7 @@ class Metric:
         return dict(vars(self))
 
 
-def find_metrics(reader: Reader) -> dict[str, Metric]:
+def find_metrics(reader: ScanReader) -> dict[str, Metric]:
     """List what a scan can show: each array with one number a place, and measures of sets."""
     score = reader.scan.record.score
     found: dict[str, Metric] = {}
@@ -86,7 +86,7 @@ def find_metrics(reader: Reader) -> dict[str, Metric]:
     return found
 
 
-def _one_number_a_place(reader: Reader, name: str) -> bool:
+def _one_number_a_place(reader: ScanReader, name: str) -> bool:
     dims = reader.dims[name]
     classes = reader.dtype(name).kind in "iu" and name == "predicted"  # indices have no mean
     return dims in (("model", "sample", "element"), ("sample", "element")) and not classes

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...errors import InputError, unknown_name
 from ...store.scan_result import Scan
-from ..live import Live
+from ..live_models import LiveModels
 from ..selection import Selection
-from .memo import Memo
+from .cache import Cache
 from .metrics import Metric, chosen_metric, find_metrics
-from .passes import Passes
-from .reader import Reader
+from .pass_scheduler import PassScheduler
+from .scan_reader import ScanReader
 
 Array = np.ndarray
 
@@ -22,29 +22,29 @@ AGREES = "agrees"
 _FINISHED = "score_vs_consensus"
 
 
-class Opened:
+class ScanView:
     """A scan, and memories of what was computed of it."""
 
     def __init__(
         self,
         name: str,
         scan: Scan,
-        live: Live | None = None,
-        reader: Reader | None = None,
+        live: LiveModels | None = None,
+        reader: ScanReader | None = None,
         orbits: Array | None = None,
         classes: list[str] | None = None,
     ) -> None:
         self.name = name
         self.scan = scan
         self.group = scan.group
-        self.reader = Reader(scan) if reader is None else reader
+        self.reader = ScanReader(scan) if reader is None else reader
         self.models: list[str] = scan.models
         self.metrics = find_metrics(self.reader)
         self.live = live
-        self.passes = Passes()
+        self.passes = PassScheduler()
         self.complete = scan.complete  # read from disk each time it is asked
-        self.memo = Memo(entries=4096, size=128 << 20)
-        self.pictures = Memo(entries=4096, size=16 << 20)
+        self.cache = Cache(entries=4096, size=128 << 20)
+        self.thumbnails = Cache(entries=4096, size=16 << 20)
         self.orbits = orbits
         self._class_names = classes or scan.record.task.settings.get("classes")
 

@@ -14,7 +14,7 @@ _NEAR = 1e-6
 
 
 @dataclass(frozen=True)
-class Place:
+class OrbitPosition:
     """A place on an orbit.
 
     Attributes:
@@ -32,14 +32,14 @@ class Place:
     name: str
 
 
-class Locator:
+class OrbitLocator:
     """Finds the transformation at a continuous position of a group that has such positions.
 
     A circle is turned to any angle in degrees, a plane shifted to any `(dx, dy)` within its window,
     a line scaled to any factor within its ends. Other groups have elements only.
 
     >>> from orbical.groups import rotations
-    >>> place = Locator(rotations(8)).at(0, (50.0,))
+    >>> place = OrbitLocator(rotations(8)).at(0, (50.0,))
     >>> place.element, place.scanned, place.name
     (1, False, 'angle 50')
     """
@@ -55,11 +55,13 @@ class Locator:
             else np.zeros((len(group), 0))
         )
 
-    def at(self, element: int, position: tuple[float, ...] = ()) -> Place:
+    def at(self, element: int, position: tuple[float, ...] = ()) -> OrbitPosition:
         """Find a place: the element, or the position where one is given and the group has any."""
         if not position or not self.continuous:
             still = tuple(float(value) for value in self._coords[element])
-            return Place(element, still, self.group[[element]], True, self.group.name(element))
+            return OrbitPosition(
+                element, still, self.group[[element]], True, self.group.name(element)
+            )
         if len(position) != len(self.axes):
             raise InputError(
                 f"selection position: {len(position)} numbers given, expected "
@@ -72,7 +74,7 @@ class Locator:
             return self.at(nearest)
         words = [f"{axis} {value:.4g}" for axis, value in zip(self.axes, here, strict=True)]
         moved = Elements({"plane": _MATRICES[self.axes](here)}, 1)
-        return Place(nearest, tuple(here.tolist()), moved, False, ", ".join(words))
+        return OrbitPosition(nearest, tuple(here.tolist()), moved, False, ", ".join(words))
 
     def _inside(self, position: np.ndarray) -> np.ndarray:
         if self.axes == ("angle",):
@@ -92,8 +94,8 @@ class Locator:
         of whole pixels that divides the scanned step. Steps of a pixel or less, and those that are
         no whole number, are halved.
 
-        >>> Locator(translations(32, 8)).finer().spec, Locator(translations(64, 8)).finer().spec
-        ('translations:32:1', 'translations:64:2')
+        >>> [OrbitLocator(translations(size, 8)).finer().spec for size in (32, 64)]
+        ['translations:32:1', 'translations:64:2']
         """
         if not self.continuous:
             return None

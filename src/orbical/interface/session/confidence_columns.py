@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from .scan_view import Opened
+from .scan_view import ScanView
 
 Array = np.ndarray
 
 MOST_IN_MEMORY = 32 << 20
 
 
-class Columns:
+class ConfidenceColumns:
     """`[M, K, N]` confidences, negative where the answer is wrong and NaN where there is none.
 
     There is none of an unfinished sample, where a model detects nothing, and where an answer was
@@ -30,8 +30,8 @@ class Columns:
     The sign of a confidence is free to say whether it was justified, which halves the space.
     """
 
-    def __init__(self, opened: Opened, reference: str) -> None:
-        self._shape = (len(opened.models), len(opened.group), opened.samples)
+    def __init__(self, view: ScanView, reference: str) -> None:
+        self._shape = (len(view.models), len(view.group), view.samples)
         self._file: Any = None
         self._held: Array | None = None
         if 4 * np.prod(self._shape) <= MOST_IN_MEMORY:
@@ -39,12 +39,12 @@ class Columns:
         else:
             self._file = tempfile.TemporaryFile(prefix="orbical-")  # noqa: SIM115 - kept open
             self._file.truncate(4 * int(np.prod(self._shape)))
-        correct = opened.variable(opened.metrics["correct"], reference)
-        for number, rows in opened.blocks("confidence"):
+        correct = view.variable(view.metrics["correct"], reference)
+        for number, rows in view.blocks("confidence"):
             for model in range(self._shape[0]):
-                with opened.passes.turn(patient=True):  # others draw what is seen first
-                    sure = opened.responses("confidence", number, model, keep=False)
-                    right = _rows(opened, correct, rows, model)
+                with view.passes.turn(patient=True):  # others draw what is seen first
+                    sure = view.responses("confidence", number, model, keep=False)
+                    right = _rows(view, correct, rows, model)
                     signed = np.where(right > 0, sure, -sure)
                     self._write(model, rows, np.where(np.isnan(right), np.nan, signed).T)
 
@@ -73,9 +73,11 @@ class Columns:
         return np.abs(column), ~np.signbit(column)
 
 
-def columns(opened: Opened, reference: str) -> Columns:
+def columns_of(view: ScanView, reference: str) -> ConfidenceColumns:
     """Give the columns of a scan, made once."""
-    return opened.memo.once(("columns", reference), lambda: Columns(opened, reference))
+    return view.cache.get_or_compute(
+        ("columns", reference), lambda: ConfidenceColumns(view, reference)
+    )
 
 
 def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
@@ -103,13 +105,13 @@ def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
         yield places, sure[places][:, kept], right[places][:, kept]
 
 
-def _rows(opened: Opened, variable: str, rows: slice, model: int) -> Array:
+def _rows(view: ScanView, variable: str, rows: slice, model: int) -> Array:
     """Read responses for any run of samples: blocks of another variable may end elsewhere."""
     parts = [
-        opened.responses(variable, number, model, keep=False)[
+        view.responses(variable, number, model, keep=False)[
             max(0, rows.start - span.start) : rows.stop - span.start
         ]
-        for number, span in opened.blocks(variable)
+        for number, span in view.blocks(variable)
         if span.start < rows.stop and span.stop > rows.start
     ]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -16,8 +16,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from .link import link, web_sources, web_style
-from .pack import as_text
+from ..bundling import bundle, web_sources, web_style
+from .encoding import as_text
 
 MOST_BYTES = 20_000_000
 """A larger report is a folder: browsers take long to read one larger file."""
@@ -58,7 +58,7 @@ _STYLE = """
 def page_text(heading: Heading, data: str, from_files: bool) -> str:
     """Write the page around its data."""
     title, footer = heading
-    program = "\n" + link(ENTRY, web_sources()).replace("</script", "<\\/script")
+    program = "\n" + bundle(ENTRY, web_sources()).replace("</script", "<\\/script")
     style = web_style() + _STYLE
     sources = f"{_hash(program)} 'self' file:" if from_files else _hash(program)
     policy = (
@@ -76,10 +76,10 @@ def page_text(heading: Heading, data: str, from_files: bool) -> str:
     )
 
 
-def one_file(heading: Heading, parts: Mapping[str, bytes]) -> str:
+def single_page(heading: Heading, parts: Mapping[str, bytes]) -> str:
     """Write a report as one page.
 
-    >>> text = one_file(("digits", ["made today"]), {"state": b"..."})
+    >>> text = single_page(("digits", ["made today"]), {"state": b"..."})
     >>> "<title>digits</title>" in text, 'id="part:state"' in text
     (True, True)
     """
@@ -90,7 +90,7 @@ def one_file(heading: Heading, parts: Mapping[str, bytes]) -> str:
     return page_text(heading, data, from_files=False)
 
 
-def folder(path: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
+def write_folder(path: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
     """Write a report as a folder: the page `index.html`, and `parts/` with its data."""
     remove(path)
     (path / "parts").mkdir(parents=True, exist_ok=True)

@@ -28,8 +28,8 @@ from ..store.record import ModelEntry
 from ..store.scan_result import Scan
 from ..tasks import Task
 from ..tasks.base import Reader
-from .locating import Locator
-from .workers import Worker
+from .daemon_threads import ModelThread
+from .orbit_positions import OrbitLocator
 
 Array = np.ndarray
 
@@ -41,7 +41,7 @@ _PROBE_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
-class Answered:
+class LiveAnswer:
     """What one model said: variables by name `[K, ...]`, and how long it took; or its error."""
 
     variables: dict[str, Array]
@@ -50,7 +50,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Question:
+class LiveRequest:
     """One sample moved by some elements, with what its answers are held against.
 
     Attributes:
@@ -66,7 +66,7 @@ class Question:
     consensus: Mapping[str, Tensor]
 
 
-class Live:
+class LiveModels:
     """Inputs and models behind a scan.
 
     Arguments:
@@ -92,7 +92,7 @@ class Live:
         patience_s: float = PATIENCE_S,
     ) -> None:
         self.scan, self._row, self.patience_s = scan, row, patience_s
-        self.locator = Locator(scan.group)
+        self.locator = OrbitLocator(scan.group)
         self.warnings: list[str] = []
         self._preprocess = preprocess
         self._fields = _input_fields(scan)
@@ -107,7 +107,7 @@ class Live:
             data = self.task.take(data)
         self._data = None if data is None else _checked(Samples(data), scan)
         self.action = self._find_action() if self.task is None else self.task.input
-        self._workers: dict[str, Worker] = {}
+        self._workers: dict[str, ModelThread] = {}
         self._starting = threading.Lock()
         self._check_models()
 
@@ -149,13 +149,15 @@ class Live:
 
     def ask(
         self, sample: int, elements: Elements, names: list[str], moved: Tree | None = None
-    ) -> dict[str, Answered]:
+    ) -> dict[str, LiveAnswer]:
         """Ask models about one sample at some elements, all models at the same time."""
         chosen = [name for name in names if name in self.answering]
         if not chosen:
             return {}
         moved = self.moved(sample, elements) if moved is None else moved
-        question = Question(elements, moved, self._truth(sample), self._consensus(sample, chosen))
+        question = LiveRequest(
+            elements, moved, self._truth(sample), self._consensus(sample, chosen)
+        )
         asked = {
             name: self._worker(name).ask(lambda name=name: self._answer(name, question))  # type: ignore[misc]
             for name in chosen
@@ -166,28 +168,28 @@ class Live:
             try:
                 answers[name] = one.wait(max(0.01, deadline - time.monotonic()))
             except OrbicalError as error:
-                answers[name] = Answered({}, float("nan"), str(error))
+                answers[name] = LiveAnswer({}, float("nan"), str(error))
         return answers
 
-    def ask_along(self, sample: int, elements: Elements, names: list[str]) -> dict[str, Answered]:
+    def ask_along(self, sample: int, elements: Elements, names: list[str]) -> dict[str, LiveAnswer]:
         """Ask about many elements, a batch at a time: other questions come in between.
 
         Of a model that fails nothing more is asked.
         """
-        parts: dict[str, list[Answered]] = {name: [] for name in names if name in self.answering}
+        parts: dict[str, list[LiveAnswer]] = {name: [] for name in names if name in self.answering}
         for start in range(0, len(elements), BATCH):
             willing = [name for name, some in parts.items() if not (some and some[-1].error)]
             for name, answer in self.ask(sample, elements[start : start + BATCH], willing).items():
                 parts[name].append(answer)
         return {name: _joined(some) for name, some in parts.items() if some}
 
-    def _worker(self, name: str) -> Worker:
+    def _worker(self, name: str) -> ModelThread:
         with self._starting:
             if name not in self._workers:
-                self._workers[name] = Worker(name)
+                self._workers[name] = ModelThread(name)
             return self._workers[name]
 
-    def _answer(self, name: str, question: Question) -> Answered:
+    def _answer(self, name: str, question: LiveRequest) -> LiveAnswer:
         """Ask one model, in its own thread."""
         task = self.task
         assert task is not None
@@ -208,7 +210,7 @@ class Live:
                 variables["score_vs_consensus"] = self._against_consensus(
                     outputs, question.consensus[name], question.elements
                 )
-        return Answered(variables, took)
+        return LiveAnswer(variables, took)
 
     def _outputs(self, name: str, moved: Tree) -> Tree:
         """Ask a model about moved inputs `[K, B, ...]` the way a scan does, in batches."""
@@ -330,7 +332,7 @@ def _of_orbits(name: str) -> bool:
     return name.endswith("vs_consensus")
 
 
-def _joined(parts: list[Answered]) -> Answered:
+def _joined(parts: list[LiveAnswer]) -> LiveAnswer:
     """Put answers about one batch of elements after the other."""
     if parts[-1].error:
         return parts[-1]
@@ -338,7 +340,7 @@ def _joined(parts: list[Answered]) -> Answered:
         name: np.concatenate([part.variables[name] for part in parts])
         for name in parts[0].variables
     }
-    return Answered(variables, sum(part.milliseconds for part in parts))
+    return LiveAnswer(variables, sum(part.milliseconds for part in parts))
 
 
 def _checked(samples: Samples, scan: Scan) -> Samples:

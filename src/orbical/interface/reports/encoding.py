@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .wire import encode
+from ..wire import encode
 
 Array = np.ndarray
 
@@ -26,7 +26,7 @@ _ODDS = 18.0
 
 
 @dataclass(frozen=True)
-class Steps:
+class Quantized:
     """Numbers kept as `low + step * code`, or as log odds so; the code `missing` stands for NaN.
 
     As log odds the first and the last code are 0 and 1 themselves.
@@ -58,12 +58,12 @@ class Steps:
 _LAST_ODDS = 65_534
 
 
-def in_steps(
+def quantize(
     values: Array, bits: int, low: float | None = None, high: float | None = None
-) -> Steps:
+) -> Quantized:
     """Keep numbers in `2^bits` steps between `low` and `high`, by default their own range.
 
-    >>> in_steps(np.array([0.0, 0.25, np.nan, 1.0]), 8, 0.0, 1.0).codes.tolist()
+    >>> quantize(np.array([0.0, 0.25, np.nan, 1.0]), 8, 0.0, 1.0).codes.tolist()
     [0, 64, 255, 254]
     """
     values = np.asarray(values, np.float64)
@@ -77,13 +77,13 @@ def in_steps(
     codes = np.rint((np.where(seen, values, low).clip(low, high) - low) / step)
     codes[~seen] = 2**bits - 1
     kind = {8: np.uint8, 16: np.uint16}[bits]
-    return Steps(codes.astype(kind), low, step, None if whole else 2**bits - 1)
+    return Quantized(codes.astype(kind), low, step, None if whole else 2**bits - 1)
 
 
-def in_odds(shares: Array) -> Steps:
+def quantize_log_odds(shares: Array) -> Quantized:
     """Keep shares between 0 and 1 in steps of their log odds, to 0.0001 or better.
 
-    >>> kept = in_odds(np.array([0.0, 0.3, 1 - 2.0**-20, 1.0, np.nan]))
+    >>> kept = quantize_log_odds(np.array([0.0, 0.3, 1 - 2.0**-20, 1.0, np.nan]))
     >>> np.abs(kept.values()[:4] - [0.0, 0.3, 1 - 2.0**-20, 1.0]).max() < 1e-4
     np.True_
     """
@@ -98,15 +98,15 @@ def in_odds(shares: Array) -> Steps:
     codes[filled <= 0] = 0
     codes[filled >= 1] = _LAST_ODDS
     codes[~seen] = 65_535
-    return Steps(codes.astype(np.uint16), low, step, 65_535, odds=True)
+    return Quantized(codes.astype(np.uint16), low, step, 65_535, odds=True)
 
 
-def part(header: Mapping[str, Any], arrays: Mapping[str, Array | Steps]) -> bytes:
+def encode_part(header: Mapping[str, Any], arrays: Mapping[str, Array | Quantized]) -> bytes:
     """Write one part of a report, compressed; the same numbers give the same bytes."""
     plain: dict[str, Any] = {}
     steps: dict[str, Any] = {}
     for name, array in arrays.items():
-        if isinstance(array, Steps):
+        if isinstance(array, Quantized):
             codes = np.ascontiguousarray(array.codes)
             steps[name] = {"bits": array.bits, "low": array.low, "step": array.step}
             steps[name] |= {"missing": array.missing, "shape": list(codes.shape)}

@@ -18,7 +18,7 @@ TYPES = {
 
 
 @dataclass(frozen=True)
-class WebFile:
+class StaticFile:
     """A file of the page: its bytes, type and the tag by which a browser knows it again."""
 
     content: bytes
@@ -26,14 +26,14 @@ class WebFile:
     tag: str
 
 
-def web_files() -> dict[str, WebFile]:
+def read_static_files() -> dict[str, StaticFile]:
     """Read every file of the page, by its path below `web/`."""
-    found: dict[str, WebFile] = {}
+    found: dict[str, StaticFile] = {}
     _gather(files("orbical.interface") / "web", "", found)
     return found
 
 
-def _gather(folder: Traversable, prefix: str, found: dict[str, WebFile]) -> None:
+def _gather(folder: Traversable, prefix: str, found: dict[str, StaticFile]) -> None:
     for entry in folder.iterdir():
         path = f"{prefix}{entry.name}"
         suffix = f".{entry.name.rpartition('.')[2]}"
@@ -42,4 +42,4 @@ def _gather(folder: Traversable, prefix: str, found: dict[str, WebFile]) -> None
         elif suffix in TYPES:
             content = entry.read_bytes()
             tag = hashlib.sha256(content).hexdigest()[:16]
-            found[path] = WebFile(content, TYPES[suffix], f'"{tag}"')
+            found[path] = StaticFile(content, TYPES[suffix], f'"{tag}"')

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError
+from ...errors import InputError
 
 Array = np.ndarray
 
@@ -15,7 +15,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenSamples:
     """Samples chosen from many.
 
     Attributes:
@@ -34,9 +34,9 @@ class Chosen:
         return len(self.samples) == self.of
 
 
-def informative(
+def informative_samples(
     mean: Array, variance: Array, xy: Array, label: Array | None, count: int, upward: bool
-) -> Chosen:
+) -> ChosenSamples:
     """Choose samples: a third most variable, a third worst, and others spread over the map.
 
     The first two thirds are taken class by class in turn, so that a class that is hard everywhere
@@ -53,18 +53,18 @@ def informative(
     >>> spread = np.array([[0.0, 0.3, 0.0, 0.1, 0.0, 0.0]])
     >>> score = np.array([[0.9, 0.9, 0.2, 0.9, 0.8, 0.9]])
     >>> xy = np.array([[-3, -3], [1, 0], [0, 1], [9, 0], [0, 9], [4.0, 4.0]])
-    >>> informative(score, spread, xy, None, 3, True).samples.tolist()
+    >>> informative_samples(score, spread, xy, None, 3, True).samples.tolist()
     [1, 2, 5]
     """
     if count < FEWEST:
         raise InputError(f"samples: {count} given, {FEWEST} or more expected")
     total = mean.shape[1]
     if total <= count:
-        return Chosen(np.arange(total), total, "")
+        return ChosenSamples(np.arange(total), total, "")
     finished = np.isfinite(xy).all(1)
     known = np.flatnonzero(finished)
     if len(known) <= count:
-        return Chosen(known, total, f"the {len(known):,} finished samples of {total:,}")
+        return ChosenSamples(known, total, f"the {len(known):,} finished samples of {total:,}")
     third = count // 3
     worst = np.where(upward, mean, -mean).min(0)
     taken = np.zeros(total, bool)
@@ -75,7 +75,7 @@ def informative(
         f"{count:,} of {total:,} samples: {third:,} whose answers vary most along the orbit, "
         f"{third:,} with the worst answers, {count - 2 * third:,} spread over the map"
     )
-    return Chosen(np.flatnonzero(taken), total, how)
+    return ChosenSamples(np.flatnonzero(taken), total, how)
 
 
 def _in_turn(unease: Array, label: Array | None, among: Array) -> Array:
@@ -94,6 +94,6 @@ def _in_turn(unease: Array, label: Array | None, among: Array) -> Array:
 def _spread(xy: Array, count: int) -> Array:
     import xarray as xr
 
-    from ..embedding import representatives
+    from ...embedding import representatives
 
     return representatives(xr.DataArray(xy, dims=("sample", "component")), count)

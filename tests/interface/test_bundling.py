@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 
 from orbical.errors import InputError
-from orbical.interface.link import link, web_sources, web_style
+from orbical.interface.bundling import bundle, web_sources, web_style
 
 MODULES = {
     "app.js": """import { area, SIDE as side } from "./draw/shapes.js";
@@ -63,12 +63,12 @@ def run(text, tmp_path, call):
 
 
 def test_a_bundle_runs_as_its_modules_would(tmp_path):
-    text = link("app.js", MODULES)
+    text = bundle("app.js", MODULES)
     assert run(text, tmp_path, "console.log(await app.render());") == "18 app 4"
 
 
 def test_names_of_two_files_do_not_clash_and_each_file_stands_once():
-    text = link("app.js", MODULES)
+    text = bundle("app.js", MODULES)
     assert text.count("const local") == 2
     assert text.count("function text(") == 1
     assert "import" not in text.replace("// import nothing", "")
@@ -79,7 +79,7 @@ def test_a_default_can_be_taken_by_name(tmp_path):
         "page.js": 'import { default as app } from "./app.js";\nexport default { twice: 2 * app };',
         "app.js": "export default 21;",
     }
-    assert run(link("page.js", sources), tmp_path, "console.log(app.twice);") == "42"
+    assert run(bundle("page.js", sources), tmp_path, "console.log(app.twice);") == "42"
 
 
 @pytest.mark.parametrize(
@@ -100,19 +100,19 @@ def test_a_default_can_be_taken_by_name(tmp_path):
 )
 def test_other_forms_are_refused_with_file_and_line(text, line):
     with pytest.raises(InputError, match=rf"draw/one\.js:{line}: cannot be joined"):
-        link("draw/one.js", {"draw/one.js": text, "draw/two.js": "export const two = 2;"})
+        bundle("draw/one.js", {"draw/one.js": text, "draw/two.js": "export const two = 2;"})
 
 
 @pytest.mark.parametrize("target", ["./absent.js", "two", "../../outside.js", "/two.js"])
 def test_a_module_that_is_not_there_is_named(target):
     with pytest.raises(InputError, match=r"one\.js:1: imports .* a relative path to a module"):
-        link("one.js", {"one.js": f'import {{ two }} from "{target}";', "two.js": ""})
+        bundle("one.js", {"one.js": f'import {{ two }} from "{target}";', "two.js": ""})
 
 
 def test_a_name_that_is_not_exported_is_refused():
     sources = {"one.js": 'import { three } from "./two.js";', "two.js": "export const two = 2;"}
     with pytest.raises(InputError, match=r"one\.js:1: two\.js exports no 'three'"):
-        link("one.js", sources)
+        bundle("one.js", sources)
 
 
 def test_a_circle_of_imports_is_refused():
@@ -121,18 +121,18 @@ def test_a_circle_of_imports_is_refused():
         "two.js": 'import { one } from "./one.js";\nexport const two = 2;',
     }
     with pytest.raises(InputError, match=r"one\.js: imports itself by way of one\.js > two\.js"):
-        link("one.js", sources)
+        bundle("one.js", sources)
 
 
 def test_an_unknown_entry_is_named():
     with pytest.raises(InputError, match=r"there is no module 'absent\.js'"):
-        link("absent.js", {})
+        bundle("absent.js", {})
 
 
 def test_every_module_of_the_front_end_can_be_joined(tmp_path):
     sources = web_sources()
     for path in sources:
-        link(path, sources)
+        bundle(path, sources)
 
 
 def test_the_joined_style_holds_every_file_of_styles_once():

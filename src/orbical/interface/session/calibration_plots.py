@@ -13,9 +13,9 @@ from ...calibration import cumulative_curve, esd, interval, ks, reliability
 from ...calibration.binned import Reliability
 from ..selection import Selection
 from .aggregates import LEAST
-from .columns import Columns, columns
+from .confidence_columns import ConfidenceColumns, columns_of
 from .orbits import over_orbits
-from .scan_view import Opened
+from .scan_view import ScanView
 from .subsets import Answer, mask_of, subset_key
 
 Array = np.ndarray
@@ -27,30 +27,30 @@ MOST_PAIRS = 2_000_000
 """Pairs drawn as cumulative curves of whole orbits; of more, every second, third, ... sample."""
 
 
-def calibration(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+def calibration(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer the reliability diagram and its kin, for each model shown."""
-    if not {"confidence", "correct"} <= opened.metrics.keys():
+    if not {"confidence", "correct"} <= view.metrics.keys():
         return {"available": False, "reason": "no confidence and correctness are stored"}, {}
-    element = opened.element(selection)
-    mask = mask_of(opened, selection)
-    reference = opened.reference(selection)
-    models = opened.shown(selection)
-    pairs = columns(opened, reference)
+    element = view.element(selection)
+    mask = mask_of(view, selection)
+    reference = view.reference(selection)
+    models = view.shown(selection)
+    pairs = columns_of(view, reference)
     whole = selection.scope == "orbit"
     place = "orbit" if whole else element
-    key = ("calibration", place, reference, *subset_key(opened, selection))
+    key = ("calibration", place, reference, *subset_key(view, selection))
     found = [
-        opened.memo.once((*key, model), partial(_of, opened, pairs, model, place, mask))
+        view.cache.get_or_compute((*key, model), partial(_of, view, pairs, model, place, mask))
         for model in models
     ]
     about = {
         "available": True,
         "scope": selection.scope,
         "element": element,
-        "models": [opened.models[model] for model in models],
+        "models": [view.models[model] for model in models],
         "count": max((part["count"] for part in found), default=0),
         "measures": [
-            {"model": opened.models[model], **entry}
+            {"model": view.models[model], **entry}
             for model, part in zip(models, found, strict=True)
             for entry in part["measures"]
         ],
@@ -74,21 +74,21 @@ _NAMES = {
 
 
 def _of(
-    opened: Opened, pairs: Columns, model: int, place: int | str, mask: Array | None
+    view: ScanView, pairs: ConfidenceColumns, model: int, place: int | str, mask: Array | None
 ) -> dict[str, Any]:
     whole = place == "orbit"
-    first = opened.group.identity if whole else int(place)
+    first = view.group.identity if whole else int(place)
     sure, right = _at(pairs, model, first, mask)
     if len(sure) < LEAST:
         return {"count": len(sure), **diagram_at(sure, right), "measures": []}
     if not whole:
         measures = _measured(torch.from_numpy(sure), torch.from_numpy(right))
         return {"count": len(sure), **diagram_at(sure, right), "measures": measures}
-    every = (_all_at(pairs, model, element, mask) for element in range(len(opened.group)))
-    found = over_orbits(every, opened.group.weights, BINS)
+    every = (_all_at(pairs, model, element, mask) for element in range(len(view.group)))
+    found = over_orbits(every, view.group.weights, BINS)
     return {
         "count": int(found.diagram.count.sum()),
-        **_drawn(found.diagram, _curves(*_along(opened, pairs, model, mask))),
+        **_drawn(found.diagram, _curves(*_along(view, pairs, model, mask))),
         "measures": [{"name": "ece", **found.measure}],
     }
 
@@ -108,14 +108,14 @@ def diagram_at(sure: Array, right: Array) -> dict[str, Array]:
     return _drawn(reliability(*pair, bins=BINS), _curves(*pair, None))
 
 
-def diagrams_of_all(opened: Opened, reference: str, model: int) -> list[dict[str, Any]]:
+def diagrams_of_all(view: ScanView, reference: str, model: int) -> list[dict[str, Any]]:
     """Give what is drawn of all samples: at each element, and last over whole orbits."""
-    pairs = columns(opened, reference)
+    pairs = columns_of(view, reference)
     found: list[dict[str, Any]] = []
-    for element in range(len(opened.group)):
+    for element in range(len(view.group)):
         sure, right = _at(pairs, model, element, None)
         found.append({"count": len(sure), **diagram_at(sure, right)})
-    whole = _of(opened, pairs, model, "orbit", None)
+    whole = _of(view, pairs, model, "orbit", None)
     return [*found, {name: value for name, value in whole.items() if name != "measures"}]
 
 
@@ -162,25 +162,29 @@ def _measured(sure: Tensor, right: Tensor) -> list[dict[str, Any]]:
     return [first, *others]
 
 
-def _at(pairs: Columns, model: int, element: int, mask: Array | None) -> tuple[Array, Array]:
+def _at(
+    pairs: ConfidenceColumns, model: int, element: int, mask: Array | None
+) -> tuple[Array, Array]:
     """Give the answers of the subset at an element."""
     sure, right = _all_at(pairs, model, element, mask)
     kept = ~np.isnan(sure)
     return sure[kept], right[kept]
 
 
-def _all_at(pairs: Columns, model: int, element: int, mask: Array | None) -> tuple[Array, Array]:
+def _all_at(
+    pairs: ConfidenceColumns, model: int, element: int, mask: Array | None
+) -> tuple[Array, Array]:
     """Give a pair for each sample of the subset at an element, NaN where it has no answer."""
     sure, right = pairs.pair(model, element)
     return (sure, right) if mask is None else (sure[mask], right[mask])
 
 
 def _along(
-    opened: Opened, pairs: Columns, model: int, mask: Array | None
+    view: ScanView, pairs: ConfidenceColumns, model: int, mask: Array | None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Join the pairs of all elements, each with the weight of its element."""
-    size = len(opened.group)
-    count = opened.samples if mask is None else int(mask.sum())
+    size = len(view.group)
+    count = view.samples if mask is None else int(mask.sum())
     stride = max(1, -(-count * size // MOST_PAIRS))
     parts = [_at(pairs, model, element, mask) for element in range(size)]
     sure = np.concatenate([sure[::stride] for sure, _ in parts])
@@ -188,9 +192,9 @@ def _along(
     weights = np.concatenate(
         [
             np.full(len(sure[::stride]), weight)
-            for (sure, _), weight in zip(parts, opened.group.weights, strict=True)
+            for (sure, _), weight in zip(parts, view.group.weights, strict=True)
         ]
     )
-    uniform = bool(np.ptp(opened.group.weights) < 1e-12)
+    uniform = bool(np.ptp(view.group.weights) < 1e-12)
     pair = torch.from_numpy(sure), torch.from_numpy(right)
     return *pair, None if uniform else torch.from_numpy(weights)

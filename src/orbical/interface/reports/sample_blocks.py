@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._trees import leaves, tree_map
-from .pack import Array, Steps, in_steps
-from .session.pictures import THUMBNAIL, input_arrays, thinned, thumbnails
-from .session.scan_view import Opened
+from ..._trees import leaves, tree_map
+from ..session.input_pictures import THUMBNAIL, input_arrays, thinned, thumbnails
+from ..session.scan_view import ScanView
+from .encoding import Array, Quantized, quantize
 
 BLOCK_BYTES = 4 << 20
 MOST_BYTES = 256 << 20
@@ -28,7 +28,7 @@ _STILL = {"consensus": "answer", "truth": "still"}
 class Block:
     """The arrays of some samples: `input/NAME [n, ...]`, `detail/NAME [M, n, K, ...]`, ..."""
 
-    arrays: dict[str, Array | Steps]
+    arrays: dict[str, Array | Quantized]
     steps: dict[str, int]
 
 
@@ -37,7 +37,7 @@ class Blocks:
     """All blocks of a report, made one at a time.
 
     Attributes:
-        opened: the scan.
+        view: the scan.
         samples: the samples of the report.
         size: how many a block holds.
         picture: the name of the input that is a picture of at most thumbnail size, or "".
@@ -48,7 +48,7 @@ class Blocks:
         left_out: names of answers that are too large.
     """
 
-    opened: Opened
+    view: ScanView
     samples: Array
     size: int
     picture: str
@@ -63,38 +63,38 @@ class Blocks:
             yield self._block(self.samples[start : start + self.size])
 
     def _block(self, samples: Array) -> Block:
-        arrays: dict[str, Array | Steps] = {}
-        for name, values in _inputs(self.opened, samples).items():
+        arrays: dict[str, Array | Quantized] = {}
+        for name, values in _inputs(self.view, samples).items():
             span = self.spans.get(name)
-            arrays[f"input/{name}"] = values if span is None else in_steps(values, 8, *span)
+            arrays[f"input/{name}"] = values if span is None else quantize(values, 8, *span)
         steps: dict[str, int] = {}
         for name in self.details:
-            values, step = _thinned(_rows(self.opened, name, samples), 3)
+            values, step = _thinned(_rows(self.view, name, samples), 3)
             if step > 1:
                 steps[name] = step
             share = name == "probabilities"
             kept = _once(values)
             arrays[f"detail/{name}"] = (
-                in_steps(kept, 8, 0.0, 1.0) if share else self._drawn(name, kept)
+                quantize(kept, 8, 0.0, 1.0) if share else self._drawn(name, kept)
             )
         for kind, name in self.references.items():
-            still = _rows(self.opened, name, samples)
+            still = _rows(self.view, name, samples)
             if kind in self.moved:
-                arrays[f"{kind}/moved"] = self._drawn(name, _moved(self.opened, still))
+                arrays[f"{kind}/moved"] = self._drawn(name, _moved(self.view, still))
             else:
                 arrays[f"{kind}/{_STILL[kind]}"] = self._drawn(name, _thinned(still, 2)[0])
         return Block(arrays, steps)
 
-    def _drawn(self, name: str, values: Array) -> Array | Steps:
+    def _drawn(self, name: str, values: Array) -> Array | Quantized:
         """Keep maps and fields in 65,536 steps, finer than they can be drawn; the rest exactly."""
-        row, column = self.opened.reader.dims[name][-2:]
+        row, column = self.view.reader.dims[name][-2:]
         is_map = row.endswith("row") and column.endswith("column")
-        return in_steps(values, 16) if is_map else values
+        return quantize(values, 16) if is_map else values
 
 
-def blocks_of(opened: Opened, samples: Array) -> Blocks:
+def blocks_of(view: ScanView, samples: Array) -> Blocks:
     """Plan the blocks of a report."""
-    reader = opened.reader
+    reader = view.reader
     place = ("model", "sample", "element")
     details, left_out, row = [], [], 0
     for name, dims in reader.dims.items():
@@ -109,53 +109,51 @@ def blocks_of(opened: Opened, samples: Array) -> Blocks:
             row += size
     spans = {}
     picture = ""
-    first = _inputs(opened, samples[:1])
+    first = _inputs(view, samples[:1])
     for name, values in first.items():
         row += values[0].size
         if values.ndim >= 4:  # [n, C, H, W], or a pair of them
-            spans[name] = _span(opened, name, samples)
+            spans[name] = _span(view, name, samples)
             small = values.ndim == 4 and max(values.shape[-2:]) <= THUMBNAIL
             if small and values.shape[1] in (1, 3) and spans[name] == (0.0, 1.0):
                 picture = name
-    references = _references(opened)
+    references = _references(view)
     moved = []
     for kind, name in references.items():
-        bytes_moved = _bytes_moved(opened, kind, name, samples)
+        bytes_moved = _bytes_moved(view, kind, name, samples)
         if 0 < bytes_moved * len(samples) <= MOST_MOVED_BYTES:
             moved.append(kind)
             row += bytes_moved
     size = max(1, BLOCK_BYTES // max(1, row))
-    return Blocks(
-        opened, samples, size, picture, spans, details, references, tuple(moved), left_out
-    )
+    return Blocks(view, samples, size, picture, spans, details, references, tuple(moved), left_out)
 
 
-def _references(opened: Opened) -> dict[str, str]:
+def _references(view: ScanView) -> dict[str, str]:
     """Name the arrays of consensus and truth; a class is a label and needs none."""
-    named = {"consensus": "consensus", "truth": opened.truth}
-    return {kind: name for kind, name in named.items() if name and name in opened.reader}
+    named = {"consensus": "consensus", "truth": view.truth}
+    return {kind: name for kind, name in named.items() if name and name in view.reader}
 
 
-def _bytes_moved(opened: Opened, kind: str, name: str, samples: Array) -> int:
+def _bytes_moved(view: ScanView, kind: str, name: str, samples: Array) -> int:
     """Say what one sample's reference takes as it moves along; 0 where it does not move."""
-    live = opened.live
-    if live is None or live.task is None or (kind == "consensus" and "label" in opened.reader):
+    live = view.live
+    if live is None or live.task is None or (kind == "consensus" and "label" in view.reader):
         return 0
-    shape = opened.reader.shape(name)
-    row = int(np.prod(shape[2:] if opened.reader.by_model(name) else shape[1:])) * 4
-    if row * len(opened.group) > MOST_MOVED_BYTES:  # before anything is moved
+    shape = view.reader.shape(name)
+    row = int(np.prod(shape[2:] if view.reader.by_model(name) else shape[1:])) * 4
+    if row * len(view.group) > MOST_MOVED_BYTES:  # before anything is moved
         return 0
-    return int(_moved(opened, _rows(opened, name, samples[:1])).nbytes)
+    return int(_moved(view, _rows(view, name, samples[:1])).nbytes)
 
 
-def _moved(opened: Opened, still: Array) -> Array:
+def _moved(view: ScanView, still: Array) -> Array:
     """Move references `[M, n, ...]` along to every element, `[M, n, K, ...]`, one at a time."""
-    assert opened.live is not None
-    assert opened.live.task is not None
-    action = opened.live.task.output
+    assert view.live is not None
+    assert view.live.task is not None
+    action = view.live.task.output
     flat = torch.from_numpy(np.ascontiguousarray(still.reshape(-1, *still.shape[2:])))
     each = [
-        _thinned(action.apply(opened.group, one[None])[:, 0].numpy()[None], 2)[0][0] for one in flat
+        _thinned(action.apply(view.group, one[None])[:, 0].numpy()[None], 2)[0][0] for one in flat
     ]
     return np.stack(each).reshape(*still.shape[:2], *np.shape(each[0]))
 
@@ -166,11 +164,11 @@ def _once(values: Array) -> Array:
     return values[:1] if alike else values
 
 
-def thumbnails_of(opened: Opened, samples: Array, blocks: Blocks) -> Array | None:
+def thumbnails_of(view: ScanView, samples: Array, blocks: Blocks) -> Array | None:
     """Give small pictures `[n, h, w, c]`, where the inputs themselves are not small pictures."""
     if blocks.picture:
         return None
-    return thumbnails(opened, [int(one) for one in samples])
+    return thumbnails(view, [int(one) for one in samples])
 
 
 def _thinned(values: Array, lead: int) -> tuple[Array, int]:
@@ -179,28 +177,28 @@ def _thinned(values: Array, lead: int) -> tuple[Array, int]:
     return each.reshape(*values.shape[:lead], *each.shape[1:]), step
 
 
-def _span(opened: Opened, name: str, samples: Array) -> tuple[float, float]:
+def _span(view: ScanView, name: str, samples: Array) -> tuple[float, float]:
     """Give the range that holds the pictures: 0 to 1 where it does."""
     low, high = 0.0, 1.0
     for start in range(0, len(samples), 256):
-        values = _inputs(opened, samples[start : start + 256])[name]
+        values = _inputs(view, samples[start : start + 256])[name]
         low, high = min(low, float(values.min())), max(high, float(values.max()))
     return low, high
 
 
-def _inputs(opened: Opened, samples: Array) -> dict[str, Array]:
+def _inputs(view: ScanView, samples: Array) -> dict[str, Array]:
     """Give un-moved inputs by name, `[n, ...]`; nothing where they are not at hand."""
-    stored = [name for name, meaning in opened.reader.meanings.items() if meaning == "input"]
-    live = opened.live
+    stored = [name for name, meaning in view.reader.meanings.items() if meaning == "input"]
+    live = view.live
     if live is None or not live.has_inputs or not len(samples):
         return {}
-    names = _names(opened, live.input(int(samples[0])))
+    names = _names(view, live.input(int(samples[0])))
     if len(stored) == len(names):
         columns = {
             name: f"input_{name}" if f"input_{name}" in stored else "input" for name in names
         }
         return {
-            name: np.stack([opened.reader.row(column, int(one), None) for one in samples])
+            name: np.stack([view.reader.row(column, int(one), None) for one in samples])
             for name, column in columns.items()
         }
     rows = [[*leaves(live.input(int(one)))] for one in samples]
@@ -210,17 +208,17 @@ def _inputs(opened: Opened, samples: Array) -> dict[str, Array]:
     }
 
 
-def _names(opened: Opened, given: Any) -> list[str]:
+def _names(view: ScanView, given: Any) -> list[str]:
     """Name the fields of an input as the session does."""
     moved = tree_map(lambda leaf: leaf[None], given)
     names = [*input_arrays(moved)[0]]
     return sorted(names) if isinstance(given, dict) else names  # the order in which leaves come
 
 
-def _rows(opened: Opened, name: str, samples: Array) -> Array:
+def _rows(view: ScanView, name: str, samples: Array) -> Array:
     """Read rows of every model, `[M, n, ...]`; M is 1 for what no model takes part in."""
-    reader = opened.reader
-    models = range(len(opened.models)) if reader.by_model(name) else [None]
+    reader = view.reader
+    models = range(len(view.models)) if reader.by_model(name) else [None]
     return np.stack(
         [np.stack([reader.row(name, int(one), model) for one in samples]) for model in models]
     )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 Answerer = Callable[[Any], AsyncIterator[bytes]]
+WORKERS = 2
 Sender = Callable[[bytes], Awaitable[None]]
 
 
-class Mailbox:
+class AsyncRequestQueue:
     """Requests of one client. A newer request takes the place of an older one that still waits.
 
     Different kinds are answered side by side. A client that reads slowly holds up its own answers
@@ -44,3 +47,43 @@ class Mailbox:
             async for frame in self._answer(self._slots.pop(kind)):
                 async with self._sending:
                     await self._send(frame)
+
+
+class ThreadedRequestQueue:
+    """Requests that wait, one of each kind, and the threads that answer them.
+
+    A newer request takes the place of an older one of its kind that still waits. Two kinds at most
+    are worked on at the same time.
+    """
+
+    def __init__(
+        self, answer: Callable[[Any], Iterable[bytes]], send: Callable[[bytes], None]
+    ) -> None:
+        self._answer, self._send = answer, send
+        self._slots: dict[str, Any] = {}
+        self._busy: set[str] = set()
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="orbical widget")
+
+    def put(self, kind: str, message: Any) -> None:
+        """Leave a request."""
+        with self._lock:
+            self._slots[kind] = message
+            if kind in self._busy:
+                return
+            self._busy.add(kind)
+        self._pool.submit(self._empty, kind)
+
+    def close(self) -> None:
+        """Take no more requests."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _empty(self, kind: str) -> None:
+        while True:
+            with self._lock:
+                if kind not in self._slots:
+                    self._busy.discard(kind)
+                    return
+                message = self._slots.pop(kind)
+            for frame in self._answer(message):
+                self._send(frame)

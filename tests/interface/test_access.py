@@ -12,7 +12,7 @@ from talking import dial, finished, get, hear, say
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from orbical.errors import InputError
-from orbical.interface.guard import Guard
+from orbical.interface.access import AccessGuard
 from orbical.interface.server import Server
 from orbical.interface.session import Session
 
@@ -158,7 +158,7 @@ def test_a_proxy_is_let_in_by_its_origin(serving: Serving, session: Session) -> 
 
 
 def test_a_socket_is_refused_for_its_host_and_for_want_of_an_origin() -> None:
-    guard = Guard(8000)
+    guard = AccessGuard(8000)
     own = {"host": "localhost:8000", "origin": "http://localhost:8000"}
     assert guard.refusal(own, socket=True) == ""
     assert "host" in guard.refusal({**own, "host": "evil.example:8000"}, socket=True)
@@ -172,7 +172,7 @@ def test_a_socket_is_refused_for_its_host_and_for_want_of_an_origin() -> None:
 )
 def test_an_origin_that_is_none_is_refused(origin: str) -> None:
     with pytest.raises(InputError, match="allow_origin"):
-        Guard(8000, origins=[origin])
+        AccessGuard(8000, origins=[origin])
 
 
 def test_another_address_than_this_machine_needs_a_word(session: Session) -> None:

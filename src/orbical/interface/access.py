@@ -39,7 +39,7 @@ def is_loopback(host: str) -> bool:
     return host in LOOPBACK
 
 
-class Guard:
+class AccessGuard:
     """Decides who is let in.
 
     Arguments:

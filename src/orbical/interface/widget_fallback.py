@@ -23,7 +23,7 @@ _TITLE = "font:600 14px system-ui,sans-serif;margin:4px 0"
 _PLACES = {"upright": "untransformed", "orbit": "over the orbit", "worst": "at worst"}
 
 
-class Fallback:
+class WidgetFallback:
     """The picture and the table of a session's first scan, made when they are first shown."""
 
     def __init__(self, session: Session) -> None:
@@ -58,23 +58,23 @@ class Fallback:
 
     @property
     def _plain(self) -> str:
-        return repr(self._session.opened().scan)
+        return repr(self._session.scan_view().scan)
 
     @cached_property
     def _html(self) -> str:
         from ..nero import summary
 
-        opened = self._session.opened()
-        picture = _picture(opened.scan)
+        view = self._session.scan_view()
+        picture = _picture(view.scan)
         shown = (
-            f"<img alt='{html.escape(opened.name)}: score along the orbit' "
+            f"<img alt='{html.escape(view.name)}: score along the orbit' "
             f"src='data:image/png;base64,{picture}' style='max-width:100%;background:#fff'>"
             if picture
             else ""
         )
         return (
             f"<div class='orbical-static'><p style='{_TITLE}'>"
-            f"{html.escape(self._plain)}</p>{shown}{_table(summary(opened.scan))}</div>"
+            f"{html.escape(self._plain)}</p>{shown}{_table(summary(view.scan))}</div>"
         )
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from ...embedding import METHODS, NEIGHBOURS
 from ...errors import InputError, unknown_name
 from ..selection import Selection
-from .scan_view import Opened
-from .tallies import Tally, tally
+from .moments import Moments, moments_of
+from .scan_view import ScanView
 
 Array = np.ndarray
 
@@ -29,7 +29,7 @@ _TINY = 1e-9
 
 
 @dataclass(frozen=True)
-class Map:
+class SampleMap:
     """A place for each sample.
 
     Attributes:
@@ -72,27 +72,27 @@ def available_methods() -> list[str]:
     return [name for name in METHODS if name != "umap" or find_spec("umap") is not None]
 
 
-def embedding(opened: Opened, selection: Selection) -> Map:
+def sample_map(view: ScanView, selection: Selection) -> SampleMap:
     """Give the map that a selection asks for, made once."""
-    method, models, variable = _asked_for(opened, selection)
+    method, models, variable = _asked_for(view, selection)
     key = ("map", method, models, variable)
-    return opened.memo.once(key, lambda: _make(opened, method, [*models], variable))
+    return view.cache.get_or_compute(key, lambda: _make(view, method, [*models], variable))
 
 
-def is_made(opened: Opened, selection: Selection) -> bool:
+def is_cached(view: ScanView, selection: Selection) -> bool:
     """Whether a map is at hand already."""
-    return opened.memo.known(("map", *_asked_for(opened, selection))) is not None
+    return view.cache.get(("map", *_asked_for(view, selection))) is not None
 
 
-def _asked_for(opened: Opened, selection: Selection) -> tuple[str, tuple[int, ...], str]:
+def _asked_for(view: ScanView, selection: Selection) -> tuple[str, tuple[int, ...], str]:
     if selection.method not in METHODS:
         raise unknown_name("selection method", selection.method, METHODS)
-    variable = opened.variable(opened.metrics["score"], opened.reference(selection))
-    return selection.method, tuple(opened.of(selection)), variable
+    variable = view.variable(view.metrics["score"], view.reference(selection))
+    return selection.method, tuple(view.of(selection)), variable
 
 
-def _make(opened: Opened, method: str, models: list[int], variable: str) -> Map:
-    found = _components(opened, models, variable)
+def _make(view: ScanView, method: str, models: list[int], variable: str) -> SampleMap:
+    found = _components(view, models, variable)
     finished = np.isfinite(found.scores).all(1)
     count = int(finished.sum())
     if count < 4:
@@ -108,39 +108,39 @@ def _make(opened: Opened, method: str, models: list[int], variable: str) -> Map:
         else:
             placed = _by_representatives(points, method)
             note = f"{REPRESENTATIVES:,} of {count:,} samples placed, the rest by their neighbours"
-    xy = np.full((opened.samples, 2), np.nan, np.float32)
+    xy = np.full((view.samples, 2), np.nan, np.float32)
     xy[finished] = _framed(placed)
-    return Map(xy, found.explained if method == "pca" else None, note)
+    return SampleMap(xy, found.explained if method == "pca" else None, note)
 
 
-def _components(opened: Opened, models: list[int], variable: str) -> Components:
+def _components(view: ScanView, models: list[int], variable: str) -> Components:
     """Give the samples in the frame of their principal components, `[N, P]`, largest first."""
-    sums = tally(opened, variable)
+    sums = moments_of(view, variable)
 
     def compute() -> Components:
-        with opened.passes.turn():
-            return _principal(opened, models, variable, sums)
+        with view.passes.turn():
+            return _principal(view, models, variable, sums)
 
-    return opened.memo.once(("components", tuple(models), variable), compute)
+    return view.cache.get_or_compute(("components", tuple(models), variable), compute)
 
 
-def _principal(opened: Opened, models: list[int], variable: str, sums: Tally) -> Components:
-    size = len(models) * len(opened.group)
-    stride = max(1, int(np.ceil(opened.samples * size**2 / MOST_PRODUCTS)))
-    roots = np.tile(np.sqrt(opened.group.weights), len(models)).astype(np.float32)
+def _principal(view: ScanView, models: list[int], variable: str, sums: Moments) -> Components:
+    size = len(models) * len(view.group)
+    stride = max(1, int(np.ceil(view.samples * size**2 / MOST_PRODUCTS)))
+    roots = np.tile(np.sqrt(view.group.weights), len(models)).astype(np.float32)
     with np.errstate(invalid="ignore"):
         each = sums.total[models].sum(1) / sums.count[models].sum(1)
     center = np.nan_to_num(each).reshape(-1).astype(np.float32)
     second, first, used = np.zeros((size, size)), np.zeros(size), 0
-    for number, rows in opened.blocks(variable):
+    for number, rows in view.blocks(variable):
         start = -rows.start % stride
-        points = _centered(opened, models, variable, number, center)[start::stride]
+        points = _centered(view, models, variable, number, center)[start::stride]
         points = points[np.isfinite(points).all(1)] * roots
         second += points.T @ points
         first += points.sum(0, dtype=np.float64)
         used += len(points)
     if used == 0:
-        return Components(np.full((opened.samples, 1), np.nan, np.float32), [], 0)
+        return Components(np.full((view.samples, 1), np.nan, np.float32), [], 0)
     shift = first / used
     covariance = second / used - np.outer(shift, shift)
     variances, axes = np.linalg.eigh(covariance)
@@ -148,23 +148,23 @@ def _principal(opened: Opened, models: list[int], variable: str, sums: Tally) ->
     kept = (variances > _TINY * max(variances[0], _TINY)) & (np.arange(size) < _KEPT_COMPONENTS)
     axes = axes[:, kept]
     axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
-    scores = np.empty((opened.samples, axes.shape[1]), np.float32)
+    scores = np.empty((view.samples, axes.shape[1]), np.float32)
     turned = (roots[:, None] * axes).astype(np.float32)
     home = (shift @ axes).astype(np.float32)
-    for number, rows in opened.blocks(variable):
-        scores[rows] = _centered(opened, models, variable, number, center) @ turned - home
+    for number, rows in view.blocks(variable):
+        scores[rows] = _centered(view, models, variable, number, center) @ turned - home
     whole = max(float(variances.clip(0).sum()), _TINY)
     return Components(scores, [float(part) / whole for part in variances[:2].clip(0)], used)
 
 
 def _centered(
-    opened: Opened, models: list[int], variable: str, number: int, center: Array
+    view: ScanView, models: list[int], variable: str, number: int, center: Array
 ) -> Array:
     """Give a block of points less their centre, 0 in gaps; NaN where a model has no score at all.
 
     The centre is the mean over samples of each score, `[M K]`.
     """
-    each = [opened.responses(variable, number, model) for model in models]
+    each = [view.responses(variable, number, model) for model in models]
     points = np.concatenate(each, axis=1) - center
     seen = np.isfinite(points)
     if not seen.all():

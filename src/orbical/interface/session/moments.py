@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .scan_view import Opened
+from .scan_view import ScanView
 
 Array = np.ndarray
 
@@ -14,7 +14,7 @@ MOST_CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Tally:
+class Moments:
     """Sums over samples, and what each sample's orbit comes to.
 
     Attributes:
@@ -49,31 +49,31 @@ class Tally:
         return sum(array.nbytes for array in arrays)
 
 
-def tally(opened: Opened, variable: str) -> Tally:
+def moments_of(view: ScanView, variable: str) -> Moments:
     """Give the tally of a variable, made once."""
 
-    def compute() -> Tally:
-        with opened.passes.turn():
-            return _make(opened, variable)
+    def compute() -> Moments:
+        with view.passes.turn():
+            return _make(view, variable)
 
-    return opened.memo.once(("tally", variable), compute)
+    return view.cache.get_or_compute(("moments", variable), compute)
 
 
-def sums_over(opened: Opened, variable: str, rows: Array) -> tuple[Array, Array, Array]:
+def sums_over(view: ScanView, variable: str, rows: Array) -> tuple[Array, Array, Array]:
     """Sum over chosen samples, `rows [N]` a mask: count, total and squares, `[M, K]` each."""
-    with opened.passes.turn():
-        return _sums(opened, variable, rows)
+    with view.passes.turn():
+        return _sums(view, variable, rows)
 
 
-def _sums(opened: Opened, variable: str, rows: Array) -> tuple[Array, Array, Array]:
-    shape = (len(opened.models), len(opened.group))
+def _sums(view: ScanView, variable: str, rows: Array) -> tuple[Array, Array, Array]:
+    shape = (len(view.models), len(view.group))
     count, total, squares = (np.zeros(shape) for _ in range(3))
-    for number, span in opened.blocks(variable):
+    for number, span in view.blocks(variable):
         mask = rows[span]
         if not mask.any():
             continue
         for model in range(shape[0]):
-            values = opened.responses(variable, number, model)[mask].astype(np.float64)
+            values = view.responses(variable, number, model)[mask].astype(np.float64)
             seen = np.isfinite(values)
             values = np.where(seen, values, 0.0)
             count[model] += seen.sum(0)
@@ -82,20 +82,20 @@ def _sums(opened: Opened, variable: str, rows: Array) -> tuple[Array, Array, Arr
     return count, total, squares
 
 
-def _make(opened: Opened, variable: str) -> Tally:
-    models, size = len(opened.models), len(opened.group)
-    classes = max(1, len(opened.classes))
+def _make(view: ScanView, variable: str) -> Moments:
+    models, size = len(view.models), len(view.group)
+    classes = max(1, len(view.classes))
     if models * classes * size > MOST_CELLS:
         classes = 1
-    label = opened.label if classes > 1 else None
-    weights = opened.group.weights.astype(np.float32)
+    label = view.label if classes > 1 else None
+    weights = view.group.weights.astype(np.float32)
     count, total, squares = (np.zeros((models, classes, size)) for _ in range(3))
-    mean, variance = (np.full((models, opened.samples), np.nan, np.float32) for _ in range(2))
+    mean, variance = (np.full((models, view.samples), np.nan, np.float32) for _ in range(2))
     low, high = np.inf, -np.inf
-    for number, rows in opened.blocks(variable):
+    for number, rows in view.blocks(variable):
         members = None if label is None else _members(label[rows], classes)
         for model in range(models):
-            values = opened.responses(variable, number, model)
+            values = view.responses(variable, number, model)
             seen = np.isfinite(values)
             whole = bool(seen.all())
             filled = values if whole else np.where(seen, values, np.float32(0))
@@ -116,7 +116,7 @@ def _make(opened: Opened, variable: str) -> Tally:
             if seen.any():
                 low = min(low, float(filled.min() if whole else values[seen].min()))
                 high = max(high, float(filled.max() if whole else values[seen].max()))
-    return Tally(count, total, squares, mean, variance, low, high)
+    return Moments(count, total, squares, mean, variance, low, high)
 
 
 def over_models(values: Array) -> Array:

@@ -42,14 +42,14 @@ class _Module:
     gives: dict[str, str] = field(default_factory=dict)
 
 
-def link(entry: str, sources: Mapping[str, str]) -> str:
+def bundle(entry: str, sources: Mapping[str, str]) -> str:
     """Join a module and all that it imports into the text of one ES module.
 
     Arguments:
         entry: the path of the first module; its default export is the default of the whole.
         sources: the text of each module by its path, such as `draw/scales.js`.
 
-    >>> print(link("app.js", {
+    >>> print(bundle("app.js", {
     ...     "app.js": 'import { two } from "./two.js";\\nexport default { four: two * two };',
     ...     "two.js": "export const two = 2;",
     ... }))

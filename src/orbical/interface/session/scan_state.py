@@ -9,10 +9,10 @@ import numpy as np
 from ... import __version__
 from ...groups import Group
 from ...tasks.structures import called
-from ..locating import Locator
-from .colors import available_colors
-from .embedding import available_methods
-from .scan_view import Opened
+from ..orbit_positions import OrbitLocator
+from .map_colors import available_colors
+from .sample_maps import available_methods
+from .scan_view import ScanView
 from .subsets import Answer
 
 PARTS = ("plane", "space", "time")
@@ -22,47 +22,47 @@ NOUNS = {"image": "images", "window": "images", "pair": "image pairs", "points":
 """What samples are called on the page, by the view of their inputs."""
 
 
-def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
+def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
     """Describe a scan: its task, models, group, metrics and what can be asked of it."""
     from ..export import available
 
-    record, group = opened.scan.record, opened.group
-    live = opened.live
+    record, group = view.scan.record, view.group
+    live = view.live
     about = {
         "scans": titles,
-        "scan": opened.name,
-        "title": title_of(opened),
+        "scan": view.name,
+        "title": title_of(view),
         "task": {
             "name": record.task.name,
             "score": record.score.meaning,
             "higher_is_better": record.score.higher_is_better,
-            "labelled": opened.scan.labeled,
-            "truth_name": opened.truth or "label",
+            "labelled": view.scan.labeled,
+            "truth_name": view.truth or "label",
         },
-        "views": {"input": opened.input_view, "detail": record.views.detail},
+        "views": {"input": view.input_view, "detail": record.views.detail},
         "models": [
             {"name": name, "live": live is not None and name in live.answering}
-            for name in opened.models
+            for name in view.models
         ],
-        "classes": opened.classes,
-        "samples": opened.samples,
-        "noun": "molecules" if _molecular(opened) else NOUNS.get(opened.input_view, "samples"),
-        "names": sample_names(opened),
+        "classes": view.classes,
+        "samples": view.samples,
+        "noun": "molecules" if _molecular(view) else NOUNS.get(view.input_view, "samples"),
+        "names": sample_names(view),
         "group": group_json(group),
-        "metrics": [metric.to_json() for metric in opened.metrics.values()],
+        "metrics": [metric.to_json() for metric in view.metrics.values()],
         "methods": available_methods(),
-        "colours": available_colors(opened),
+        "colours": available_colors(view),
         "live": live is not None and bool(live.answering),
         "inputs": live is not None and live.has_inputs,
         "warnings": [] if live is None else [*live.warnings],
         "stored": [
             name
-            for name, dims in opened.reader.dims.items()
+            for name, dims in view.reader.dims.items()
             if dims[:3] == ("model", "sample", "element")
         ],
-        "bounds": opened.orbits is not None or "orbit" in opened.scan.data,
-        "calibration": {"confidence", "correct"} <= opened.metrics.keys(),
-        "complete": opened.complete,
+        "bounds": view.orbits is not None or "orbit" in view.scan.data,
+        "calibration": {"confidence", "correct"} <= view.metrics.keys(),
+        "complete": view.complete,
         "exports": available(),
         "version": __version__,
         "move": record.task.input,
@@ -71,26 +71,26 @@ def state(opened: Opened, titles: list[dict[str, str]]) -> Answer:
         "index": group.layout.index.astype(np.int32),
         "weights": group.weights.astype(np.float32),
     }
-    if opened.label is not None:
-        arrays["label"] = opened.label.astype(np.int32)
+    if view.label is not None:
+        arrays["label"] = view.label.astype(np.int32)
     for name in PARTS:
         if name in group.parts:
             arrays[name] = np.asarray(group.parts[name], np.float32)
     return about, arrays
 
 
-def _molecular(opened: Opened) -> bool:
-    return opened.scan.record.task.name == "atoms"
+def _molecular(view: ScanView) -> bool:
+    return view.scan.record.task.name == "atoms"
 
 
-def sample_names(opened: Opened) -> list[str]:
+def sample_names(view: ScanView) -> list[str]:
     """Give what samples are called: their names, of molecules with their formulae; often none."""
-    names = opened.scan.record.data.names or []
-    if opened.samples > MOST_NAMED:
+    names = view.scan.record.data.names or []
+    if view.samples > MOST_NAMED:
         return []
-    if not _molecular(opened):
+    if not _molecular(view):
         return list(names)
-    numbers = np.asarray(opened.scan.data["numbers"][0])
+    numbers = np.asarray(view.scan.data["numbers"][0])
     return list(map(called, names or [""] * len(numbers), numbers))
 
 
@@ -103,12 +103,12 @@ def group_json(group: Group) -> dict[str, Any]:
         "identity": group.identity,
         "axes": {name: np.asarray(values).tolist() for name, values in group.layout.axes.items()},
         "coords": {name: np.asarray(values).tolist() for name, values in group.coords.items()},
-        "continuous": Locator(group).continuous,
+        "continuous": OrbitLocator(group).continuous,
         "measure": group.measure,
     }
 
 
-def title_of(opened: Opened) -> str:
+def title_of(view: ScanView) -> str:
     """Give a line that names a scan."""
-    task = opened.scan.record.task.name
-    return f"{opened.name}: {task} along {opened.group.spec}"
+    task = view.scan.record.task.name
+    return f"{view.name}: {task} along {view.group.spec}"

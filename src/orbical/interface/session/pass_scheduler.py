@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from threadpoolctl import ThreadpoolController
 
 
-class Passes:
+class PassScheduler:
     """Turns at reading a scan.
 
     Passes that run side by side would all end late. A patient one takes a turn for each block of
@@ -18,7 +18,7 @@ class Passes:
     Within a turn matrix products use one thread: those of blocks are small, and on a busy machine
     threads that wait for each other cost twenty times what they bring.
 
-    >>> passes = Passes()
+    >>> passes = PassScheduler()
     >>> with passes.turn():
     ...     "reading"
     'reading'

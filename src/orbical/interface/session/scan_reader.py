@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...store.scan_result import Scan
-from .memo import Memo
+from .cache import Cache
 
 Array = np.ndarray
 
@@ -19,7 +19,7 @@ EVERY = slice(None)
 """All models."""
 
 
-class Reader:
+class ScanReader:
     """The arrays of a stored scan, of which memory holds only what was used last.
 
     `row` reads the one chunk that holds a sample; `blocks` walks over all samples in runs of whole
@@ -38,7 +38,7 @@ class Reader:
             name: str(array.attrs.get("meaning", name)) for name, array in self._arrays.items()
         }
         self._size = size
-        self._memo = Memo(entries=1 << 16, size=size)
+        self._cache = Cache(entries=1 << 16, size=size)
 
     def attributes(self, name: str) -> dict[str, Any]:
         """Return what a stored array says of itself; nothing of one that is not stored."""
@@ -79,8 +79,8 @@ class Reader:
 
         key = ("block", name, number, model)
         if keep:
-            return self._memo.once(key, read)
-        held = self._memo.known(key)
+            return self._cache.get_or_compute(key, read)
+        held = self._cache.get(key)
         return read() if held is None else held
 
     def blocks(self, name: str) -> Iterator[tuple[int, slice]]:
@@ -96,7 +96,7 @@ class Reader:
         reading has its own wait.
         """
         size = self.rows_of_block(name)
-        held = self._memo.known(("block", name, sample // size, model))
+        held = self._cache.get(("block", name, sample // size, model))
         if held is not None:
             return held[sample % size]
         first = sample - sample % self.chunk
@@ -106,8 +106,8 @@ class Reader:
             def read() -> Array:
                 return self._read(name, first, first + self.chunk, model)[sample - first].copy()
 
-            return self._memo.once(("row", name, sample, model), read)
-        chunks = self._memo.once(
+            return self._cache.get_or_compute(("row", name, sample, model), read)
+        chunks = self._cache.get_or_compute(
             ("chunks", name, first),
             lambda: self._read(name, first, first + self.chunk, None if model is None else EVERY),
         )

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
-from ..errors import InputError, unknown_name
-from .contents import chosen_samples, parts_of
-from .page import MOST_BYTES, Heading, folder, is_report, one_file, remove
-from .sampling import Chosen
-from .session.embedding import available_methods
-from .session.states import title_of
+from ... import __version__
+from ...errors import InputError, unknown_name
+from ..session.sample_maps import available_methods
+from ..session.scan_state import title_of
+from .html_page import MOST_BYTES, Heading, is_report, remove, single_page, write_folder
+from .parts import chosen_samples, parts_of
+from .sampling import ChosenSamples
 
 if TYPE_CHECKING:
-    from ..store.scan_result import Scan
-    from .session.scan_view import Opened
+    from ...store.scan_result import Scan
+    from ..session.scan_view import ScanView
 
 SAMPLES = 2_000
 
@@ -69,12 +69,14 @@ def report(
     ...     page.name, page.stat().st_size < 1_000_000
     ('digits.html', True)
     """
-    from . import open_session
+    from .. import open_session
 
     target = checked_path(path)
     session = open_session(scan, None, data, task=task, orbits=orbits, classes=classes)
-    opened = session.opened()
-    heading, parts = made(opened, samples=samples, methods=methods, title=title, advance=advance)
+    view = session.scan_view()
+    heading, parts = build_report(
+        view, samples=samples, methods=methods, title=title, advance=advance
+    )
     return write(target, heading, parts)
 
 
@@ -98,8 +100,8 @@ def _is_empty(path: Path) -> bool:
     return path.is_dir() and not any(path.iterdir())
 
 
-def made(
-    opened: Opened,
+def build_report(
+    view: ScanView,
     *,
     samples: int | None = SAMPLES,
     methods: Sequence[str] = ("pca",),
@@ -109,27 +111,27 @@ def made(
     """Make the parts of a report, with its title and footer."""
     _check(samples, methods)
     advance("choosing samples")
-    chosen = chosen_samples(opened, samples)
-    about = facts(opened, chosen)
-    parts = dict(parts_of(opened, chosen, methods, about, advance))
-    return (title or title_of(opened), footer(about)), parts
+    chosen = chosen_samples(view, samples)
+    about = facts(view, chosen)
+    parts = dict(parts_of(view, chosen, methods, about, advance))
+    return (title or title_of(view), footer(about)), parts
 
 
 def write(target: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
     """Write a report as one file, or as a folder where it is too large for one."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    text = one_file(heading, parts)
+    text = single_page(heading, parts)
     beside = target.with_suffix("")
     if len(text) > MOST_BYTES:
-        return folder(beside, heading, parts)
+        return write_folder(beside, heading, parts)
     remove(beside)  # an earlier report of this name, which would now be out of date
     target.write_text(text, "utf-8")
     return target
 
 
-def facts(opened: Opened, chosen: Chosen) -> dict[str, Any]:
+def facts(view: ScanView, chosen: ChosenSamples) -> dict[str, Any]:
     """Gather what a reader must know of a report."""
-    record = opened.scan.record
+    record = view.scan.record
     now = datetime.datetime.now(datetime.UTC)
     return {
         "samples": len(chosen.samples),
@@ -139,7 +141,7 @@ def facts(opened: Opened, chosen: Chosen) -> dict[str, Any]:
         "made": now.isoformat(timespec="minutes"),
         "scanned": record.created,
         "models": [f"{entry.name} = {entry.source}" for entry in record.models],
-        "group": f"{opened.group.spec}, {len(opened.group)} elements",
+        "group": f"{view.group.spec}, {len(view.group)} elements",
         "versions": {"orbical": __version__, **_others(record.versions)},
         "data": record.data.fingerprint,
     }
@@ -151,7 +153,7 @@ def _others(versions: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _note(chosen: Chosen) -> str:
+def _note(chosen: ChosenSamples) -> str:
     if not chosen.how:
         return ""
     return (

@@ -8,14 +8,14 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 
-class Memo:
+class Cache:
     """A cache of answers by key, bounded in number and in bytes, the least recently used go first.
 
     Several threads may ask the same question: one computes, the others wait for it. An error is
     raised to all who wait, and not remembered.
 
-    >>> memo = Memo(entries=2)
-    >>> memo.once("a", lambda: 1), memo.once("a", lambda: 2)
+    >>> memo = Cache(entries=2)
+    >>> memo.get_or_compute("a", lambda: 1), memo.get_or_compute("a", lambda: 2)
     (1, 1)
     """
 
@@ -31,7 +31,7 @@ class Memo:
         """Bytes held now."""
         return self._bytes
 
-    def known(self, key: Hashable) -> Any | None:
+    def get(self, key: Hashable) -> Any | None:
         """Give what is held under a key, or None."""
         with self._lock:
             if key in self._held:
@@ -39,15 +39,15 @@ class Memo:
                 return self._held[key]
             return None
 
-    def once(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+    def get_or_compute(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """Give what is held under a key, or compute and hold it."""
-        found = self.known(key)
+        found = self.get(key)
         if found is not None:
             return found
         with self._lock:
             turn = self._working.setdefault(key, threading.Lock())
         with turn:
-            found = self.known(key)
+            found = self.get(key)
             if found is not None:
                 return found
             try:

@@ -7,27 +7,29 @@ from typing import Any
 
 from ...errors import InputError
 from ..selection import Selection
-from .scan_view import Opened
+from .scan_view import ScanView
 from .subsets import Answer
 
 BINS = 15
 
 
-def bounds(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+def bounds(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer accuracy ceiling and ECE interval of each model shown, or why there are none."""
-    names = [opened.models[model] for model in opened.shown(selection)]
+    names = [view.models[model] for model in view.shown(selection)]
     try:
-        found = [opened.memo.once(("bounds", name), partial(_of, opened, name)) for name in names]
+        found = [
+            view.cache.get_or_compute(("bounds", name), partial(_of, view, name)) for name in names
+        ]
     except InputError as error:
         return {"available": False, "reason": str(error), "models": []}, {}
     ceiling = max(part["ceiling"] for part in found)
     return {"available": True, "reason": "", "models": found, "ceiling": ceiling}, {}
 
 
-def _of(opened: Opened, name: str) -> dict[str, Any]:
+def _of(view: ScanView, name: str) -> dict[str, Any]:
     from ...bounds import OrbitTable, classification
 
-    table = OrbitTable.from_scan(opened.scan, name, orbit=opened.orbits)
+    table = OrbitTable.from_scan(view.scan, name, orbit=view.orbits)
     found = classification(table, bins=BINS)
     return {
         "name": name,

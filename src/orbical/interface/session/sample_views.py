@@ -11,12 +11,12 @@ from torch import Tensor
 from ..._trees import Tree
 from ...errors import InputError
 from ...groups import Elements, Group
-from ..live import Answered
+from ..live_models import LiveAnswer
 from ..selection import Selection
 from ..wire import PNG
 from .aggregates import axis_of
-from .pictures import input_arrays, thinned, thumbnails
-from .scan_view import AGREES, Opened
+from .input_pictures import input_arrays, thinned, thumbnails
+from .scan_view import AGREES, ScanView
 from .subsets import Answer
 
 Array = np.ndarray
@@ -24,40 +24,40 @@ Array = np.ndarray
 MOST_HOVERED = 64
 
 
-def sample(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer one sample's response along its orbit, for each model shown."""
-    number = opened.sample(selection.sample)
-    metric = opened.metric(selection, per_sample=True)
-    reference = opened.reference(selection)
-    variable = opened.variable(metric, reference)
-    models = opened.shown(selection)
-    values = np.stack([opened.response(variable, number, model) for model in models])
+    number = view.sample(selection.sample)
+    metric = view.metric(selection, per_sample=True)
+    reference = view.reference(selection)
+    variable = view.variable(metric, reference)
+    models = view.shown(selection)
+    values = np.stack([view.response(variable, number, model) for model in models])
     about: dict[str, Any] = {
         "sample": number,
         "metric": metric.name,
-        "models": [opened.models[model] for model in models],
-        "label": None if opened.label is None else int(opened.label[number]),
-        "consensus": [_consensus_class(opened, number, model) for model in models],
+        "models": [view.models[model] for model in models],
+        "label": None if view.label is None else int(view.label[number]),
+        "consensus": [_consensus_class(view, number, model) for model in models],
         "range": axis_of(metric, values),
         "reference": reference,
     }
     arrays: dict[str, Any] = {"values": values}
     right = None
-    if "correct" in opened.metrics:
-        right = opened.variable(opened.metrics["correct"], reference)
+    if "correct" in view.metrics:
+        right = view.variable(view.metrics["correct"], reference)
         arrays["correct"] = np.stack(
-            [opened.response(right, number, model) > 0 for model in models]
+            [view.response(right, number, model) > 0 for model in models]
         ).astype(np.uint8)
-    if "predicted" in opened.reader:
-        answered = [opened.reader.row("predicted", number, model) for model in models]
+    if "predicted" in view.reader:
+        answered = [view.reader.row("predicted", number, model) for model in models]
         arrays["predicted"] = np.stack(answered).astype(np.int32)
-    if selection.dense and opened.live is not None and opened.live.models:
-        _densely(opened, number, models, variable, right, about, arrays)
+    if selection.dense and view.live is not None and view.live.models:
+        _densely(view, number, models, variable, right, about, arrays)
     return about, arrays
 
 
 def _densely(
-    opened: Opened,
+    view: ScanView,
     number: int,
     models: list[int],
     variable: str,
@@ -66,19 +66,19 @@ def _densely(
     arrays: dict[str, Any],
 ) -> None:
     """Put answers at finer steps in the place of the scanned ones, where models can be asked."""
-    from .states import group_json
+    from .scan_state import group_json
 
-    live = opened.live
+    live = view.live
     group = None if live is None else live.locator.finer()
     if live is None or group is None:
         return
-    answers = live.ask_along(number, group, [opened.models[model] for model in models])
+    answers = live.ask_along(number, group, [view.models[model] for model in models])
     errors = {name: answer.error for name, answer in answers.items() if answer.error}
     if errors:
         about["errors"] = errors
     wanted = {"values": variable} | ({} if right is None else {"correct": right})
     found = {
-        name: np.stack([_said(opened, answers, one, number, model, group) for model in models])
+        name: np.stack([_said(view, answers, one, number, model, group) for model in models])
         for name, one in wanted.items()
     }
     if np.isnan(found["values"]).all():
@@ -91,44 +91,44 @@ def _densely(
 
 
 def _said(
-    opened: Opened,
-    answers: dict[str, Answered],
+    view: ScanView,
+    answers: dict[str, LiveAnswer],
     variable: str,
     number: int,
     model: int,
     group: Group,
 ) -> Array:
     """Give what a model said of a variable at each element of a group, NaN where it did not."""
-    answer = answers.get(opened.models[model])
+    answer = answers.get(view.models[model])
     said = {} if answer is None else answer.variables
     if variable == AGREES and "predicted" in said:
-        return (said["predicted"] == _consensus_class(opened, number, model)).astype(np.float32)
+        return (said["predicted"] == _consensus_class(view, number, model)).astype(np.float32)
     missing = np.full(len(group), np.nan, np.float32)
     return said.get(variable, missing).astype(np.float32)
 
 
-def hover(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer the responses of a few samples, with small pictures of their inputs."""
     numbers = message.get("samples")
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_HOVERED:
         raise InputError(f"samples: a list of 1 to {MOST_HOVERED} samples expected")
     if any(isinstance(one, bool) or not isinstance(one, int) for one in numbers):
         raise InputError("samples: whole numbers expected")
-    chosen = [opened.sample(one) for one in numbers]
-    metric = opened.metric(selection, per_sample=True)
-    variable = opened.variable(metric, opened.reference(selection))
-    models = opened.shown(selection)
+    chosen = [view.sample(one) for one in numbers]
+    metric = view.metric(selection, per_sample=True)
+    variable = view.variable(metric, view.reference(selection))
+    models = view.shown(selection)
     arrays: dict[str, Any] = {
         "values": np.stack(
-            [[opened.response(variable, one, model) for model in models] for one in chosen]
+            [[view.response(variable, one, model) for model in models] for one in chosen]
         )
     }
-    pictures = thumbnails(opened, chosen)
+    pictures = thumbnails(view, chosen)
     if pictures is not None:
         arrays["thumbnail"] = pictures
-    if opened.label is not None:
-        arrays["label"] = opened.label[chosen].astype(np.int32)
-    sums = opened.memo.known(("tally", variable))
+    if view.label is not None:
+        arrays["label"] = view.label[chosen].astype(np.int32)
+    sums = view.cache.get(("moments", variable))
     if metric.low is not None and metric.high is not None:
         span = [metric.low, metric.high]
     else:
@@ -138,20 +138,20 @@ def hover(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
     about = {
         "samples": chosen,
         "metric": metric.name,
-        "models": [opened.models[model] for model in models],
+        "models": [view.models[model] for model in models],
         "range": span,
     }
     return about, arrays
 
 
-def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer the moved input at a place, and what each model shown answers there."""
-    number = opened.sample(selection.sample)
-    live = opened.live
+    number = view.sample(selection.sample)
+    live = view.live
     assert live is not None  # a session always has one, with or without models
-    models = opened.shown(selection)
-    names = [opened.models[model] for model in models]
-    here = live.locator.at(opened.element(selection), selection.position)
+    models = view.shown(selection)
+    names = [view.models[model] for model in models]
+    here = live.locator.at(view.element(selection), selection.position)
     moved: Tree | None = live.moved(number, here.elements)
     answers = live.ask(number, here.elements, names, moved)
     if not here.scanned and all(answer.error for answer in answers.values()):
@@ -171,31 +171,31 @@ def place(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answ
             if not answer.error
         },
         "errors": {name: answer.error for name, answer in answers.items() if answer.error},
-        "truth": None if opened.label is None else int(opened.label[number]),
-        "consensus": [_consensus_class(opened, number, model) for model in models],
+        "truth": None if view.label is None else int(view.label[number]),
+        "consensus": [_consensus_class(view, number, model) for model in models],
     }
     arrays: dict[str, Any] = {}
     pictures, spans = input_arrays(moved)
     still = live.input(number)
     wanted = message.get("scene", True) is not False  # a page asks for a scene once
-    if wanted and opened.input_view == "window" and isinstance(still, Tensor):
+    if wanted and view.input_view == "window" and isinstance(still, Tensor):
         around, wider = input_arrays(still[None])  # the view is shown where it looks
         pictures["whole"], spans["whole"] = around["image"], wider["image"]
     for name, values in pictures.items():
         arrays[f"input/{name}"] = values
-    about["input"] = {"view": opened.input_view, "fields": [*pictures], "range": spans}
-    details = _details(opened, number, models, here.element, answers)
+    about["input"] = {"view": view.input_view, "fields": [*pictures], "range": spans}
+    details = _details(view, number, models, here.element, answers)
     steps: dict[str, int] = {}
     for name, values in details.items():
         arrays[f"detail/{name}"], step = thinned(values)
         if step > 1:
             steps[name] = step
     about["detail"] = {
-        "view": opened.scan.record.views.detail,
+        "view": view.scan.record.views.detail,
         "fields": [*details],
         "steps": steps,
     }
-    _references(opened, number, models, here.elements, arrays)
+    _references(view, number, models, here.elements, arrays)
     _draw(live.task, moved, details, names, about, arrays)
     return about, arrays
 
@@ -218,13 +218,13 @@ def _draw(
 
 
 def _details(
-    opened: Opened, number: int, models: list[int], element: int, answers: dict[str, Answered]
+    view: ScanView, number: int, models: list[int], element: int, answers: dict[str, LiveAnswer]
 ) -> dict[str, Array]:
     """Gather each variable at the place, `[M, ...]`: said live, else as stored, else missing."""
-    reader = opened.reader
+    reader = view.reader
     rows: list[dict[str, Array]] = []
     for model in models:
-        answer = answers.get(opened.models[model])
+        answer = answers.get(view.models[model])
         if answer is not None and not answer.error:
             rows.append({name: values[0] for name, values in answer.variables.items()})
         else:
@@ -244,10 +244,10 @@ def _details(
 
 
 def _references(
-    opened: Opened, number: int, models: list[int], elements: Elements, arrays: dict[str, Any]
+    view: ScanView, number: int, models: list[int], elements: Elements, arrays: dict[str, Any]
 ) -> None:
     """Add consensus and truth, moved along to the place, or as they are where nothing moves."""
-    reader, task = opened.reader, opened.live.task if opened.live else None
+    reader, task = view.reader, view.live.task if view.live else None
     if "consensus" in reader:
         still = np.stack([reader.row("consensus", number, model) for model in models])
         if task is None or "label" in reader:
@@ -255,8 +255,8 @@ def _references(
         else:
             moved = task.output.apply(elements, torch.from_numpy(still))[0]
             arrays["consensus/moved"], _ = thinned(moved.numpy())
-    if opened.truth is not None:
-        truth = np.array(reader.row(opened.truth, number, None))[None]
+    if view.truth is not None:
+        truth = np.array(reader.row(view.truth, number, None))[None]
         if task is None:
             arrays["truth/still"], _ = thinned(truth)
         else:
@@ -264,8 +264,8 @@ def _references(
             arrays["truth/moved"], _ = thinned(moved.numpy())
 
 
-def _consensus_class(opened: Opened, number: int, model: int) -> int | None:
-    reader = opened.reader
+def _consensus_class(view: ScanView, number: int, model: int) -> int | None:
+    reader = view.reader
     if "consensus" not in reader or reader.dims["consensus"][-1] != "class":
         return None
     mean = reader.row("consensus", number, model)

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import ModelError
 
 
-class Asked:
+class PendingAnswer:
     """A question on its way; it is left out if nobody waits for it any more."""
 
     def __init__(self, question: Callable[[], Any]) -> None:
@@ -40,23 +40,23 @@ class Asked:
         return self._value
 
 
-class Worker:
+class ModelThread:
     """A thread that asks one model, one question at a time.
 
-    >>> worker = Worker("adder")
+    >>> worker = ModelThread("adder")
     >>> worker.ask(lambda: 1 + 1).wait(5.0)
     2
     >>> worker.close()
     """
 
     def __init__(self, name: str) -> None:
-        self._questions: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+        self._questions: queue.SimpleQueue[PendingAnswer | None] = queue.SimpleQueue()
         # A daemon: a model that never answers must not keep the program from ending.
         threading.Thread(target=self._work, name=f"model {name}", daemon=True).start()
 
-    def ask(self, question: Callable[[], Any]) -> Asked:
+    def ask(self, question: Callable[[], Any]) -> PendingAnswer:
         """Put a question, and return where its answer will be."""
-        asked = Asked(question)
+        asked = PendingAnswer(question)
         self._questions.put(asked)
         return asked
 
@@ -69,13 +69,13 @@ class Worker:
             asked.answer()
 
 
-class Pool(Executor):
+class DaemonPool(Executor):
     """Some threads that do what they are given, in order.
 
     Python's own pool waits at the end of the program for all that is running; a map of many samples
     or a model that hangs would hold up Ctrl-C.
 
-    >>> pool = Pool(2)
+    >>> pool = DaemonPool(2)
     >>> pool.submit(pow, 2, 5).result(5)
     32
     >>> pool.shutdown()

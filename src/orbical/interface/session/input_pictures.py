@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ..._trees import Tree
 from ...actions import Window
-from .clouds import cloud_of, cloud_picture
-from .scan_view import Opened
+from .point_clouds import cloud_of, cloud_picture
+from .scan_view import ScanView
 
 Array = np.ndarray
 
@@ -69,14 +69,16 @@ def _bytes(values: Tensor, span: list[float]) -> Tensor:
     return (scaled.clamp(0, 1) * 255).round().to(torch.uint8)
 
 
-def thumbnails(opened: Opened, samples: list[int]) -> Array | None:
+def thumbnails(view: ScanView, samples: list[int]) -> Array | None:
     """Give small pictures `[S, h, w, c]` of un-moved inputs: images, the first of two, clouds.
 
     None where inputs are none of these.
     """
-    if opened.live is None or not opened.live.has_inputs:
+    if view.live is None or not view.live.has_inputs:
         return None
-    pictures = [opened.pictures.once(one, partial(_picture, opened, one)) for one in samples]
+    pictures = [
+        view.thumbnails.get_or_compute(one, partial(_picture, view, one)) for one in samples
+    ]
     if any(picture is _NOTHING for picture in pictures):
         return None
     return np.stack(pictures)
@@ -85,12 +87,12 @@ def thumbnails(opened: Opened, samples: list[int]) -> Array | None:
 _NOTHING = np.zeros(0, np.uint8)
 
 
-def _picture(opened: Opened, sample: int) -> Array:
-    live = opened.live
+def _picture(view: ScanView, sample: int) -> Array:
+    live = view.live
     assert live is not None
     given = live.input(sample)
     if isinstance(live.action, Window):  # what a model sees is a part of it
-        given = live.action.apply(opened.group[[opened.group.identity]], given)[0]
+        given = live.action.apply(view.group[[view.group.identity]], given)[0]
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
         cloud = cloud_of(given)
         return _NOTHING if cloud is None else cloud_picture(cloud, THUMBNAIL)

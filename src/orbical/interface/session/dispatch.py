@@ -10,19 +10,28 @@ import numpy as np
 
 from ...errors import InputError, OrbicalError, unknown_name
 from ...store.scan_result import Scan
-from ..live import Live
+from ..live_models import LiveModels
 from ..selection import Selection
 from ..wire import encode
-from . import aggregates, bounding, colors, embedding, places, reliability, states, subsets
-from .reader import Reader
-from .scan_view import Opened
+from . import (
+    aggregates,
+    calibration_plots,
+    map_colors,
+    sample_maps,
+    sample_views,
+    scan_state,
+    subsets,
+    symmetry_bounds,
+)
+from .scan_reader import ScanReader
+from .scan_view import ScanView
 from .subsets import Answer
 
-Handler = Callable[[Opened, Selection, dict[str, Any]], Answer]
+Handler = Callable[[ScanView, Selection, dict[str, Any]], Answer]
 
 
-def _embedding(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
-    found = embedding.embedding(opened, selection)
+def _embedding(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    found = sample_maps.sample_map(view, selection)
     about = {"explained": found.explained, "method": selection.method, "note": found.note}
     return about, {"xy": found.xy}
 
@@ -30,14 +39,14 @@ def _embedding(opened: Opened, selection: Selection, message: dict[str, Any]) ->
 HANDLERS: dict[str, Handler] = {
     "aggregate": aggregates.aggregate,
     "embedding": _embedding,
-    "colour": colors.color,
+    "colour": map_colors.color,
     "subset": subsets.subset,
     "list": subsets.listed,
-    "sample": places.sample,
-    "hover": places.hover,
-    "place": places.place,
-    "calibration": reliability.calibration,
-    "bounds": bounding.bounds,
+    "sample": sample_views.sample,
+    "hover": sample_views.hover,
+    "place": sample_views.place,
+    "calibration": calibration_plots.calibration,
+    "bounds": symmetry_bounds.bounds,
 }
 KINDS = ("state", *HANDLERS, "export")
 
@@ -85,16 +94,16 @@ class Session:
         for name in named:
             if name not in known:
                 raise unknown_name("models", name, known)
-        self.scans: dict[str, Opened] = {}
+        self.scans: dict[str, ScanView] = {}
         for name, scan in served.items():
             own = {key: model for key, model in named.items() if key in scan.models}
             fits = len(served) == 1 or _holds(data, scan)
-            reader = Reader(scan)
-            live = Live(scan, reader.row, own, data if fits else None, task, preprocess, read)
+            reader = ScanReader(scan)
+            live = LiveModels(scan, reader.row, own, data if fits else None, task, preprocess, read)
             ids = None if orbits is None else np.asarray(orbits)
-            self.scans[name] = Opened(name, scan, live, reader, ids, classes)
+            self.scans[name] = ScanView(name, scan, live, reader, ids, classes)
 
-    def opened(self, name: str = "") -> Opened:
+    def scan_view(self, name: str = "") -> ScanView:
         """Give a scan by its name; the first where none is named."""
         if not name:
             return next(iter(self.scans.values()))
@@ -105,10 +114,9 @@ class Session:
     def state(self, name: str = "") -> Answer:
         """Describe a scan."""
         titles = [
-            {"name": opened.name, "title": states.title_of(opened)}
-            for opened in self.scans.values()
+            {"name": view.name, "title": scan_state.title_of(view)} for view in self.scans.values()
         ]
-        return states.state(self.opened(name), titles)
+        return scan_state.state(self.scan_view(name), titles)
 
     def handle(self, message: Mapping[str, Any]) -> Answer:
         """Answer a request: `(header, arrays)`. What cannot be answered raises an `InputError`."""
@@ -120,15 +128,15 @@ class Session:
         if isinstance(sequence, bool) or not isinstance(sequence, int):
             raise InputError(f"sequence: {sequence!r} given, a whole number expected")
         selection = Selection.from_json(message.get("selection", {}))
-        opened = self.opened(selection.scan)
+        view = self.scan_view(selection.scan)
         if kind == "state":
             fields, arrays = self.state(selection.scan)
         elif kind == "export":
             from ..export import exported
 
-            fields, arrays = exported(opened, selection, dict(message))
+            fields, arrays = exported(view, selection, dict(message))
         else:
-            fields, arrays = HANDLERS[kind](opened, selection, dict(message))
+            fields, arrays = HANDLERS[kind](view, selection, dict(message))
         return {**fields, "kind": kind, "sequence": sequence}, arrays
 
     def answer(self, message: Any) -> bytes:
@@ -143,10 +151,10 @@ class Session:
 
     def warm(self) -> None:
         """Compute what every page asks for first, while the browser is still starting."""
-        opened, usual = self.opened(), Selection()
+        view, usual = self.scan_view(), Selection()
         with contextlib.suppress(OrbicalError):  # a page that asks will be told
-            for handler in (aggregates.aggregate, _embedding, reliability.calibration):
-                handler(opened, usual, {})
+            for handler in (aggregates.aggregate, _embedding, calibration_plots.calibration):
+                handler(view, usual, {})
 
     def announcement(self, message: Any) -> bytes | None:
         """Give a frame that says a slow answer is on its way, None where it is not slow."""
@@ -154,21 +162,21 @@ class Session:
             return None
         try:
             selection = Selection.from_json(message.get("selection", {}))
-            opened = self.opened(selection.scan)
-            if selection.method in ("pca", "ica") or embedding.is_made(opened, selection):
+            view = self.scan_view(selection.scan)
+            if selection.method in ("pca", "ica") or sample_maps.is_cached(view, selection):
                 return None
         except OrbicalError:
             return None  # the answer itself will say what is wrong
-        count = min(opened.samples, embedding.REPRESENTATIVES)
+        count = min(view.samples, sample_maps.REPRESENTATIVES)
         about = {"progress": 0, "note": f"placing {count:,} samples", "method": selection.method}
         sequence = message.get("sequence", 0)
         return encode({"kind": "embedding", "sequence": sequence, **about}, {})
 
     def close(self) -> None:
         """Let the models' threads end."""
-        for opened in self.scans.values():
-            if opened.live is not None:
-                opened.live.close()
+        for view in self.scans.values():
+            if view.live is not None:
+                view.live.close()
 
 
 def error_header(message: Any, text: str) -> dict[str, Any]:
