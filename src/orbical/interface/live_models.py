@@ -108,6 +108,7 @@ class LiveModels:
         self._data = None if data is None else _checked(Samples(data), scan)
         self.action = self._find_action() if self.task is None else self.task.input
         self._workers: dict[str, ModelThread] = {}
+        self._sweeps: dict[tuple[str, torch.device], Sweep] = {}
         self._starting = threading.Lock()
         self._check_models()
 
@@ -214,10 +215,10 @@ class LiveModels:
 
     def _outputs(self, name: str, moved: Tree) -> Tree:
         """Ask a model about moved inputs `[K, B, ...]` the way a scan does, in batches."""
+        assert self.task is not None
         predictor = self.models[name]
         device = _device_of(predictor)
-        assert self.task is not None
-        sweep = Sweep(self.models, self.scan.group, self.task, device, BATCH, self._preprocess)
+        sweep = self._sweep(name, device)
         parts = []
         with predictor.ready(device):
             for start in range(0, len(next(leaves(moved))), BATCH):
@@ -232,6 +233,20 @@ class LiveModels:
             if bool(marks.any()):
                 raise ModelError(f"model {name!r}: {fault}")
         return outputs
+
+    def _sweep(self, name: str, device: torch.device) -> Sweep:
+        """Return the sweep of one model, built for its first request.
+
+        Only the thread of the model uses it. A model that the user moved to another device gets a
+        new one.
+        """
+        if (name, device) not in self._sweeps:
+            assert self.task is not None
+            own = {name: self.models[name]}
+            self._sweeps[name, device] = Sweep(
+                own, self.scan.group, self.task, device, BATCH, self._preprocess
+            )
+        return self._sweeps[name, device]
 
     def _against_consensus(self, outputs: Tree, consensus: Tensor, elements: Elements) -> Array:
         """Score answers against the stored consensus, moved along."""
