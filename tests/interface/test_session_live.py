@@ -13,13 +13,14 @@ from talking import ask
 
 import orbical as ob
 from orbical.actions import Action
-from orbical.errors import InputError
+from orbical.errors import InputError, ModelError
 from orbical.groups import Elements
 from orbical.groups.group import homogeneous
 from orbical.interface import open_session
 from orbical.interface.orbit_positions import OrbitLocator
 from orbical.interface.session import Session
 from orbical.interface.wire import decode
+from orbical.predictors import Partial, Predictor
 
 
 @pytest.fixture
@@ -118,6 +119,114 @@ def test_a_model_that_raises_is_shown_and_the_other_answers(
     np.testing.assert_allclose(arrays["detail/probabilities"], here["probabilities"], atol=1e-5)
     header, _ = ask(session, "place", sample=3, position=[31.0])
     assert header["scanned"] is False  # the second model answers there
+
+
+def test_an_error_for_one_input_is_shown_for_that_frame_only(
+    folder: Path, nets: dict[str, torch.nn.Module], digits: ob.Scan
+) -> None:
+    class FailsOnSome(Predictor):
+        """Fails on dark inputs, as a calculator fails on some molecules, and answers the rest."""
+
+        source = "test"
+
+        def __call__(self, batch: torch.Tensor) -> Any:
+            outputs = nets["first"](batch).detach()
+            dark = (batch.sum((1, 2, 3)) < threshold).nonzero().flatten().tolist()
+            return Partial(outputs, dict.fromkeys(dark, "no convergence")) if dark else outputs
+
+    light = digits.data["input"].values.sum((1, 2, 3))
+    failing, (before, after) = int(light.argmin()), np.argsort(light)[-2:]
+    threshold = float(light.min() + np.sort(light)[1]) / 2  # between the two darkest samples
+    session = open_session(folder / "digits.zarr", {"first": FailsOnSome()})
+    identity = digits.group.identity
+    for sample, error in ((before, None), (failing, "no convergence"), (after, None)):
+        header, arrays = ask(session, "place", sample=int(sample), element=identity)
+        if error:
+            assert header["errors"] == {"first": "model 'first': no convergence"}
+            assert (header["live"], header["milliseconds"]) == (False, {})
+        else:
+            assert (header["live"], header["errors"]) == (True, {})
+        stored = digits.data["probabilities"].values[0, sample, identity]
+        np.testing.assert_allclose(arrays["detail/probabilities"][0], stored, atol=1e-5)
+
+
+def test_a_model_that_raises_for_one_input_answers_the_next(
+    folder: Path, nets: dict[str, torch.nn.Module], digits: ob.Scan
+) -> None:
+    forbidden = torch.from_numpy(digits.data["input"].values[5])
+
+    def picky(batch: torch.Tensor) -> torch.Tensor:
+        if any(torch.allclose(one, forbidden, atol=1e-6) for one in batch):
+            raise ValueError("not this one")
+        return nets["first"](batch)
+
+    session = open_session(folder / "digits.zarr", {"first": picky})
+    seen = []
+    for sample in (4, 5, 6, 5, 4):
+        header, _ = ask(session, "place", sample=sample, element=digits.group.identity)
+        seen.append("not this one" in header["errors"].get("first", ""))
+        assert header["live"] is not seen[-1]
+    assert seen == [False, True, False, True, False]
+
+
+def test_one_sweep_of_a_model_serves_every_frame(
+    folder: Path, nets: dict[str, torch.nn.Module]
+) -> None:
+    class Counting(Predictor):
+        """Counts how often it is prepared for a task."""
+
+        source = "test"
+        prepared = 0
+
+        def ask(self, quantities: tuple[str, ...]) -> None:
+            self.prepared += 1
+
+        def __call__(self, batch: torch.Tensor) -> torch.Tensor:
+            return nets["first"](batch).detach()
+
+    model = Counting()
+    session = open_session(folder / "digits.zarr", {"first": model})
+    for angle in range(5):
+        assert ask(session, "place", position=[angle + 0.5])[0]["live"]
+    assert model.prepared == 1
+
+
+def test_a_model_that_refuses_the_task_leaves_the_others_alone(
+    folder: Path, nets: dict[str, torch.nn.Module]
+) -> None:
+    class Refusing(Predictor):
+        """Offers nothing that the task needs."""
+
+        source = "test"
+
+        def ask(self, quantities: tuple[str, ...]) -> None:
+            raise ModelError("energies only")
+
+        def __call__(self, batch: torch.Tensor) -> torch.Tensor:
+            raise AssertionError
+
+    session = open_session(folder / "digits.zarr", {"first": Refusing(), "second": nets["second"]})
+    header, _ = ask(session, "place", position=[31.0])
+    assert "energies only" in header["errors"]["first"]
+    assert [*header["milliseconds"]] == ["second"]
+
+
+def test_inputs_are_drawn_as_their_own_action_says(nets: dict[str, torch.nn.Module]) -> None:
+    class Scans(ob.actions.Images):
+        """Images of a kind of their own."""
+
+    images, labels = ob.datasets.digits()
+    for action, data in (
+        (Scans(), images[:4]),
+        ({"scan": ob.actions.Images(), "site": ob.actions.Trivial()}, None),
+    ):
+        model = nets["first"] if data is not None else lambda given: nets["first"](given["scan"])
+        inputs = {"scan": images[:4], "site": torch.zeros(4, 2)} if data is None else data
+        task = ob.tasks.Classification(input=action)
+        scan = ob.scan(model, (inputs, labels[:4]), group="cyclic:4", task=task, progress=False)
+        header, _ = ask(open_session(scan, task=task), "state")
+        assert header["views"]["input"] == "image"
+        assert header["noun"] == "images"
 
 
 def test_a_model_that_answers_nonsense_is_shown(folder: Path) -> None:

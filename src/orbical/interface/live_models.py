@@ -283,7 +283,8 @@ class LiveModels:
         described = self.scan.record.task
         if self.models and not self._readable:
             self.warnings.append(
-                f"models cannot be asked: outputs were read by {described.read}; pass it as read"
+                f"models cannot be asked: outputs were read by {described.read}; pass that "
+                "function as read"
             )
         try:
             return Task.from_record(asdict(described), read)

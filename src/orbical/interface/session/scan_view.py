@@ -69,14 +69,10 @@ class ScanView:
         names = [name for name, meaning in self.reader.meanings.items() if meaning == "truth"]
         return next((name for name in names if name != "label"), None)
 
-    @cached_property
+    @property
     def input_view(self) -> str:
-        """Name the view of the input: that of the task, unless it takes another kind of input."""
-        named = self.scan.record.views.input
-        action = self.scan.record.task.input
-        if named != "image" or action.get("action") in ("Images", "Window"):
-            return named
-        return "points" if "Points" in str(action) else "values"
+        """The name of the view that draws the inputs."""
+        return self.scan.record.views.input
 
     @cached_property
     def classes(self) -> list[str | int]:
