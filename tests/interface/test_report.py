@@ -75,7 +75,7 @@ def test_a_folder_that_is_no_report_is_refused_before_any_work(scan, tmp_path, m
     (tmp_path / "large" / "parts").mkdir(parents=True)
     (tmp_path / "large" / mine).write_text("mine")
     worked = []
-    with pytest.raises(InputError, match=r"becomes the folder .*large.* is no report"):
+    with pytest.raises(InputError, match=r"becomes a folder.*large.* is not a report"):
         report(scan, tmp_path / "large.html", advance=worked.append)
     assert worked == []
     assert (tmp_path / "large" / mine).read_text() == "mine"
@@ -93,11 +93,11 @@ def test_a_scan_without_truth_makes_a_report(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"path": "report.pdf"}, "a name that ends in .html expected"),
-        ({"samples": 2}, "samples: 2 given, a whole number >= 3 expected"),
-        ({"samples": True}, "samples: True given"),
+        ({"path": "report.pdf"}, "expected a name that ends in .html"),
+        ({"samples": 2}, "samples: expected an integer >= 3 or None, got 2"),
+        ({"samples": True}, "samples: expected .* got True"),
         ({"methods": ("pac",)}, "did you mean 'pca'"),
-        ({"methods": ()}, "methods: none given"),
+        ({"methods": ()}, "methods: expected at least one"),
     ],
 )
 def test_what_cannot_be_written_is_refused(scan, tmp_path, options, message):
@@ -109,7 +109,7 @@ def test_what_cannot_be_written_is_refused(scan, tmp_path, options, message):
 
 def test_a_folder_is_no_place_for_a_page(scan, tmp_path):
     (tmp_path / "a.html").mkdir()
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(InputError, match="got the folder"):
         report(scan, tmp_path / "a.html")
 
 

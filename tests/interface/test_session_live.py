@@ -294,9 +294,9 @@ def test_models_and_data_of_another_scan_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=r"models.*third"):
         open_session(folder / "digits.zarr", {"third": nets["first"]})
-    with pytest.raises(InputError, match=r"models: one given"):
+    with pytest.raises(InputError, match=r"models: expected a dictionary"):
         open_session(folder / "digits.zarr", nets["first"])
-    with pytest.raises(InputError, match=r"data: 5 samples given, the 120"):
+    with pytest.raises(InputError, match=r"data: expected the 120 samples of the scan, got 5"):
         open_session(folder / "digits.zarr", data=np.zeros((5, 1, 8, 8)))
 
 

@@ -51,7 +51,7 @@ def test_a_mistake_is_an_answer_and_nonsense_is_none(shown):
     made._receive(made, {"kind": "sample", "sequence": 1, "selection": {"sample": 99}}, [])
     until(lambda: sent)
     header, _ = decode(bytes(sent[0][1][0]))
-    assert "0 to 89 expected" in header["error"]
+    assert "expected 0 to 89" in header["error"]
     for nonsense in ("text", {"kind": "launch"}, {"kind": None}, None):
         made._receive(made, nonsense, [])
     made._receive(made, {"kind": "subset", "sequence": 2, "selection": {}}, [])

@@ -1,8 +1,8 @@
-"""Who may ask: host names, origins and the token, checked on every request and socket.
+"""Access control: host names, origins and the token, checked on every request and socket.
 
-A page of another site can make a browser send requests to this machine. It can neither know the
-token nor hold the cookie; a site that points its own name here (DNS rebinding) is known by the
-name it asks for.
+A page of another site can make a browser send requests to this machine, but it has neither the
+token nor the cookie. A site that points its own name here (DNS rebinding) is recognized by the host
+name in its requests.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEADERS = {
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name means this machine alone.
+    """Check whether a host name refers to this machine only.
 
     >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
     (True, False)
@@ -40,12 +40,12 @@ def is_loopback(host: str) -> bool:
 
 
 class AccessGuard:
-    """Decides who is let in.
+    """Decides which requests are accepted.
 
-    Arguments:
-        port: the port, part of the cookie's name, so that two views on one machine do not clash.
-        hosts: host names under which the server may be asked, besides those of this machine.
-        origins: further origins (`https://hub.example.org`) of pages behind a proxy.
+    Args:
+        port: Port, part of the cookie's name, so that two views on one machine do not clash.
+        hosts: Host names that the server answers to, besides those of this machine.
+        origins: Further origins (`https://hub.example.org`) of pages behind a proxy.
     """
 
     def __init__(self, port: int, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
@@ -56,15 +56,15 @@ class AccessGuard:
         self.hosts = frozenset({*LOOPBACK, *(host.lower() for host in hosts), *behind})
 
     def refusal(self, headers: Mapping[str, str], socket: bool = False) -> str:
-        """Say why a request is refused for where it comes from; empty where it is not."""
+        """Return why a request is refused because of its host or origin; empty if it is not."""
         host = headers.get("host", "")
         if _hostname(host) not in self.hosts:
-            return "this server is not known under that host name"
+            return "host name not allowed"
         origin = headers.get("origin")
         if origin is None:
-            return "a socket needs an origin" if socket else ""
+            return "missing origin" if socket else ""
         if origin not in self.origins and not _same(origin, host):
-            return "the request comes from a page of another origin"
+            return "origin not allowed"
         return ""
 
     def knows_token(self, given: str | None) -> bool:
@@ -72,7 +72,7 @@ class AccessGuard:
         return given is not None and hmac.compare_digest(given.encode(), self.token.encode())
 
     def knows_cookie(self, header: str | None) -> bool:
-        """Look for the token among the cookies."""
+        """Check whether the token is among the cookies."""
         try:
             cookies = SimpleCookie(header or "")
         except CookieError:
@@ -80,12 +80,12 @@ class AccessGuard:
         return self.cookie in cookies and self.knows_token(cookies[self.cookie].value)
 
     def cookie_header(self) -> str:
-        """Give the cookie; without a path it belongs to the folder of the page, as proxies need."""
+        """Return the cookie; without a path it belongs to the page's folder, as proxies need."""
         return f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict"
 
 
 def _hostname(host: str) -> str:
-    """Give the name in a Host header; a header that holds more than name and port has none."""
+    """Return the name in a Host header, empty if it holds more than a name and a port."""
     if any(sign in host for sign in "@/?#\\"):
         return ""
     try:
@@ -95,7 +95,7 @@ def _hostname(host: str) -> str:
 
 
 def _same(origin: str, host: str) -> bool:
-    """Whether an origin is that of the page that this very host serves."""
+    """Check whether an origin is that of the page served by this host."""
     try:
         parts = urlsplit(origin)
     except ValueError:
@@ -107,6 +107,6 @@ def _checked_origin(origin: str) -> str:
     parts = urlsplit(origin)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
         raise InputError(
-            f"allow_origin: {origin!r} given, scheme://host[:port] expected, without a path"
+            f"allow_origin: expected scheme://host[:port] without a path, got {origin!r}"
         )
     return origin

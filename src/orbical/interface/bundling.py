@@ -1,8 +1,8 @@
-"""Join the front end's modules into one, for the hosts that can take only one; its style likewise.
+"""Bundle the front end's modules into one script, and its style sheets into one text.
 
-A server serves the modules as they are; a notebook and a report need a single text. Each file
+The server serves the modules as they are; a notebook and a report need a single text. Each file
 becomes a function of its own, so that names cannot clash, in the order of their imports. Only the
-plain forms of import and export that the front end uses are known, and any other is refused.
+plain forms of import and export that the front end uses are supported; others raise an error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)"')
 
 @dataclass
 class _Module:
-    """A file taken apart: what it needs (line, module, names), its own lines, what it gives."""
+    """A parsed file: its imports (line, module, names), its own lines and its exports."""
 
     needs: list[tuple[int, str, list[str]]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -43,11 +43,11 @@ class _Module:
 
 
 def bundle(entry: str, sources: Mapping[str, str]) -> str:
-    """Join a module and all that it imports into the text of one ES module.
+    """Join a module and everything it imports into the text of one ES module.
 
-    Arguments:
-        entry: the path of the first module; its default export is the default of the whole.
-        sources: the text of each module by its path, such as `draw/scales.js`.
+    Args:
+        entry: Path of the first module; its default export is that of the bundle.
+        sources: Text of each module by path, such as `draw/scales.js`.
 
     >>> print(bundle("app.js", {
     ...     "app.js": 'import { two } from "./two.js";\\nexport default { four: two * two };',
@@ -74,7 +74,7 @@ def bundle(entry: str, sources: Mapping[str, str]) -> str:
 
 
 def web_sources() -> dict[str, str]:
-    """Read every module of the front end by its path.
+    """Read every module of the front end, by path.
 
     >>> "moves/index.js" in web_sources()
     True
@@ -83,7 +83,7 @@ def web_sources() -> dict[str, str]:
 
 
 def web_style() -> str:
-    """Read the style of the page as one text: the files that `index.html` names, in its order.
+    """Read the style sheets that `index.html` names as one text, in its order.
 
     >>> ".orbical .section {" in web_style()
     True
@@ -104,15 +104,15 @@ def _read(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
 
 
 def _in_order(entry: str, sources: Mapping[str, str]) -> dict[str, _Module]:
-    """Take apart the modules that are needed, each after those that it imports."""
+    """Parse the modules that are needed, each after its imports."""
     done: dict[str, _Module] = {}
 
     def visit(path: str, above: tuple[str, ...]) -> None:
         if path in done:
             return
         if path in above:
-            raise InputError(f"{path}: imports itself by way of {' > '.join((*above, path))}")
-        module = _taken_apart(path, sources)
+            raise InputError(f"{path}: circular import {' > '.join((*above, path))}")
+        module = _parsed(path, sources)
         for line, needed, names in module.needs:
             visit(needed, (*above, path))
             for name in names:
@@ -121,12 +121,12 @@ def _in_order(entry: str, sources: Mapping[str, str]) -> dict[str, _Module]:
         done[path] = module
 
     if entry not in sources:
-        raise InputError(f"entry: there is no module {entry!r}")
+        raise InputError(f"entry: expected the path of a module, got {entry!r}")
     visit(entry, ())
     return done
 
 
-def _taken_apart(path: str, sources: Mapping[str, str]) -> _Module:
+def _parsed(path: str, sources: Mapping[str, str]) -> _Module:
     module = _Module()
     rows = sources[path].splitlines()
     number = 0
@@ -149,7 +149,7 @@ def _taken_apart(path: str, sources: Mapping[str, str]) -> _Module:
 def _take(
     module: _Module, path: str, line: int, statement: str, sources: Mapping[str, str]
 ) -> None:
-    """Note one import or export."""
+    """Record one import or export."""
     if found := _IMPORT_NAMES.match(statement):
         pairs = _names(path, line, statement, found[1])
         place = _need(module, path, line, found[2], [name for name, _ in pairs], sources)
@@ -182,7 +182,7 @@ def _need(
 ) -> str:
     target = posixpath.normpath(posixpath.join(posixpath.dirname(path), given))
     if not given.startswith(("./", "../")) or target not in sources:
-        raise InputError(f"{path}:{line}: imports {given!r}, a relative path to a module expected")
+        raise InputError(f"{path}:{line}: expected a relative path to a module, got {given!r}")
     module.needs.append((line, target, names))
     return f"@{target}@"
 
@@ -209,6 +209,4 @@ def _wrapped(module: _Module, path: str, places: Mapping[str, int]) -> str:
 
 
 def _refused(path: str, line: int, statement: str) -> InputError:
-    return InputError(
-        f"{path}:{line}: cannot be joined: {statement.strip()[:80]!r}; expected {_FORMS}"
-    )
+    return InputError(f"{path}:{line}: expected {_FORMS}; got {statement.strip()[:80]!r}")

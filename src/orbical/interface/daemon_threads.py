@@ -1,4 +1,4 @@
-"""Threads that never keep the program from ending, whatever they are in the middle of."""
+"""Daemon threads: they never keep the program from ending, whatever they are doing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import ModelError
 
 
 class PendingAnswer:
-    """A question on its way; it is left out if nobody waits for it any more."""
+    """A pending answer; its question is skipped if nothing waits for it anymore."""
 
     def __init__(self, question: Callable[[], Any]) -> None:
         self._question = question
@@ -22,7 +22,7 @@ class PendingAnswer:
         self._error: BaseException | None = None
 
     def answer(self) -> None:
-        """Answer it, in the thread of the model."""
+        """Run the question, in the model's thread."""
         if not self._abandoned:
             try:
                 self._value = self._question()
@@ -31,7 +31,7 @@ class PendingAnswer:
         self._done.set()
 
     def wait(self, patience_s: float) -> Any:
-        """Wait for the answer, or raise what the model raised."""
+        """Wait for the answer; raise a `ModelError` if the model raised or did not answer."""
         if not self._done.wait(patience_s):
             self._abandoned = True
             raise ModelError(f"no answer within {patience_s:g} s")
@@ -41,7 +41,7 @@ class PendingAnswer:
 
 
 class ModelThread:
-    """A thread that asks one model, one question at a time.
+    """The thread of one model, which runs one question at a time.
 
     >>> worker = ModelThread("adder")
     >>> worker.ask(lambda: 1 + 1).wait(5.0)
@@ -51,17 +51,16 @@ class ModelThread:
 
     def __init__(self, name: str) -> None:
         self._questions: queue.SimpleQueue[PendingAnswer | None] = queue.SimpleQueue()
-        # A daemon: a model that never answers must not keep the program from ending.
         threading.Thread(target=self._work, name=f"model {name}", daemon=True).start()
 
     def ask(self, question: Callable[[], Any]) -> PendingAnswer:
-        """Put a question, and return where its answer will be."""
+        """Submit a question and return its pending answer."""
         asked = PendingAnswer(question)
         self._questions.put(asked)
         return asked
 
     def close(self) -> None:
-        """Let the thread end after what it is doing."""
+        """End the thread after its current question."""
         self._questions.put(None)
 
     def _work(self) -> None:
@@ -70,10 +69,10 @@ class ModelThread:
 
 
 class DaemonPool(Executor):
-    """Some threads that do what they are given, in order.
+    """A thread pool that does not delay the end of the program.
 
-    Python's own pool waits at the end of the program for all that is running; a map of many samples
-    or a model that hangs would hold up Ctrl-C.
+    Python's own pool waits for running tasks at exit, so that a map of many samples or a model that
+    hangs would block Ctrl-C.
 
     >>> pool = DaemonPool(2)
     >>> pool.submit(pow, 2, 5).result(5)
@@ -89,13 +88,13 @@ class DaemonPool(Executor):
             threading.Thread(target=self._work, name=f"answers {number}", daemon=True).start()
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
-        """Put a task, and return where its result will be."""
+        """Submit a task and return its future."""
         future: Future[Any] = Future()
         self._tasks.put((future, lambda: function(*args, **options)))
         return future
 
     def shutdown(self, wait: bool = False, *, cancel_futures: bool = False) -> None:
-        """Let the threads end after what they are doing."""
+        """End the threads after their current tasks."""
         for _ in range(self._threads):
             self._tasks.put(None)
 

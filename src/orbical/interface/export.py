@@ -1,4 +1,4 @@
-"""Taking things away: tables of what is shown, the subset, a row for each sample, a report."""
+"""Downloads: tables of what is shown, the subset, one row for each sample, a report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["available", "csv", "exported", "indices", "parquet", "report", "repo
 Array = np.ndarray
 FEWEST = 100
 File = tuple[str, str, bytes]
-"""The name of a file, its type, and what is in it."""
+"""The name, type and content of a file."""
 
 
 def exported(
@@ -42,15 +42,15 @@ def exported(
 
 
 def available() -> list[str]:
-    """Name the files that can be made here."""
+    """List the exports that are available with the installed packages."""
     return [name for name in FILES if name != "parquet" or find_spec("pyarrow") is not None]
 
 
 def csv(view: ScanView, selection: Selection) -> File:
-    """Write the metric at every element: of the subset with its interval, and of the sample.
+    """Write the metric at every element, for the subset with its interval and for the sample.
 
-    One row for each element with its coordinates; for each model shown the columns
-    `METRIC_MODEL`, `METRIC_low_MODEL`, `METRIC_high_MODEL` (where there is an interval) and
+    One row for each element with its coordinates. Each model shown has the columns
+    `METRIC_MODEL`, `METRIC_low_MODEL`, `METRIC_high_MODEL` (if there is an interval) and
     `sample_NUMBER_MODEL`.
     """
     about, of_subset = aggregate(view, selection, {})
@@ -77,7 +77,7 @@ def _shown(value: Any) -> Any:
 
 
 def indices(view: ScanView, selection: Selection) -> File:
-    """Write the numbers of the samples in the subset, one a line."""
+    """Write the indices of the samples in the subset, one per line."""
     mask = mask_of(view, selection)
     chosen = np.arange(view.samples) if mask is None else np.flatnonzero(mask)
     text = "".join(f"{one}\n" for one in chosen)
@@ -85,11 +85,11 @@ def indices(view: ScanView, selection: Selection) -> File:
 
 
 def parquet(view: ScanView, selection: Selection) -> File:
-    """Write a row for each sample of the subset, for other tools (needs the extra `parquet`).
+    """Write one row for each sample of the subset, for other tools (extra `parquet`).
 
-    Columns: `sample`; `label` where there is one; `mean_MODEL`, the score's mean over the orbit,
-    and `invariance_gap_MODEL`; `x` and `y`, its place on the map; `image`, a small picture as PNG,
-    where inputs are images and at hand.
+    Columns: `sample`; `label` if there are labels; `mean_MODEL`, the mean score over the orbit, and
+    `invariance_gap_MODEL`; `x` and `y`, its position on the map; `image`, a thumbnail as PNG, if
+    inputs are images and available.
     """
     try:
         import pyarrow as pa
@@ -126,7 +126,7 @@ def parquet(view: ScanView, selection: Selection) -> File:
 
 
 def _pictures(view: ScanView, samples: Array) -> list[dict[str, Any]] | None:
-    """Give small pictures as other tools expect them: `{"bytes": PNG, "path": None}` each."""
+    """Return thumbnails as other tools expect them: `{"bytes": PNG, "path": None}` each."""
     found = thumbnails(view, [int(one) for one in samples[:1]])
     if found is None:
         return None
@@ -144,7 +144,7 @@ def _png(picture: Array | None) -> bytes:
 
 
 def report_file(view: ScanView, selection: Selection) -> File:
-    """Write the scan as one page, with fewer samples where it would be too large for one file."""
+    """Write the scan as one page, with fewer samples if it would be too large for one file."""
     methods = [*dict.fromkeys(["pca", selection.method])]
     samples = SAMPLES
     while True:

@@ -1,7 +1,7 @@
-"""Models at work while someone looks: one sample, one place, as soon as it is asked for.
+"""Live models: outputs for one sample at one orbit position, on request.
 
-Each model has a thread of its own in which it is asked one thing at a time. A model that raises or
-does not answer in time is reported, and nothing else waits for it.
+Each model has its own thread, which runs one request at a time. A model that raises or does not
+answer in time is reported, and nothing else waits for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PROBE_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class LiveAnswer:
-    """What one model said: variables by name `[K, ...]`, and how long it took; or its error."""
+    """The answer of one model: variables by name `[K, ...]` and the time taken, or its error."""
 
     variables: dict[str, Array]
     milliseconds: float
@@ -51,13 +51,13 @@ class LiveAnswer:
 
 @dataclass(frozen=True)
 class LiveRequest:
-    """One sample moved by some elements, with what its answers are held against.
+    """One sample transformed by some elements, and the references for its outputs.
 
     Attributes:
         elements: K elements.
-        moved: the inputs `[K, 1, ...]`.
-        truth: `[1, ...]`, where it is known.
-        consensus: each model's stored consensus `[1, ...]`.
+        moved: The inputs `[K, 1, ...]`.
+        truth: `[1, ...]`, if known.
+        consensus: Each model's stored consensus `[1, ...]`.
     """
 
     elements: Elements
@@ -67,17 +67,17 @@ class LiveRequest:
 
 
 class LiveModels:
-    """Inputs and models behind a scan.
+    """Inputs and models of a scan.
 
-    Arguments:
-        scan: the scan.
-        row: reads one sample of a stored array, `(name, sample, model or None)`.
-        models: models by their names in the scan; may be empty.
-        data: the inputs of the scan, where it did not keep them, as given to `orbical.scan`.
-        task: the task, where it cannot be made from the record (an action of one's own).
-        read: how outputs are read, as given to the task; without it models are not asked.
-        preprocess: as given to `orbical.scan`.
-        patience_s: how long to wait for a model.
+    Args:
+        scan: The scan.
+        row: Reads one sample of a stored array, `(name, sample, model or None)`.
+        models: Models by their names in the scan; may be empty.
+        data: The inputs of the scan, if it did not keep them, as passed to `orbical.scan`.
+        task: The task, if it cannot be made from the record (a custom action).
+        preprocess: As passed to `orbical.scan`.
+        read: How outputs are read, as passed to the task; without it models are not run.
+        patience_s: How long to wait for a model.
     """
 
     def __init__(
@@ -114,24 +114,24 @@ class LiveModels:
 
     @property
     def has_inputs(self) -> bool:
-        """Whether inputs are at hand."""
+        """Whether inputs are available."""
         return self._data is not None or bool(self._fields)
 
     @property
     def answering(self) -> list[str]:
-        """The models that can be asked."""
+        """The models that can run."""
         askable = self.has_inputs and self.task is not None and self._readable
         return [*self.models] if askable else []
 
     def close(self) -> None:
-        """Let the models' threads end."""
+        """End the models' threads."""
         with self._starting:
             for worker in self._workers.values():
                 worker.close()
             self._workers = {}
 
     def input(self, sample: int) -> Tree | None:
-        """Give one sample's input as a batch of one, None where inputs are not at hand."""
+        """Return one sample's input as a batch of one, None if inputs are not available."""
         if self._data is not None:
             return self._data.inputs(sample, sample + 1)
         if not self._fields:
@@ -144,14 +144,14 @@ class LiveModels:
         )
 
     def moved(self, sample: int, elements: Elements) -> Tree | None:
-        """Give one sample's input moved by elements, `[K, 1, ...]`; None where it cannot be."""
+        """Return one sample's transformed inputs `[K, 1, ...]`, None if they cannot be made."""
         given = self.input(sample)
         return None if given is None or self.action is None else self.action.apply(elements, given)
 
     def ask(
         self, sample: int, elements: Elements, names: list[str], moved: Tree | None = None
     ) -> dict[str, LiveAnswer]:
-        """Ask models about one sample at some elements, all models at the same time."""
+        """Run models on one sample at some elements, all models at the same time."""
         chosen = [name for name in names if name in self.answering]
         if not chosen:
             return {}
@@ -173,9 +173,9 @@ class LiveModels:
         return answers
 
     def ask_along(self, sample: int, elements: Elements, names: list[str]) -> dict[str, LiveAnswer]:
-        """Ask about many elements, a batch at a time: other questions come in between.
+        """Run models on many elements, a batch at a time, so that other requests come in between.
 
-        Of a model that fails nothing more is asked.
+        A model that fails is not run on the remaining batches.
         """
         parts: dict[str, list[LiveAnswer]] = {name: [] for name in names if name in self.answering}
         for start in range(0, len(elements), BATCH):
@@ -191,7 +191,7 @@ class LiveModels:
             return self._workers[name]
 
     def _answer(self, name: str, question: LiveRequest) -> LiveAnswer:
-        """Ask one model, in its own thread."""
+        """Run one model, in its own thread."""
         task = self.task
         assert task is not None
         start = time.perf_counter()
@@ -214,7 +214,7 @@ class LiveModels:
         return LiveAnswer(variables, took)
 
     def _outputs(self, name: str, moved: Tree) -> Tree:
-        """Ask a model about moved inputs `[K, B, ...]` the way a scan does, in batches."""
+        """Run a model on transformed inputs `[K, B, ...]` as a scan does, in batches."""
         assert self.task is not None
         predictor = self.models[name]
         device = _device_of(predictor)
@@ -249,7 +249,7 @@ class LiveModels:
         return self._sweeps[name, device]
 
     def _against_consensus(self, outputs: Tree, consensus: Tensor, elements: Elements) -> Array:
-        """Score answers against the stored consensus, moved along."""
+        """Score outputs against the stored consensus, transformed along."""
         task = self.task
         assert task is not None
         answers = task.primary(outputs)
@@ -272,25 +272,25 @@ class LiveModels:
         return {
             name: torch.from_numpy(row)[None]
             for name, row in rows.items()
-            if np.isfinite(row).any()  # of an unfinished sample nothing is
+            if np.isfinite(row).any()  # unfinished samples have no consensus
         }
 
     def _find_task(self, task: Task | None, read: Reader | None) -> Task | None:
         if task is not None:
             if plain(task.describe()) != asdict(self.scan.record.task):
-                self.warnings.append("the given task differs from that of the scan")
+                self.warnings.append("the task passed differs from that of the scan")
             return task
         described = self.scan.record.task
         if self.models and not self._readable:
             self.warnings.append(
-                f"models cannot be asked: outputs were read by {described.read}; pass that "
+                f"models cannot run: outputs were read by {described.read}; pass that "
                 "function as read"
             )
         try:
             return Task.from_record(asdict(described), read)
         except (InputError, ImportError, TypeError, KeyError) as error:
             if self.models and self._readable:
-                self.warnings.append(f"models cannot be asked: {error}")
+                self.warnings.append(f"models cannot run: {error}")
             return None
 
     def _find_action(self) -> Any:
@@ -300,17 +300,17 @@ class LiveModels:
             return None
 
     def _check_models(self) -> None:
-        """Say where a given model is not the one that was scanned; it is shown all the same."""
+        """Warn about models that are not the ones scanned; they are shown all the same."""
         if not self.models:
             return
         prepared = self.scan.record.preprocess
         if prepared is not None and self._preprocess is None:
             self.warnings.append(
-                f"inputs were prepared by {prepared}, which is not given: live answers may differ "
-                "from the scan"
+                f"inputs were preprocessed by {prepared}, which was not passed as preprocess: live "
+                "outputs may differ from the scan"
             )
         if not self.has_inputs:
-            self.warnings.append("no inputs are stored or given, so models cannot be asked")
+            self.warnings.append("models cannot run: the scan stores no inputs; pass them as data")
         entries = {entry.name: entry for entry in self.scan.record.models}
         for name, predictor in self.models.items():
             known, given = entries[name].fingerprint, predictor.fingerprint()
@@ -319,7 +319,7 @@ class LiveModels:
                 self.warnings.append(f"model {name!r} is not the one that was scanned")
 
     def _answers_alike(self, name: str, entry: ModelEntry) -> bool:
-        """Whether a model gives the answers that the scan noted of it; if it gives none, it may."""
+        """Check whether a model reproduces the outputs in the record; one that fails passes."""
         known = np.asarray(entry.probe)
         if not len(known) or not entry.deterministic or name not in self.answering:
             return True
@@ -344,12 +344,12 @@ class LiveModels:
 
 
 def _of_orbits(name: str) -> bool:
-    """Whether a variable needs the whole orbit, which a question about one place has not."""
+    """Check whether a variable needs the whole orbit."""
     return name.endswith("vs_consensus")
 
 
 def _joined(parts: list[LiveAnswer]) -> LiveAnswer:
-    """Put answers about one batch of elements after the other."""
+    """Concatenate the answers for batches of elements."""
     if parts[-1].error:
         return parts[-1]
     variables = {
@@ -362,19 +362,19 @@ def _joined(parts: list[LiveAnswer]) -> LiveAnswer:
 def _checked(samples: Samples, scan: Scan) -> Samples:
     count = scan.record.data.samples
     if len(samples) != count:
-        raise InputError(f"data: {len(samples)} samples given, the {count} of the scan expected")
+        raise InputError(f"data: expected the {count} samples of the scan, got {len(samples)}")
     return samples
 
 
 def _device_of(predictor: Predictor) -> torch.device:
-    """Ask a model where it is: moving it back and forth for one input would cost far more."""
+    """Return the device of a model: moving it back and forth for one input costs far more."""
     module = getattr(predictor, "module", None)
     first = next(module.parameters(), None) if isinstance(module, torch.nn.Module) else None
     return torch.device("cpu") if first is None else first.device
 
 
 def _input_fields(scan: Scan) -> dict[str, str]:
-    """Name the stored inputs: `{key of the batch: array}`; the key is empty for one tensor."""
+    """Return the stored inputs as `{key of the batch: array}`; one tensor has an empty key."""
     names = [
         name
         for name, array in scan.arrays.items()

@@ -1,4 +1,4 @@
-"""Places on an orbit: elements of the scan, and anything between them."""
+"""Positions on an orbit: elements of the scan, and positions between them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _NEAR = 1e-6
 
 @dataclass(frozen=True)
 class OrbitPosition:
-    """A place on an orbit.
+    """A position on an orbit.
 
     Attributes:
-        element: the element of the scan that is nearest.
-        position: the coordinates of the place, empty where elements have none.
-        elements: the transformation itself, one element.
-        scanned: whether the place is that element.
-        name: what the place is called.
+        element: The nearest element of the scan.
+        position: The coordinates, empty if elements have none.
+        elements: The transformation itself, one element.
+        scanned: Whether the position is that element.
+        name: The display name.
     """
 
     element: int
@@ -33,10 +33,10 @@ class OrbitPosition:
 
 
 class OrbitLocator:
-    """Finds the transformation at a continuous position of a group that has such positions.
+    """Finds the transformation at a continuous position of an orbit.
 
-    A circle is turned to any angle in degrees, a plane shifted to any `(dx, dy)` within its window,
-    a line scaled to any factor within its ends. Other groups have elements only.
+    A circle has angles in degrees, a plane shifts `(dx, dy)` within its window, a line factors of
+    scale within its ends. Other groups have elements only.
 
     >>> from orbical.groups import rotations
     >>> place = OrbitLocator(rotations(8)).at(0, (50.0,))
@@ -56,7 +56,7 @@ class OrbitLocator:
         )
 
     def at(self, element: int, position: tuple[float, ...] = ()) -> OrbitPosition:
-        """Find a place: the element, or the position where one is given and the group has any."""
+        """Return the position of an element, or the given position if the group has positions."""
         if not position or not self.continuous:
             still = tuple(float(value) for value in self._coords[element])
             return OrbitPosition(
@@ -64,8 +64,7 @@ class OrbitLocator:
             )
         if len(position) != len(self.axes):
             raise InputError(
-                f"selection position: {len(position)} numbers given, expected "
-                f"{', '.join(self.axes)}"
+                f"selection position: expected {', '.join(self.axes)}, got {len(position)} numbers"
             )
         here = self._inside(np.asarray(position, float))
         away = self._distance(here)
@@ -78,21 +77,21 @@ class OrbitLocator:
 
     def _inside(self, position: np.ndarray) -> np.ndarray:
         if self.axes == ("angle",):
-            return position % 360.0
-        return np.clip(position, self._coords.min(0), self._coords.max(0))
+            return np.asarray(position % 360.0)
+        return np.asarray(np.clip(position, self._coords.min(0), self._coords.max(0)))
 
     def _distance(self, position: np.ndarray) -> np.ndarray:
         apart = np.abs(self._coords - position)
         if self.axes == ("angle",):
             apart = np.minimum(apart, 360.0 - apart)
-        return np.sqrt(np.square(apart).sum(1))
+        return np.asarray(np.sqrt(np.square(apart).sum(1)))
 
     def finer(self, factor: int = 4, most: int = 5000) -> Group | None:
-        """Sample the same orbit at finer steps, or None where there is nothing between.
+        """Sample the same orbit at finer steps; None if nothing lies between its elements.
 
-        Shifts are taken at every pixel, or where these are more than `most`, at the smallest number
-        of whole pixels that divides the scanned step. Steps of a pixel or less, and those that are
-        no whole number, are halved.
+        Shifts are taken at every pixel or, if these are more than `most`, at the smallest number of
+        whole pixels that divides the scanned step. Steps of a pixel or less, and fractional steps,
+        are halved.
 
         >>> [OrbitLocator(translations(size, 8)).finer().spec for size in (32, 64)]
         ['translations:32:1', 'translations:64:2']
@@ -115,7 +114,7 @@ class OrbitLocator:
 
 
 def _shorter(step: float) -> list[float]:
-    """List the steps between shifts to choose from, smallest first; each divides the given one."""
+    """Return steps between shifts that divide the given one, smallest first."""
     whole = round(step)
     if whole < 2 or abs(step - whole) > _NEAR:
         return [step / 2]

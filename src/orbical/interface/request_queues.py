@@ -1,4 +1,4 @@
-"""Newest wins: one slot for each kind of request of a client, one answer of a kind at a time."""
+"""Request queues that keep only the newest request of each kind."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ Sender = Callable[[bytes], Awaitable[None]]
 
 
 class AsyncRequestQueue:
-    """Requests of one client. A newer request takes the place of an older one that still waits.
+    """The requests of one client, answered in an event loop.
 
-    Different kinds are answered side by side. A client that reads slowly holds up its own answers
-    only, and its slots never hold more than one request each.
+    A newer request replaces one of the same kind that still waits. Different kinds are answered
+    concurrently. A client that reads slowly delays only its own answers, and at most one request of
+    each kind waits.
     """
 
     def __init__(self, answer: Answerer, send: Sender) -> None:
@@ -28,14 +29,14 @@ class AsyncRequestQueue:
         self._sending = asyncio.Lock()
 
     def put(self, kind: str, message: Any) -> None:
-        """Leave a request."""
+        """Add a request."""
         self._slots[kind] = message
         task = self._tasks.get(kind)
         if task is None or task.done():
             self._tasks[kind] = asyncio.create_task(self._empty(kind))
 
     async def close(self) -> None:
-        """Forget all requests; what is being computed is finished, and not sent."""
+        """Drop all requests; running computations finish, and their answers are not sent."""
         self._slots.clear()
         for task in self._tasks.values():
             task.cancel()
@@ -50,10 +51,10 @@ class AsyncRequestQueue:
 
 
 class ThreadedRequestQueue:
-    """Requests that wait, one of each kind, and the threads that answer them.
+    """The requests of one client, answered in threads.
 
-    A newer request takes the place of an older one of its kind that still waits. Two kinds at most
-    are worked on at the same time.
+    A newer request replaces one of the same kind that still waits. At most two kinds are answered
+    at the same time.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class ThreadedRequestQueue:
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="orbical widget")
 
     def put(self, kind: str, message: Any) -> None:
-        """Leave a request."""
+        """Add a request."""
         with self._lock:
             self._slots[kind] = message
             if kind in self._busy:
@@ -75,7 +76,7 @@ class ThreadedRequestQueue:
         self._pool.submit(self._empty, kind)
 
     def close(self) -> None:
-        """Take no more requests."""
+        """Accept no more requests."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _empty(self, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""The files of the page: a fixed list, read from the package when the server starts."""
+"""The static files of the page, read from the package when the server starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class StaticFile:
-    """A file of the page: its bytes, type and the tag by which a browser knows it again."""
+    """A file of the page: its content, MIME type and ETag."""
 
     content: bytes
     type: str
@@ -27,7 +27,7 @@ class StaticFile:
 
 
 def read_static_files() -> dict[str, StaticFile]:
-    """Read every file of the page, by its path below `web/`."""
+    """Read every file of the page, by path below `web/`."""
     found: dict[str, StaticFile] = {}
     _gather(files("orbical.interface") / "web", "", found)
     return found

@@ -1,7 +1,7 @@
-"""The interface in a notebook: the same page, through anywidget's messages.
+"""The interface in a notebook: the same page, over anywidget messages.
 
-Requests come as messages and are answered from threads, the newest of a kind first, so that a slow
-model holds up neither the kernel nor the page. Frames travel as message buffers.
+Requests arrive as messages and are answered in threads, so that a slow model blocks neither the
+kernel nor the page. Frames are sent as message buffers.
 """
 
 from __future__ import annotations
@@ -19,31 +19,35 @@ from .widget_fallback import WidgetFallback
 
 
 def widget(session: Session, height: int = 900) -> Any:
-    """Make the widget that shows a session (needs the extra `notebook`).
+    """Return a widget that shows a session (extra `notebook`).
 
-    Its `selection` is what is selected in it now; `fragment` is the same as text, synced with the
-    page, so that setting it moves the page.
+    Its attribute `selection` is the current selection; `fragment` is the same as text, synchronized
+    with the page, so that setting it changes what the page shows.
 
-    Arguments:
-        session: what is shown.
-        height: of the widget in pixels, at least; a narrow notebook needs more.
+    Args:
+        session: The session to show.
+        height: The least height of the widget in pixels; narrow notebooks need more.
 
-    >>> import orbical as ob, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8",
-    ...                task="classification", progress=False)
-    >>> shown = widget(Session({"digits": scan}))
-    >>> shown.fragment = "sample=3&metric=ece"
-    >>> shown.selection.sample
-    3
+    Returns:
+        The widget.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8",
+        ...                task="classification", progress=False)
+        >>> shown = widget(Session({"digits": scan}))
+        >>> shown.fragment = "sample=3&metric=ece"
+        >>> shown.selection.sample
+        3
     """
     return _class()(session, height)
 
 
 @cache
 def _class() -> Any:
-    """Make the class when it is first needed: anywidget is an extra."""
+    """Return the class, made when first needed: anywidget is an extra."""
     try:
         import anywidget
         import traitlets
@@ -51,7 +55,7 @@ def _class() -> Any:
         raise MissingExtra("anywidget", "notebook", "the interface in a notebook") from missing
 
     class ScanWidget(anywidget.AnyWidget):
-        """A scan, shown in a notebook."""
+        """A session in a notebook."""
 
         _esm = bundle("app.js", web_sources())
         _css = web_style()
@@ -68,7 +72,7 @@ def _class() -> Any:
 
         @property
         def selection(self) -> Selection:
-            """What is selected."""
+            """The current selection."""
             return Selection.from_fragment(self.fragment)
 
         def _receive(self, _: Any, content: Any, buffers: Any) -> None:
@@ -95,7 +99,7 @@ def _class() -> Any:
             return {**data, **self._fallback.bundle()}, about
 
         def close(self) -> None:
-            """End the widget and its threads."""
+            """Close the widget and end its threads."""
             self._queue.close()
             self.session.close()
             super().close()

@@ -1,9 +1,9 @@
-"""A picture and a table in place of the interface, where a notebook is read without its kernel.
+"""A static figure and table in place of the widget, for notebooks read without a kernel.
 
-Exported notebooks and viewers without widgets show this. It is part of the widget's own output, and
-stands beside it once more: a notebook that was executed without a browser carries the widget's
-state, and an exporter then prefers a widget that nobody can answer to the picture in the same
-output. As soon as a page asks for something, the second copy is folded away.
+Exported notebooks and viewers without widget support show it. It is part of the widget's output and
+is also published as a separate output: exporters of a notebook that was executed without a browser
+prefer the widget's saved state, which nothing can answer, to the figure in the same output. As soon
+as a page sends a request, the separate output is collapsed.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _TABLE = "border-collapse:collapse;font:13px system-ui,sans-serif;margin:4px 0"
 _CELL = "padding:2px 10px 2px 0;text-align:right"
 _HEADINGS = ("accuracy", "confidence", "score")
 _TITLE = "font:600 14px system-ui,sans-serif;margin:4px 0"
-_PLACES = {"upright": "untransformed", "orbit": "over the orbit", "worst": "at worst"}
+_PLACES = {"upright": "untransformed", "orbit": "over the orbit", "worst": "worst element"}
 
 
 class WidgetFallback:
-    """The picture and the table of a session's first scan, made when they are first shown."""
+    """The figure and the table of a session's first scan, made when first shown."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._handle: Any = None
 
     def bundle(self) -> dict[str, str]:
-        """Give the content by its types, for a notebook's output."""
+        """Return the content by MIME type, for a notebook's output."""
         return {"text/html": self._html, "text/plain": self._plain}
 
     def publish(self) -> None:
-        """Show the content as an output of its own, in a notebook's kernel."""
+        """Publish the content as a separate output, if a notebook kernel is running."""
         try:
             from IPython import get_ipython
             from IPython.display import display
@@ -43,15 +43,15 @@ class WidgetFallback:
             return
         if getattr(get_ipython(), "kernel", None) is None:
             return
-        self._handle = display(self.bundle(), raw=True, display_id=True)
+        self._handle = display(self.bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
     def fold(self) -> None:
-        """A page is alive: leave only a line that unfolds."""
+        """Collapse the separate output to one line, once a page is connected."""
         if self._handle is None:
             return
         handle, self._handle = self._handle, None
         folded = (
-            "<details style='font:12px system-ui,sans-serif;color:#777'><summary>static picture, "
+            "<details style='font:12px system-ui,sans-serif;color:#777'><summary>static figure, "
             f"for readers without a kernel</summary>{self._html}</details>"
         )
         handle.update({"text/html": folded, "text/plain": self._plain}, raw=True)
@@ -79,7 +79,7 @@ class WidgetFallback:
 
 
 def _picture(scan: Any) -> str:
-    """Draw the score along the orbit; an orbit that has no drawing leaves the table alone."""
+    """Draw the score along the orbit as a PNG in base64; empty if the layout has no figure."""
     from .. import figures, nero
     from ..errors import OrbicalError
 
@@ -94,7 +94,7 @@ def _picture(scan: Any) -> str:
 
 
 def _table(table: Any) -> str:
-    """Write the few numbers of each model as a table: each quantity at three places."""
+    """Format the summary of each model as an HTML table."""
     names = [name for name in _HEADINGS if name in table]
     places = table["position"].values.tolist()
     over = "".join(

@@ -1,9 +1,9 @@
-"""What a report holds: arrays of a scan in parts, stored in steps where that is harmless, zipped.
+"""Encode the parts of a report: arrays, quantized where that is harmless, and compressed.
 
-A part is a frame (see `wire`), compressed. Shares (scores and confidences between 0 and 1) are kept
-in 65,534 equal steps of their log odds, so within 0.0001, and ever finer towards 0 and 1, where
-confidences crowd; pixels and class probabilities in 256 steps; maps and fields of vectors in 65,535
-of their range; labels, predicted classes and everything else are exact.
+A part is a compressed frame (see `wire`). Scores and confidences between 0 and 1 are quantized to
+65,534 equal steps of their log odds, that is within 0.0001 and finer toward 0 and 1, where
+confidences crowd; pixels and class probabilities to 256 steps; maps and vector fields to 65,535
+steps of their range. Labels, predicted classes and everything else are exact.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Array = np.ndarray
 
 
 _ODDS = 18.0
-"""Largest log odds that are told apart from certainty: beyond, single precision says 1."""
+"""Largest log odds that differ from certainty: beyond, single precision is 1."""
 
 
 @dataclass(frozen=True)
 class Quantized:
-    """Numbers kept as `low + step * code`, or as log odds so; the code `missing` stands for NaN.
+    """Numbers stored as `low + step * code`, or their log odds; the code `missing` is NaN.
 
-    As log odds the first and the last code are 0 and 1 themselves.
+    For log odds the first and the last code are exactly 0 and 1.
     """
 
     codes: Array
@@ -40,11 +40,11 @@ class Quantized:
 
     @property
     def bits(self) -> int:
-        """Bits of a code: 8 or 16."""
+        """The number of bits of a code, 8 or 16."""
         return 8 * self.codes.dtype.itemsize
 
     def values(self) -> Array:
-        """Give the numbers again, as the page reads them."""
+        """Return the numbers as the page decodes them."""
         found = self.low + self.step * self.codes.astype(np.float64)
         if self.odds:
             found = 1 / (1 + np.exp(-found))
@@ -61,7 +61,7 @@ _LAST_ODDS = 65_534
 def quantize(
     values: Array, bits: int, low: float | None = None, high: float | None = None
 ) -> Quantized:
-    """Keep numbers in `2^bits` steps between `low` and `high`, by default their own range.
+    """Quantize numbers to `2^bits` steps between `low` and `high`, by default their range.
 
     >>> quantize(np.array([0.0, 0.25, np.nan, 1.0]), 8, 0.0, 1.0).codes.tolist()
     [0, 64, 255, 254]
@@ -81,7 +81,7 @@ def quantize(
 
 
 def quantize_log_odds(shares: Array) -> Quantized:
-    """Keep shares between 0 and 1 in steps of their log odds, to 0.0001 or better.
+    """Quantize numbers between 0 and 1 in steps of their log odds, to 0.0001 or better.
 
     >>> kept = quantize_log_odds(np.array([0.0, 0.3, 1 - 2.0**-20, 1.0, np.nan]))
     >>> np.abs(kept.values()[:4] - [0.0, 0.3, 1 - 2.0**-20, 1.0]).max() < 1e-4
@@ -93,7 +93,7 @@ def quantize_log_odds(shares: Array) -> Quantized:
     with np.errstate(divide="ignore"):
         odds = np.log(filled) - np.log1p(-filled)
     step = 2 * _ODDS / (_LAST_ODDS - 2)
-    low = -_ODDS - step  # the codes 1 and _LAST_ODDS - 1 are the ends of what is told apart
+    low = -_ODDS - step  # the codes 1 and _LAST_ODDS - 1 are the ends
     codes = np.rint((odds.clip(-_ODDS, _ODDS) - low) / step)
     codes[filled <= 0] = 0
     codes[filled >= 1] = _LAST_ODDS
@@ -102,7 +102,7 @@ def quantize_log_odds(shares: Array) -> Quantized:
 
 
 def encode_part(header: Mapping[str, Any], arrays: Mapping[str, Array | Quantized]) -> bytes:
-    """Write one part of a report, compressed; the same numbers give the same bytes."""
+    """Return one part of a report, compressed; the same numbers give the same bytes."""
     plain: dict[str, Any] = {}
     steps: dict[str, Any] = {}
     for name, array in arrays.items():
@@ -119,5 +119,5 @@ def encode_part(header: Mapping[str, Any], arrays: Mapping[str, Array | Quantize
 
 
 def as_text(data: bytes) -> str:
-    """Write bytes as text for a page."""
+    """Encode bytes as base64 text for a page."""
     return base64.b64encode(data).decode("ascii")

@@ -1,7 +1,7 @@
-"""The page of a report: style, program and data in one file, or data in files beside it.
+"""The HTML page of a report: style, script and data in one file, or data in files beside it.
 
-The page's own policy forbids it to load or send anything: it may run this program, use this style
-and show pictures that it made itself. Data in files beside it are scripts, because a page that was
+The page's content security policy forbids it to load or send anything: it may run its own script,
+use its own style and show images that it made. Data in files beside it are scripts, because a page
 opened from a folder may load scripts but not read files.
 """
 
@@ -20,7 +20,7 @@ from ..bundling import bundle, web_sources, web_style
 from .encoding import as_text
 
 MOST_BYTES = 20_000_000
-"""A larger report is a folder: browsers take long to read one larger file."""
+"""A larger report is a folder: browsers are slow to read one large file."""
 ENTRY = "hosts/static.js"
 
 Heading = tuple[str, list[str]]
@@ -56,7 +56,7 @@ _STYLE = """
 
 
 def page_text(heading: Heading, data: str, from_files: bool) -> str:
-    """Write the page around its data."""
+    """Return the HTML of the page around its data."""
     title, footer = heading
     program = "\n" + bundle(ENTRY, web_sources()).replace("</script", "<\\/script")
     style = web_style() + _STYLE
@@ -77,7 +77,7 @@ def page_text(heading: Heading, data: str, from_files: bool) -> str:
 
 
 def single_page(heading: Heading, parts: Mapping[str, bytes]) -> str:
-    """Write a report as one page.
+    """Return a report as one page.
 
     >>> text = single_page(("digits", ["made today"]), {"state": b"..."})
     >>> "<title>digits</title>" in text, 'id="part:state"' in text
@@ -106,7 +106,7 @@ def write_folder(path: Path, heading: Heading, parts: Mapping[str, bytes]) -> Pa
 
 
 def is_report(path: Path) -> bool:
-    """Whether a folder is a report that `folder` wrote."""
+    """Check whether a folder is a report that `write_folder` wrote."""
     page = path / "index.html"
     if not (page.is_file() and (path / "parts").is_dir()):
         return False
@@ -115,7 +115,7 @@ def is_report(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Delete an earlier report, and nothing else that lies in its folder."""
+    """Delete an earlier report, and nothing else in its folder."""
     if not is_report(path):
         return
     (path / "index.html").unlink()
@@ -125,7 +125,7 @@ def remove(path: Path) -> None:
 
 
 def file_name(part: str) -> str:
-    """Name the file of a part, as the page does.
+    """Return the file name of a part, as the page does.
 
     >>> file_name("values/score")
     'values_score.js'

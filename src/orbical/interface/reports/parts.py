@@ -1,8 +1,8 @@
-"""The parts of a report, made from a scan that is being looked at.
+"""The parts of a report.
 
-`state` is what a page must know at once; `values/NAME` are responses `[M, n, K]` of the samples in
-the report; `rows/NUMBER` inputs and answers of a block of samples; `maps` their places; `tallies`
-and `measures` what all samples of the scan come to, and each class; `bounds` those of the models.
+`state` describes the scan; `values/NAME` holds responses `[M, n, K]` of the samples in the report;
+`rows/NUMBER` inputs and outputs of a block of samples; `maps` their positions; `tallies` and
+`measures` the statistics of all samples and of each class; `bounds` those of the models.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Advance = Callable[[str], None]
 INTERVAL = "ece"
 """The measure that is shown with its interval."""
 SLOW = ("smooth_ece",)
-"""Measures that take long, and that a page which holds all samples computes for classes itself."""
+"""Slow measures; a page that holds all samples computes them for classes itself."""
 
 
 def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
-    """Choose the samples of a report; all of them for None."""
+    """Select the samples of a report; all of them for None."""
     if count is None or view.samples <= count >= FEWEST:
         return ChosenSamples(np.arange(view.samples), view.samples, "")
     variable = view.variable(view.metrics["score"], references(view)[0])
@@ -50,7 +50,7 @@ def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
 
 
 def references(view: ScanView) -> list[str]:
-    """Say what scores can be measured against."""
+    """Return what scores can be measured against."""
     return ["truth", "consensus"] if view.scan.labeled else ["consensus"]
 
 
@@ -61,7 +61,7 @@ def parts_of(
     about: dict[str, Any],
     advance: Advance,
 ) -> Iterator[tuple[str, bytes]]:
-    """Give each part of a report with its name."""
+    """Yield each part of a report with its name."""
     advance("samples")
     made = blocks_of(view, chosen.samples)
     pictures = thumbnails_of(view, chosen.samples, made)
@@ -91,7 +91,7 @@ def parts_of(
     yield "tallies", _tallies(view)
     if {"confidence", "correct"} <= view.metrics.keys():
         yield "measures", _measures(view, chosen.complete, advance)
-        if not chosen.complete:  # else the page draws all samples itself
+        if not chosen.complete:  # otherwise the page draws all samples itself
             yield "diagrams", _diagrams(view)
     if state["bounds"]:
         yield "bounds", encode_part(bounds(view, Selection(), {})[0], {})
@@ -128,12 +128,12 @@ def _state(
 
 
 def _drawn_here(part: str, view: str) -> str:
-    """Name a view that needs no Python in place of one that is drawn there."""
+    """Return the view that replaces one drawn in Python."""
     return {"input": "image", "detail": "values"}[part] if view == "png" else view
 
 
 def _variables(view: ScanView) -> list[str]:
-    """Name the variables with one number a place that a page may ask for."""
+    """List the variables with one number per position that a page may request."""
     found = [
         view.variable(metric, reference)
         for metric in view.metrics.values()
@@ -144,13 +144,13 @@ def _variables(view: ScanView) -> list[str]:
 
 
 def _scalars(view: ScanView) -> list[str]:
-    """Name the stored answers with one number a place."""
+    """List the stored outputs with one number per position."""
     place = ("model", "sample", "element")
     return [name for name, dims in view.reader.dims.items() if dims == place]
 
 
 def _values(view: ScanView, variable: str, samples: Array) -> Array | Quantized:
-    """Give the responses `[M, n, K]` of chosen samples; what no model takes part in has M = 1."""
+    """Return the responses `[M, n, K]` of some samples; M is 1 if they involve no model."""
     shared = variable in view.reader and not view.reader.by_model(variable)
     models = [0] if shared else range(len(view.models))
     found = np.empty((len(models), len(samples), len(view.group)), np.float32)
@@ -182,7 +182,7 @@ def _maps(view: ScanView, samples: Array, methods: Sequence[str]) -> bytes:
         name = f"{method}/{of}/{reference}"
         try:
             found = sample_map(view, selection)
-        except InputError as error:  # too few samples for a map: the page says so in its place
+        except InputError as error:  # too few samples for a map: the page shows the message
             about[name] = {"error": str(error)}
             continue
         arrays[name] = found.xy[samples]
@@ -208,11 +208,11 @@ def _tallies(view: ScanView) -> bytes:
 def _members(view: ScanView) -> list[int]:
     if view.label is None:
         return [view.samples]
-    return np.bincount(view.label, minlength=len(view.classes)).tolist()
+    return [int(one) for one in np.bincount(view.label, minlength=len(view.classes))]
 
 
 def _measures(view: ScanView, complete: bool, advance: Advance) -> bytes:
-    """Give each measure of all samples and of each class, `[1 + C, M, K]`, with intervals."""
+    """Encode each measure of all samples and of each class, `[1 + C, M, K]`, with intervals."""
     arrays: dict[str, Any] = {}
     groups = [None, *range(len(view.classes))] if view.label is not None else [None]
     shape = (len(groups), len(view.models), len(view.group))
@@ -244,7 +244,7 @@ def _measures(view: ScanView, complete: bool, advance: Advance) -> bytes:
 
 
 def _diagrams(view: ScanView) -> bytes:
-    """Give reliability and cumulative curves of all samples, `[M, K + 1, ...]`, orbits last."""
+    """Encode reliability and cumulative curves of all samples, `[M, K + 1, ...]`, orbits last."""
     arrays: dict[str, Any] = {}
     for reference in references(view):
         each = [diagrams_of_all(view, reference, model) for model in range(len(view.models))]

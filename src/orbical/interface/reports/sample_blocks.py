@@ -1,4 +1,4 @@
-"""Inputs and answers of the samples in a report, in blocks that a page opens one at a time."""
+"""Inputs and outputs of the samples in a report, in blocks that a page opens one at a time."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .encoding import Array, Quantized, quantize
 
 BLOCK_BYTES = 4 << 20
 MOST_BYTES = 256 << 20
-"""An array of answers larger than this, over all samples of a report, is left out of it."""
+"""Outputs larger than this, over all samples of a report, are left out."""
 MOST_MOVED_BYTES = 64 << 20
-"""The same for truth and consensus as they move along."""
+"""The same for truth and consensus transformed along the orbit."""
 
 
 _STILL = {"consensus": "answer", "truth": "still"}
@@ -34,18 +34,18 @@ class Block:
 
 @dataclass(frozen=True)
 class Blocks:
-    """All blocks of a report, made one at a time.
+    """The blocks of a report, made one at a time.
 
     Attributes:
-        view: the scan.
-        samples: the samples of the report.
-        size: how many a block holds.
-        picture: the name of the input that is a picture of at most thumbnail size, or "".
-        spans: the range of each input that is kept in 256 steps.
-        details: names of the answers with several numbers a place.
-        references: the arrays of `consensus` and `truth`, where there are any.
-        moved: those of them that are kept as they move along the orbit, too.
-        left_out: names of answers that are too large.
+        view: The scan.
+        samples: The samples of the report.
+        size: The number of samples in a block.
+        picture: The name of the input that is an image of at most thumbnail size, or "".
+        spans: The range of each input that is stored in 256 steps.
+        details: Names of the outputs with several numbers per position.
+        references: The arrays of `consensus` and `truth`, if there are any.
+        moved: Those of them that are stored transformed along the orbit.
+        left_out: Names of outputs that are too large.
     """
 
     view: ScanView
@@ -86,7 +86,7 @@ class Blocks:
         return Block(arrays, steps)
 
     def _drawn(self, name: str, values: Array) -> Array | Quantized:
-        """Keep maps and fields in 65,536 steps, finer than they can be drawn; the rest exactly."""
+        """Quantize maps and fields to 65,536 steps, finer than drawn; keep the rest exact."""
         row, column = self.view.reader.dims[name][-2:]
         is_map = row.endswith("row") and column.endswith("column")
         return quantize(values, 16) if is_map else values
@@ -129,25 +129,25 @@ def blocks_of(view: ScanView, samples: Array) -> Blocks:
 
 
 def _references(view: ScanView) -> dict[str, str]:
-    """Name the arrays of consensus and truth; a class is a label and needs none."""
+    """Return the arrays of consensus and truth; classes are labels and have none."""
     named = {"consensus": "consensus", "truth": view.truth}
     return {kind: name for kind, name in named.items() if name and name in view.reader}
 
 
 def _bytes_moved(view: ScanView, kind: str, name: str, samples: Array) -> int:
-    """Say what one sample's reference takes as it moves along; 0 where it does not move."""
+    """Return the bytes of one sample's transformed reference; 0 if it is not transformed."""
     live = view.live
     if live is None or live.task is None or (kind == "consensus" and "label" in view.reader):
         return 0
     shape = view.reader.shape(name)
     row = int(np.prod(shape[2:] if view.reader.by_model(name) else shape[1:])) * 4
-    if row * len(view.group) > MOST_MOVED_BYTES:  # before anything is moved
+    if row * len(view.group) > MOST_MOVED_BYTES:  # before anything is transformed
         return 0
     return int(_moved(view, _rows(view, name, samples[:1])).nbytes)
 
 
 def _moved(view: ScanView, still: Array) -> Array:
-    """Move references `[M, n, ...]` along to every element, `[M, n, K, ...]`, one at a time."""
+    """Transform references `[M, n, ...]` by every element, `[M, n, K, ...]`."""
     assert view.live is not None
     assert view.live.task is not None
     action = view.live.task.output
@@ -159,26 +159,26 @@ def _moved(view: ScanView, still: Array) -> Array:
 
 
 def _once(values: Array) -> Array:
-    """Keep what is the same for all models, such as the truth, once: `[1, n, K, ...]`."""
+    """Keep one copy, `[1, n, K, ...]`, of what is the same for all models, such as the truth."""
     alike = all(np.array_equal(values[0], other, equal_nan=True) for other in values[1:])
     return values[:1] if alike else values
 
 
 def thumbnails_of(view: ScanView, samples: Array, blocks: Blocks) -> Array | None:
-    """Give small pictures `[n, h, w, c]`, where the inputs themselves are not small pictures."""
+    """Return thumbnails `[n, h, w, c]`, None if the inputs themselves are small images."""
     if blocks.picture:
         return None
     return thumbnails(view, [int(one) for one in samples])
 
 
 def _thinned(values: Array, lead: int) -> tuple[Array, int]:
-    """Thin large fields as the session does; the first `lead` dimensions say whose they are."""
+    """Thin large fields as the session does, keeping the first `lead` dimensions."""
     each, step = thinned(values.reshape(-1, *values.shape[lead:]))
     return each.reshape(*values.shape[:lead], *each.shape[1:]), step
 
 
 def _span(view: ScanView, name: str, samples: Array) -> tuple[float, float]:
-    """Give the range that holds the pictures: 0 to 1 where it does."""
+    """Return the range of the images, at least 0 to 1."""
     low, high = 0.0, 1.0
     for start in range(0, len(samples), 256):
         values = _inputs(view, samples[start : start + 256])[name]
@@ -187,7 +187,7 @@ def _span(view: ScanView, name: str, samples: Array) -> tuple[float, float]:
 
 
 def _inputs(view: ScanView, samples: Array) -> dict[str, Array]:
-    """Give un-moved inputs by name, `[n, ...]`; nothing where they are not at hand."""
+    """Return inputs by name, `[n, ...]`; empty if they are not available."""
     stored = [name for name, meaning in view.reader.meanings.items() if meaning == "input"]
     live = view.live
     if live is None or not live.has_inputs or not len(samples):
@@ -209,14 +209,14 @@ def _inputs(view: ScanView, samples: Array) -> dict[str, Array]:
 
 
 def _names(view: ScanView, given: Any) -> list[str]:
-    """Name the fields of an input as the session does."""
+    """Return the names of an input's fields, as the session names them."""
     moved = tree_map(lambda leaf: leaf[None], given)
     names = [*input_arrays(moved)[0]]
     return sorted(names) if isinstance(given, dict) else names  # the order in which leaves come
 
 
 def _rows(view: ScanView, name: str, samples: Array) -> Array:
-    """Read rows of every model, `[M, n, ...]`; M is 1 for what no model takes part in."""
+    """Read rows of every model, `[M, n, ...]`; M is 1 for arrays without a model dimension."""
     reader = view.reader
     models = range(len(view.models)) if reader.by_model(name) else [None]
     return np.stack(

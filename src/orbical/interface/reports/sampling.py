@@ -1,4 +1,4 @@
-"""Which samples a report shows where it cannot show all: those that say most."""
+"""Select the most informative samples for a report that cannot hold all of them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ...errors import InputError
 Array = np.ndarray
 
 FEWEST = 3
-"""The least number of samples to choose: one of each kind."""
+"""The least number of samples to select: one of each kind."""
 
 
 @dataclass(frozen=True)
 class ChosenSamples:
-    """Samples chosen from many.
+    """A selection of samples.
 
     Attributes:
-        samples: their numbers in the scan, ascending.
-        of: how many there are in all.
-        how: in words, how they were chosen; empty where all are there.
+        samples: Their indices in the scan, ascending.
+        of: The number of samples in the scan.
+        how: A description of how they were selected; empty if all are included.
     """
 
     samples: Array
@@ -30,25 +30,25 @@ class ChosenSamples:
 
     @property
     def complete(self) -> bool:
-        """Whether no sample was left out."""
+        """Whether all samples are included."""
         return len(self.samples) == self.of
 
 
 def informative_samples(
     mean: Array, variance: Array, xy: Array, label: Array | None, count: int, upward: bool
 ) -> ChosenSamples:
-    """Choose samples: a third most variable, a third worst, and others spread over the map.
+    """Select samples: a third most variable, a third worst, the rest spread over the map.
 
-    The first two thirds are taken class by class in turn, so that a class that is hard everywhere
-    does not take all places.
+    The first two thirds are taken class by class in turn, so that they do not all come from one
+    difficult class.
 
-    Arguments:
+    Args:
         mean: `[M, N]`, each sample's mean response over its orbit.
-        variance: `[M, N]`, its variance there.
-        xy: `[N, 2]`, its place on the map of responses; NaN for unfinished samples.
+        variance: `[M, N]`, its variance over the orbit.
+        xy: `[N, 2]`, its position on the map of responses; NaN for unfinished samples.
         label: `[N]`, its class, or None.
-        count: how many to choose.
-        upward: whether a high response is a good one.
+        count: How many to select.
+        upward: Whether a higher response is better.
 
     >>> spread = np.array([[0.0, 0.3, 0.0, 0.1, 0.0, 0.0]])
     >>> score = np.array([[0.9, 0.9, 0.2, 0.9, 0.8, 0.9]])
@@ -57,7 +57,7 @@ def informative_samples(
     [1, 2, 5]
     """
     if count < FEWEST:
-        raise InputError(f"samples: {count} given, {FEWEST} or more expected")
+        raise InputError(f"samples: expected {FEWEST} or more, got {count}")
     total = mean.shape[1]
     if total <= count:
         return ChosenSamples(np.arange(total), total, "")
@@ -68,20 +68,20 @@ def informative_samples(
     third = count // 3
     worst = np.where(upward, mean, -mean).min(0)
     taken = np.zeros(total, bool)
-    for unease in (variance.max(0), -worst):
-        taken[_in_turn(unease, label, finished & ~taken)[:third]] = True
+    for priority in (variance.max(0), -worst):
+        taken[_in_turn(priority, label, finished & ~taken)[:third]] = True
     taken[_spread(np.where((finished & ~taken)[:, None], xy, np.nan), count - 2 * third)] = True
     how = (
-        f"{count:,} of {total:,} samples: {third:,} whose answers vary most along the orbit, "
-        f"{third:,} with the worst answers, {count - 2 * third:,} spread over the map"
+        f"{count:,} of {total:,} samples: {third:,} that vary most along the orbit, {third:,} with "
+        f"the worst scores, {count - 2 * third:,} spread over the map"
     )
     return ChosenSamples(np.flatnonzero(taken), total, how)
 
 
-def _in_turn(unease: Array, label: Array | None, among: Array) -> Array:
-    """Order samples by unease, the first of each class before the second of any."""
+def _in_turn(priority: Array, label: Array | None, among: Array) -> Array:
+    """Sort samples by priority, the first of each class before the second of any."""
     order = np.flatnonzero(among)
-    order = order[np.argsort(-unease[order], kind="stable")]
+    order = order[np.argsort(-priority[order], kind="stable")]
     if label is None:
         return order
     rank = np.empty(len(order), int)

@@ -1,4 +1,4 @@
-"""A report: a scan as one file that anybody can open, and drag along its orbits."""
+"""Build a report and write it to disk."""
 
 from __future__ import annotations
 
@@ -35,39 +35,43 @@ def report(
     title: str | None = None,
     advance: Callable[[str], None] = lambda work: None,
 ) -> Path:
-    """Write a scan into one file that anybody can open; nothing is installed, nothing is loaded.
+    """Write a report of a scan as one HTML file that opens in any browser, offline.
 
-    Everything can be dragged at the scanned resolution: inputs are moved in the page, answers are
-    those of the scan. Means and calibration errors are those of all samples of the scan and of each
-    class; a lasso is computed from the samples that the report holds. A report of more than 20 MB
-    becomes a folder beside it: `index.html`, which opens without a server too, and its data. An
-    earlier report of the same name is replaced; into any other folder nothing is written.
+    The report is interactive at the scanned resolution: inputs are transformed in the page, outputs
+    are those of the scan. Means and calibration errors cover all samples of the scan, and each
+    class; those of a lasso cover the samples in the report. A report of more than 20 MB becomes a
+    folder of the same name with `index.html`, which also opens without a server. An earlier report
+    of the same name is replaced; other folders are never written to.
 
-    Arguments:
-        scan: a scan, or the folder of one.
-        path: the file, such as `report.html`.
-        samples: how many samples the report holds, the most informative ones: a third whose answers
-            vary most, a third with the worst answers, the others spread over the map; None for all.
-        methods: maps of samples to hold: `"pca"`, `"ica"`, `"isomap"`, `"tsne"`, `"umap"`.
-        data: the inputs, where the scan did not keep them (`keep="inputs"`).
-        task: the task, where it cannot be made from the scan's record.
-        orbits: the orbit id of each sample, for bounds.
-        classes: names of the classes.
-        title: the title of the page.
-        advance: called with a few words before each piece of work.
+    Args:
+        scan: A scan, or the folder of one.
+        path: The file, such as `report.html`.
+        samples: How many samples to include: a third with the largest variance along the orbit, a
+            third with the worst scores, the rest spread over the map. None includes all.
+        methods: Maps of samples to include: `"pca"`, `"ica"`, `"isomap"`, `"tsne"`, `"umap"`.
+        data: The inputs, if the scan did not keep them (`keep="inputs"`).
+        task: The task, if it cannot be made from the scan's record.
+        orbits: The orbit id of each sample, for bounds.
+        classes: Names of the classes.
+        title: The title of the page.
+        advance: Called with a short description before each step.
 
     Returns:
-        The page that was written.
+        The path of the page.
 
-    >>> import orbical as ob, tempfile, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8", keep="inputs",
-    ...                task="classification", progress=False)
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     page = report(scan, f"{place}/digits.html")
-    ...     page.name, page.stat().st_size < 1_000_000
-    ('digits.html', True)
+    Raises:
+        InputError: If the path, the number of samples or a method cannot be used.
+
+    Example:
+        >>> import orbical as ob, tempfile, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8", keep="inputs",
+        ...                task="classification", progress=False)
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     page = report(scan, f"{place}/digits.html")
+        ...     page.name, page.stat().st_size < 1_000_000
+        ('digits.html', True)
     """
     from .. import open_session
 
@@ -81,17 +85,17 @@ def report(
 
 
 def checked_path(path: str | Path) -> Path:
-    """Check where a report is to be written, before any work."""
+    """Check the path of a report, before any work."""
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"path: {str(path)!r} given, a name that ends in .html expected")
+        raise InputError(f"path: expected a name that ends in .html, got {str(path)!r}")
     if target.is_dir():
-        raise InputError(f"path: {str(path)!r} is a folder, the name of a file expected")
+        raise InputError(f"path: expected the name of a file, got the folder {str(path)!r}")
     beside = target.with_suffix("")
     if beside.exists() and not is_report(beside) and not _is_empty(beside):
         raise InputError(
-            f"path: a large report becomes the folder {str(beside)!r}, which exists and is no "
-            "report; another name expected"
+            f"path: expected a free name, since a large report becomes a folder, got "
+            f"{str(beside)!r}, which exists and is not a report"
         )
     return target
 
@@ -108,9 +112,9 @@ def build_report(
     title: str | None = None,
     advance: Callable[[str], None] = lambda work: None,
 ) -> tuple[Heading, dict[str, bytes]]:
-    """Make the parts of a report, with its title and footer."""
+    """Build the parts of a report, with its title and footer."""
     _check(samples, methods)
-    advance("choosing samples")
+    advance("selecting samples")
     chosen = chosen_samples(view, samples)
     about = facts(view, chosen)
     parts = dict(parts_of(view, chosen, methods, about, advance))
@@ -118,19 +122,19 @@ def build_report(
 
 
 def write(target: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
-    """Write a report as one file, or as a folder where it is too large for one."""
+    """Write a report as one file, or as a folder if it is too large."""
     target.parent.mkdir(parents=True, exist_ok=True)
     text = single_page(heading, parts)
     beside = target.with_suffix("")
     if len(text) > MOST_BYTES:
         return write_folder(beside, heading, parts)
-    remove(beside)  # an earlier report of this name, which would now be out of date
+    remove(beside)  # an earlier report of this name would be out of date
     target.write_text(text, "utf-8")
     return target
 
 
 def facts(view: ScanView, chosen: ChosenSamples) -> dict[str, Any]:
-    """Gather what a reader must know of a report."""
+    """Return what a reader must know about a report."""
     record = view.scan.record
     now = datetime.datetime.now(datetime.UTC)
     return {
@@ -157,22 +161,22 @@ def _note(chosen: ChosenSamples) -> str:
     if not chosen.how:
         return ""
     return (
-        f"{chosen.how[:1].upper()}{chosen.how[1:]}. Means and calibration are of all samples, and "
-        "of each class; a lasso is of the samples shown."
+        f"{chosen.how[:1].upper()}{chosen.how[1:]}. Means and calibration cover all samples, and "
+        "each class; those of a lasso cover the samples shown."
     )
 
 
 def footer(about: Mapping[str, Any]) -> list[str]:
-    """Write the small print of a report."""
+    """Return the footer of a report."""
     all_of_them = "1 sample" if about["of"] == 1 else f"{about['of']:,} samples"
     count = all_of_them if about["samples"] == about["of"] else about["how"]
     versions = ", ".join(f"{name} {text}" for name, text in about["versions"].items())
     return [
-        f"Report made {about['made'].replace('T', ' ')[:16]} UTC of a scan from "
+        f"Report written {about['made'].replace('T', ' ')[:16]} UTC, scan of "
         f"{about['scanned'][:10]} · {about['group']} · {count} · data {about['data']}",
         f"Models: {'; '.join(about['models'])} · {versions} · scores and confidences to 0.0001, "
         "pixels and class probabilities to 1/255, maps and fields to 1/65,000 of their range, "
-        "labels and predicted classes exact · this page loads nothing and sends nothing",
+        "labels and predicted classes exact · this page loads and sends nothing",
     ]
 
 
@@ -180,10 +184,10 @@ def _check(samples: int | None, methods: Sequence[str]) -> None:
     if samples is not None and (
         isinstance(samples, bool) or not isinstance(samples, int) or samples < 3
     ):
-        raise InputError(f"samples: {samples!r} given, a whole number >= 3 expected, or None")
+        raise InputError(f"samples: expected an integer >= 3 or None, got {samples!r}")
     known = available_methods()
     for method in methods:
         if method not in known:
             raise unknown_name("methods", method, known)
     if not methods:
-        raise InputError("methods: none given, at least one expected")
+        raise InputError("methods: expected at least one, got none")

@@ -1,4 +1,4 @@
-"""The metric over the orbit: its mean over the subset, or a measure of the subset."""
+"""The aggregate plot: the mean of a metric over the subset, or a measure of the subset."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .subsets import Answer, mask_of, subset_key
 Array = np.ndarray
 
 WITH_INTERVAL = "ece"
-"""The measure whose interval is quick enough to be drawn at every element."""
+"""The measure whose interval is fast enough to be drawn at every element."""
 LEAST = 3
-"""Samples below which a measure says nothing."""
+"""The least number of samples for a measure."""
 MOST_AT_ONCE = 1 << 21
 RESAMPLES = 200
 _DEVIATIONS = 1.96
@@ -31,7 +31,7 @@ _DEVIATIONS = 1.96
 
 
 def aggregate(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
-    """Answer `values [M, K]`, with the ends of an interval where the metric has one."""
+    """Answer `values [M, K]`, with the ends of an interval if the metric has one."""
     metric = view.metric(selection)
     models = view.shown(selection)
     mask = mask_of(view, selection)
@@ -49,7 +49,7 @@ def aggregate(view: ScanView, selection: Selection, message: dict[str, Any]) -> 
 
 
 def axis_of(metric: Metric, values: Array) -> list[float]:
-    """Give the ends of an axis that shows these values."""
+    """Return the limits of an axis for these values."""
     seen = values[np.isfinite(values)]
     least, most = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
     low = least if metric.low is None else metric.low
@@ -92,7 +92,7 @@ def _measures(
 
 
 def _regression(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
-    """Measure predicted variances against the errors of the subset, at every element."""
+    """Compute a measure of the predicted variances of the subset, at every element."""
     data = view.scan.data
     if mask is not None:
         data = data.isel(sample=np.flatnonzero(mask))
@@ -102,7 +102,7 @@ def _regression(view: ScanView, name: str, reference: str, mask: Array | None) -
 
 
 def _measured(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
-    """Measure every element, by the samples that have an answer there; several at once."""
+    """Compute a measure at every element, from the samples with an output there."""
     measure = measure_of(name, CLASSIFICATION, {})
     pairs, size = columns_of(view, reference), len(view.group)
     names = ("values", "low", "high") if name == WITH_INTERVAL else ("values",)

@@ -1,18 +1,20 @@
-"""Things computed once: a small memory in which the same question is never worked on twice."""
+"""A bounded cache that computes each entry once, also across threads."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Cache:
-    """A cache of answers by key, bounded in number and in bytes, the least recently used go first.
+    """A least-recently-used cache, bounded in entries and in bytes.
 
-    Several threads may ask the same question: one computes, the others wait for it. An error is
-    raised to all who wait, and not remembered.
+    If several threads request the same key, one computes and the others wait. Errors are raised and
+    not cached.
 
     >>> memo = Cache(entries=2)
     >>> memo.get_or_compute("a", lambda: 1), memo.get_or_compute("a", lambda: 2)
@@ -28,35 +30,35 @@ class Cache:
 
     @property
     def size(self) -> int:
-        """Bytes held now."""
+        """The current size in bytes."""
         return self._bytes
 
     def get(self, key: Hashable) -> Any | None:
-        """Give what is held under a key, or None."""
+        """Return the value of a key, or None."""
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
                 return self._held[key]
             return None
 
-    def get_or_compute(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        """Give what is held under a key, or compute and hold it."""
-        found = self.get(key)
+    def get_or_compute(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the value of a key, computed if it is not in the cache."""
+        found: T | None = self.get(key)
         if found is not None:
             return found
         with self._lock:
             turn = self._working.setdefault(key, threading.Lock())
         with turn:
-            found = self.get(key)
-            if found is not None:
-                return found
+            meanwhile: T | None = self.get(key)
+            if meanwhile is not None:
+                return meanwhile
             try:
-                found = compute()
-                self._keep(key, found)
+                made = compute()
+                self._keep(key, made)
             finally:
                 with self._lock:
                     self._working.pop(key, None)
-            return found
+            return made
 
     def _keep(self, key: Hashable, value: Any) -> None:
         with self._lock:

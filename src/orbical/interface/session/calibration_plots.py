@@ -1,4 +1,4 @@
-"""Can confidence be trusted here? Reliability, cumulative curves and errors of the subset."""
+"""Calibration of the subset: reliability diagrams, cumulative curves and errors."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BINS = 15
 CURVE_POINTS = 101
 RESAMPLES = 200
 MOST_PAIRS = 2_000_000
-"""Pairs drawn as cumulative curves of whole orbits; of more, every second, third, ... sample."""
+"""Pairs in the cumulative curves of whole orbits; of more, every n-th sample is used."""
 
 
 def calibration(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
-    """Answer the reliability diagram and its kin, for each model shown."""
+    """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
     if not {"confidence", "correct"} <= view.metrics.keys():
-        return {"available": False, "reason": "no confidence and correctness are stored"}, {}
+        return {"available": False, "reason": "the scan stores no confidence and correctness"}, {}
     element = view.element(selection)
     mask = mask_of(view, selection)
     reference = view.reference(selection)
@@ -94,9 +94,9 @@ def _of(
 
 
 def diagram_at(sure: Array, right: Array) -> dict[str, Array]:
-    """Give what is drawn of answers at one place: the reliability diagram, cumulative curves.
+    """Return the reliability diagram and cumulative curves at one position.
 
-    Too few answers draw nothing.
+    They are NaN if there are too few outputs.
     """
     if len(sure) < LEAST:
         return {
@@ -109,7 +109,7 @@ def diagram_at(sure: Array, right: Array) -> dict[str, Array]:
 
 
 def diagrams_of_all(view: ScanView, reference: str, model: int) -> list[dict[str, Any]]:
-    """Give what is drawn of all samples: at each element, and last over whole orbits."""
+    """Return the diagrams of all samples: at each element, and last over whole orbits."""
     pairs = columns_of(view, reference)
     found: list[dict[str, Any]] = []
     for element in range(len(view.group)):
@@ -130,7 +130,7 @@ def _drawn(diagram: Reliability, curves: tuple[Array, Array]) -> dict[str, Array
 
 
 def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array, Array]:
-    """Give cumulative confidence and accuracy at equal steps of the share of samples."""
+    """Return cumulative confidence and accuracy at equal steps of the fraction of samples."""
     steps = np.linspace(0, 1, CURVE_POINTS)
     if weights is None:
         curve = cumulative_curve(sure, right)
@@ -154,7 +154,7 @@ def _measured(sure: Tensor, right: Tensor) -> list[dict[str, Any]]:
         "high": float(found.high),
         "expected": float(found.calibrated),
     }
-    # Their intervals take too long for someone who drags along the orbit.
+    # Their intervals are too slow for dragging along the orbit.
     others = [
         {"name": name, "value": float(value), "low": None, "high": None, "expected": None}
         for name, value in (("ks", ks(sure, right)), ("esd", esd(sure, right)))
@@ -165,7 +165,7 @@ def _measured(sure: Tensor, right: Tensor) -> list[dict[str, Any]]:
 def _at(
     pairs: ConfidenceColumns, model: int, element: int, mask: Array | None
 ) -> tuple[Array, Array]:
-    """Give the answers of the subset at an element."""
+    """Return the outputs of the subset at an element."""
     sure, right = _all_at(pairs, model, element, mask)
     kept = ~np.isnan(sure)
     return sure[kept], right[kept]
@@ -174,7 +174,7 @@ def _at(
 def _all_at(
     pairs: ConfidenceColumns, model: int, element: int, mask: Array | None
 ) -> tuple[Array, Array]:
-    """Give a pair for each sample of the subset at an element, NaN where it has no answer."""
+    """Return a pair for each sample of the subset at an element, NaN if it has no output."""
     sure, right = pairs.pair(model, element)
     return (sure, right) if mask is None else (sure[mask], right[mask])
 
@@ -182,7 +182,7 @@ def _all_at(
 def _along(
     view: ScanView, pairs: ConfidenceColumns, model: int, mask: Array | None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Join the pairs of all elements, each with the weight of its element."""
+    """Concatenate the pairs of all elements, each with the weight of its element."""
     size = len(view.group)
     count = view.samples if mask is None else int(mask.sum())
     stride = max(1, -(-count * size // MOST_PAIRS))

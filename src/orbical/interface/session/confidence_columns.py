@@ -1,8 +1,8 @@
-"""Confidence and correctness at one element for all samples: a scan turned on its side.
+"""Confidence and correctness of all samples at one element: a scan transposed.
 
-A scan lies on disk sample by sample. Calibration at an element wants the other direction, and while
-someone drags along the orbit it wants it many times a second. So the pair is written once in that
-direction: into memory where it is small, into a temporary file where it is not.
+A scan is stored sample by sample. Calibration at an element needs all samples at that element, many
+times a second while someone drags along the orbit. So the pair is written once in that order, in
+memory if it is small, otherwise to a temporary file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ MOST_IN_MEMORY = 32 << 20
 
 
 class ConfidenceColumns:
-    """`[M, K, N]` confidences, negative where the answer is wrong and NaN where there is none.
+    """`[M, K, N]` confidences, negative if incorrect and NaN if there is no output.
 
-    There is none of an unfinished sample, where a model detects nothing, and where an answer was
-    neither right nor wrong.
-
-    The sign of a confidence is free to say whether it was justified, which halves the space.
+    There is no output for unfinished samples, where a detector finds nothing, and where an output
+    counts as neither correct nor incorrect. Storing correctness in the sign halves the space.
     """
 
     def __init__(self, view: ScanView, reference: str) -> None:
@@ -42,7 +40,7 @@ class ConfidenceColumns:
         correct = view.variable(view.metrics["correct"], reference)
         for number, rows in view.blocks("confidence"):
             for model in range(self._shape[0]):
-                with view.passes.turn(patient=True):  # others draw what is seen first
+                with view.passes.turn(patient=True):  # requests for what is visible come first
                     sure = view.responses("confidence", number, model, keep=False)
                     right = _rows(view, correct, rows, model)
                     signed = np.where(right > 0, sure, -sure)
@@ -50,7 +48,7 @@ class ConfidenceColumns:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held in memory."""
+        """The size in memory, in bytes."""
         return 0 if self._held is None else int(self._held.nbytes)
 
     def _write(self, model: int, rows: slice, values: Array) -> None:
@@ -74,7 +72,7 @@ class ConfidenceColumns:
 
 
 def columns_of(view: ScanView, reference: str) -> ConfidenceColumns:
-    """Give the columns of a scan, made once."""
+    """Return the columns of a scan, computed once."""
     return view.cache.get_or_compute(
         ("columns", reference), lambda: ConfidenceColumns(view, reference)
     )
@@ -106,7 +104,7 @@ def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
 
 
 def _rows(view: ScanView, variable: str, rows: slice, model: int) -> Array:
-    """Read responses for any run of samples: blocks of another variable may end elsewhere."""
+    """Read responses of a range of samples, which may span several blocks of the variable."""
     parts = [
         view.responses(variable, number, model, keep=False)[
             max(0, rows.start - span.start) : rows.stop - span.start

@@ -1,4 +1,4 @@
-"""The session: which scans are served, and who answers what."""
+"""The session: the scans it serves, and the handler of each kind of request."""
 
 from __future__ import annotations
 
@@ -52,27 +52,31 @@ KINDS = ("state", *HANDLERS, "export")
 
 
 class Session:
-    """Scans, models and what is known of them; answers requests, and keeps no selection.
+    """Answers requests about scans, and keeps no selection.
 
-    Arguments:
-        scans: scans by name, at least one; the first is shown where a selection names none.
-        models: models by their names in the scans, for live answers.
-        data: the inputs, where a scan did not keep them.
-        task: the task, where it cannot be made from the record.
-        preprocess: as given to `orbical.scan`.
-        read: how outputs are read, as given to the task.
-        orbits: the orbit id of each sample, for bounds.
-        classes: names of the classes.
+    Args:
+        scans: A scan, or scans by name; the first is shown if a selection names none.
+        models: Models by their names in the scans, for live outputs.
+        data: The inputs, if a scan did not keep them.
+        task: The task, if it cannot be made from the record.
+        preprocess: As passed to `orbical.scan`.
+        read: How outputs are read, as passed to the task.
+        orbits: The orbit id of each sample, for bounds.
+        classes: Names of the classes.
 
-    >>> import orbical as ob, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8",
-    ...                task="classification", progress=False)
-    >>> session = Session({"digits": scan})
-    >>> header, arrays = session.handle({"kind": "aggregate", "sequence": 1, "selection": {}})
-    >>> header["count"], arrays["values"].shape
-    (20, (1, 8))
+    Raises:
+        InputError: If there is no scan, or if a model is not in any scan.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8",
+        ...                task="classification", progress=False)
+        >>> session = Session({"digits": scan})
+        >>> header, arrays = session.handle({"kind": "aggregate", "sequence": 1, "selection": {}})
+        >>> header["count"], arrays["values"].shape
+        (20, (1, 8))
     """
 
     def __init__(
@@ -88,7 +92,7 @@ class Session:
     ) -> None:
         served = {"scan": scans} if isinstance(scans, Scan) else dict(scans)
         if not served:
-            raise InputError("scans: none given, at least one expected")
+            raise InputError("scans: expected at least one, got none")
         named = dict(models or {})
         known = {name for scan in served.values() for name in scan.models}
         for name in named:
@@ -104,7 +108,7 @@ class Session:
             self.scans[name] = ScanView(name, scan, live, reader, ids, classes)
 
     def scan_view(self, name: str = "") -> ScanView:
-        """Give a scan by its name; the first where none is named."""
+        """Return the view of a scan by name; the first for an empty name."""
         if not name:
             return next(iter(self.scans.values()))
         if name not in self.scans:
@@ -119,14 +123,24 @@ class Session:
         return scan_state.state(self.scan_view(name), titles)
 
     def handle(self, message: Mapping[str, Any]) -> Answer:
-        """Answer a request: `(header, arrays)`. What cannot be answered raises an `InputError`."""
+        """Answer a request.
+
+        Args:
+            message: The request: `kind`, `sequence`, `selection`, and fields of its kind.
+
+        Returns:
+            The header and the arrays of the answer.
+
+        Raises:
+            InputError: If the request is malformed or cannot be answered.
+        """
         if not isinstance(message, Mapping):
-            raise InputError(f"request: {type(message).__name__} given, an object expected")
+            raise InputError(f"request: expected an object, got {type(message).__name__}")
         kind, sequence = message.get("kind"), message.get("sequence", 0)
         if not isinstance(kind, str) or kind not in KINDS:
             raise unknown_name("kind", kind, KINDS)
         if isinstance(sequence, bool) or not isinstance(sequence, int):
-            raise InputError(f"sequence: {sequence!r} given, a whole number expected")
+            raise InputError(f"sequence: expected an integer, got {sequence!r}")
         selection = Selection.from_json(message.get("selection", {}))
         view = self.scan_view(selection.scan)
         if kind == "state":
@@ -140,24 +154,24 @@ class Session:
         return {**fields, "kind": kind, "sequence": sequence}, arrays
 
     def answer(self, message: Any) -> bytes:
-        """Answer a request with a frame; what cannot be answered is a frame with an `error`."""
+        """Answer a request with a frame; errors become a frame with an `error`."""
         try:
             return encode(*self.handle(message))
         except OrbicalError as error:
             text = str(error)
-        except Exception as error:  # shown in the page, and the next request is answered
+        except Exception as error:  # shown in the page; the session goes on
             text = f"{type(error).__name__}: {error}"
         return encode(error_header(message, text), {})
 
     def warm(self) -> None:
-        """Compute what every page asks for first, while the browser is still starting."""
+        """Compute what every page requests first, while the browser is starting."""
         view, usual = self.scan_view(), Selection()
-        with contextlib.suppress(OrbicalError):  # a page that asks will be told
+        with contextlib.suppress(OrbicalError):  # the page will get the error
             for handler in (aggregates.aggregate, _embedding, calibration_plots.calibration):
                 handler(view, usual, {})
 
     def announcement(self, message: Any) -> bytes | None:
-        """Give a frame that says a slow answer is on its way, None where it is not slow."""
+        """Return a frame that announces a slow answer, None if the answer is fast."""
         if not isinstance(message, Mapping) or message.get("kind") != "embedding":
             return None
         try:
@@ -166,21 +180,21 @@ class Session:
             if selection.method in ("pca", "ica") or sample_maps.is_cached(view, selection):
                 return None
         except OrbicalError:
-            return None  # the answer itself will say what is wrong
+            return None  # the answer itself will be the error
         count = min(view.samples, sample_maps.REPRESENTATIVES)
         about = {"progress": 0, "note": f"placing {count:,} samples", "method": selection.method}
         sequence = message.get("sequence", 0)
         return encode({"kind": "embedding", "sequence": sequence, **about}, {})
 
     def close(self) -> None:
-        """Let the models' threads end."""
+        """End the models' threads."""
         for view in self.scans.values():
             if view.live is not None:
                 view.live.close()
 
 
 def error_header(message: Any, text: str) -> dict[str, Any]:
-    """Say what went wrong with a request, under its own kind and number."""
+    """Return the header of an error, with the kind and number of the request."""
     given = message if isinstance(message, Mapping) else {}
     kind, sequence = given.get("kind"), given.get("sequence")
     return {

@@ -1,4 +1,4 @@
-"""Inputs as what travels to a page: images in bytes where they are large, small pictures."""
+"""Inputs as sent to the page: arrays, large images as bytes, and thumbnails."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Array = np.ndarray
 MOST_FLOATS = 1 << 14
 THUMBNAIL = 56
 MOST_FIELD = 16
-"""Rows and columns of a field of vectors that are sent: as many as arrows are drawn."""
+"""Rows and columns of a vector field that are sent: as many as arrows are drawn."""
 
 
 def input_arrays(moved: Tree | None) -> tuple[dict[str, Array], dict[str, list[float]]]:
-    """Give the arrays of one moved input `[1, 1, ...]`, and the range of those sent as bytes.
+    """Return the arrays of one transformed input `[1, 1, ...]`, and their ranges.
 
-    A picture of more than 16,384 numbers is sent in bytes between its smallest and largest value.
+    An image of more than 16,384 numbers is sent as bytes over its range.
     """
     if moved is None:
         return {}, {}
@@ -46,14 +46,14 @@ def input_arrays(moved: Tree | None) -> tuple[dict[str, Array], dict[str, list[f
 
 
 def _name_of(values: Tensor) -> str:
-    """Name a single input by its shape: an image, a pair of them, points, or plain values."""
+    """Return the name of a single input by its shape: image, pair, points or values."""
     if values.ndim == 2 and values.shape[1] in (2, 3):
         return "pos"
     return {3: "image", 4: "pair"}.get(values.ndim, "values")
 
 
 def _span(values: Tensor) -> list[float]:
-    """Give the range of a picture; what lies within 0 and 1 is shown within 0 and 1."""
+    """Return the range to show an image in: 0 to 1, 0 to 255, or its own."""
     if values.numel() == 0:
         return [0.0, 1.0]
     low, high = float(values.min()), float(values.max())
@@ -70,9 +70,9 @@ def _bytes(values: Tensor, span: list[float]) -> Tensor:
 
 
 def thumbnails(view: ScanView, samples: list[int]) -> Array | None:
-    """Give small pictures `[S, h, w, c]` of un-moved inputs: images, the first of two, clouds.
+    """Return thumbnails `[S, h, w, c]` of images, of the first of a pair, or of point clouds.
 
-    None where inputs are none of these.
+    None for other inputs.
     """
     if view.live is None or not view.live.has_inputs:
         return None
@@ -91,12 +91,12 @@ def _picture(view: ScanView, sample: int) -> Array:
     live = view.live
     assert live is not None
     given = live.input(sample)
-    if isinstance(live.action, Window):  # what a model sees is a part of it
+    if isinstance(live.action, Window):  # the model sees a part of it
         given = live.action.apply(view.group[[view.group.identity]], given)[0]
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
         cloud = cloud_of(given)
         return _NOTHING if cloud is None else cloud_picture(cloud, THUMBNAIL)
-    image = given[0] if given.ndim == 4 else given[0, 0]  # of a pair the first frame
+    image = given[0] if given.ndim == 4 else given[0, 0]  # the first frame of a pair
     image = image[:3] if image.shape[0] >= 3 else image[:1]
     span = _span(image)
     image = image.float()[None]
@@ -108,7 +108,7 @@ def _picture(view: ScanView, sample: int) -> Array:
 
 
 def thinned(values: Array) -> tuple[Array, int]:
-    """Take every n-th row and column of large fields `[M, ..., H, W]`: frames stay small."""
+    """Take every n-th row and column of large fields `[M, ..., H, W]`, to keep frames small."""
     if values.ndim < 4 or max(values.shape[-2:]) <= MOST_FIELD:
         return values, 1
     step = -(-max(values.shape[-2:]) // MOST_FIELD)

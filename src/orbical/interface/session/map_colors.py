@@ -1,4 +1,4 @@
-"""One number for each sample, to colour the map by."""
+"""Colors of the map: one number for each sample."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import unknown_name
 from ..selection import Selection
 from .moments import moments_of, over_models
 from .scan_view import ScanView
@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def available_colors(view: ScanView) -> list[str]:
-    """List the colourings that these samples have."""
+    """List the colorings that these samples have."""
     known = ["mean", "variance"]
     if "correct" in view.metrics:
         known.append("correct")
@@ -30,12 +30,10 @@ def color(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     """Answer one number for each sample."""
     known = available_colors(view)
     if selection.color not in known:
-        raise InputError(
-            f"selection colour: {selection.colour!r} given, one of {', '.join(known)} expected"
-        )
+        raise unknown_name("selection colour", selection.color, known)
     if selection.color == "class":
         label = view.label
-        assert label is not None  # it would not be among the known ones
+        assert label is not None  # otherwise "class" is not available
         about = {"scale": "classes", "range": [0, len(view.classes) - 1], "title": "Class"}
         return about, {"values": label.astype(np.float32)}
     return _MAKERS[selection.color](view, selection)
@@ -68,23 +66,23 @@ def _correct(view: ScanView, selection: Selection) -> Answer:
     metric = view.metrics["correct"]
     sums = moments_of(view, view.variable(metric, view.reference(selection)))
     values = over_models(sums.mean[view.of(selection)])
-    title = "Share of the orbit answered correctly"
+    title = "Accuracy over the orbit"
     return {"scale": "sequential", "range": [0.0, 1.0], "title": title}, {"values": values}
 
 
 def _gap(view: ScanView, selection: Selection) -> Answer:
-    """Confidence less accuracy over the orbit; without them, the invariance gap."""
+    """Return confidence minus accuracy over the orbit; without them, the invariance gap."""
     models = view.of(selection)
     if "correct" in view.metrics and "confidence" in view.metrics:
         reference = view.reference(selection)
         right = moments_of(view, view.variable(view.metrics["correct"], reference)).mean
         sure = moments_of(view, "confidence").mean
         values = over_models(sure[models] - right[models])
-        title = "Confidence less accuracy over the orbit"
+        title = "Confidence minus accuracy over the orbit"
         return {"scale": "diverging", "range": [-1.0, 1.0], "title": title}, {"values": values}
     stored = view.cache.get_or_compute("gap", lambda: view.reader.whole("invariance_gap"))
     values = over_models(stored[models])
-    title = "Invariance gap: distance of the answers from their mean"
+    title = "Invariance gap: distance of the outputs from their mean"
     about = {"scale": "sequential", "range": [0.0, _spread(values)[1]], "title": title}
     return about, {"values": values}
 

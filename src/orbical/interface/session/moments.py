@@ -1,4 +1,4 @@
-"""One pass over a variable: sums for each class and element, mean and variance of each sample."""
+"""Moments of a variable: sums for each class and element, mean and variance of each sample."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ MOST_CELLS = 1 << 22
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over samples, and what each sample's orbit comes to.
+    """Sums over samples, and the mean and variance of each sample over its orbit.
 
     Attributes:
         count: `[M, C, K]`, finished samples of each class at each element; C is 1 without classes.
         total: `[M, C, K]`, their sum.
         squares: `[M, C, K]`, the sum of their squares.
-        mean: `[M, N]`, each sample's mean over its orbit, by the weights of the group, over the
-            elements at which it has a value (a key object may leave the view); NaN where it has
-            none.
-        variance: `[M, N]`, its variance there.
-        low: the smallest value.
-        high: the largest value.
+        mean: `[M, N]`, each sample's mean over its orbit, weighted by the group, over the elements
+            at which it has a value (an object may leave the view); NaN if it has none.
+        variance: `[M, N]`, its variance over the orbit.
+        low: The smallest value.
+        high: The largest value.
     """
 
     count: Array
@@ -39,18 +38,18 @@ class Moments:
 
     @property
     def by_class(self) -> bool:
-        """Whether the sums are apart for each class."""
-        return self.count.shape[1] > 1
+        """Whether there are sums for each class."""
+        return bool(self.count.shape[1] > 1)
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """The size in bytes."""
         arrays = (self.count, self.total, self.squares, self.mean, self.variance)
         return sum(array.nbytes for array in arrays)
 
 
 def moments_of(view: ScanView, variable: str) -> Moments:
-    """Give the tally of a variable, made once."""
+    """Return the moments of a variable, computed once."""
 
     def compute() -> Moments:
         with view.passes.turn():
@@ -60,7 +59,7 @@ def moments_of(view: ScanView, variable: str) -> Moments:
 
 
 def sums_over(view: ScanView, variable: str, rows: Array) -> tuple[Array, Array, Array]:
-    """Sum over chosen samples, `rows [N]` a mask: count, total and squares, `[M, K]` each."""
+    """Sum over the samples of a mask `rows [N]`: count, total and squares, `[M, K]` each."""
     with view.passes.turn():
         return _sums(view, variable, rows)
 
@@ -120,7 +119,7 @@ def _make(view: ScanView, variable: str) -> Moments:
 
 
 def over_models(values: Array) -> Array:
-    """Average `[M, N]` over the models that have a value, to `[N]`; NaN where none has.
+    """Average `[M, N]` over the models that have a value, to `[N]`; NaN if none has.
 
     >>> over_models(np.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan]])).tolist()
     [2.0, 2.0, nan]
@@ -133,7 +132,7 @@ def over_models(values: Array) -> Array:
 
 
 def _shares(seen: Array, weights: Array, whole: bool) -> Array | float:
-    """Give the weight of the elements that each row `[rows, K]` has, NaN for none."""
+    """Return the total weight of the elements with a value in each row `[rows, K]`."""
     if whole:
         return 1.0
     share = seen @ weights
@@ -141,5 +140,5 @@ def _shares(seen: Array, weights: Array, whole: bool) -> Array | float:
 
 
 def _members(label: Array, classes: int) -> Array:
-    """Say which rows belong to which class, `[C, rows]`, ones and zeros."""
-    return (label[None] == np.arange(classes)[:, None]).astype(np.float32)
+    """Return which rows belong to which class, `[C, rows]`, ones and zeros."""
+    return np.asarray(label[None] == np.arange(classes)[:, None], np.float32)

@@ -1,4 +1,4 @@
-"""One pass over all samples at a time: what is seen first is answered first."""
+"""Schedule passes over all samples, one at a time, visible parts of the page first."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from threadpoolctl import ThreadpoolController
 class PassScheduler:
     """Turns at reading a scan.
 
-    Passes that run side by side would all end late. A patient one takes a turn for each block of
-    samples, and lets those go first that are not. Whoever has a turn waits for nothing else.
+    Concurrent passes would all finish late. A patient pass takes a turn for each block of samples
+    and lets others go first. A pass waits for nothing else during its turn.
 
-    Within a turn matrix products use one thread: those of blocks are small, and on a busy machine
-    threads that wait for each other cost twenty times what they bring.
+    Within a turn matrix products use one thread: blocks are small, and on a busy machine threads
+    that wait for each other cost twenty times what they save.
 
     >>> passes = PassScheduler()
     >>> with passes.turn():
@@ -32,7 +32,7 @@ class PassScheduler:
 
     @contextmanager
     def turn(self, patient: bool = False) -> Iterator[None]:
-        """Wait for a turn, and have it."""
+        """Wait for a turn and hold it."""
         with self._changed:
             self._urgent += not patient
             self._changed.wait_for(lambda: not self._busy and not (patient and self._urgent))

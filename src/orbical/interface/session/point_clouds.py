@@ -1,4 +1,4 @@
-"""A small picture of a cloud of points, seen as the page shows the cloud at first."""
+"""Thumbnails of point clouds, from the page's initial viewpoint."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Array = np.ndarray
 
 _YAW, _PITCH = np.deg2rad(30.0), np.deg2rad(20.0)
 _ROOM = 1.06
-"""What the picture shows, in radii of the cloud."""
+"""The half-width of the thumbnail, in radii of the cloud."""
 
 
 def cloud_of(given: Tree) -> Array | None:
-    """Give the points `[n, 3]` of one input that count; None where it holds none.
+    """Return the points `[n, 3]` of one input, None if it has none.
 
-    They are the field `pos`, or an input `[1, n, 2 or 3]` itself; where there is a field `mask`,
-    those under it.
+    They are the field `pos`, or an input `[1, n, 2 or 3]` itself, without the points that a field
+    `mask` excludes.
     """
     fields = given if isinstance(given, dict) else {"pos": given}
     points = fields.get("pos")
@@ -31,7 +31,7 @@ def cloud_of(given: Tree) -> Array | None:
 
 
 def cloud_picture(points: Array, size: int) -> Array:
-    """Draw points `[n, 3]` without perspective, bytes `[size, size, 1]`: near ones are brighter.
+    """Draw points `[n, 3]` without perspective, as bytes `[size, size, 1]`; nearer is brighter.
 
     >>> picture = cloud_picture(np.array([[0.0, 0.0, 0.0]]), 9)
     >>> picture[4, 4, 0] > 0, picture[0, 0, 0]

@@ -1,9 +1,8 @@
-"""The map of samples by their responses, in [-1, 1]^2, made in passes over blocks of samples.
+"""The map of samples by their responses, in [-1, 1]^2, computed in passes over blocks of samples.
 
-A sample is one point: its scores along the orbit, those of several models side by side. Where a
-score is missing (a key object may leave the view), the mean over samples at that element stands in
-its place, so that a gap pulls a point nowhere. The map is of the scores whatever metric is shown,
-so that a subset drawn in it stays the same when the metric changes.
+A sample is one point: its scores along the orbit, for several models side by side. A missing score
+(an object may leave the view) is replaced by the mean over samples at that element. The map is of
+the scores whatever metric is shown, so that a subset drawn on it does not change with the metric.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from .scan_view import ScanView
 Array = np.ndarray
 
 REPRESENTATIVES = 5_000
-"""Methods that are not linear place this many samples, the others by those nearest to them."""
+"""The number of samples that nonlinear methods embed; the others follow their neighbors."""
 MOST_PRODUCTS = 5e9
-"""Multiplications spent on the principal axes; of more samples every second, third, ... is used."""
+"""Multiplications spent on the principal axes; of more samples every n-th is used."""
 _KEPT_COMPONENTS = 50
 _TINY = 1e-9
 
 
 @dataclass(frozen=True)
 class SampleMap:
-    """A place for each sample.
+    """The position of each sample.
 
     Attributes:
-        xy: `[N, 2]`, NaN for samples of which a model has no score at all: unfinished ones.
-        explained: shares of the variance, for PCA.
-        note: how many samples the map was made from, where it was not all.
+        xy: `[N, 2]`, NaN for unfinished samples, which have no score of some model.
+        explained: Fractions of the variance, for PCA.
+        note: How many samples the map was computed from, if not all.
     """
 
     xy: Array
@@ -44,15 +43,16 @@ class SampleMap:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """The size in bytes."""
         return int(self.xy.nbytes)
 
 
 @dataclass(frozen=True)
 class Components:
-    """Samples in the frame of their principal components, `scores [N, P]`, largest first.
+    """Principal components of the samples, `scores [N, P]`, largest first.
 
-    `explained` are the shares of variance of the first two, `used` the samples the axes are from.
+    `explained` holds the fractions of variance of the first two, `used` the number of samples that
+    the axes were computed from.
     """
 
     scores: Array
@@ -61,26 +61,26 @@ class Components:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """The size in bytes."""
         return int(self.scores.nbytes)
 
 
 def available_methods() -> list[str]:
-    """List the methods that can be used here."""
+    """List the methods that are available with the installed packages."""
     from importlib.util import find_spec
 
     return [name for name in METHODS if name != "umap" or find_spec("umap") is not None]
 
 
 def sample_map(view: ScanView, selection: Selection) -> SampleMap:
-    """Give the map that a selection asks for, made once."""
+    """Return the map of a selection, computed once."""
     method, models, variable = _asked_for(view, selection)
     key = ("map", method, models, variable)
     return view.cache.get_or_compute(key, lambda: _make(view, method, [*models], variable))
 
 
 def is_cached(view: ScanView, selection: Selection) -> bool:
-    """Whether a map is at hand already."""
+    """Check whether a map is in the cache."""
     return view.cache.get(("map", *_asked_for(view, selection))) is not None
 
 
@@ -96,7 +96,7 @@ def _make(view: ScanView, method: str, models: list[int], variable: str) -> Samp
     finished = np.isfinite(found.scores).all(1)
     count = int(finished.sum())
     if count < 4:
-        raise InputError(f"embedding: {count} finished, 4 or more samples expected for a map")
+        raise InputError(f"embedding: expected 4 or more finished samples, got {count}")
     note = "" if found.used >= count else f"axes from {found.used:,} of {count:,} samples"
     placed = np.zeros((count, 2))
     points = found.scores[finished].astype(np.float64)
@@ -107,14 +107,14 @@ def _make(view: ScanView, method: str, models: list[int], variable: str) -> Samp
             placed = _two(METHODS[method](points, 2, 0))
         else:
             placed = _by_representatives(points, method)
-            note = f"{REPRESENTATIVES:,} of {count:,} samples placed, the rest by their neighbours"
+            note = f"{REPRESENTATIVES:,} of {count:,} samples embedded, the rest by their neighbors"
     xy = np.full((view.samples, 2), np.nan, np.float32)
     xy[finished] = _framed(placed)
     return SampleMap(xy, found.explained if method == "pca" else None, note)
 
 
 def _components(view: ScanView, models: list[int], variable: str) -> Components:
-    """Give the samples in the frame of their principal components, `[N, P]`, largest first."""
+    """Return the principal components of the samples, `[N, P]`, largest first."""
     sums = moments_of(view, variable)
 
     def compute() -> Components:
@@ -160,12 +160,12 @@ def _principal(view: ScanView, models: list[int], variable: str, sums: Moments) 
 def _centered(
     view: ScanView, models: list[int], variable: str, number: int, center: Array
 ) -> Array:
-    """Give a block of points less their centre, 0 in gaps; NaN where a model has no score at all.
+    """Return a block of centered points, 0 where a score is missing; NaN without any of a model.
 
-    The centre is the mean over samples of each score, `[M K]`.
+    The center is the mean over samples of each score, `[M K]`.
     """
     each = [view.responses(variable, number, model) for model in models]
-    points = np.concatenate(each, axis=1) - center
+    points: Array = np.concatenate(each, axis=1) - center
     seen = np.isfinite(points)
     if not seen.all():
         begun = seen.reshape(len(points), len(models), -1).any(2).all(1)
@@ -174,15 +174,15 @@ def _centered(
 
 
 def _by_representatives(points: Array, method: str) -> Array:
-    """Place some samples by the method, and the others by the mean of their nearest."""
+    """Embed some samples by the method, and the others by the mean of their nearest."""
     from scipy.spatial import cKDTree
 
     chosen = np.unique(np.linspace(0, len(points) - 1, REPRESENTATIVES).astype(int))
     some = _two(METHODS[method](points[chosen], 2, 0))
-    if method == "ica":  # a linear map, which the representatives determine
+    if method == "ica":  # linear, so the representatives determine it
         flat = points[chosen, :2] - points[chosen, :2].mean(0)
         turn, *_ = np.linalg.lstsq(flat, some - some.mean(0), rcond=None)
-        return (points[:, :2] - points[chosen, :2].mean(0)) @ turn + some.mean(0)
+        return np.asarray((points[:, :2] - points[chosen, :2].mean(0)) @ turn + some.mean(0))
     near = min(3, NEIGHBOURS, len(chosen))
     distance, index = cKDTree(points[chosen, :10]).query(points[:, :10], k=near)
     share = 1 / (distance + 1e-9)
@@ -195,7 +195,7 @@ def _two(placed: Array) -> Array:
 
 
 def _framed(placed: Array) -> Array:
-    """Put places into [-1, 1]^2, with one scale for both axes, so that distances mean something."""
+    """Scale positions into [-1, 1]^2, with one scale for both axes to preserve distances."""
     low, high = placed.min(0), placed.max(0)
     reach = float((high - low).max()) / 2
-    return (placed - (low + high) / 2) / (reach if reach > 0 else 1.0)
+    return np.asarray((placed - (low + high) / 2) / (reach if reach > 0 else 1.0))

@@ -1,4 +1,4 @@
-"""One sample: its response along the orbit, its picture, and what models answer at a place."""
+"""One sample: its response along the orbit, its input, and the outputs at a position."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _densely(
     about: dict[str, Any],
     arrays: dict[str, Any],
 ) -> None:
-    """Put answers at finer steps in the place of the scanned ones, where models can be asked."""
+    """Replace the scanned responses by live ones at finer steps, if models can run."""
     from .scan_state import group_json
 
     live = view.live
@@ -98,22 +98,25 @@ def _said(
     model: int,
     group: Group,
 ) -> Array:
-    """Give what a model said of a variable at each element of a group, NaN where it did not."""
+    """Return a variable of a model's answer at each element of a group, NaN if missing."""
     answer = answers.get(view.models[model])
     said = {} if answer is None else answer.variables
     if variable == AGREES and "predicted" in said:
-        return (said["predicted"] == _consensus_class(view, number, model)).astype(np.float32)
+        agrees = said["predicted"] == _consensus_class(view, number, model)
+        return np.asarray(agrees, np.float32)
     missing = np.full(len(group), np.nan, np.float32)
-    return said.get(variable, missing).astype(np.float32)
+    return np.asarray(said.get(variable, missing), np.float32)
 
 
 def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
-    """Answer the responses of a few samples, with small pictures of their inputs."""
+    """Answer the responses of a few samples, with thumbnails of their inputs."""
     numbers = message.get("samples")
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_HOVERED:
-        raise InputError(f"samples: a list of 1 to {MOST_HOVERED} samples expected")
+        raise InputError(
+            f"samples: expected a list of 1 to {MOST_HOVERED} indices, got {numbers!r:.60}"
+        )
     if any(isinstance(one, bool) or not isinstance(one, int) for one in numbers):
-        raise InputError("samples: whole numbers expected")
+        raise InputError(f"samples: expected integers, got {numbers!r:.60}")
     chosen = [view.sample(one) for one in numbers]
     metric = view.metric(selection, per_sample=True)
     variable = view.variable(metric, view.reference(selection))
@@ -145,17 +148,17 @@ def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
 
 
 def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
-    """Answer the moved input at a place, and what each model shown answers there."""
+    """Answer the transformed input at a position, and the output of each model shown."""
     number = view.sample(selection.sample)
     live = view.live
-    assert live is not None  # a session always has one, with or without models
+    assert live is not None  # a session always has one
     models = view.shown(selection)
     names = [view.models[model] for model in models]
     here = live.locator.at(view.element(selection), selection.position)
     moved: Tree | None = live.moved(number, here.elements)
     answers = live.ask(number, here.elements, names, moved)
     if not here.scanned and all(answer.error for answer in answers.values()):
-        here = live.locator.at(here.element)  # nobody answers between the scanned elements
+        here = live.locator.at(here.element)  # no model answers between the scanned elements
         moved = live.moved(number, here.elements)
     about: dict[str, Any] = {
         "sample": number,
@@ -177,9 +180,9 @@ def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     arrays: dict[str, Any] = {}
     pictures, spans = input_arrays(moved)
     still = live.input(number)
-    wanted = message.get("scene", True) is not False  # a page asks for a scene once
+    wanted = message.get("scene", True) is not False  # a page requests a scene once
     if wanted and view.input_view == "window" and isinstance(still, Tensor):
-        around, wider = input_arrays(still[None])  # the view is shown where it looks
+        around, wider = input_arrays(still[None])  # the window is drawn inside the scene
         pictures["whole"], spans["whole"] = around["image"], wider["image"]
     for name, values in pictures.items():
         arrays[f"input/{name}"] = values
@@ -208,7 +211,7 @@ def _draw(
     about: dict[str, Any],
     arrays: dict[str, Any],
 ) -> None:
-    """Let a task whose views are named `png` draw them itself, so that it needs no JavaScript."""
+    """Draw the views of a task that are named `png`, which need no JavaScript."""
     if about["input"]["view"] == PNG and moved is not None and hasattr(task, "draw_input"):
         arrays["input/png"] = task.draw_input(moved)
         about["input"]["fields"].append("png")
@@ -220,7 +223,7 @@ def _draw(
 def _details(
     view: ScanView, number: int, models: list[int], element: int, answers: dict[str, LiveAnswer]
 ) -> dict[str, Array]:
-    """Gather each variable at the place, `[M, ...]`: said live, else as stored, else missing."""
+    """Collect each variable at the position, `[M, ...]`: live, else stored, else missing."""
     reader = view.reader
     rows: list[dict[str, Array]] = []
     for model in models:
@@ -246,7 +249,7 @@ def _details(
 def _references(
     view: ScanView, number: int, models: list[int], elements: Elements, arrays: dict[str, Any]
 ) -> None:
-    """Add consensus and truth, moved along to the place, or as they are where nothing moves."""
+    """Add consensus and truth, transformed to the position if the task transforms them."""
     reader, task = view.reader, view.live.task if view.live else None
     if "consensus" in reader:
         still = np.stack([reader.row("consensus", number, model) for model in models])

@@ -1,4 +1,4 @@
-"""All that does not change with the selection: what a page must know of a scan to draw it."""
+"""The state: everything a page must know about a scan that does not depend on the selection."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .subsets import Answer
 
 PARTS = ("plane", "space", "time")
 MOST_NAMED = 20_000
-"""Samples whose names travel with the state; of more, numbers must do."""
+"""The most samples whose names are part of the state; more are shown by index."""
 NOUNS = {"image": "images", "window": "images", "pair": "image pairs", "points": "point clouds"}
-"""What samples are called on the page, by the view of their inputs."""
+"""The word for samples on the page, by the view of their inputs."""
 
 
 def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
-    """Describe a scan: its task, models, group, metrics and what can be asked of it."""
+    """Describe a scan: its task, models, group, metrics and available requests."""
     from ..export import available
 
     record, group = view.scan.record, view.group
@@ -84,7 +84,7 @@ def _molecular(view: ScanView) -> bool:
 
 
 def sample_names(view: ScanView) -> list[str]:
-    """Give what samples are called: their names, of molecules with their formulae; often none."""
+    """Return the names of samples, with the formulas of molecules; often empty."""
     names = view.scan.record.data.names or []
     if view.samples > MOST_NAMED:
         return []
@@ -109,6 +109,6 @@ def group_json(group: Group) -> dict[str, Any]:
 
 
 def title_of(view: ScanView) -> str:
-    """Give a line that names a scan."""
+    """Return the title of a scan."""
     task = view.scan.record.task.name
     return f"{view.name}: {task} along {view.group.spec}"

@@ -1,4 +1,4 @@
-"""Which samples: those of some classes, those inside a lasso, and the best and worst of them."""
+"""Subsets of samples: classes, a lasso on the map, and the best and worst of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answer = tuple[dict[str, Any], dict[str, Any]]
 
 
 def mask_of(view: ScanView, selection: Selection) -> Array | None:
-    """Give the mask `[N]` of the subset, None where it is everything."""
+    """Return the mask `[N]` of the subset, None if it is all samples."""
     if not selection.labels and not selection.lasso:
         return None
     key = ("mask", *subset_key(view, selection))
@@ -28,7 +28,7 @@ def mask_of(view: ScanView, selection: Selection) -> Array | None:
 
 
 def subset_key(view: ScanView, selection: Selection) -> tuple[Hashable, ...]:
-    """Give what the subset depends on."""
+    """Return what the subset depends on, as a key for caches."""
     if not selection.lasso:
         return (selection.labels,)
     map_of = (selection.method, selection.of, view.reference(selection))
@@ -39,7 +39,9 @@ def _mask(view: ScanView, selection: Selection) -> Array:
     mask = np.ones(view.samples, bool)
     if selection.labels:
         if view.label is None:
-            raise InputError("selection labels: given, but these samples have no classes")
+            raise InputError(
+                f"selection labels: expected none without classes, got {selection.labels}"
+            )
         mask &= np.isin(view.label, selection.labels)
     if selection.lasso:
         mask &= inside(np.asarray(selection.lasso), sample_map(view, selection).xy)
@@ -47,7 +49,7 @@ def _mask(view: ScanView, selection: Selection) -> Array:
 
 
 def inside(polygon: Array, xy: Array) -> Array:
-    """Say which points `[N, 2]` lie inside a polygon `[V, 2]`, by the even-odd rule.
+    """Check which points `[N, 2]` lie inside a polygon `[V, 2]`, by the even-odd rule.
 
     >>> inside(np.array([[0, 0], [1, 0], [0, 1]]), np.array([[0.2, 0.2], [0.9, 0.9]])).tolist()
     [True, False]

@@ -1,4 +1,4 @@
-"""What the symmetry makes possible: the bounds of each model, where orbits are known."""
+"""Bounds on accuracy and calibration that the symmetry implies, if orbits are known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BINS = 15
 
 
 def bounds(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
-    """Answer accuracy ceiling and ECE interval of each model shown, or why there are none."""
+    """Answer the accuracy ceiling and ECE bounds of each model shown, or why there are none."""
     names = [view.models[model] for model in view.shown(selection)]
     try:
         found = [
