@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike, as_array, as_floating
 from ..errors import InputError
-from .arrays import ArrayLike, as_floating
 from .gaussian import _finite
+from .inputs import sample_weights
 
 
 class Bleed(NamedTuple):
@@ -144,12 +145,12 @@ def nll_optimal_bleed(
     orbit: ArrayLike,
     *,
     fit: ArrayLike | None = None,
-    mass: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
 ) -> Bleed:
     """Return the bleed that a symmetric model trained by Gaussian likelihood settles at.
 
         v_o = mean over orbit o of (target - fit)^2, element-wise
-        bleed = sum_o mass_o ||v_o||^2
+        bleed = sum_o share_o ||v_o||^2
 
     A model that is constrained by a symmetry cannot follow a noise-free target along an orbit
     where the target breaks that symmetry. Its best mean is the best equivariant fit, and the
@@ -161,7 +162,7 @@ def nll_optimal_bleed(
         orbit: `[N]` integers; points with the same number lie on one orbit.
         fit: as the target, the best equivariant fit at each point, in the same frame (weighted
             least squares, Thm 3); None for the best invariant fit, the mean over the orbit.
-        mass: `[N]` probability of each point, normalized here; None for equal ones.
+        weights: `[N]` sample weights >= 0, such as the probability of each point; equal by default.
 
     >>> nll_optimal_bleed([1.0, 3.0, 5.0, 5.0], [0, 0, 1, 1])
     Bleed(total=tensor(0.5000, dtype=torch.float64),
@@ -171,12 +172,14 @@ def nll_optimal_bleed(
     if target.ndim != 2:
         raise InputError(f"target: expected [N] or [N, d], got shape {tuple(target.shape)}")
     size = len(target)
-    orbit = torch.as_tensor(orbit, device=target.device)
+    orbit = as_array("orbit", orbit, target.device)
     if orbit.shape != (size,) or orbit.dtype.is_floating_point or orbit.dtype == torch.bool:
         raise InputError(
             f"orbit: expected {size} integers, got shape {tuple(orbit.shape)}, dtype {orbit.dtype}"
         )
-    weight = _masses(mass, target)
+    weight = sample_weights(weights, target.mT)
+    weight = target.new_ones(size) if weight is None else weight
+    weight = weight / weight.sum()
     _, index = torch.unique(orbit, return_inverse=True)
     orbits = int(index.max()) + 1
     share = weight.new_zeros(orbits).index_add(0, index, weight)
@@ -198,14 +201,3 @@ def nll_optimal_bleed(
     variance = orbit_mean((target - best).square())
     per_coordinate = (share[:, None] * variance.square()).sum(0)
     return Bleed(per_coordinate.sum(), per_coordinate)
-
-
-def _masses(mass: ArrayLike | None, target: Tensor) -> Tensor:
-    if mass is None:
-        return target.new_full((len(target),), 1 / len(target))
-    weight = torch.as_tensor(mass, device=target.device).double()
-    if weight.shape != (len(target),):
-        raise InputError(f"mass: expected {len(target)} values, got shape {tuple(weight.shape)}")
-    if not bool(torch.isfinite(weight).all()) or bool((weight < 0).any()) or weight.sum() <= 0:
-        raise InputError("mass: expected finite values >= 0 with a positive sum")
-    return weight / weight.sum()

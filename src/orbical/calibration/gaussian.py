@@ -19,8 +19,8 @@ import warnings
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike, as_floating, callers_level
 from ..errors import InputError
-from .arrays import ArrayLike, as_floating, callers_level
 
 
 def _finite(name: str, tensor: Tensor) -> Tensor:
