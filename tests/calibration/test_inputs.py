@@ -67,7 +67,7 @@ def test_a_large_array_is_still_checked_in_its_maxima_and_in_spaced_rows(monkeyp
     with pytest.raises(InputError, match="probs: expected rows that sum to 1"):
         top_label(probs=probs / 2, labels=torch.zeros(300, dtype=torch.long))
     probs[177, 1] = float("nan")
-    with pytest.raises(InputError, match="probs: .*got NaN"):
+    with pytest.raises(InputError, match=r"probs: .*got NaN"):
         top_label(probs=probs, labels=torch.zeros(300, dtype=torch.long))
     probs[177, 1] = 3.0
     with pytest.raises(InputError, match="probs: "):

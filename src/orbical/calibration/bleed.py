@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, as_floating
 from ..errors import InputError
 from .gaussian import _finite
-from .inputs import sample_weights
+from .inputs import sample_weights, weighted_mean
 
 
 class Bleed(NamedTuple):
@@ -37,7 +36,9 @@ def _variances(name: str, values: ArrayLike) -> Tensor:
     return tensor
 
 
-def aleatoric_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Bleed:
+def aleatoric_bleed(
+    aleatoric: ArrayLike, truth: ArrayLike | None = None, *, weights: ArrayLike | None = None
+) -> Bleed:
     """Return the mean squared norm of predicted minus true aleatoric variance.
 
         total = E[ ||s_predicted - s_true||^2 ],   per coordinate: E[ (s_predicted - s_true)_i^2 ]
@@ -50,12 +51,22 @@ def aleatoric_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Ble
     Args:
         aleatoric: `[N]` or `[..., N, d]`, predicted aleatoric variance.
         truth: the same shape, or one number; None where the data are free of noise.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> aleatoric_bleed([[1.0, 0.0], [3.0, 2.0]])
     Bleed(total=tensor(7., dtype=torch.float64),
           per_coordinate=tensor([5., 2.], dtype=torch.float64))
     """
-    per_coordinate = aleatoric_terms(aleatoric, truth).mean(-2)
+    return _mean_bleed(aleatoric_terms(aleatoric, truth), weights)
+
+
+def _mean_bleed(terms: Tensor, weights: ArrayLike | None) -> Bleed:
+    """Return the mean over samples of terms `[..., N, d]`."""
+    mass = sample_weights(weights, terms[..., 0])
+    if mass is None:
+        per_coordinate = terms.mean(-2)
+    else:
+        per_coordinate = weighted_mean(terms.mT, mass[..., None, :])
     return Bleed(per_coordinate.sum(-1), per_coordinate)
 
 
@@ -68,18 +79,30 @@ def aleatoric_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Ten
     """
     excess = _variances("aleatoric", aleatoric)
     if truth is not None:
-        single = not isinstance(truth, Tensor) and np.ndim(truth) == 0
-        true = _variances("truth", [float(truth)] if single else truth)
-        if not single and true.shape[-2:] != excess.shape[-2:]:
-            raise InputError(
-                f"truth: expected a number or the shape of aleatoric {tuple(excess.shape)},"
-                f" got {tuple(true.shape)}"
-            )
+        number = _one_variance(truth)
+        true = _of_shape(excess, _variances("truth", truth)) if number is None else number
         excess = excess - true
     return excess.square()
 
 
-def covariance_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Bleed:
+def _one_variance(truth: ArrayLike) -> Tensor | None:
+    """Return the true variance if it is one number for all samples and coordinates."""
+    given = as_array("truth", truth)
+    return None if given.ndim else _variances("truth", given.double()[None])
+
+
+def _of_shape(excess: Tensor, true: Tensor, axes: int = 2) -> Tensor:
+    if true.shape[-axes:] != excess.shape[-axes:]:
+        raise InputError(
+            f"truth: expected a number or the shape of aleatoric {tuple(excess.shape)},"
+            f" got {tuple(true.shape)}"
+        )
+    return true
+
+
+def covariance_bleed(
+    aleatoric: ArrayLike, truth: ArrayLike | None = None, *, weights: ArrayLike | None = None
+) -> Bleed:
     """Return the bleed of full covariances: the mean squared Frobenius norm of their excess.
 
         total = E[ ||C_predicted - C_true||_F^2 ],   per coordinate: the sum over its row
@@ -91,13 +114,13 @@ def covariance_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Bl
         aleatoric: `[..., N, d, d]`, predicted covariances of the noise.
         truth: the same shape, or one number, the variance of noise that is alike in all directions;
             None where the data are free of noise.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> covariance_bleed([[[1.0, -1.0], [-1.0, 2.0]]])
     Bleed(total=tensor(7., dtype=torch.float64),
           per_coordinate=tensor([2., 5.], dtype=torch.float64))
     """
-    per_coordinate = covariance_terms(aleatoric, truth).mean(-2)
-    return Bleed(per_coordinate.sum(-1), per_coordinate)
+    return _mean_bleed(covariance_terms(aleatoric, truth), weights)
 
 
 def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
@@ -107,17 +130,13 @@ def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Te
     tensor([[5., 1.]], dtype=torch.float64)
     """
     excess = _covariances("aleatoric", aleatoric)
-    if truth is not None and not isinstance(truth, Tensor) and np.ndim(truth) == 0:
-        noise = _variances("truth", [float(truth)])[0, 0]
-        excess = excess - noise * torch.eye(excess.shape[-1], dtype=excess.dtype).to(excess.device)
-    elif truth is not None:
-        true = _covariances("truth", truth)
-        if true.shape[-3:] != excess.shape[-3:]:
-            raise InputError(
-                f"truth: expected a number or the shape of aleatoric {tuple(excess.shape)},"
-                f" got {tuple(true.shape)}"
-            )
-        excess = excess - true
+    if truth is not None:
+        number = _one_variance(truth)
+        if number is None:
+            excess = excess - _of_shape(excess, _covariances("truth", truth), 3)
+        else:
+            same = torch.eye(excess.shape[-1], dtype=excess.dtype, device=excess.device)
+            excess = excess - number.to(excess.device) * same
     return excess.square().sum(-1)
 
 

@@ -59,6 +59,17 @@ def positive(name: str, value: float) -> None:
         raise InputError(f"{name}: expected a finite number > 0, got {value!r}")
 
 
+def whole_number(name: str, value: int) -> int:
+    """Return a parameter that must be a whole number >= 1.
+
+    >>> whole_number("bins", 15)
+    15
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"{name}: expected a whole number >= 1, got {value!r}")
+    return value
+
+
 def pair(
     confidence: ArrayLike, correct: ArrayLike, *, minimum: int = 1, weights: ArrayLike | None = None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -197,7 +208,8 @@ def kept_samples(
     return outputs[..., kept, :], truth[..., kept], kept
 
 
-def _outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+def given_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+    """Read `probs` or `logits`, whichever is given, `[..., N, C]`; also return its name."""
     if (probs is None) == (logits is None):
         given = "neither" if probs is None else "both"
         raise InputError(f"probs, logits: expected exactly one of the two, got {given}")
@@ -251,7 +263,7 @@ def _spaced(rows: Tensor) -> Tensor:
 
 
 def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
-    name, outputs = _outputs(probs, logits)
+    name, outputs = given_outputs(probs, logits)
     rows = outputs.detach().reshape(-1, outputs.shape[-1])
     slack = tolerance(rows.dtype)
     if rows.numel() > _CHECKED_WHOLE:
@@ -368,7 +380,7 @@ def top_label(
     >>> confidence, correct
     (tensor([0.7000, 0.6000]), tensor([ True, False]))
     """
-    name, outputs = _outputs(probs, logits)
+    name, outputs = given_outputs(probs, logits)
     outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
     if outputs.requires_grad and torch.is_grad_enabled():
         return top_of(probabilities(**{name: outputs}), outputs, labels)
@@ -459,7 +471,7 @@ def classwise(
     tensor([[ True,  True],
             [False, False]])
     """
-    name, outputs = _outputs(probs, logits)
+    name, outputs = given_outputs(probs, logits)
     outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
     confidence = probabilities(**{name: outputs}).transpose(-1, -2).contiguous()
     classes = torch.arange(outputs.shape[-1], device=outputs.device)
