@@ -27,7 +27,7 @@ import timing
 from timing import Row
 
 import orbical as ob
-from orbical.interface.reporting import report as write_report
+from orbical.interface.reports import report as write_report
 from orbical.store import arrays as stores
 
 FLAGS = [

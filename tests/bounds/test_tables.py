@@ -278,7 +278,7 @@ def test_normalizing_happens_on_request_only() -> None:
 @pytest.mark.parametrize(
     ("given_arguments", "message"),
     [
-        ({"mass": [["much", "little"]]}, "mass: cannot be read as numbers"),
+        ({"mass": [["much", "little"]]}, "mass: expected an array of numbers"),
         ({"mass": [[-0.5, 1.5]]}, r"mass: expected masses >= 0, the smallest given is -0.5"),
         ({"mass": [[0.5, 0.6]]}, r"mass: expected masses that sum to 1"),
         ({"mass": [0.5, 0.5]}, r"mass: expected shape \[orbit, label\], got shape \[2\]"),

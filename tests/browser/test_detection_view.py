@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import orbical as ob
-from orbical.interface.reporting import report
+from orbical.interface.reports import report
 from orbical.zoo import detector
 
 pytestmark = pytest.mark.browser

@@ -10,7 +10,7 @@ import torch
 
 import orbical as ob
 from orbical.datasets import particle_pairs
-from orbical.interface.reporting import report
+from orbical.interface.reports import report
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import orbical as ob
-from orbical.interface.reporting import report
+from orbical.interface.reports import report
 
 pytestmark = pytest.mark.browser
 

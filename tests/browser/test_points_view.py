@@ -11,7 +11,7 @@ import orbical as ob
 from orbical.actions import Points, Trivial
 from orbical.datasets import furniture, padded
 from orbical.figures.clouds import look_from
-from orbical.interface.reporting import report
+from orbical.interface.reports import report
 from orbical.zoo import pointnet
 
 pytestmark = pytest.mark.browser

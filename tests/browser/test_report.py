@@ -12,7 +12,7 @@ import pytest
 from reader import Page, values
 
 import orbical as ob
-from orbical.interface.reporting import report
+from orbical.interface.reports import report
 
 pytestmark = pytest.mark.browser
 
@@ -193,7 +193,7 @@ def test_a_report_of_some_samples_says_so_and_keeps_their_numbers(opened, digit_
 
 
 def test_a_folder_opens_without_a_server(opened, digit_scan, tmp_path, monkeypatch):
-    monkeypatch.setattr("orbical.interface.reporting.MOST_BYTES", 1000)
+    monkeypatch.setattr("orbical.interface.reports.writing.MOST_BYTES", 1000)
     path = report(digit_scan, tmp_path / "large.html", methods=("pca",))
     assert path.name == "index.html"
     page = opened("sample=2&element=18", path=path)

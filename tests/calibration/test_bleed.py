@@ -36,8 +36,8 @@ def test_bleed_refuses_what_is_no_variance() -> None:
         bleed.nll_optimal_bleed([1.0, 2.0], [0.0, 1.0])
     with pytest.raises(InputError, match="fit: expected the shape"):
         bleed.nll_optimal_bleed([1.0, 2.0], [0, 0], fit=[1.0])
-    with pytest.raises(InputError, match="mass: expected finite"):
-        bleed.nll_optimal_bleed([1.0, 2.0], [0, 0], mass=[-1.0, 2.0])
+    with pytest.raises(InputError, match="weights: expected finite"):
+        bleed.nll_optimal_bleed([1.0, 2.0], [0, 0], weights=[-1.0, 2.0])
 
 
 def test_bleed_of_covariances_is_the_same_in_every_frame() -> None:
@@ -92,7 +92,7 @@ def test_nll_optimal_bleed_is_where_likelihood_leads_an_invariant_model() -> Non
     best = optimize.minimize(loss, np.zeros(12), tol=1e-14).x.reshape(2, 3, 2)
     reported = np.exp(best[1])[orbit]
     expected = (mass[:, None] * reported**2).sum(0) / mass.sum()
-    result = bleed.nll_optimal_bleed(target, orbit, mass=mass)
+    result = bleed.nll_optimal_bleed(target, orbit, weights=mass)
     np.testing.assert_allclose(result.per_coordinate.numpy(), expected, rtol=1e-4)
     assert result.total.item() == pytest.approx(result.per_coordinate.sum().item())
 

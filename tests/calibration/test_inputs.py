@@ -64,10 +64,10 @@ def test_a_large_array_is_still_checked_in_its_maxima_and_in_spaced_rows(monkeyp
     monkeypatch.setattr("orbical.calibration.inputs._CHECKED_WHOLE", 100)
     probs = torch.full((300, 2), 0.5)
     assert top_label(probs=probs, labels=torch.zeros(300, dtype=torch.long))[1].all()
-    with pytest.raises(InputError, match="probs: a row sums"):
+    with pytest.raises(InputError, match="probs: expected rows that sum to 1"):
         top_label(probs=probs / 2, labels=torch.zeros(300, dtype=torch.long))
     probs[177, 1] = float("nan")
-    with pytest.raises(InputError, match="probs: contains NaN"):
+    with pytest.raises(InputError, match=r"probs: .*got NaN"):
         top_label(probs=probs, labels=torch.zeros(300, dtype=torch.long))
     probs[177, 1] = 3.0
     with pytest.raises(InputError, match="probs: "):
@@ -131,22 +131,31 @@ PROBS = [[0.7, 0.3], [0.4, 0.6]]
     [
         ("probs, logits: expected exactly one of the two, got neither", {}),
         ("probs, logits: .* got both", {"probs": PROBS, "logits": PROBS}),
-        ("probs: contains NaN", {"probs": [[float("nan"), 0.5], [0.5, 0.5]]}),
-        ("logits: contains NaN", {"logits": [[float("nan"), 0.5], [0.5, 0.5]]}),
-        ("probs: contains the negative value -0.5", {"probs": [[1.5, -0.5], [0.5, 0.5]]}),
-        ("probs: a row sums to 1.2; expected 1 within", {"probs": [[0.7, 0.5], [0.5, 0.5]]}),
+        ("probs: .*got NaN", {"probs": [[float("nan"), 0.5], [0.5, 0.5]]}),
+        (
+            "logits: expected a finite maximum in every row, got NaN",
+            {"logits": [[float("nan"), 0.5], [0.5, 0.5]]},
+        ),
+        (
+            r"probs: expected values in \[0, 1\], got -0.5; pass logits as",
+            {"probs": [[1.5, -0.5], [0.5, 0.5]]},
+        ),
+        (
+            "probs: expected rows that sum to 1 within .*, got 1.2;",
+            {"probs": [[0.7, 0.5], [0.5, 0.5]]},
+        ),
         ("probs: expected floating-point", {"probs": [[1, 0], [0, 1]]}),
-        (r"probs: expected shape \[..., N, C\].* of two classes give both", {"probs": [0.7, 0.3]}),
+        (r"probs: expected shape \[..., N, C\].* of two classes pass both", {"probs": [0.7, 0.3]}),
         (r"probs: expected shape \[..., N, C\]", {"probs": [[1.0], [1.0]]}),
-        ("labels: values span .* expected class indices 0 to 1", {"labels": [0, 2]}),
-        ("labels: values span .* expected class indices 0 to 1", {"labels": [-1, 0]}),
-        ("labels: expected integer class indices", {"labels": [0.0, 1.0]}),
-        (r"labels: .*\(it holds text\); numpy.unique", {"labels": ["cat", "dog"]}),
-        (r"labels: .* of one-hot rows take .argmax\(-1\)", {"labels": [[1.0, 0.0], [0.0, 1.0]]}),
-        ("probs: no samples given", {"probs": torch.zeros(0, 2)}),
-        ("labels: cannot be read as an array", {"labels": None}),
+        (r"labels: expected class indices 0 to 1, got values in \[0, 2\]", {"labels": [0, 2]}),
+        ("labels: expected class indices 0 to 1, got values in", {"labels": [-1, 0]}),
+        (r"labels: expected integer .* got float32 .* labels.long\(\)", {"labels": [0.0, 1.0]}),
+        (r"labels: .* got text; number them with numpy.unique", {"labels": ["cat", "dog"]}),
+        (r"labels: .* e.g. labels.argmax\(-1\)", {"labels": [[1.0, 0.0], [0.0, 1.0]]}),
+        ("probs: expected at least one sample", {"probs": torch.zeros(0, 2)}),
+        ("labels: expected an array of numbers, got NoneType", {"labels": None}),
         ("labels: expected 2 labels along the last axis", {"labels": [0, 1, 1]}),
-        ("labels: shape .* does not fit", {"labels": [[0, 1], [0, 1]]}),
+        ("labels: expected a shape that fits outputs", {"labels": [[0, 1], [0, 1]]}),
     ],
 )
 @pytest.mark.parametrize("function", [top_label, classwise])
@@ -161,24 +170,29 @@ def test_bad_outputs_are_named(function, message, arguments):
 @pytest.mark.parametrize(
     ("message", "confidence", "correct", "weights"),
     [
-        ("confidence: contains NaN", [0.5, float("nan")], [True, False], None),
-        ("confidence: values span", [0.5, 1.2], [True, False], None),
-        ("confidence: values span", [-0.1, 0.2], [True, False], None),
-        ("confidence: got 0 samples", torch.zeros(0), torch.zeros(0), None),
-        ("confidence: an axis is empty", torch.zeros(0, 3), torch.zeros(3), None),
+        ("confidence: .*got NaN", [0.5, float("nan")], [True, False], None),
+        ("confidence: .*got values in .*1.2", [0.5, 1.2], [True, False], None),
+        ("confidence: .*got values in .*-0.1", [-0.1, 0.2], [True, False], None),
+        ("confidence: expected at least 1 samples, got 0", torch.zeros(0), torch.zeros(0), None),
+        ("confidence, correct: expected no empty", torch.zeros(0, 3), torch.zeros(3), None),
         ("confidence: expected floating-point", [1, 0], [True, False], None),
         ("confidence: expected an array", torch.tensor(0.5), True, None),
-        ("confidence: cannot be read as an array", ["high"], [True], None),
+        ("confidence: expected an array of numbers", ["high"], [True], None),
         ("correct: expected 2 values", [0.5, 0.5], [True], None),
-        ("correct: .* top_label.* makes the pair", [[0.5, 0.5]] * 3, [0, 1, 1], None),
-        (r"correct: values span \[0, 3\]; expected values in \[0, 1\]$", [0.5, 0.5], [0, 3], None),
-        ("correct: cannot be read as an array", [0.5], None, None),
-        ("correct: cannot be read as an array", [0.5], ["yes"], None),
-        ("weights: cannot be read as an array", [0.5], [True], ["much"]),
-        ("correct: shapes do not broadcast", torch.ones(2, 2), torch.ones(3, 2), None),
+        ("correct: .* make the pair from .*top_label", [[0.5, 0.5]] * 3, [0, 1, 1], None),
+        (
+            r"correct: expected values in \[0, 1\], got values in \[0, 3\]$",
+            [0.5, 0.5],
+            [0, 3],
+            None,
+        ),
+        ("correct: expected an array of numbers", [0.5], None, None),
+        ("correct: expected an array of numbers", [0.5], ["yes"], None),
+        ("weights: expected an array of numbers", [0.5], [True], ["much"]),
+        ("correct: expected a shape that broadcasts", torch.ones(2, 2), torch.ones(3, 2), None),
         ("weights: expected 2 values", [0.5, 0.5], [1, 0], [1.0]),
         ("weights: expected finite values >= 0", [0.5, 0.5], [1, 0], [1.0, -1.0]),
-        ("weights: expected a positive sum", [0.5, 0.5], [1, 0], [0.0, 0.0]),
+        ("weights: expected at least 1 positive weights, got 0", [0.5, 0.5], [1, 0], [0.0, 0.0]),
     ],
 )
 def test_bad_pairs_are_named(message, confidence, correct, weights):

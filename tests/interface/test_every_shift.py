@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.live import BATCH
-from orbical.interface.locating import Locator
+from orbical.interface.live_models import BATCH
+from orbical.interface.orbit_positions import OrbitLocator
 from orbical.interface.session import Session
 
 
@@ -41,7 +41,7 @@ def test_shifts_become_those_of_one_pixel_or_as_few_as_divide_them(
     scanned: str, expected: str
 ) -> None:
     group = ob.groups.parse(scanned)
-    finer = Locator(group).finer()
+    finer = OrbitLocator(group).finer()
     assert finer is not None
     assert (finer.spec, len(finer) <= 5000) == (expected, True)
     places = {(dx, dy) for dx, dy in zip(finer.coords["dx"], finer.coords["dy"], strict=True)}
@@ -50,7 +50,7 @@ def test_shifts_become_those_of_one_pixel_or_as_few_as_divide_them(
 
 @pytest.mark.parametrize("scanned", ["translations:64:2", "translations:48:1", "translations:0:1"])
 def test_where_finer_shifts_are_too_many_there_are_none(scanned: str) -> None:
-    assert Locator(ob.groups.parse(scanned)).finer() is None
+    assert OrbitLocator(ob.groups.parse(scanned)).finer() is None
 
 
 def test_all_shifts_of_one_sample_are_asked_in_batches_and_equal_a_scan_of_them() -> None:

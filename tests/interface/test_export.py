@@ -39,11 +39,11 @@ def rows_of(content):
 
 
 def test_a_table_holds_the_metric_of_the_subset_and_of_the_sample(session):
-    opened = session.opened()
-    name, kind, content = export.csv(opened, Selection(labels=(3,), sample=7))
+    view = session.scan_view()
+    name, kind, content = export.csv(view, Selection(labels=(3,), sample=7))
     assert (name, kind) == ("digits.csv", "text/csv")
     rows = rows_of(content)
-    scan = opened.scan
+    scan = view.scan
     chosen = scan.data["score"][:, scan.data["label"].values == 3]
     np.testing.assert_allclose(
         [float(row["score_b"]) for row in rows], chosen.mean("sample")[1], atol=1e-6
@@ -59,13 +59,13 @@ def test_a_table_holds_the_metric_of_the_subset_and_of_the_sample(session):
 
 
 def test_a_table_shows_only_the_models_chosen(session):
-    _, _, content = export.csv(session.opened(), Selection(models=("b",), metric="confidence"))
+    _, _, content = export.csv(session.scan_view(), Selection(models=("b",), metric="confidence"))
     assert not any(column.endswith("_a") for column in rows_of(content)[0])
 
 
 def test_indices_are_those_of_the_subset(session):
-    opened = session.opened()
-    _, _, content = export.indices(opened, Selection(labels=(3, 5), lasso=LASSO))
+    view = session.scan_view()
+    _, _, content = export.indices(view, Selection(labels=(3, 5), lasso=LASSO))
     expected, arrays = session.handle(
         {"kind": "subset", "selection": {"labels": [3, 5], "lasso": [*map(list, LASSO)]}}
     )
@@ -75,14 +75,14 @@ def test_indices_are_those_of_the_subset(session):
 
 def test_parquet_has_a_row_for_each_sample_of_the_subset(session):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    opened = session.opened()
-    name, _, content = export.parquet(opened, Selection(labels=(2,)))
+    view = session.scan_view()
+    name, _, content = export.parquet(view, Selection(labels=(2,)))
     assert name == "digits.parquet"
     table = parquet.read_table(io.BytesIO(content))
-    chosen = np.flatnonzero(opened.label == 2)
+    chosen = np.flatnonzero(view.label == 2)
     assert table["sample"].to_pylist() == chosen.tolist()
     assert set(table["label"].to_pylist()) == {2}
-    scan = opened.scan
+    scan = view.scan
     np.testing.assert_allclose(
         table["mean_b"].to_numpy(), scan.data["score"][1, chosen].mean("element"), atol=1e-6
     )
@@ -100,7 +100,7 @@ def test_parquet_has_a_row_for_each_sample_of_the_subset(session):
 def test_without_pyarrow_the_extra_is_named(session, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match=r"orbical\[parquet\]"):
-        export.parquet(session.opened(), Selection())
+        export.parquet(session.scan_view(), Selection())
 
 
 @pytest.mark.parametrize("what", ["csv", "indices", "report"])

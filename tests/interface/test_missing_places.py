@@ -8,12 +8,12 @@ import torch
 from talking import ask
 
 import orbical as ob
-from orbical.interface.contents import chosen_samples
+from orbical.interface.reports.parts import chosen_samples
 from orbical.interface.session import Session
+from orbical.interface.session.calibration_plots import diagrams_of_all
+from orbical.interface.session.moments import moments_of, over_models
 from orbical.interface.session.orbits import over_orbits
-from orbical.interface.session.reliability import diagrams_of_all
-from orbical.interface.session.scan_view import Opened
-from orbical.interface.session.tallies import over_models, tally
+from orbical.interface.session.scan_view import ScanView
 
 SAMPLES = 12
 
@@ -54,8 +54,8 @@ def shifted() -> ob.Scan:
 
 
 @pytest.fixture(scope="module")
-def opened(shifted: ob.Scan) -> Opened:
-    return Session({"shifts": shifted}).opened()
+def view(shifted: ob.Scan) -> ScanView:
+    return Session({"shifts": shifted}).scan_view()
 
 
 def test_the_scan_has_gaps_in_every_sample(shifted: ob.Scan) -> None:
@@ -66,12 +66,12 @@ def test_the_scan_has_gaps_in_every_sample(shifted: ob.Scan) -> None:
 
 
 @pytest.mark.parametrize("variable", ["score", "score_vs_consensus", "confidence"])
-def test_means_and_variances_are_over_what_is_seen(opened: Opened, variable: str) -> None:
-    values = np.ma.masked_invalid(opened.scan.data[variable].values.astype(float))
-    weights = np.broadcast_to(opened.group.weights, values.shape)
+def test_means_and_variances_are_over_what_is_seen(view: ScanView, variable: str) -> None:
+    values = np.ma.masked_invalid(view.scan.data[variable].values.astype(float))
+    weights = np.broadcast_to(view.group.weights, values.shape)
     mean = np.ma.average(values, 2, weights)
     variance = np.ma.average((values - mean[..., None]) ** 2, 2, weights)
-    found = tally(opened, variable)
+    found = moments_of(view, variable)
     np.testing.assert_allclose(found.mean, mean.filled(np.nan), atol=1e-6)
     np.testing.assert_allclose(found.variance, variance.filled(np.nan), atol=1e-6)
 
@@ -84,7 +84,7 @@ def test_every_sample_is_in_the_list_on_the_map_and_colored(shifted: ob.Scan) ->
     for of in ("", "first"):
         assert np.isfinite(ask(session, "embedding", of=of)[1]["xy"]).all()
     for color in ("mean", "variance", "correct", "gap"):
-        assert np.isfinite(ask(session, "colour", color=color)[1]["values"]).all()
+        assert np.isfinite(ask(session, "colour", colour=color)[1]["values"]).all()
 
 
 def test_the_map_of_one_model_is_that_of_reduce(shifted: ob.Scan) -> None:
@@ -94,26 +94,26 @@ def test_the_map_of_one_model_is_that_of_reduce(shifted: ob.Scan) -> None:
     np.testing.assert_allclose(arrays["xy"], centered / np.abs(centered).max(), atol=1e-4)
 
 
-def test_a_report_chooses_among_all_of_them(opened: Opened) -> None:
-    chosen = chosen_samples(opened, 6)
+def test_a_report_chooses_among_all_of_them(view: ScanView) -> None:
+    chosen = chosen_samples(view, 6)
     assert (len(chosen.samples), chosen.of) == (6, SAMPLES)
     assert "vary most" in chosen.how
 
 
-def answers(opened: Opened, model: int, element: int) -> tuple[np.ndarray, np.ndarray]:
+def answers(view: ScanView, model: int, element: int) -> tuple[np.ndarray, np.ndarray]:
     """What was answered and judged at an element."""
-    data = opened.scan.data
+    data = view.scan.data
     sure, right = (data[name].values[model, :, element] for name in ("confidence", "correct"))
     known = ~np.isnan(sure) & ~np.isnan(right)
     return sure[known], right[known] > 0
 
 
-def test_calibration_at_an_element_is_of_the_answers_given_there(opened: Opened) -> None:
-    session = Session({"shifts": opened.scan})
+def test_calibration_at_an_element_is_of_the_answers_given_there(view: ScanView) -> None:
+    session = Session({"shifts": view.scan})
     _, along = ask(session, "aggregate", metric="ece")
     counts = set()
-    for element in range(0, len(opened.group), 8):
-        sure, right = answers(opened, 1, element)
+    for element in range(0, len(view.group), 8):
+        sure, right = answers(view, 1, element)
         counts.add(len(sure))
         header, _ = ask(session, "calibration", element=element, models=["second"])
         assert header["count"] == len(sure)
@@ -127,19 +127,19 @@ def test_calibration_at_an_element_is_of_the_answers_given_there(opened: Opened)
     assert len(counts) > 3
 
 
-def test_calibration_over_orbits_is_of_all_answers_given(opened: Opened) -> None:
-    session = Session({"shifts": opened.scan})
+def test_calibration_over_orbits_is_of_all_answers_given(view: ScanView) -> None:
+    session = Session({"shifts": view.scan})
     header, _ = ask(session, "calibration", scope="orbit", models=["first"])
-    pairs = [answers(opened, 0, element) for element in range(len(opened.group))]
+    pairs = [answers(view, 0, element) for element in range(len(view.group))]
     sure, right = (np.concatenate([pair[part] for pair in pairs]) for part in (0, 1))
     expected = float(ob.calibration.ece(sure, right))  # the weights of all shifts are equal
     assert header["count"] == len(sure)
     assert header["measures"][0]["value"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_report_draws_each_element_by_its_own_answers(opened: Opened) -> None:
-    *each, _ = diagrams_of_all(opened, "truth", 0)
-    counts = [len(answers(opened, 0, element)[0]) for element in range(len(opened.group))]
+def test_a_report_draws_each_element_by_its_own_answers(view: ScanView) -> None:
+    *each, _ = diagrams_of_all(view, "truth", 0)
+    counts = [len(answers(view, 0, element)[0]) for element in range(len(view.group))]
     assert [part["count"] for part in each] == counts
     assert min(counts) == 0
     assert [int(part["bins"].sum()) for part in each] == [n if n >= 3 else 0 for n in counts]

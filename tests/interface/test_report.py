@@ -10,10 +10,10 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError
-from orbical.interface import page as pages
-from orbical.interface.pack import in_odds, in_steps
-from orbical.interface.reporting import report
-from orbical.interface.sampling import informative
+from orbical.interface.reports import html_page as pages
+from orbical.interface.reports import report
+from orbical.interface.reports.encoding import quantize, quantize_log_odds
+from orbical.interface.reports.sampling import informative_samples
 
 
 def test_a_report_is_one_page_that_may_load_nothing(scan, tmp_path):
@@ -41,7 +41,7 @@ def test_the_samples_of_a_smaller_report_are_said(scan, tmp_path):
 
 
 def test_a_large_report_is_a_folder_that_opens_without_a_server(scan, tmp_path, monkeypatch):
-    monkeypatch.setattr("orbical.interface.reporting.MOST_BYTES", 1000)
+    monkeypatch.setattr("orbical.interface.reports.writing.MOST_BYTES", 1000)
     written = report(scan, tmp_path / "large.html")
     assert written == tmp_path / "large" / "index.html"
     assert not (tmp_path / "large.html").exists()
@@ -52,7 +52,7 @@ def test_a_large_report_is_a_folder_that_opens_without_a_server(scan, tmp_path, 
 
 def test_a_smaller_report_replaces_the_folder_of_a_larger_one(scan, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("orbical.interface.reporting.MOST_BYTES", 1000)
+        patch.setattr("orbical.interface.reports.writing.MOST_BYTES", 1000)
         report(scan, tmp_path / "digits.html", samples=20)
     report(scan, tmp_path / "digits.html", samples=20)
     assert [path.name for path in tmp_path.iterdir()] == ["digits.html"]
@@ -61,7 +61,7 @@ def test_a_smaller_report_replaces_the_folder_of_a_larger_one(scan, tmp_path, mo
 def test_a_large_report_replaces_an_earlier_one_and_keeps_what_else_lies_there(
     scan, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("orbical.interface.reporting.MOST_BYTES", 1000)
+    monkeypatch.setattr("orbical.interface.reports.writing.MOST_BYTES", 1000)
     page = report(scan, tmp_path / "large.html", samples=20)
     (page.parent / "parts" / "outdated.js").write_text("")
     (page.parent / "notes.txt").write_text("mine")
@@ -75,7 +75,7 @@ def test_a_folder_that_is_no_report_is_refused_before_any_work(scan, tmp_path, m
     (tmp_path / "large" / "parts").mkdir(parents=True)
     (tmp_path / "large" / mine).write_text("mine")
     worked = []
-    with pytest.raises(InputError, match=r"becomes the folder .*large.* is no report"):
+    with pytest.raises(InputError, match=r"becomes a folder.*large.* is not a report"):
         report(scan, tmp_path / "large.html", advance=worked.append)
     assert worked == []
     assert (tmp_path / "large" / mine).read_text() == "mine"
@@ -93,11 +93,11 @@ def test_a_scan_without_truth_makes_a_report(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"path": "report.pdf"}, "a name that ends in .html expected"),
-        ({"samples": 2}, "samples: 2 given, a whole number >= 3 expected"),
-        ({"samples": True}, "samples: True given"),
+        ({"path": "report.pdf"}, "expected a name that ends in .html"),
+        ({"samples": 2}, "samples: expected an integer >= 3 or None, got 2"),
+        ({"samples": True}, "samples: expected .* got True"),
         ({"methods": ("pac",)}, "did you mean 'pca'"),
-        ({"methods": ()}, "methods: none given"),
+        ({"methods": ()}, "methods: expected at least one"),
     ],
 )
 def test_what_cannot_be_written_is_refused(scan, tmp_path, options, message):
@@ -109,7 +109,7 @@ def test_what_cannot_be_written_is_refused(scan, tmp_path, options, message):
 
 def test_a_folder_is_no_place_for_a_page(scan, tmp_path):
     (tmp_path / "a.html").mkdir()
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(InputError, match="got the folder"):
         report(scan, tmp_path / "a.html")
 
 
@@ -119,7 +119,7 @@ def test_chosen_samples_are_variable_bad_and_spread_and_of_every_class():
     mean = rng.random((2, 300))
     variance = rng.random((2, 300)) * np.where(label == 4, 100, 1)  # one class varies most
     xy = rng.normal(size=(300, 2))
-    chosen = informative(mean, variance, xy, label, 60, True)
+    chosen = informative_samples(mean, variance, xy, label, 60, True)
     assert len(chosen.samples) == len(np.unique(chosen.samples)) == 60
     assert not chosen.complete
     assert np.bincount(label[chosen.samples], minlength=10).min() >= 4
@@ -132,7 +132,7 @@ def test_chosen_samples_are_variable_bad_and_spread_and_of_every_class():
 
 
 def test_answers_are_kept_whole_on_long_orbits():
-    from orbical.interface.inputs import blocks_of
+    from orbical.interface.reports.sample_blocks import blocks_of
     from orbical.interface.session import Session
 
     images, labels = ob.datasets.digits()
@@ -145,7 +145,7 @@ def test_answers_are_kept_whole_on_long_orbits():
         keep=("inputs", "probabilities"),
         progress=False,
     )
-    (block,) = blocks_of(Session({"digits": scan}).opened(), np.array([1, 4]))
+    (block,) = blocks_of(Session({"digits": scan}).scan_view(), np.array([1, 4]))
     kept = block.arrays["detail/probabilities"].values()
     np.testing.assert_allclose(kept, scan.data["probabilities"][:, [1, 4]], atol=0.5 / 255 + 1e-6)
     inputs = block.arrays["input/image"].values()
@@ -156,14 +156,16 @@ def test_where_low_is_good_the_highest_are_the_worst():
     mean = np.linspace(0, 1, 100)[None]
     xy = np.random.default_rng(0).normal(size=(100, 2))
     flat = np.zeros((1, 100))
-    assert 99 in informative(mean, flat, xy, None, 9, upward=False).samples
-    assert {97, 98, 99} <= {*informative(mean, flat, xy, None, 9, upward=False).samples.tolist()}
+    assert 99 in informative_samples(mean, flat, xy, None, 9, upward=False).samples
+    assert {97, 98, 99} <= {
+        *informative_samples(mean, flat, xy, None, 9, upward=False).samples.tolist()
+    }
 
 
 def test_unfinished_samples_are_left_out():
     xy = np.full((50, 2), np.nan)
     xy[:8] = np.arange(16).reshape(8, 2)
-    chosen = informative(np.ones((1, 50)), np.ones((1, 50)), xy, None, 20, True)
+    chosen = informative_samples(np.ones((1, 50)), np.ones((1, 50)), xy, None, 20, True)
     assert chosen.samples.tolist() == [*range(8)]
 
 
@@ -172,7 +174,7 @@ def test_shares_are_kept_within_the_precision_stated(missing):
     shares = np.concatenate([np.linspace(0, 1, 5001), 1 - np.logspace(-7, -1, 50)])
     if missing:
         shares[7] = np.nan
-    again = in_odds(shares).values()
+    again = quantize_log_odds(shares).values()
     np.testing.assert_allclose(again, shares, atol=1e-4)
     near = shares > 0.999
     np.testing.assert_allclose(1 - again[near], 1 - shares[near], rtol=1e-3, atol=1e-7)
@@ -182,7 +184,7 @@ def test_shares_are_kept_within_the_precision_stated(missing):
 
 def test_pixels_in_steps_of_a_255th_are_exact():
     pixels = np.arange(256) / 255
-    np.testing.assert_allclose(in_steps(pixels, 8, 0.0, 1.0).values(), pixels, atol=1e-7)
+    np.testing.assert_allclose(quantize(pixels, 8, 0.0, 1.0).values(), pixels, atol=1e-7)
 
 
 def test_files_of_parts_have_names_that_every_system_takes():

@@ -13,13 +13,14 @@ from talking import ask
 
 import orbical as ob
 from orbical.actions import Action
-from orbical.errors import InputError
+from orbical.errors import InputError, ModelError
 from orbical.groups import Elements
 from orbical.groups.group import homogeneous
 from orbical.interface import open_session
-from orbical.interface.locating import Locator
+from orbical.interface.orbit_positions import OrbitLocator
 from orbical.interface.session import Session
 from orbical.interface.wire import decode
+from orbical.predictors import Partial, Predictor
 
 
 @pytest.fixture
@@ -120,6 +121,114 @@ def test_a_model_that_raises_is_shown_and_the_other_answers(
     assert header["scanned"] is False  # the second model answers there
 
 
+def test_an_error_for_one_input_is_shown_for_that_frame_only(
+    folder: Path, nets: dict[str, torch.nn.Module], digits: ob.Scan
+) -> None:
+    class FailsOnSome(Predictor):
+        """Fails on dark inputs, as a calculator fails on some molecules, and answers the rest."""
+
+        source = "test"
+
+        def __call__(self, batch: torch.Tensor) -> Any:
+            outputs = nets["first"](batch).detach()
+            dark = (batch.sum((1, 2, 3)) < threshold).nonzero().flatten().tolist()
+            return Partial(outputs, dict.fromkeys(dark, "no convergence")) if dark else outputs
+
+    light = digits.data["input"].values.sum((1, 2, 3))
+    failing, (before, after) = int(light.argmin()), np.argsort(light)[-2:]
+    threshold = float(light.min() + np.sort(light)[1]) / 2  # between the two darkest samples
+    session = open_session(folder / "digits.zarr", {"first": FailsOnSome()})
+    identity = digits.group.identity
+    for sample, error in ((before, None), (failing, "no convergence"), (after, None)):
+        header, arrays = ask(session, "place", sample=int(sample), element=identity)
+        if error:
+            assert header["errors"] == {"first": "model 'first': no convergence"}
+            assert (header["live"], header["milliseconds"]) == (False, {})
+        else:
+            assert (header["live"], header["errors"]) == (True, {})
+        stored = digits.data["probabilities"].values[0, sample, identity]
+        np.testing.assert_allclose(arrays["detail/probabilities"][0], stored, atol=1e-5)
+
+
+def test_a_model_that_raises_for_one_input_answers_the_next(
+    folder: Path, nets: dict[str, torch.nn.Module], digits: ob.Scan
+) -> None:
+    forbidden = torch.from_numpy(digits.data["input"].values[5])
+
+    def picky(batch: torch.Tensor) -> torch.Tensor:
+        if any(torch.allclose(one, forbidden, atol=1e-6) for one in batch):
+            raise ValueError("not this one")
+        return nets["first"](batch)
+
+    session = open_session(folder / "digits.zarr", {"first": picky})
+    seen = []
+    for sample in (4, 5, 6, 5, 4):
+        header, _ = ask(session, "place", sample=sample, element=digits.group.identity)
+        seen.append("not this one" in header["errors"].get("first", ""))
+        assert header["live"] is not seen[-1]
+    assert seen == [False, True, False, True, False]
+
+
+def test_one_sweep_of_a_model_serves_every_frame(
+    folder: Path, nets: dict[str, torch.nn.Module]
+) -> None:
+    class Counting(Predictor):
+        """Counts how often it is prepared for a task."""
+
+        source = "test"
+        prepared = 0
+
+        def ask(self, quantities: tuple[str, ...]) -> None:
+            self.prepared += 1
+
+        def __call__(self, batch: torch.Tensor) -> torch.Tensor:
+            return nets["first"](batch).detach()
+
+    model = Counting()
+    session = open_session(folder / "digits.zarr", {"first": model})
+    for angle in range(5):
+        assert ask(session, "place", position=[angle + 0.5])[0]["live"]
+    assert model.prepared == 1
+
+
+def test_a_model_that_refuses_the_task_leaves_the_others_alone(
+    folder: Path, nets: dict[str, torch.nn.Module]
+) -> None:
+    class Refusing(Predictor):
+        """Offers nothing that the task needs."""
+
+        source = "test"
+
+        def ask(self, quantities: tuple[str, ...]) -> None:
+            raise ModelError("energies only")
+
+        def __call__(self, batch: torch.Tensor) -> torch.Tensor:
+            raise AssertionError
+
+    session = open_session(folder / "digits.zarr", {"first": Refusing(), "second": nets["second"]})
+    header, _ = ask(session, "place", position=[31.0])
+    assert "energies only" in header["errors"]["first"]
+    assert [*header["milliseconds"]] == ["second"]
+
+
+def test_inputs_are_drawn_as_their_own_action_says(nets: dict[str, torch.nn.Module]) -> None:
+    class Scans(ob.actions.Images):
+        """Images of a kind of their own."""
+
+    images, labels = ob.datasets.digits()
+    for action, data in (
+        (Scans(), images[:4]),
+        ({"scan": ob.actions.Images(), "site": ob.actions.Trivial()}, None),
+    ):
+        model = nets["first"] if data is not None else lambda given: nets["first"](given["scan"])
+        inputs = {"scan": images[:4], "site": torch.zeros(4, 2)} if data is None else data
+        task = ob.tasks.Classification(input=action)
+        scan = ob.scan(model, (inputs, labels[:4]), group="cyclic:4", task=task, progress=False)
+        header, _ = ask(open_session(scan, task=task), "state")
+        assert header["views"]["input"] == "image"
+        assert header["noun"] == "images"
+
+
 def test_a_model_that_answers_nonsense_is_shown(folder: Path) -> None:
     for wrong in (
         lambda x: torch.full((len(x), 10), float("nan")),
@@ -142,7 +251,7 @@ def test_a_model_that_does_not_answer_holds_nothing_up(folder: Path) -> None:
         return torch.zeros(len(x), 10)
 
     session = open_session(folder / "digits.zarr", {"first": slow})
-    session.opened().live.patience_s = 0.2
+    session.scan_view().live.patience_s = 0.2
     asleep.append(1.0)
     start = time.perf_counter()
     header, _ = ask(session, "place")
@@ -185,9 +294,9 @@ def test_models_and_data_of_another_scan_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=r"models.*third"):
         open_session(folder / "digits.zarr", {"third": nets["first"]})
-    with pytest.raises(InputError, match=r"models: one given"):
+    with pytest.raises(InputError, match=r"models: expected a dictionary"):
         open_session(folder / "digits.zarr", nets["first"])
-    with pytest.raises(InputError, match=r"data: 5 samples given, the 120"):
+    with pytest.raises(InputError, match=r"data: expected the 120 samples of the scan, got 5"):
         open_session(folder / "digits.zarr", data=np.zeros((5, 1, 8, 8)))
 
 
@@ -292,7 +401,7 @@ def test_a_task_may_draw_its_own_views(nets: dict[str, torch.nn.Module]) -> None
 
 
 def test_a_large_picture_travels_in_bytes() -> None:
-    from orbical.interface.session.pictures import input_arrays
+    from orbical.interface.session.input_pictures import input_arrays
 
     picture = torch.linspace(-2, 3, 3 * 100 * 100).reshape(1, 1, 3, 100, 100)
     arrays, spans = input_arrays(picture)
@@ -351,14 +460,14 @@ def test_a_record_never_makes_anything_else(name: Any) -> None:
 @pytest.mark.parametrize("spec", ["dihedral:4", "cyclic:4", "rotations:8*time_reversal", "flips"])
 def test_groups_without_anything_between_snap(spec: str) -> None:
     group = ob.groups.parse(spec)
-    locator = Locator(group)
+    locator = OrbitLocator(group)
     assert locator.continuous is False
     assert locator.at(1, (20.0,)).element == 1
     assert locator.finer() is None
 
 
 def test_scales_are_a_line() -> None:
-    locator = Locator(ob.groups.scales(0.5, 2, 9))
+    locator = OrbitLocator(ob.groups.scales(0.5, 2, 9))
     place = locator.at(0, (1.1,))
     assert place.scanned is False
     np.testing.assert_allclose(place.elements.parts["plane"][0], np.diag([1.1, 1.1, 1]))

@@ -115,11 +115,11 @@ def test_worst_means_largest_where_lower_is_better(session: Session, digits: ob.
 
 
 @pytest.mark.parametrize(
-    ("colour", "kind"),
+    ("color", "kind"),
     [("mean", "sequential"), ("variance", "sequential"), ("correct", "sequential")],
 )
 def test_colors_are_of_the_orbit(session: Session, digits: ob.Scan, color: str, kind: str) -> None:
-    header, arrays = ask(session, "colour", color=color, of="first")
+    header, arrays = ask(session, "colour", colour=color, of="first")
     score, correct = digits.data["score"].values[0], digits.data["correct"].values[0]
     expected = {"mean": score.mean(1), "variance": score.var(1), "correct": correct.mean(1)}
     np.testing.assert_allclose(arrays["values"], expected[color], rtol=1e-4, atol=1e-6)
@@ -127,10 +127,10 @@ def test_colors_are_of_the_orbit(session: Session, digits: ob.Scan, color: str, 
 
 
 def test_classes_and_gaps_color_too(session: Session, digits: ob.Scan) -> None:
-    header, arrays = ask(session, "colour", color="class")
+    header, arrays = ask(session, "colour", colour="class")
     assert (header["scale"], header["range"]) == ("classes", [0, 9])
     np.testing.assert_array_equal(arrays["values"], digits.data["label"])
-    header, arrays = ask(session, "colour", color="gap", of="second")
+    header, arrays = ask(session, "colour", colour="gap", of="second")
     data = digits.data.isel(model=1)
     expected = (data["confidence"] - data["correct"]).mean("element").values
     np.testing.assert_allclose(arrays["values"], expected, atol=1e-5)

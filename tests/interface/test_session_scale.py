@@ -13,10 +13,10 @@ from talking import ask
 
 import orbical as ob
 from orbical.interface import open_session
-from orbical.interface.session import Session, columns, embedding, reader
-from orbical.interface.session.memo import Memo
-from orbical.interface.session.passes import Passes
-from orbical.interface.session.reader import Reader
+from orbical.interface.session import Session, confidence_columns, sample_maps, scan_reader
+from orbical.interface.session.cache import Cache
+from orbical.interface.session.pass_scheduler import PassScheduler
+from orbical.interface.session.scan_reader import ScanReader
 
 LASSO = [[-0.6, -1], [0.6, -1], [0.6, 1], [-0.6, 1]]
 
@@ -54,9 +54,9 @@ def test_one_sample_is_read_from_its_own_chunk_alone(folder: Path, tmp_path: Pat
 def test_the_cache_is_bounded_and_changes_nothing(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "BLOCK_ROWS", 32)
+    monkeypatch.setattr(scan_reader, "BLOCK_ROWS", 32)
     small = Session({"digits": digits})
-    small.opened().reader._memo = Memo(size=3 * 32 * 24 * 4)
+    small.scan_view().reader._cache = Cache(size=3 * 32 * 24 * 4)
     usual = open_session(digits)
     for kind, selection in (
         ("aggregate", {}),
@@ -69,23 +69,23 @@ def test_the_cache_is_bounded_and_changes_nothing(
         one, other = ask(small, kind, **selection)[1], ask(usual, kind, **selection)[1]
         for name, array in other.items():
             np.testing.assert_allclose(one[name], array, atol=1e-5)
-        assert small.opened().reader._memo.size <= 3 * 32 * 24 * 4
+        assert small.scan_view().reader._cache.size <= 3 * 32 * 24 * 4
 
 
 def test_rows_of_huge_chunks_are_kept_without_their_chunk(digits: ob.Scan) -> None:
-    few = Reader(digits, size=8 * 1000)  # a chunk of inputs is larger than an eighth of it
+    few = ScanReader(digits, size=8 * 1000)  # a chunk of inputs is larger than an eighth of it
     for sample in (3, 64, 119):
         np.testing.assert_array_equal(
             few.row("input", sample, None), digits.data["input"].values[sample]
         )
-    assert few._memo.size == 3 * 64 * 4
+    assert few._cache.size == 3 * 64 * 4
 
 
 def test_a_scan_turned_on_its_side_in_a_file_is_the_same(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = open_session(digits)
-    monkeypatch.setattr(columns, "MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(confidence_columns, "MOST_IN_MEMORY", 0)
     on_disk = open_session(digits)
     for selection in ({"element": 7}, {"scope": "orbit"}, {"labels": [3, 4]}):
         one = ask(held, "calibration", **selection)
@@ -93,7 +93,7 @@ def test_a_scan_turned_on_its_side_in_a_file_is_the_same(
         assert one[0] == other[0]
         for name, array in one[1].items():
             np.testing.assert_array_equal(other[1][name], array)
-    pairs = columns.columns(on_disk.opened(), "truth")
+    pairs = confidence_columns.columns_of(on_disk.scan_view(), "truth")
     assert pairs.nbytes == 0
     sure, right = pairs.pair(1, 5)
     np.testing.assert_array_equal(sure, digits.data["confidence"].values[1, :, 5])
@@ -103,7 +103,7 @@ def test_a_scan_turned_on_its_side_in_a_file_is_the_same(
 def test_many_samples_are_placed_by_their_neighbors(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "REPRESENTATIVES", 60)
+    monkeypatch.setattr(sample_maps, "REPRESENTATIVES", 60)
     header, arrays = ask(open_session(digits), "embedding", method="isomap")
     assert header["note"] == "60 of 120 samples placed, the rest by their neighbours"
     xy = arrays["xy"]
@@ -120,7 +120,7 @@ def test_a_linear_map_of_many_samples_is_the_same_map(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = ask(open_session(digits), "embedding", method="ica")[1]["xy"]
-    monkeypatch.setattr(embedding, "REPRESENTATIVES", 119)
+    monkeypatch.setattr(sample_maps, "REPRESENTATIVES", 119)
     most = ask(open_session(digits), "embedding", method="ica")[1]["xy"]
     for axis in range(2):
         found = max(abs(np.corrcoef(whole[:, axis], most[:, other])[0, 1]) for other in range(2))
@@ -131,14 +131,14 @@ def test_axes_may_come_from_every_nth_sample(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = ask(open_session(digits), "embedding")[1]["xy"]
-    monkeypatch.setattr(embedding, "MOST_PRODUCTS", 120 * 48**2 / 2)
+    monkeypatch.setattr(sample_maps, "MOST_PRODUCTS", 120 * 48**2 / 2)
     header, arrays = ask(open_session(digits), "embedding")
     assert header["note"] == "axes from 60 of 120 samples"
     assert abs(np.corrcoef(whole[:, 0], arrays["xy"][:, 0])[0, 1]) > 0.9
 
 
 def test_a_question_is_worked_on_once() -> None:
-    memo, worked = Memo(), []
+    cache, worked = Cache(), []
 
     def compute() -> str:
         worked.append(1)
@@ -147,7 +147,8 @@ def test_a_question_is_worked_on_once() -> None:
 
     answers: list[str] = []
     threads = [
-        threading.Thread(target=lambda: answers.append(memo.once("key", compute))) for _ in range(8)
+        threading.Thread(target=lambda: answers.append(cache.get_or_compute("key", compute)))
+        for _ in range(8)
     ]
     for thread in threads:
         thread.start()
@@ -158,28 +159,30 @@ def test_a_question_is_worked_on_once() -> None:
 
 
 def test_an_error_is_not_remembered() -> None:
-    memo = Memo()
+    cache = Cache()
     with pytest.raises(ZeroDivisionError):
-        memo.once("key", lambda: 1 / 0)
-    assert memo.once("key", lambda: 2) == 2
+        cache.get_or_compute("key", lambda: 1 / 0)
+    assert cache.get_or_compute("key", lambda: 2) == 2
 
 
 def test_the_oldest_go_first() -> None:
-    memo = Memo(entries=10, size=100)
+    cache = Cache(entries=10, size=100)
     for key in "abcd":
-        memo.once(key, lambda: np.zeros(30, np.uint8))
-    assert memo.known("a") is None
-    assert memo.known("b") is not None
-    assert memo.size == 90
-    memo.once("large", lambda: np.zeros(500, np.uint8))  # it alone may be larger than the memory
-    assert memo.size == 500
+        cache.get_or_compute(key, lambda: np.zeros(30, np.uint8))
+    assert cache.get("a") is None
+    assert cache.get("b") is not None
+    assert cache.size == 90
+    cache.get_or_compute(
+        "large", lambda: np.zeros(500, np.uint8)
+    )  # it alone may be larger than the cachery
+    assert cache.size == 500
     for _ in range(2):
-        memo.once("small", lambda: np.zeros(1, np.uint8))
-    assert memo.known("large") is None
+        cache.get_or_compute("small", lambda: np.zeros(1, np.uint8))
+    assert cache.get("large") is None
 
 
 def test_a_patient_pass_lets_others_go_first() -> None:
-    passes, order = Passes(), []
+    passes, order = PassScheduler(), []
     begun = threading.Event()
 
     def patient() -> None:

@@ -12,9 +12,9 @@ from talking import ask
 
 import orbical as ob
 from orbical.interface import open_session
-from orbical.interface.reporting import report
+from orbical.interface.reports import report
 from orbical.interface.session import KINDS, Session
-from orbical.interface.session.clouds import cloud_of, cloud_picture
+from orbical.interface.session.point_clouds import cloud_of, cloud_picture
 from orbical.interface.wire import decode
 
 ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export")]
@@ -76,7 +76,7 @@ def test_a_regression_of_vectors(vectors: tuple[ob.Scan, Any]) -> None:
     assert "label" not in ask(session, "state")[1]
     assert header["colours"] == ["mean", "variance", "gap"]
     assert header["calibration"] is False
-    _, gap = ask(session, "colour", color="gap")
+    _, gap = ask(session, "colour", colour="gap")
     np.testing.assert_allclose(gap["values"], scan.data["invariance_gap"].values[0])
     worst = ask(session, "list")[1]["samples"][0]
     assert worst == scan.data["score"].values[0].mean(1).argmax()

@@ -24,7 +24,7 @@ import orbical as ob
 from orbical.cli.view import view
 from orbical.errors import InputError
 from orbical.interface import found_scans, open_session
-from orbical.interface.server import Server, announced
+from orbical.interface.server import Server, startup_message
 
 
 @contextmanager
@@ -99,10 +99,10 @@ def test_under_ssh_the_tunnel_is_printed(folder: Path, monkeypatch: pytest.Monke
     server = Server(open_session(folder), port=0)
     tunnel = f"ssh -L {server.port}:127.0.0.1:{server.port}"
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
-    assert tunnel not in announced(server)
+    assert tunnel not in startup_message(server)
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
-    assert tunnel in announced(server)
-    assert server.url in announced(server)
+    assert tunnel in startup_message(server)
+    assert server.url in startup_message(server)
     server.close()
 
 
@@ -152,7 +152,7 @@ def test_a_folder_of_scans_is_a_menu(folder: Path, tmp_path: Path, nets: dict[st
 
 
 def test_folders_without_scans_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no scan"):
+    with pytest.raises(InputError, match="which has none"):
         found_scans(tmp_path)
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(InputError, match="expected a folder"):
         open_session(tmp_path / "nothing")

@@ -13,8 +13,8 @@ import torch
 import orbical as ob
 from orbical.errors import MissingExtra
 from orbical.interface import widget as widgets
-from orbical.interface.fallback import Fallback
 from orbical.interface.session import Session
+from orbical.interface.widget_fallback import WidgetFallback
 from orbical.interface.wire import decode
 
 
@@ -51,7 +51,7 @@ def test_a_mistake_is_an_answer_and_nonsense_is_none(shown):
     made._receive(made, {"kind": "sample", "sequence": 1, "selection": {"sample": 99}}, [])
     until(lambda: sent)
     header, _ = decode(bytes(sent[0][1][0]))
-    assert "0 to 89 expected" in header["error"]
+    assert "expected 0 to 89" in header["error"]
     for nonsense in ("text", {"kind": "launch"}, {"kind": None}, None):
         made._receive(made, nonsense, [])
     made._receive(made, {"kind": "subset", "sequence": 2, "selection": {}}, [])
@@ -73,7 +73,7 @@ def test_a_newer_request_takes_the_place_of_one_that_waits():
         go.wait(10)
         yield message
 
-    desk = widgets.Desk(answer, answered.append)
+    desk = widgets.ThreadedRequestQueue(answer, answered.append)
     desk.put("place", b"first")
     assert started.wait(10)
     for number in range(1000):
@@ -93,7 +93,7 @@ def test_another_kind_does_not_wait_for_a_slow_one():
             go.wait(10)
         yield message
 
-    desk = widgets.Desk(answer, answered.append)
+    desk = widgets.ThreadedRequestQueue(answer, answered.append)
     desk.put("embedding", b"slow")
     desk.put("place", b"quick")
     until(lambda: answered == [b"quick"])
@@ -126,7 +126,7 @@ def test_the_picture_is_folded_when_a_page_asks(scan):
         def update(self, content, raw):
             self.content = content
 
-    fallback = Fallback(Session({"digits": scan}))
+    fallback = WidgetFallback(Session({"digits": scan}))
     fallback._handle = handle = Handle()
     fallback.fold()
     assert handle.content["text/html"].startswith("<details")
@@ -142,4 +142,4 @@ def test_every_layout_has_a_fallback(group):
     scan = ob.scan(
         net, (images[:12], labels[:12]), group=group, task="classification", progress=False
     )
-    assert "<table" in Fallback(Session({"digits": scan})).bundle()["text/html"]
+    assert "<table" in WidgetFallback(Session({"digits": scan})).bundle()["text/html"]

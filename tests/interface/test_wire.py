@@ -52,7 +52,7 @@ def test_other_types_become_the_nearest_that_travels() -> None:
     _, found = decode(encode({}, arrays))
     assert [found[name].dtype.str[1:] for name in arrays] == ["f4", "i4", "u1", "f4"]
     np.testing.assert_array_equal(found["turned"], arrays["turned"])
-    with pytest.raises(InputError, match="numbers expected"):
+    with pytest.raises(InputError, match="expected numbers"):
         encode({}, {"text": np.array(["a"])})
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.contents import chosen_samples, parts_of
-from orbical.interface.pack import as_text
+from orbical.interface.reports.encoding import as_text
+from orbical.interface.reports.parts import chosen_samples, parts_of
 from orbical.interface.session import Session
 
 LASSO = [[-1.1, -1.1], [0.1, -1.1], [0.4, 1.1], [-1.1, 0.9]]
@@ -43,9 +43,9 @@ def whole(session):
 
 
 def packed(session, count):
-    opened = session.opened()
-    chosen = chosen_samples(opened, count)
-    parts = parts_of(opened, chosen, ("pca", "ica"), {}, lambda work: None)
+    view = session.scan_view()
+    chosen = chosen_samples(view, count)
+    parts = parts_of(view, chosen, ("pca", "ica"), {}, lambda work: None)
     return chosen, {name: as_text(part) for name, part in parts}
 
 
@@ -211,7 +211,7 @@ def test_tables_are_made_in_the_page(report_answers, session, whole):
     assert table[0].split(",")[:3] == ["element", "angle", "score_net0"]
     assert len(table) == 1 + 12
     numbers = bytes(ours[1]["arrays"]["file"]["data"]).decode().split()
-    label = session.opened().label
+    label = session.scan_view().label
     assert [int(one) for one in numbers] == np.flatnonzero(label == 3).tolist()
     assert "parquet" in ours[2]["error"]
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.contents import chosen_samples, parts_of
-from orbical.interface.pack import as_text
+from orbical.interface.reports.encoding import as_text
+from orbical.interface.reports.parts import chosen_samples, parts_of
 from orbical.interface.session import Session
 
 
@@ -22,7 +22,7 @@ def bright(views):
 
 
 @pytest.fixture(scope="module")
-def made():
+def build_report():
     generator = torch.Generator().manual_seed(0)
     images = 0.92 * torch.rand(9, 1, 56, 56, generator=generator)
     objects = torch.zeros(9, 1, 5)
@@ -42,8 +42,8 @@ def made():
         progress=False,
     )
     session = Session({"scan": scan})
-    opened = session.opened()
-    parts = parts_of(opened, chosen_samples(opened, None), ("pca",), {}, lambda work: None)
+    view = session.scan_view()
+    parts = parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
     return session, {name: as_text(part) for name, part in parts}
 
 

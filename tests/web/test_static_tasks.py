@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.contents import chosen_samples, parts_of
-from orbical.interface.pack import as_text
+from orbical.interface.reports.encoding import as_text
+from orbical.interface.reports.parts import chosen_samples, parts_of
 from orbical.interface.session import Session
 
 
@@ -64,11 +64,11 @@ def unlabeled():
 
 
 @pytest.fixture(scope="module", params=[dipoles, flows, unlabeled])
-def made(request):
+def build_report(request):
     session = Session({"scan": request.param()})
-    opened = session.opened()
-    chosen = chosen_samples(opened, None)
-    parts = parts_of(opened, chosen, ("pca",), {}, lambda work: None)
+    view = session.scan_view()
+    chosen = chosen_samples(view, None)
+    parts = parts_of(view, chosen, ("pca",), {}, lambda work: None)
     return session, {name: as_text(part) for name, part in parts}
 
 
@@ -106,7 +106,7 @@ def test_the_list_is_that_of_the_session(report_answers, made):
 
 
 def test_a_place_is_that_of_the_session(report_answers, made):
-    last = len(made[0].opened().group) - 1
+    last = len(made[0].scan_view().group) - 1
     requests = [
         {"kind": "place", "selection": {"sample": sample, "element": element}}
         for sample, element in [(0, 0), (3, 5), (5, last)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import as_numpy
 from ..errors import InputError
 
 Array = np.ndarray
@@ -18,10 +19,7 @@ def numbers(name: str, value: Any, dims: str) -> Array:
     >>> numbers("mass", [[0.5, 0.5]], "orbit label").shape
     (1, 2)
     """
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: cannot be read as numbers ({error})") from error
+    array = as_numpy(name, value, np.float64)
     axes = dims.split()
     if array.ndim != len(axes):
         raise InputError(
@@ -40,9 +38,11 @@ def whole_numbers(name: str, value: Any, size: int, below: int | None = None) ->
     >>> whole_numbers("predicted", [0, 2], size=2, below=3)
     array([0, 2])
     """
-    array = np.asarray(value)
+    array = as_numpy(name, value)
+    if array.shape == (size, 1):
+        array = array[:, 0]
     if array.shape != (size,):
-        one_hot = array.ndim == 2 and len(array) == size and array.shape[1] > 1
+        one_hot = array.ndim == 2 and len(array) == size
         hint = "; of one-hot rows take .argmax(1)" if one_hot else ""
         raise InputError(f"{name}: expected shape [{size}], got shape {list(array.shape)}{hint}")
     if array.dtype.kind == "f":
@@ -79,7 +79,7 @@ def masses(name: str, value: Array) -> None:
 
 def partition(name: str, ids: Any) -> Array:
     """Refuse ids that leave samples without an orbit."""
-    array = np.asarray(ids)
+    array = as_numpy(name, ids)
     if array.dtype.kind in "iuf":
         unassigned = ~np.isfinite(array) | (array < 0)
         if unassigned.any():
@@ -115,7 +115,7 @@ def normalize(mass: Any) -> Array:
     array([[0.25, 0.25],
            [0.5 , 0.  ]])
     """
-    array = np.asarray(mass, dtype=np.float64)
+    array = as_numpy("mass", mass, np.float64)
     if array.size == 0 or not np.isfinite(array).all() or array.min() < 0:
         raise InputError("mass: expected finite masses >= 0, at least one of them positive")
     total = array.sum()

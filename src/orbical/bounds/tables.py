@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._arrays import as_numpy
 from ..errors import InputError
 from . import checks
 from .fibers import Fibers, fiber_index
@@ -191,7 +192,7 @@ class OrbitTable:
         array([[0.   , 0.333],
                [0.333, 0.333]])
         """
-        ids = np.asarray(orbit)
+        ids = as_numpy("orbit", orbit)
         if ids.ndim != 1 or len(ids) == 0:
             raise InputError(f"orbit: expected shape [sample], got shape {list(ids.shape)}")
         ids = checks.whole_numbers("orbit", checks.partition("orbit", ids), len(ids))
@@ -218,7 +219,7 @@ class OrbitTable:
         >>> OrbitTable.from_orbits([[0, 2], [1]], label=[0, 1, 1]).accuracy_ceiling
         0.666...
         """
-        size = len(np.asarray(label))
+        size = len(as_numpy("label", label))
         if len(orbits) == 0:
             raise InputError("orbits: none given; expected lists of sample indices")
         members = np.concatenate([np.asarray(members, dtype=np.int64) for members in orbits])
@@ -338,7 +339,7 @@ def _row_extremes(mass: Array) -> tuple[Array, Array, Array]:
 
 def _constant(name: str, values: Any, index: Array, first: Array) -> Array:
     """Return one value an orbit, refusing answers that vary along an orbit."""
-    array = np.asarray(values)
+    array = as_numpy(name, values)
     if array.shape != index.shape:
         raise InputError(
             f"{name}: expected one for each of {len(index)} samples, got shape {list(array.shape)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._arrays import as_numpy
 from ..errors import InputError
 from . import checks
 from .matching import elements_between, match_orbits, orbits_of_permutations
@@ -159,12 +160,12 @@ _FORMS = {1: "scalar", 2: "diagonal", 3: "full"}
 
 
 def _columns(name: str, value: Any) -> Array:
-    array = np.asarray(value, dtype=np.float64)
+    array = as_numpy(name, value, np.float64)
     return checks.numbers(name, array[:, None] if array.ndim == 1 else array, "point coordinate")
 
 
 def _variance(name: str, value: Any, size: int, dimension: int) -> Array:
-    array = np.asarray(value, dtype=np.float64)
+    array = as_numpy(name, value, np.float64)
     shapes = {1: (size,), 2: (size, dimension), 3: (size, dimension, dimension)}
     if array.shape != shapes.get(array.ndim):
         raise InputError(

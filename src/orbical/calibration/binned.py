@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..errors import InputError, unknown_name
+from .._arrays import ArrayLike
+from ..errors import unknown_name
 from . import sorting
-from .inputs import ArrayLike, pair, working_float
+from .inputs import pair, whole_number, working_float
+from .quantiles import equal_mass_places
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,7 @@ def checked_bins(bins: int) -> int:
     >>> checked_bins(15)
     15
     """
-    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
-        raise InputError(f"bins: expected a whole number >= 1, got {bins!r}")
-    return bins
+    return whole_number("bins", bins)
 
 
 def named_norm(norm: str) -> str:
@@ -114,13 +114,9 @@ def _equal_mass_edges(confidence: Tensor, weights: Tensor | None, bins: int) -> 
     """Return `[R, B+1]` edges of which the inner ones are quantiles among the values themselves."""
     ordered, order = sorting.ascending(confidence)
     rows, size = ordered.shape
-    steps = torch.arange(1, bins, device=ordered.device)
-    if weights is None:
-        place = (-(-steps * size // bins) - 1).clamp_(min=0).expand(rows, -1)
-    else:
-        mass = weights.gather(-1, order).cumsum(-1)
-        place = torch.searchsorted(mass * bins, steps * mass[:, -1:]).clamp_(max=size - 1)
-    inner = ordered.gather(-1, place)
+    mass = None if weights is None else weights.gather(-1, order)
+    place = equal_mass_places(size, bins, mass, ordered.device)
+    inner = ordered.gather(-1, place.expand(rows, -1))
     zero, one = inner.new_zeros(rows, 1), inner.new_ones(rows, 1)
     return torch.cat([zero, inner, one], dim=-1)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike, as_array, as_floating
 from ..errors import InputError
-from .arrays import ArrayLike, as_floating
 from .gaussian import _finite
+from .inputs import sample_weights, weighted_mean
 
 
 class Bleed(NamedTuple):
@@ -36,7 +36,9 @@ def _variances(name: str, values: ArrayLike) -> Tensor:
     return tensor
 
 
-def aleatoric_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Bleed:
+def aleatoric_bleed(
+    aleatoric: ArrayLike, truth: ArrayLike | None = None, *, weights: ArrayLike | None = None
+) -> Bleed:
     """Return the mean squared norm of predicted minus true aleatoric variance.
 
         total = E[ ||s_predicted - s_true||^2 ],   per coordinate: E[ (s_predicted - s_true)_i^2 ]
@@ -49,12 +51,22 @@ def aleatoric_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Ble
     Args:
         aleatoric: `[N]` or `[..., N, d]`, predicted aleatoric variance.
         truth: the same shape, or one number; None where the data are free of noise.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> aleatoric_bleed([[1.0, 0.0], [3.0, 2.0]])
     Bleed(total=tensor(7., dtype=torch.float64),
           per_coordinate=tensor([5., 2.], dtype=torch.float64))
     """
-    per_coordinate = aleatoric_terms(aleatoric, truth).mean(-2)
+    return _mean_bleed(aleatoric_terms(aleatoric, truth), weights)
+
+
+def _mean_bleed(terms: Tensor, weights: ArrayLike | None) -> Bleed:
+    """Return the mean over samples of terms `[..., N, d]`."""
+    mass = sample_weights(weights, terms[..., 0])
+    if mass is None:
+        per_coordinate = terms.mean(-2)
+    else:
+        per_coordinate = weighted_mean(terms.mT, mass[..., None, :])
     return Bleed(per_coordinate.sum(-1), per_coordinate)
 
 
@@ -67,18 +79,30 @@ def aleatoric_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Ten
     """
     excess = _variances("aleatoric", aleatoric)
     if truth is not None:
-        single = not isinstance(truth, Tensor) and np.ndim(truth) == 0
-        true = _variances("truth", [float(truth)] if single else truth)
-        if not single and true.shape[-2:] != excess.shape[-2:]:
-            raise InputError(
-                f"truth: expected a number or the shape of aleatoric {tuple(excess.shape)},"
-                f" got {tuple(true.shape)}"
-            )
+        number = _one_variance(truth)
+        true = _of_shape(excess, _variances("truth", truth)) if number is None else number
         excess = excess - true
     return excess.square()
 
 
-def covariance_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Bleed:
+def _one_variance(truth: ArrayLike) -> Tensor | None:
+    """Return the true variance if it is one number for all samples and coordinates."""
+    given = as_array("truth", truth)
+    return None if given.ndim else _variances("truth", given.double()[None])
+
+
+def _of_shape(excess: Tensor, true: Tensor, axes: int = 2) -> Tensor:
+    if true.shape[-axes:] != excess.shape[-axes:]:
+        raise InputError(
+            f"truth: expected a number or the shape of aleatoric {tuple(excess.shape)},"
+            f" got {tuple(true.shape)}"
+        )
+    return true
+
+
+def covariance_bleed(
+    aleatoric: ArrayLike, truth: ArrayLike | None = None, *, weights: ArrayLike | None = None
+) -> Bleed:
     """Return the bleed of full covariances: the mean squared Frobenius norm of their excess.
 
         total = E[ ||C_predicted - C_true||_F^2 ],   per coordinate: the sum over its row
@@ -90,13 +114,13 @@ def covariance_bleed(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Bl
         aleatoric: `[..., N, d, d]`, predicted covariances of the noise.
         truth: the same shape, or one number, the variance of noise that is alike in all directions;
             None where the data are free of noise.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> covariance_bleed([[[1.0, -1.0], [-1.0, 2.0]]])
     Bleed(total=tensor(7., dtype=torch.float64),
           per_coordinate=tensor([2., 5.], dtype=torch.float64))
     """
-    per_coordinate = covariance_terms(aleatoric, truth).mean(-2)
-    return Bleed(per_coordinate.sum(-1), per_coordinate)
+    return _mean_bleed(covariance_terms(aleatoric, truth), weights)
 
 
 def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
@@ -106,17 +130,13 @@ def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Te
     tensor([[5., 1.]], dtype=torch.float64)
     """
     excess = _covariances("aleatoric", aleatoric)
-    if truth is not None and not isinstance(truth, Tensor) and np.ndim(truth) == 0:
-        noise = _variances("truth", [float(truth)])[0, 0]
-        excess = excess - noise * torch.eye(excess.shape[-1], dtype=excess.dtype).to(excess.device)
-    elif truth is not None:
-        true = _covariances("truth", truth)
-        if true.shape[-3:] != excess.shape[-3:]:
-            raise InputError(
-                f"truth: expected a number or the shape of aleatoric {tuple(excess.shape)},"
-                f" got {tuple(true.shape)}"
-            )
-        excess = excess - true
+    if truth is not None:
+        number = _one_variance(truth)
+        if number is None:
+            excess = excess - _of_shape(excess, _covariances("truth", truth), 3)
+        else:
+            same = torch.eye(excess.shape[-1], dtype=excess.dtype, device=excess.device)
+            excess = excess - number.to(excess.device) * same
     return excess.square().sum(-1)
 
 
@@ -144,12 +164,12 @@ def nll_optimal_bleed(
     orbit: ArrayLike,
     *,
     fit: ArrayLike | None = None,
-    mass: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
 ) -> Bleed:
     """Return the bleed that a symmetric model trained by Gaussian likelihood settles at.
 
         v_o = mean over orbit o of (target - fit)^2, element-wise
-        bleed = sum_o mass_o ||v_o||^2
+        bleed = sum_o share_o ||v_o||^2
 
     A model that is constrained by a symmetry cannot follow a noise-free target along an orbit
     where the target breaks that symmetry. Its best mean is the best equivariant fit, and the
@@ -161,7 +181,7 @@ def nll_optimal_bleed(
         orbit: `[N]` integers; points with the same number lie on one orbit.
         fit: as the target, the best equivariant fit at each point, in the same frame (weighted
             least squares, Thm 3); None for the best invariant fit, the mean over the orbit.
-        mass: `[N]` probability of each point, normalized here; None for equal ones.
+        weights: `[N]` sample weights >= 0, such as the probability of each point; equal by default.
 
     >>> nll_optimal_bleed([1.0, 3.0, 5.0, 5.0], [0, 0, 1, 1])
     Bleed(total=tensor(0.5000, dtype=torch.float64),
@@ -171,12 +191,14 @@ def nll_optimal_bleed(
     if target.ndim != 2:
         raise InputError(f"target: expected [N] or [N, d], got shape {tuple(target.shape)}")
     size = len(target)
-    orbit = torch.as_tensor(orbit, device=target.device)
+    orbit = as_array("orbit", orbit, target.device)
     if orbit.shape != (size,) or orbit.dtype.is_floating_point or orbit.dtype == torch.bool:
         raise InputError(
             f"orbit: expected {size} integers, got shape {tuple(orbit.shape)}, dtype {orbit.dtype}"
         )
-    weight = _masses(mass, target)
+    weight = sample_weights(weights, target.mT)
+    weight = target.new_ones(size) if weight is None else weight
+    weight = weight / weight.sum()
     _, index = torch.unique(orbit, return_inverse=True)
     orbits = int(index.max()) + 1
     share = weight.new_zeros(orbits).index_add(0, index, weight)
@@ -198,14 +220,3 @@ def nll_optimal_bleed(
     variance = orbit_mean((target - best).square())
     per_coordinate = (share[:, None] * variance.square()).sum(0)
     return Bleed(per_coordinate.sum(), per_coordinate)
-
-
-def _masses(mass: ArrayLike | None, target: Tensor) -> Tensor:
-    if mass is None:
-        return target.new_full((len(target),), 1 / len(target))
-    weight = torch.as_tensor(mass, device=target.device).double()
-    if weight.shape != (len(target),):
-        raise InputError(f"mass: expected {len(target)} values, got shape {tuple(weight.shape)}")
-    if not bool(torch.isfinite(weight).all()) or bool((weight < 0).any()) or weight.sum() <= 0:
-        raise InputError("mass: expected finite values >= 0 with a positive sum")
-    return weight / weight.sum()

@@ -7,11 +7,22 @@ from typing import Any
 
 from torch import Tensor
 
+from .._arrays import ArrayLike
 from .binned import ece
 from .cumulative import esd, ks
-from .inputs import ArrayLike, classwise
+from .inputs import classwise, given_outputs, kept_samples, sample_weights
 from .kernel import mmce, skce
 from .smooth import smooth_ece
+
+__all__ = [
+    "classwise_ece",
+    "classwise_esd",
+    "classwise_ks",
+    "classwise_mmce",
+    "classwise_skce",
+    "classwise_smooth_ece",
+    "per_class",
+]
 
 
 def per_class(
@@ -20,23 +31,39 @@ def per_class(
     probs: ArrayLike | None = None,
     logits: ArrayLike | None = None,
     labels: ArrayLike,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
     **options: Any,
 ) -> Tensor:
-    """Return a measure for each class, `[..., C]`.
+    """Return a measure for each class.
 
         value_k = measure(p_k, label = k)
 
     Args:
         measure: any function of `(confidence, correct)`, such as `ece`, `esd` or `mmce`.
         probs: probabilities `[..., N, C]`; or
-        logits: scores `[..., N, C]`. Give one of both.
-        labels: class indices `[N]` or `[..., N]`.
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
         options: passed on to the measure.
 
-    >>> per_class(ece, probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0], bins=1)
-    tensor([0.4500, 0.4500], dtype=torch.float64)
+    Returns:
+        The values `[..., C]`.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    Example:
+        >>> per_class(ece, probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0], bins=1)
+        tensor([0.4500, 0.4500], dtype=torch.float64)
     """
-    return measure(*classwise(probs=probs, logits=logits, labels=labels), **options)
+    name, outputs = given_outputs(probs, logits)
+    mass = sample_weights(weights, outputs[..., 0])
+    outputs, truth, kept = kept_samples(labels, outputs, ignore_index)
+    if mass is not None:
+        options["weights"] = (mass if kept is None else mass[..., kept])[..., None, :]
+    return measure(*classwise(**{name: outputs}, labels=truth), **options)
 
 
 def classwise_ece(
@@ -48,6 +75,7 @@ def classwise_ece(
     norm: str = "l1",
     binning: str = "width",
     weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Return the class-wise ECE: the mean over classes of the ECE of each class.
 
@@ -55,40 +83,80 @@ def classwise_ece(
 
     Args:
         probs: probabilities `[..., N, C]`; or
-        logits: scores `[..., N, C]`. Give one of both.
-        labels: class indices `[N]` or `[..., N]`.
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
         bins: the number of bins.
         norm: "l1", "l2" or "max".
         binning: "width" or "mass".
-        weights: `[N]` sample weights.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
 
-    >>> classwise_ece(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0], bins=1)
-    tensor(0.4500, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Example:
+        >>> classwise_ece(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0], bins=1)
+        tensor(0.4500, dtype=torch.float64)
     """
-    options = {"bins": bins, "norm": norm, "binning": binning, "weights": weights}
-    return per_class(ece, probs=probs, logits=logits, labels=labels, **options).mean(-1)
+    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    options = {"bins": bins, "norm": norm, "binning": binning}
+    return per_class(ece, labels=labels, **given, **options).mean(-1)
 
 
 def classwise_ks(
-    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Return the mean over classes of the KS error of `(p_k, label = k)`; see `ks`.
 
-    >>> classwise_ks(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
-    tensor(0.4500, dtype=torch.float64)
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
+
+    Returns:
+        The mean over classes `[...]`, float64.
+
+    Example:
+        >>> classwise_ks(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+        tensor(0.4500, dtype=torch.float64)
     """
-    return per_class(ks, probs=probs, logits=logits, labels=labels).mean(-1)
+    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    return per_class(ks, labels=labels, **given).mean(-1)
 
 
 def classwise_esd(
-    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Return the mean over classes of the ESD of `(p_k, label = k)`; see `esd`. Differentiable.
 
-    >>> classwise_esd(probs=[[0.7, 0.3], [0.4, 0.6], [0.6, 0.4]], labels=[0, 0, 1])
-    tensor(-0.0900, dtype=torch.float64)
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
+
+    Returns:
+        The mean over classes `[...]`, float64.
+
+    Example:
+        >>> classwise_esd(probs=[[0.7, 0.3], [0.4, 0.6], [0.6, 0.4]], labels=[0, 0, 1])
+        tensor(-0.0900, dtype=torch.float64)
     """
-    return per_class(esd, probs=probs, logits=logits, labels=labels).mean(-1)
+    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    return per_class(esd, labels=labels, **given).mean(-1)
 
 
 def classwise_mmce(
@@ -97,13 +165,28 @@ def classwise_mmce(
     logits: ArrayLike | None = None,
     labels: ArrayLike,
     phi: float = 0.4,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Return the mean over classes of the MMCE of `(p_k, label = k)`; see `mmce`. Differentiable.
 
-    >>> classwise_mmce(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
-    tensor(0.3000, dtype=torch.float64)
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        phi: the width of the kernel.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
+
+    Returns:
+        The mean over classes `[...]`, float64.
+
+    Example:
+        >>> classwise_mmce(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
+        tensor(0.3000, dtype=torch.float64)
     """
-    return per_class(mmce, probs=probs, logits=logits, labels=labels, phi=phi).mean(-1)
+    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    return per_class(mmce, labels=labels, **given, phi=phi).mean(-1)
 
 
 def classwise_skce(
@@ -112,13 +195,28 @@ def classwise_skce(
     logits: ArrayLike | None = None,
     labels: ArrayLike,
     phi: float = 0.4,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Return the mean over classes of the SKCE of `(p_k, label = k)`; see `skce`. Differentiable.
 
-    >>> classwise_skce(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
-    tensor(0.0900, dtype=torch.float64)
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        phi: the width of the kernel.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
+
+    Returns:
+        The mean over classes `[...]`, float64.
+
+    Example:
+        >>> classwise_skce(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
+        tensor(0.0900, dtype=torch.float64)
     """
-    return per_class(skce, probs=probs, logits=logits, labels=labels, phi=phi).mean(-1)
+    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    return per_class(skce, labels=labels, **given, phi=phi).mean(-1)
 
 
 def classwise_smooth_ece(
@@ -127,11 +225,25 @@ def classwise_smooth_ece(
     logits: ArrayLike | None = None,
     labels: ArrayLike,
     bandwidth: float | None = None,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Return the mean over classes of the smooth ECE of `(p_k, label = k)`; see `smooth_ece`.
 
-    >>> classwise_smooth_ece(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
-    tensor(0.3000, dtype=torch.float64)
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        bandwidth: of the smoothing; chosen automatically if not given.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
+
+    Returns:
+        The mean over classes `[...]`, float64.
+
+    Example:
+        >>> classwise_smooth_ece(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
+        tensor(0.3000, dtype=torch.float64)
     """
-    options = {"bandwidth": bandwidth}
-    return per_class(smooth_ece, probs=probs, logits=logits, labels=labels, **options).mean(-1)
+    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    return per_class(smooth_ece, labels=labels, **given, bandwidth=bandwidth).mean(-1)

@@ -2,6 +2,11 @@
 
 With `d = correct - confidence`, a calibrated model has `E[d; confidence <= t] = 0` at every
 threshold t. KS is the largest deviation, ESD the expected square of it.
+
+Weights are masses of samples. In KS, a sample of weight 2 equals two samples. ESD is an unbiased
+estimate over triples of *different* samples, each counted with the product of its weights: equal
+weights change nothing and a weight of 0 removes a sample, but a weight of 2 is not a repetition,
+which would pair a sample with itself.
 """
 
 from __future__ import annotations
@@ -17,22 +22,35 @@ from . import _decay_sums, sorting
 from .inputs import ArrayLike, pair, positive
 
 
-def _slope_in_order(d: Tensor, ties: sorting.Ties) -> tuple[Tensor, Tensor, Tensor]:
+def _slope_in_order(
+    d: Tensor, ties: sorting.Ties, mass: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradient of ESD by the differences `d`, both in the order of confidence, unscaled.
 
     As `total [..., 1]` and `rest [..., N]`, whose difference it is: a pass over the array less.
     The gradient is a linear and self-adjoint map of d, so that ESD, a quadratic form, is half of
-    <d, gradient>. To be multiplied by `_scale(N)`. Also returns the sum of d, `[..., 1]`.
+    <d, gradient>. To be multiplied by `_scale`. Also returns the sum of d, `[..., 1]`. Weighted
+    differences are already multiplied by their weights `mass [..., N]`.
     """
     size = d.shape[-1]
     below = ties.sums_through(d)  # over all samples with z <= z_i, i included
-    before, total = ties.sums_before(below - d)  # of S_i over z_i < z_j
-    reach = ties.starts(d) - (size - 2)  # samples with z_i >= z_j, less 2, negative
-    return total, before.add_(below).addcmul_(reach, d, value=-1), below[..., -1:]
+    if mass is None:
+        before, total = ties.sums_before(below - d)  # of S_i over z_i < z_j
+        reach = ties.starts(d) - (size - 2)  # samples with z_i >= z_j, less 2, negative
+        return total, before.add_(below).addcmul_(reach, d, value=-1), below[..., -1:]
+    others = (below - d).mul_(mass)
+    before, total = ties.sums_before(others)
+    lighter, whole = ties.sums_before(mass)
+    rest = before.add_(others).addcmul_(whole - lighter - mass, d)
+    return total, rest, below[..., -1:]
 
 
-def _scale(size: int) -> float:
-    return 2.0 / (size * (size - 1) * (size - 2))
+def _scale(size: int, mass: Tensor | None) -> float | Tensor:
+    """Return 2 over the mass of all triples of different samples; `[..., 1]` if weighted."""
+    if mass is None:
+        return 2.0 / (size * (size - 1) * (size - 2))
+    total, squares, cubes = (mass.pow(power).sum(-1, keepdim=True) for power in (1, 2, 3))
+    return 2.0 / (total.pow(3) - 3 * total * squares + 2 * cubes)
 
 
 def _inner(first: Tensor, second: Tensor) -> Tensor:
@@ -46,21 +64,22 @@ class _Slope(torch.autograd.Function):
     """The gradient of ESD by differences in a given order, as a map whose derivative is itself."""
 
     @staticmethod
-    def forward(difference: Tensor, order_by: Tensor) -> Tensor:
+    def forward(difference: Tensor, order_by: Tensor, weights: Tensor | None) -> Tensor:
         ordered, order = sorting.ascending(order_by)
         d = sorting.take(difference, order)
-        total, rest, _ = _slope_in_order(d, sorting.ties(ordered))
-        slope = torch.sub(total, rest, out=rest).mul_(_scale(d.shape[-1]))
-        return sorting.put_back(slope, order)
+        mass = None if weights is None else sorting.take(weights, order)
+        d = d if mass is None else d.mul_(mass)
+        total, rest, _ = _slope_in_order(d, sorting.ties(ordered), mass)
+        slope = torch.sub(total, rest, out=rest).mul_(_scale(d.shape[-1], mass))
+        return sorting.put_back(slope if mass is None else slope.mul_(mass), order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(inputs[1])
+        ctx.save_for_backward(*inputs[1:])
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (order_by,) = ctx.saved_tensors
-        return _Slope.apply(gradient, order_by), None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return _Slope.apply(gradient, *ctx.saved_tensors), None, None
 
 
 class _ESD(torch.autograd.Function):
@@ -74,8 +93,8 @@ class _ESD(torch.autograd.Function):
     def forward(confidence: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
         ordered, order = sorting.ascending(confidence)
         d = sorting.take(correct, order).double().sub_(ordered)
-        total, rest, sum_of_d = _slope_in_order(d, sorting.ties(ordered))
-        scale = _scale(d.shape[-1])
+        total, rest, sum_of_d = _slope_in_order(d, sorting.ties(ordered), None)
+        scale = _scale(d.shape[-1], None)
         value = (total * sum_of_d - _inner(d, rest))[..., 0] * (scale / 2)
         gradient = torch.add(total * -scale, rest, alpha=scale, out=torch.empty_like(ordered))
         return value, sorting.put_back(gradient, order)
@@ -92,30 +111,42 @@ class _ESD(torch.autograd.Function):
             return None, None
         confidence, correct, gradient = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is asked for
-            gradient = -_Slope.apply(correct.double() - confidence, confidence.detach())
+            gradient = -_Slope.apply(correct.double() - confidence, confidence.detach(), None)
         return (grad_value[..., None].to(gradient.dtype) * gradient).to(confidence.dtype), None
 
 
-def ordered_esd(difference: Tensor, order_by: Tensor) -> Tensor:
-    """Return the ESD of any differences `[..., N]` accumulated in the order of `order_by`.
+def ordered_esd(difference: Tensor, order_by: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Return the ESD of any differences, accumulated in the order of `order_by`.
 
         S_i = sum of d_j over j != i with z_j <= z_i,    Q_i the same sum of d_j^2
         ESD = sum_i (S_i^2 - Q_i) / (N (N-1) (N-2))
 
     `esd` has d = correct - confidence and z = confidence; in regression d = error^2 - variance and
-    z = variance. Differentiable in `difference`, the order being held fixed. N >= 3.
+    z = variance. Differentiable in `difference`, the order being held fixed.
+
+    Args:
+        difference: `[..., N]`, N >= 3.
+        order_by: `[..., N]`, the values z that order the differences.
+        weights: `[..., N]` float64 sample weights >= 0, at least 3 of them positive; see `esd`.
+
+    Returns:
+        The estimate `[...]`, float64.
+
+    Raises:
+        InputError: if there are fewer than 3 samples.
 
     >>> ordered_esd(torch.tensor([0.5, -0.5, 0.5]), torch.tensor([1.0, 2.0, 3.0]))
     tensor(-0.0833, dtype=torch.float64)
     """
     if difference.shape[-1] < 3:
-        raise InputError(f"difference: got {difference.shape[-1]} samples, expected at least 3")
+        raise InputError(f"difference: expected at least 3 samples, got {difference.shape[-1]}")
     difference, order_by = torch.broadcast_tensors(difference.double(), order_by)
-    slope = _Slope.apply(difference, order_by.detach())
+    weights = None if weights is None else weights.expand(difference.shape)
+    slope = _Slope.apply(difference, order_by.detach(), weights)
     return (difference * slope).sum(-1) / 2
 
 
-def esd(confidence: ArrayLike, correct: ArrayLike) -> Tensor:
+def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Tensor:
     """Return the expected squared difference, exact, in O(N log N) time and O(N) memory.
 
         d_i = correct_i - z_i,   S_i = sum_{j != i, z_j <= z_i} d_j,   Q_i = sum_{...} d_j^2
@@ -127,22 +158,30 @@ def esd(confidence: ArrayLike, correct: ArrayLike) -> Tensor:
     indicators fixed, as automatic differentiation of the paper's code does. Appendix D of the
     paper calls it unbiased, which it is not: see `esd_softened`.
 
+    With weights, the mean over triples of different samples becomes the weighted one, with
+    `w_i w_j w_k` for each: `S_i` and `Q_i` sum `w_j d_j` and its square, and
+
+        ESD = sum_i w_i (S_i^2 - Q_i) / (W_1^3 - 3 W_1 W_2 + 2 W_3),   W_n = sum_i w_i^n
+
     Args:
         confidence: `[..., N]` in [0, 1], N >= 3; differentiable.
         correct: `[..., N]` boolean, or values in [0, 1].
+        weights: `[..., N]` sample weights >= 0, at least 3 of them positive.
 
     >>> esd([0.6, 0.7, 0.8], [True, False, True])
     tensor(-0.0933, dtype=torch.float64)
     """
-    confidence, correct, _ = pair(confidence, correct, minimum=3)
+    confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
+    if mass is not None:
+        return ordered_esd(correct.double() - confidence.double(), confidence, mass)
     value, _ = _ESD.apply(confidence, correct)
     return value
 
 
-def ks(confidence: ArrayLike, correct: ArrayLike) -> Tensor:
+def ks(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Tensor:
     """Return the Kolmogorov-Smirnov calibration error, with equal confidences taken together.
 
-        KS = max_t |sum_{z_j <= t} (correct_j - z_j)| / N
+        KS = max_t |sum_{z_j <= t} w_j (correct_j - z_j)| / sum_j w_j
 
     No bins and no parameter (Gupta et al. 2021). At most the ECE in the population. Differentiable
     almost everywhere.
@@ -150,17 +189,20 @@ def ks(confidence: ArrayLike, correct: ArrayLike) -> Tensor:
     Args:
         confidence: `[..., N]` in [0, 1]; differentiable.
         correct: `[..., N]` boolean, or values in [0, 1].
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> ks([0.9, 0.9, 0.6], [True, False, True])
     tensor(0.1333, dtype=torch.float64)
     """
-    confidence, correct, _ = pair(confidence, correct)
+    confidence, correct, mass = pair(confidence, correct, weights=weights)
     ordered, order = sorting.ascending(confidence)
-    difference = sorting.take(correct.double() - confidence.double(), order)
+    difference = correct.double() - confidence.double()
+    difference = sorting.take(difference if mass is None else difference * mass, order)
     deviation = difference.cumsum(-1).abs()
     # Inside a run of equal confidences the sum depends on the order of the samples: only its end
     # is a threshold.
-    return torch.where(sorting.ends_of_ties(ordered), deviation, 0.0).amax(-1) / order.shape[-1]
+    largest = torch.where(sorting.ends_of_ties(ordered), deviation, 0.0).amax(-1)
+    return largest / (order.shape[-1] if mass is None else mass.sum(-1))
 
 
 @dataclass(frozen=True)
@@ -172,9 +214,9 @@ class CumulativeCurve:
 
     Attributes:
         threshold: the confidence t.
-        quantile: share of samples with confidence <= t.
-        accuracy: share of samples that are correct and have confidence <= t.
-        confidence: sum of the confidences <= t, divided by N.
+        quantile: (weighted) share of samples with confidence <= t.
+        accuracy: (weighted) share of samples that are correct and have confidence <= t.
+        confidence: (weighted) sum of the confidences <= t, divided by N (or the sum of weights).
     """
 
     threshold: Tensor
@@ -188,7 +230,9 @@ class CumulativeCurve:
         return self.accuracy - self.confidence
 
 
-def cumulative_curve(confidence: ArrayLike, correct: ArrayLike) -> CumulativeCurve:
+def cumulative_curve(
+    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+) -> CumulativeCurve:
     """Return the numbers of the cumulative accuracy / confidence plot (ESD paper, Fig. 4).
 
         accuracy(t) = sum_i 1(z_i <= t) correct_i / N,   confidence(t) = sum_i 1(z_i <= t) z_i / N
@@ -196,26 +240,33 @@ def cumulative_curve(confidence: ArrayLike, correct: ArrayLike) -> CumulativeCur
     Args:
         confidence: `[..., N]` in [0, 1].
         correct: `[..., N]` boolean, or values in [0, 1].
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> curve = cumulative_curve([0.5, 0.9], [True, True])
     >>> curve.accuracy, curve.difference
     (tensor([0.5000, 1.0000], dtype=torch.float64), tensor([0.2500, 0.3000], dtype=torch.float64))
     """
-    confidence, correct, _ = pair(confidence, correct)
+    confidence, correct, mass = pair(confidence, correct, weights=weights)
     ordered, order = sorting.ascending(confidence)
-    size, ties = order.shape[-1], sorting.ties(ordered)
-    threshold = ordered.double()
+    ties, threshold = sorting.ties(ordered), ordered.double()
     hits = sorting.take(correct.detach().double(), order)
-    count = torch.ones_like(threshold).cumsum(-1)
+    each = torch.ones_like(threshold) if mass is None else sorting.take(mass, order)
+    total = each.sum(-1, keepdim=True)
     return CumulativeCurve(
         threshold=threshold,
-        quantile=ties.at_last(count) / size,
-        accuracy=ties.at_last(hits.cumsum(-1)) / size,
-        confidence=ties.at_last(threshold.cumsum(-1)) / size,
+        quantile=ties.sums_through(each) / total,
+        accuracy=ties.sums_through(hits * each) / total,
+        confidence=ties.sums_through(threshold * each) / total,
     )
 
 
-def esd_softened(confidence: ArrayLike, correct: ArrayLike, *, width: float = 0.01) -> Tensor:
+def esd_softened(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    width: float = 0.01,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return ESD with a softened indicator: its gradient also sees samples that change order.
 
         H(x) = 1 - exp(-x/width)/2 for x >= 0,  exp(x/width)/2 for x < 0
@@ -233,16 +284,24 @@ def esd_softened(confidence: ArrayLike, correct: ArrayLike, *, width: float = 0.
         confidence: `[..., N]` in [0, 1], N >= 3; differentiable.
         correct: `[..., N]` boolean, or values in [0, 1].
         width: the scale of H, in units of confidence.
+        weights: `[..., N]` sample weights >= 0, at least 3 of them positive; see `esd`.
 
     >>> esd_softened([0.6, 0.7, 0.8], [True, False, True], width=1e-3)
     tensor(-0.0933, dtype=torch.float64)
     """
-    confidence, correct, _ = pair(confidence, correct, minimum=3)
+    confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
     positive("width", width)
+    return softened(confidence, correct, mass, width)
+
+
+def softened(confidence: Tensor, correct: Tensor, mass: Tensor | None, width: float) -> Tensor:
+    """Return `esd_softened` of checked tensors `[..., N]`."""
     size = confidence.shape[-1]
     _, order = sorting.ascending(confidence)
     places = sorting.take(confidence.double(), order)
     d = sorting.take(correct.double(), order) - places
+    mass = None if mass is None else sorting.take(mass, order)
+    d = d if mass is None else d * mass
     squares = d.square()
     before, after = _decay_sums.decayed(d, places, width)
     s = d.cumsum(-1) - d + (after - before) / 2
@@ -250,4 +309,6 @@ def esd_softened(confidence: ArrayLike, correct: ArrayLike, *, width: float = 0.
     once, _ = _decay_sums.decayed(squares, places, width)
     twice = sum(_decay_sums.decayed(squares, places, width / 2))
     q = squares.cumsum(-1) - squares - once + twice / 4
-    return (s.square() - q).sum(-1) / (size * (size - 1) * (size - 2))
+    if mass is None:
+        return (s.square() - q).sum(-1) / (size * (size - 1) * (size - 2))
+    return (mass * (s.square() - q)).sum(-1) * _scale(size, mass)[..., 0] / 2

@@ -19,8 +19,9 @@ import warnings
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike, as_floating, callers_level
 from ..errors import InputError
-from .arrays import ArrayLike, as_floating, callers_level
+from .inputs import sample_weights, weighted_mean
 
 
 def _finite(name: str, tensor: Tensor) -> Tensor:
@@ -172,7 +173,13 @@ def whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tensor, Tenso
     return white.square().sum(-1), 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def gaussian_nll(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+def gaussian_nll(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the mean negative log-likelihood of Gaussian predictions, in nats a sample.
 
         1/2 (e^T Sigma^-1 e + log det Sigma + d log 2 pi)
@@ -183,11 +190,13 @@ def gaussian_nll(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Ten
         mean: `[N]` or `[..., N, d]`.
         variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
         target: as the mean.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> gaussian_nll([0.0, 0.0], [1.0, 1.0], [1.0, -1.0])
     tensor(1.4189, dtype=torch.float64)
     """
-    return nll_terms(mean, variance, target).mean(-1)
+    terms = nll_terms(mean, variance, target)
+    return weighted_mean(terms, sample_weights(weights, terms))
 
 
 def nll_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
@@ -209,7 +218,13 @@ def nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
     return 0.5 * (distance + log_determinant + width * math.log(2 * math.pi))
 
 
-def gaussian_crps(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+def gaussian_crps(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the mean continuous ranked probability score of Gaussian predictions of one target.
 
         z = (y - mu) / sigma,   CRPS = sigma (z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi))
@@ -220,11 +235,13 @@ def gaussian_crps(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Te
         mean: `[..., N]`.
         variance: `[..., N]`.
         target: `[..., N]`.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> gaussian_crps([0.0], [1.0], [0.0])
     tensor(0.2337, dtype=torch.float64)
     """
-    return crps_terms(mean, variance, target).mean(-1)
+    terms = crps_terms(mean, variance, target)
+    return weighted_mean(terms, sample_weights(weights, terms))
 
 
 def crps_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:

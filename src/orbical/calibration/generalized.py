@@ -17,8 +17,9 @@ import math
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike
 from .gaussian import marginal_variance, vector_target
-from .inputs import ArrayLike
+from .inputs import sample_weights, weighted_mean
 from .quantiles import bin_count, bin_means, equal_mass_index
 
 gence_floor: float = math.pi / 2 - 1
@@ -45,15 +46,27 @@ def _squared(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> tuple[T
     return (variance - error.square()) / length, variance
 
 
-def _mean_over_fibers(gap: Tensor, variance: Tensor, bins: int) -> Tensor:
+def _mean_over_fibers(
+    gap: Tensor, variance: Tensor, bins: int, weights: ArrayLike | None
+) -> Tensor:
     """Return `sum_b share_b || mean over bin b of gap ||^2`, with bins of the total variance."""
-    index = equal_mass_index(variance.sum(-1), bins)
-    count = bin_count(index, bins)[..., None, :].expand(*gap.shape[:-2], gap.shape[-1], -1)
-    mean = bin_means(gap.mT, index[..., None, :].expand(gap.mT.shape), count)
-    return (count * mean.square()).sum((-1, -2)) / gap.shape[-2]
+    key = variance.sum(-1)
+    mass = sample_weights(weights, key)
+    index = equal_mass_index(key, bins, mass)
+    inside = bin_count(index, bins, mass)
+    count = inside[..., None, :].expand(*gap.shape[:-2], gap.shape[-1], -1)
+    each = None if mass is None else mass[..., None, :]
+    mean = bin_means(gap.mT, index[..., None, :].expand(gap.mT.shape), count, each)
+    return (count * mean.square()).sum((-1, -2)) / inside.sum(-1)
 
 
-def gence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+def gence(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the generalized expected normalized calibration error, without bins.
 
         GENCE = E[ ||a - e||^2 / ||a||^2 ],   a = sqrt(2 s / pi),   e = |mean - target|
@@ -68,11 +81,13 @@ def gence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
         variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`, of which the
             diagonal is used.
         target: as the mean.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> gence([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0])
     tensor(0.5000, dtype=torch.float64)
     """
-    return gence_terms(mean, variance, target).mean(-1)
+    terms = gence_terms(mean, variance, target)
+    return weighted_mean(terms, sample_weights(weights, terms))
 
 
 def gence_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
@@ -85,7 +100,13 @@ def gence_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tens
     return gap.square().sum(-1)
 
 
-def gence_sq(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+def gence_sq(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the squared form of GENCE, without bins.
 
         GENCE_sq = E[ ||s - e^2||^2 / ||s||^2 ]
@@ -98,11 +119,13 @@ def gence_sq(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
         variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`, of which the
             diagonal is used.
         target: as the mean.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> gence_sq([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
     tensor(4.5000, dtype=torch.float64)
     """
-    return gence_sq_terms(mean, variance, target).mean(-1)
+    terms = gence_sq_terms(mean, variance, target)
+    return weighted_mean(terms, sample_weights(weights, terms))
 
 
 def gence_sq_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
@@ -116,7 +139,12 @@ def gence_sq_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> T
 
 
 def gence_fiber(
-    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    bins: int = 15,
+    weights: ArrayLike | None = None,
 ) -> Tensor:
     """Return GENCE with the error averaged over each fiber first: 0 for a calibrated model.
 
@@ -133,17 +161,23 @@ def gence_fiber(
             diagonal is used.
         target: as the mean.
         bins: the number of bins.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> value = gence_fiber([0.0, 0.0], [math.pi / 2, math.pi / 2], [0.5, 1.5])
     >>> round(float(value), 6)
     0.0
     """
     gap, variance = _absolute(mean, variance, target)
-    return _mean_over_fibers(gap, variance, bins)
+    return _mean_over_fibers(gap, variance, bins, weights)
 
 
 def gence_sq_fiber(
-    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    bins: int = 15,
+    weights: ArrayLike | None = None,
 ) -> Tensor:
     """Return GENCE_sq with the squared error averaged over each fiber first: 0 if calibrated.
 
@@ -158,9 +192,10 @@ def gence_sq_fiber(
             diagonal is used.
         target: as the mean.
         bins: the number of bins.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> gence_sq_fiber([0.0, 0.0], [2.5, 2.5], [1.0, 2.0])
     tensor(0., dtype=torch.float64)
     """
     gap, variance = _squared(mean, variance, target)
-    return _mean_over_fibers(gap, variance, bins)
+    return _mean_over_fibers(gap, variance, bins, weights)

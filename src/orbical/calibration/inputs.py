@@ -1,8 +1,8 @@
-"""What measures are given: checked once, here; and logits become probabilities only here.
+"""The inputs of measures: outputs, labels, pairs and weights are checked here, and only here.
 
 A measure takes a pair `(confidence, correct)` and reduces over the last axis. `top_label` makes
 the pair of the predicted class, `classwise` one pair for each class. Nothing is guessed from
-values: an array is `probs` or `logits` because the caller says so.
+values: the caller states whether an array holds `probs` or `logits`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike, as_array, as_floating, true_labels, warn_of_probabilities
 from ..errors import InputError
-from .arrays import ArrayLike, as_array, as_floating, true_labels, warn_of_probabilities
+
+__all__ = ["classwise", "normalized_entropy", "probabilities", "top_label"]
 
 _BLOCK = 1 << 21
 """Elements of a block of rows: what stays in the cache while several passes read it."""
@@ -33,28 +35,39 @@ def working_float(tensor: Tensor) -> Tensor:
 
 
 def tolerance(dtype: torch.dtype) -> float:
-    """Say how far a probability or a row sum may stray from 1 through rounding in this dtype."""
+    """Return how far rounding in this dtype may move a probability or a row sum from 1."""
     return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 2e-2)
 
 
 def _check_unit_interval(name: str, tensor: Tensor) -> None:
     low, high = torch.stack(tensor.detach().aminmax()).tolist()  # one wait for an accelerator
     if low != low or high != high:  # NaN is the only value that differs from itself
-        raise InputError(f"{name}: contains NaN; expected values in [0, 1]")
+        raise InputError(f"{name}: expected values in [0, 1], got NaN")
     if low < 0 or high > 1 + tolerance(tensor.dtype):
-        hint = "" if name == "correct" else " (logits must be passed as logits=)"
+        remedy = "" if name == "correct" else "; pass logits as logits="
         raise InputError(
-            f"{name}: values span [{low:.6g}, {high:.6g}]; expected values in [0, 1]{hint}"
+            f"{name}: expected values in [0, 1], got values in [{low:.6g}, {high:.6g}]{remedy}"
         )
 
 
 def positive(name: str, value: float) -> None:
-    """Refuse a parameter that is not a finite number above 0, by its name.
+    """Check that a parameter is a finite number above 0.
 
     >>> positive("phi", 0.4)
     """
     if not 0 < value < float("inf"):
         raise InputError(f"{name}: expected a finite number > 0, got {value!r}")
+
+
+def whole_number(name: str, value: int) -> int:
+    """Return a parameter that must be a whole number >= 1.
+
+    >>> whole_number("bins", 15)
+    15
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"{name}: expected a whole number >= 1, got {value!r}")
+    return value
 
 
 def pair(
@@ -71,13 +84,13 @@ def pair(
     """
     confidence, correct = _arrays(confidence, correct, minimum)
     _check_values(confidence, correct)
-    checked = () if weights is None else (_checked_weights(weights, confidence),)
-    expanded = _one_shape(confidence, correct, *checked)
-    return expanded[0], expanded[1], expanded[2] if checked else None
+    mass = sample_weights(weights, confidence, minimum=minimum)
+    expanded = _one_shape(confidence, correct, *(() if mass is None else (mass,)))
+    return expanded[0], expanded[1], expanded[2] if len(expanded) > 2 else None
 
 
 def _check_values(confidence: Tensor, correct: Tensor) -> None:
-    """Refuse confidences outside of [0, 1], and outcomes that are neither booleans nor shares."""
+    """Check that confidences lie in [0, 1], and outcomes are booleans or lie there too."""
     _check_unit_interval("confidence", confidence)
     if correct.dtype != torch.bool:
         _check_unit_interval("correct", correct)
@@ -87,28 +100,31 @@ def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Te
     confidence = as_floating("confidence", confidence)
     correct = as_array("correct", correct, confidence.device)
     if confidence.ndim == 0:
-        raise InputError("confidence: expected an array [..., N], got a single number")
+        raise InputError("confidence: expected an array of shape [..., N], got a single number")
     if correct.ndim == 0 or correct.shape[-1] != confidence.shape[-1]:
         hint = _not_a_pair(confidence, correct)
         raise InputError(
             f"correct: expected {confidence.shape[-1]} values along the last axis,"
-            f" as confidence has, got shape {tuple(correct.shape)}{hint}"
+            f" as in confidence, got shape {tuple(correct.shape)}{hint}"
         )
     if confidence.shape[-1] < minimum:
         raise InputError(
-            f"confidence: got {confidence.shape[-1]} samples, expected at least {minimum}"
+            f"confidence: expected at least {minimum} samples, got {confidence.shape[-1]}"
         )
     if confidence.numel() == 0 or correct.numel() == 0:
-        raise InputError(f"confidence: an axis is empty, got shape {tuple(confidence.shape)}")
+        raise InputError(
+            f"confidence, correct: expected no empty axis, got shapes {tuple(confidence.shape)}"
+            f" and {tuple(correct.shape)}"
+        )
     if correct.dtype.is_complex:
         raise InputError(f"correct: expected booleans or values in [0, 1], got {correct.dtype}")
     return confidence, correct
 
 
 def _not_a_pair(confidence: Tensor, correct: Tensor) -> str:
-    """Tell who gives outputs `[N, C]` and labels `[N]` how they become a pair."""
+    """Return the remedy where outputs `[N, C]` and labels `[N]` were passed instead of a pair."""
     if confidence.ndim > 1 and correct.ndim > 0 and correct.shape[-1] == confidence.shape[-2]:
-        return "; top_label(probs=..., labels=...) makes the pair from a classifier's outputs"
+        return "; make the pair from a classifier's outputs with top_label(probs=..., labels=...)"
     return ""
 
 
@@ -116,25 +132,84 @@ def _one_shape(*arrays: Tensor) -> tuple[Tensor, ...]:
     try:
         return torch.broadcast_tensors(*arrays)
     except RuntimeError as error:
-        raise InputError(f"correct: shapes do not broadcast ({error})") from error
+        shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
+        raise InputError(f"correct: expected a shape that broadcasts, got {shapes}") from error
 
 
-def _checked_weights(weights: ArrayLike, confidence: Tensor) -> Tensor:
-    weights = as_array("weights", weights, confidence.device).to(torch.float64)
-    if weights.ndim == 0 or weights.shape[-1] != confidence.shape[-1]:
+def sample_weights(
+    weights: ArrayLike | None, samples: Tensor, *, minimum: int = 1
+) -> Tensor | None:
+    """Read the weights of samples `[..., N]` as float64; at least `minimum` of a row are above 0.
+
+    >>> sample_weights([1, 2], torch.zeros(2))
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    if weights is None:
+        return None
+    mass = as_array("weights", weights, samples.device).detach().double()
+    if mass.ndim == 0 or mass.shape[-1] != samples.shape[-1]:
         raise InputError(
-            f"weights: expected {confidence.shape[-1]} values along the last axis,"
-            f" as confidence has, got shape {tuple(weights.shape)}"
+            f"weights: expected {samples.shape[-1]} values along the last axis, one for each"
+            f" sample, got shape {tuple(mass.shape)}"
         )
-    low, high = (bound.item() for bound in weights.aminmax())
+    low, high = (bound.item() for bound in mass.aminmax())
     if not (low >= 0 and high < float("inf")):
-        raise InputError(f"weights: expected finite values >= 0, got [{low:.6g}, {high:.6g}]")
-    if bool((weights.sum(-1) == 0).any()):
-        raise InputError("weights: expected a positive sum, all weights are 0")
-    return weights
+        raise InputError(
+            f"weights: expected finite values >= 0, got values in [{low:.6g}, {high:.6g}]"
+        )
+    fewest = int((mass > 0).sum(-1).amin())
+    if fewest < minimum:
+        raise InputError(f"weights: expected at least {minimum} positive weights, got {fewest}")
+    return mass
 
 
-def _outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+def weighted_mean(terms: Tensor, weights: Tensor | None) -> Tensor:
+    """Return the mean of terms `[..., N]` over the last axis.
+
+    >>> weighted_mean(torch.tensor([1.0, float("inf")]), torch.tensor([2.0, 0.0]))
+    tensor(1.)
+    """
+    if weights is None:
+        return terms.mean(-1)
+    return (torch.where(weights > 0, terms, 0.0) * weights).sum(-1) / weights.sum(-1)
+
+
+def counted_labels(
+    labels: ArrayLike, outputs: Tensor, weights: ArrayLike | None, ignore_index: int | None
+) -> tuple[Tensor, Tensor | None]:
+    """Read labels and weights of outputs `[..., N, C]`; an ignored sample gets the weight 0.
+
+    >>> counted_labels([1, -100], torch.zeros(2, 3), None, -100)
+    (tensor([1, 0]), tensor([1., 0.], dtype=torch.float64))
+    """
+    truth = true_labels(labels, outputs, ignore_index)
+    mass = sample_weights(weights, truth)
+    if ignore_index is None:
+        return truth, mass
+    counted = truth != ignore_index
+    mass = sample_weights(counted if mass is None else mass * counted, truth)
+    return torch.where(counted, truth, 0), mass
+
+
+def kept_samples(
+    labels: ArrayLike, outputs: Tensor, ignore_index: int | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Read labels, and leave out ignored samples; also return which ones are kept, `[N]`."""
+    truth = true_labels(labels, outputs, ignore_index)
+    if ignore_index is None:
+        return outputs, truth, None
+    rows = (truth != ignore_index).reshape(-1, truth.shape[-1])
+    if bool((rows != rows[:1]).any()):
+        raise InputError(
+            "ignore_index: expected the same samples to be ignored along all leading axes, got"
+            " different ones; flatten the leading axes, or pass weights= to the measure"
+        )
+    kept = rows[0]
+    return outputs[..., kept, :], truth[..., kept], kept
+
+
+def given_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+    """Read `probs` or `logits`, whichever is given, `[..., N, C]`; also return its name."""
     if (probs is None) == (logits is None):
         given = "neither" if probs is None else "both"
         raise InputError(f"probs, logits: expected exactly one of the two, got {given}")
@@ -144,10 +219,10 @@ def _outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Te
         both = "[1 - p, p]" if name == "probs" else "[0 * z, z]"
         raise InputError(
             f"{name}: expected shape [..., N, C] with C >= 2 classes, got {tuple(outputs.shape)}"
-            f"; of two classes give both, torch.stack({both}, -1)"
+            f"; of two classes pass both columns, torch.stack({both}, -1)"
         )
     if outputs.numel() == 0:
-        raise InputError(f"{name}: no samples given, shape {tuple(outputs.shape)}")
+        raise InputError(f"{name}: expected at least one sample, got shape {tuple(outputs.shape)}")
     if name == "logits":
         warn_of_probabilities(outputs)
     return name, outputs
@@ -165,20 +240,20 @@ def _check_block(name: str, rows: Tensor, slack: float) -> None:
     """Check some rows of `probs` for their sign and sum, or of `logits` for a finite maximum."""
     if name == "logits":
         if not rows.amax(-1).isfinite().all():
-            raise InputError("logits: contains NaN, or a row without a finite maximum")
+            raise InputError("logits: expected a finite maximum in every row, got NaN or infinity")
         return
     low = rows.min().item()
     if low != low:
-        raise InputError("probs: contains NaN")
+        raise InputError("probs: expected values in [0, 1], got NaN")
     if low < 0:
-        raise InputError(f"probs: contains the negative value {low:.6g} (are these logits?)")
+        raise InputError(f"probs: expected values in [0, 1], got {low:.6g}; pass logits as logits=")
     with torch.autocast(rows.device.type, enabled=False):
         sums = torch.mv(rows, rows.new_ones(rows.shape[-1]))  # faster than sum on short rows
     farthest = sums[(sums - 1).abs().argmax()].item()
     if abs(farthest - 1) > slack:
         raise InputError(
-            f"probs: a row sums to {farthest:.6g}; expected 1 within {slack:.0e}"
-            " (pass logits= for outputs before the softmax)"
+            f"probs: expected rows that sum to 1 within {slack:.0e}, got {farthest:.6g};"
+            " pass outputs before the softmax as logits="
         )
 
 
@@ -188,7 +263,7 @@ def _spaced(rows: Tensor) -> Tensor:
 
 
 def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
-    name, outputs = _outputs(probs, logits)
+    name, outputs = given_outputs(probs, logits)
     rows = outputs.detach().reshape(-1, outputs.shape[-1])
     slack = tolerance(rows.dtype)
     if rows.numel() > _CHECKED_WHOLE:
@@ -198,24 +273,38 @@ def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple
     return name, outputs
 
 
-def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
-    """Return checked probabilities `[..., N, C]`: `probs` as they are, or the softmax of `logits`.
+def softmax(logits: Tensor) -> Tensor:
+    """Return the probabilities of logits `[..., C]`, in float32 at least.
 
-    Half-precision logits are raised to float32 first.
+    >>> softmax(torch.zeros(1, 2, dtype=torch.float16))
+    tensor([[0.5000, 0.5000]])
+    """
+    # Autocast would send the input through half precision again on some devices.
+    with torch.autocast(logits.device.type, enabled=False):
+        return torch.softmax(working_float(logits), dim=-1)
+
+
+def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
+    """Return checked probabilities: `probs` as they are, or the softmax of `logits`.
+
+    Half-precision logits are converted to float32 first.
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+
+    Returns:
+        Probabilities `[..., N, C]`, differentiable.
 
     >>> probabilities(logits=[[0.0, 0.0]])
     tensor([[0.5000, 0.5000]])
     """
     name, outputs = _checked_outputs(probs, logits)
-    if name == "probs":
-        return outputs
-    # Autocast would send the softmax's input through half precision again on some devices.
-    with torch.autocast(outputs.device.type, enabled=False):
-        return torch.softmax(working_float(outputs), dim=-1)
+    return outputs if name == "probs" else softmax(outputs)
 
 
 def log_probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
-    """Return checked log-probabilities `[..., N, C]`; from logits without a detour over underflow.
+    """Return checked log-probabilities `[..., N, C]`; those of logits do not underflow.
 
     >>> log_probabilities(logits=[[1000.0, 0.0]])
     tensor([[    0., -1000.]])
@@ -230,14 +319,29 @@ def log_probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | Non
 def normalized_entropy(
     *, probs: ArrayLike | None = None, logits: ArrayLike | None = None
 ) -> Tensor:
-    """Return the entropy `[..., N]` of each row, divided by log C so that it lies in [0, 1].
+    """Return the entropy of each row, divided by log C so that it lies in [0, 1].
 
         h_i = - sum_k p_ik log p_ik / log C
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+
+    Returns:
+        The normalized entropy `[..., N]`, differentiable.
 
     >>> normalized_entropy(probs=[[0.5, 0.5], [0.9, 0.1]])
     tensor([1.0000, 0.4690])
     """
-    p = probabilities(probs=probs, logits=logits)
+    return entropy_share(probabilities(probs=probs, logits=logits))
+
+
+def entropy_share(p: Tensor) -> Tensor:
+    """Return the entropy of each row of probabilities `[..., C]`, divided by log C.
+
+    >>> entropy_share(torch.tensor([[0.5, 0.5]]))
+    tensor([1.])
+    """
     # torch's xlogy is 0 at p = 0, but its gradient there is not finite: keep p away from 0.
     p = working_float(p)
     safe = p.clamp(min=torch.finfo(p.dtype).tiny)
@@ -246,33 +350,40 @@ def normalized_entropy(
 
 
 def top_label(
-    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    ignore_index: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return `(confidence, correct)` of the predicted class, the pair that measures take.
 
         confidence_i = max_k p_ik,    correct_i = (argmax_k p_ik = label_i)
 
-    Where several classes share the maximum, the first one is the prediction, as `argmax` has it.
+    Where several classes share the maximum, the first one is the prediction, as in `argmax`.
 
     Args:
         probs: probabilities `[..., N, C]`, rows summing to 1 (of more than 2^22 values only the
             maxima and evenly spaced rows are checked); or
-        logits: scores `[..., N, C]`, turned into probabilities by the softmax. Give one of both.
-        labels: class indices `[N]` or `[..., N]`.
+        logits: scores `[..., N, C]`, turned into probabilities by the softmax. Pass exactly one of
+            the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        ignore_index: samples with this label are left out, so that N is smaller in the result.
 
     Returns:
         `confidence [..., N]`, differentiable, and `correct [..., N]`, boolean.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
 
     >>> confidence, correct = top_label(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
     >>> confidence, correct
     (tensor([0.7000, 0.6000]), tensor([ True, False]))
     """
-    name, outputs = _outputs(probs, logits)
-    labels = true_labels(labels, outputs)
+    name, outputs = given_outputs(probs, logits)
+    outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
     if outputs.requires_grad and torch.is_grad_enabled():
-        predicted = outputs.detach().argmax(-1)
-        confidence = probabilities(**{name: outputs}).gather(-1, predicted[..., None])[..., 0]
-        return confidence, predicted == labels
+        return top_of(probabilities(**{name: outputs}), outputs, labels)
     rows, truth = outputs.detach().reshape(-1, outputs.shape[-1]), labels.reshape(-1)
     whole = rows.numel() <= _CHECKED_WHOLE
     if not whole:
@@ -288,6 +399,17 @@ def top_label(
         confidence[block], correct[block] = _top_of_block(name, part, truth[block], spare)
     _check_unit_interval(name, confidence)
     return confidence.reshape(labels.shape), correct.reshape(labels.shape)
+
+
+def top_of(p: Tensor, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the pair of probabilities `[..., C]`, predicted where `outputs` is largest.
+
+    >>> p = torch.tensor([[0.7, 0.3]])
+    >>> top_of(p, p, torch.tensor([0]))
+    (tensor([0.7000]), tensor([True]))
+    """
+    predicted = outputs.detach().argmax(-1)
+    return p.gather(-1, predicted[..., None])[..., 0], predicted == labels
 
 
 def _largest(name: str, rows: Tensor) -> Tensor:
@@ -317,13 +439,29 @@ def _top_of_block(name: str, rows: Tensor, labels: Tensor, spare: Tensor) -> tup
 
 
 def classwise(
-    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    ignore_index: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return one pair `(confidence, correct)` for each class, of shape `[..., C, N]`.
+    """Return one pair `(confidence, correct)` for each class.
 
         confidence_ki = p_ik,    correct_ki = (label_i = k)
 
-    Measures reduce over the last axis, so any of them applied to this pair answers per class.
+    Measures reduce over the last axis, so any of them applied to this pair has one value per class.
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        ignore_index: samples with this label are left out, so that N is smaller in the result.
+
+    Returns:
+        `confidence [..., C, N]`, differentiable, and `correct [..., C, N]`, boolean.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
 
     >>> confidence, correct = classwise(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
     >>> confidence
@@ -333,8 +471,8 @@ def classwise(
     tensor([[ True,  True],
             [False, False]])
     """
-    _, outputs = _outputs(probs, logits)
-    labels = true_labels(labels, outputs)
-    confidence = probabilities(probs=probs, logits=logits).transpose(-1, -2).contiguous()
+    name, outputs = given_outputs(probs, logits)
+    outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
+    confidence = probabilities(**{name: outputs}).transpose(-1, -2).contiguous()
     classes = torch.arange(outputs.shape[-1], device=outputs.device)
     return confidence, labels[..., None, :] == classes[:, None]

@@ -2,6 +2,11 @@
 
 With `d = correct - confidence` and `k(a, b) = exp(-|a - b| / phi)`, all are sums of
 `d_i d_j k(z_i, z_j)` over pairs, exact in one sort and a few cumulative sums.
+
+Weights are masses of samples. In MMCE, a sample of weight 2 equals two samples. SKCE is an unbiased
+estimate over pairs of *different* samples, each counted with the product of its weights: equal
+weights change nothing and a weight of 0 removes a sample, but a weight of 2 is not a repetition,
+which would pair a sample with itself.
 """
 
 from __future__ import annotations
@@ -66,10 +71,16 @@ def _sum_over_pairs(
     return value
 
 
-def mmce_squared(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
+def mmce_squared(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    phi: float = 0.4,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the squared maximum mean calibration error: the form to train with.
 
-        MMCE^2 = sum_ij d_i d_j exp(-|z_i - z_j| / phi) / N^2
+        MMCE^2 = sum_ij w_i w_j d_i d_j exp(-|z_i - z_j| / phi) / (sum_i w_i)^2
 
     Exact in O(N log N) (Kumar et al. 2018 and every peer: O(N^2)), with a finite gradient at zero
     error, unlike its root.
@@ -78,16 +89,29 @@ def mmce_squared(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4)
         confidence: `[..., N]` in [0, 1]; differentiable.
         correct: `[..., N]` boolean, or values in [0, 1].
         phi: the width of the kernel.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> mmce_squared([0.8, 0.8], [True, False])
     tensor(0.0900, dtype=torch.float64)
     """
-    confidence, correct, _ = pair(confidence, correct)
+    confidence, correct, mass = pair(confidence, correct, weights=weights)
     positive("phi", phi)
-    return _sum_over_pairs(confidence, correct, None, phi, 1) / confidence.shape[-1] ** 2
+    return mean_over_pairs(confidence, correct, mass, phi)
 
 
-def mmce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
+def mean_over_pairs(confidence: Tensor, correct: Tensor, mass: Tensor | None, phi: float) -> Tensor:
+    """Return `mmce_squared` of checked tensors `[..., N]`."""
+    total = confidence.shape[-1] if mass is None else mass.sum(-1)
+    return _sum_over_pairs(confidence, correct, mass, phi, 1) / total**2
+
+
+def mmce(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    phi: float = 0.4,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the maximum mean calibration error, the root of `mmce_squared`.
 
         MMCE = (sum_ij d_i d_j exp(-|z_i - z_j| / phi))^(1/2) / N
@@ -98,14 +122,21 @@ def mmce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tens
         confidence: `[..., N]` in [0, 1]; differentiable.
         correct: `[..., N]` boolean, or values in [0, 1].
         phi: the width of the kernel.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> mmce([0.8, 0.8], [True, False])
     tensor(0.3000, dtype=torch.float64)
     """
-    return root(mmce_squared(confidence, correct, phi=phi))
+    return root(mmce_squared(confidence, correct, phi=phi, weights=weights))
 
 
-def mmce_weighted(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
+def mmce_weighted(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    phi: float = 0.4,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the weighted squared MMCE of Kumar et al. (2018), their remedy for over-fitting.
 
         sum_{ij correct} (1-z_i)(1-z_j) k_ij / n^2 + sum_{ij wrong} z_i z_j k_ij / m^2
@@ -113,29 +144,38 @@ def mmce_weighted(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4
 
     with n correct and m wrong samples, so that the few wrong ones of a training set count as much
     as the many correct ones. Where one kind is absent its sums are 0. The root is the measure.
+    With sample weights, n and m are sums of weights, and each sample counts with its weight.
 
     Args:
         confidence: `[..., N]` in [0, 1]; differentiable.
         correct: `[..., N]` boolean, or 0 and 1.
         phi: the width of the kernel.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> mmce_weighted([0.8, 0.8, 0.8], [True, True, False])
     tensor(0.3600, dtype=torch.float64)
     """
-    confidence, correct, _ = pair(confidence, correct)
+    confidence, correct, mass = pair(confidence, correct, weights=weights)
     positive("phi", phi)
     hit = correct.double()
     if bool(((hit != 0) & (hit != 1)).any()):
-        raise InputError("correct: expected 0 and 1 only, to count the correct and the wrong")
-    hits = hit.sum(-1, keepdim=True)
-    weight = torch.where(hit == 1, 1 / hits, 1 / (hit.shape[-1] - hits))
-    return _sum_over_pairs(confidence, correct, weight, phi, 1)
+        raise InputError("correct: expected 0 and 1 only, got values between them")
+    mass = torch.ones_like(hit) if mass is None else mass
+    hits, misses = ((mass * kind).sum(-1, keepdim=True) for kind in (hit, 1 - hit))
+    share = mass / torch.where(hit == 1, hits, misses)
+    return _sum_over_pairs(confidence, correct, share.nan_to_num(0.0), phi, 1)
 
 
-def skce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tensor:
+def skce(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    phi: float = 0.4,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the unbiased estimate of the squared kernel calibration error of the top label.
 
-        SKCE = sum_{i != j} d_i d_j exp(-|z_i - z_j| / phi) / (N (N-1))
+        SKCE = sum_{i != j} w_i w_j d_i d_j exp(-|z_i - z_j| / phi) / sum_{i != j} w_i w_j
 
     Unbiased (Widmann et al. 2019), therefore sometimes negative; `mmce_squared` counts each sample
     with itself and is biased upwards by about `E[d^2] / N`.
@@ -144,11 +184,13 @@ def skce(confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4) -> Tens
         confidence: `[..., N]` in [0, 1], N >= 2; differentiable.
         correct: `[..., N]` boolean, or values in [0, 1].
         phi: the width of the kernel.
+        weights: `[..., N]` sample weights >= 0, at least 2 of them positive; 1 by default.
 
     >>> skce([0.8, 0.8], [True, False])
     tensor(-0.1600, dtype=torch.float64)
     """
-    confidence, correct, _ = pair(confidence, correct, minimum=2)
+    confidence, correct, mass = pair(confidence, correct, minimum=2, weights=weights)
     positive("phi", phi)
     size = confidence.shape[-1]
-    return _sum_over_pairs(confidence, correct, None, phi, 0) / (size * (size - 1))
+    pairs = size * (size - 1) if mass is None else mass.sum(-1) ** 2 - mass.square().sum(-1)
+    return _sum_over_pairs(confidence, correct, mass, phi, 0) / pairs

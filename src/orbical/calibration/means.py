@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike, as_floating
 from ..errors import InputError
 from ._interval import Interval, binary_pair
-from .arrays import ArrayLike, as_floating
 from .comparisons import Comparison
 from .measures import checked_level, normal_quantile
 

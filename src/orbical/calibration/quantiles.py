@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..errors import InputError
 from . import sorting
+from .inputs import whole_number
 
 _SELECT_FROM = 1 << 15
 """Number of values from which selection beats the sort."""
@@ -41,21 +41,39 @@ def order_statistics(values: Tensor, places: Tensor) -> Tensor:
     return candidates.index_select(0, places - left_out.index_select(0, holder))[None]
 
 
-def equal_mass_index(key: Tensor, bins: int) -> Tensor:
+def equal_mass_places(size: int, bins: int, mass: Tensor | None, device: torch.device) -> Tensor:
+    """Return the places, in ascending order, of the values that are inner edges of equal-mass bins.
+
+    Their ranks are `ceil(j N / bins)`. Weights `mass [..., N]` are in ascending order of values.
+
+    >>> equal_mass_places(4, 2, None, torch.device("cpu"))
+    tensor([1])
+    """
+    steps = torch.arange(1, bins, device=device)
+    if mass is None:
+        return (-(-steps * size // bins) - 1).clamp_(min=0)
+    running = mass.cumsum(-1)
+    return torch.searchsorted(running * bins, steps * running[..., -1:]).clamp_(max=size - 1)
+
+
+def equal_mass_index(key: Tensor, bins: int, mass: Tensor | None = None) -> Tensor:
     """Return the bin of equal mass that holds each value of `key [..., N]`; keys are positive.
 
     Bins are `(lo, hi]` between values at ranks `ceil(j N / bins)`; equal values share a bin, so the
-    answer does not depend on the order of the samples.
+    result does not depend on the order of the samples. Weights `mass [..., N]` count as repetition.
 
     >>> equal_mass_index(torch.tensor([4.0, 1.0, 3.0, 2.0]), 2)
     tensor([1, 0, 1, 0])
     """
-    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
-        raise InputError(f"bins: expected a whole number >= 1, got {bins!r}")
+    whole_number("bins", bins)
     rows = key.detach().reshape(-1, key.shape[-1]).contiguous()
-    steps = torch.arange(1, bins, device=rows.device)
-    places = (-(-steps * rows.shape[-1] // bins) - 1).clamp_(min=0)
-    edges = order_statistics(rows, places)
+    size, device = rows.shape[-1], rows.device
+    if mass is None:
+        edges = order_statistics(rows, equal_mass_places(size, bins, None, device))
+    else:
+        ordered, order = sorting.ascending(rows)
+        sorted_mass = mass.expand(key.shape).reshape(rows.shape).gather(-1, order)
+        edges = ordered.gather(-1, equal_mass_places(size, bins, sorted_mass, device))
     if bins > _COMPARE_UP_TO:
         return torch.searchsorted(edges.contiguous(), rows).reshape(key.shape)
     index = torch.zeros_like(rows, dtype=torch.uint8)
@@ -64,22 +82,24 @@ def equal_mass_index(key: Tensor, bins: int) -> Tensor:
     return index.long().reshape(key.shape)
 
 
-def bin_count(index: Tensor, bins: int) -> Tensor:
-    """Return how many samples each bin holds, `[..., B]`, in float64.
+def bin_count(index: Tensor, bins: int, mass: Tensor | None = None) -> Tensor:
+    """Return how many samples, or how much of their mass, each bin holds, `[..., B]`, in float64.
 
     >>> bin_count(torch.tensor([0, 0, 1]), 2)
     tensor([2., 1.], dtype=torch.float64)
     """
     count = torch.zeros(*index.shape[:-1], bins, dtype=torch.float64, device=index.device)
-    return count.scatter_add_(-1, index, count.new_ones(()).expand(index.shape))
+    each = count.new_ones(()) if mass is None else mass
+    return count.scatter_add_(-1, index, each.expand(index.shape))
 
 
-def bin_means(values: Tensor, index: Tensor, count: Tensor) -> Tensor:
+def bin_means(values: Tensor, index: Tensor, count: Tensor, mass: Tensor | None = None) -> Tensor:
     """Return the mean of `values [..., N]` in each bin, `[..., B]`; 0 in an empty bin.
 
     >>> index = torch.tensor([0, 0, 1])
     >>> bin_means(torch.tensor([1.0, 3.0, 8.0]), index, bin_count(index, 2))
     tensor([2., 8.], dtype=torch.float64)
     """
-    total = torch.zeros_like(count).scatter_add(-1, index, values.double())
-    return total / count.clamp(min=1)
+    values = values.double() if mass is None else values.double() * mass
+    total = torch.zeros_like(count).scatter_add(-1, index, values)
+    return total / torch.where(count > 0, count, 1.0)

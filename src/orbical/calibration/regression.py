@@ -12,27 +12,41 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike
 from ..errors import InputError
 from ._math import root
 from .binned import bin_index
 from .cumulative import ordered_esd
 from .gaussian import one_target, vector_target, whitened
-from .inputs import ArrayLike
+from .inputs import sample_weights, whole_number
 from .quantiles import bin_count, bin_means, equal_mass_index
 
 
 def _over_bins(
-    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, bins: int
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    bins: int,
+    weights: ArrayLike | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return share, mean squared error and mean variance of each bin of equal mass, `[..., B]`."""
     error, variance = one_target(mean, variance, target)
-    index = equal_mass_index(variance, bins)
-    count = bin_count(index, bins)
-    mean_square = bin_means(error.square(), index, count)
-    return count / error.shape[-1], mean_square, bin_means(variance, index, count)
+    mass = sample_weights(weights, error)
+    index = equal_mass_index(variance, bins, mass)
+    count = bin_count(index, bins, mass)
+    mean_square = bin_means(error.square(), index, count, mass)
+    share = count / count.sum(-1, keepdim=True)
+    return share, mean_square, bin_means(variance, index, count, mass)
 
 
-def ence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15) -> Tensor:
+def ence(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    bins: int = 15,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the expected normalized calibration error over bins of equal mass.
 
         ENCE = sum_b share_b |RMV_b - RMSE_b| / RMV_b
@@ -47,16 +61,24 @@ def ence(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int =
         variance: `[..., N]`.
         target: `[..., N]`.
         bins: the number of bins.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> ence([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
     tensor(0.2500, dtype=torch.float64)
     """
-    share, mean_square, mean_variance = _over_bins(mean, variance, target, bins)
+    share, mean_square, mean_variance = _over_bins(mean, variance, target, bins, weights)
     predicted = torch.where(share > 0, mean_variance, 1.0).sqrt()
     return (share * (predicted - root(mean_square)).abs() / predicted).sum(-1)
 
 
-def uce(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 15) -> Tensor:
+def uce(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    bins: int = 15,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the uncertainty calibration error over bins of equal mass.
 
         UCE = sum_b share_b |mean squared error_b - mean variance_b|
@@ -69,15 +91,22 @@ def uce(mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, bins: int = 
         variance: `[..., N]`.
         target: `[..., N]`.
         bins: the number of bins.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> uce([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
     tensor(1.5000, dtype=torch.float64)
     """
-    share, mean_square, mean_variance = _over_bins(mean, variance, target, bins)
+    share, mean_square, mean_variance = _over_bins(mean, variance, target, bins, weights)
     return (share * (mean_square - mean_variance).abs()).sum(-1)
 
 
-def regression_esd(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+def regression_esd(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the expected squared difference of squared error and variance, without bins.
 
         d_i = e_i^2 - s_i in the order of s,   S_i = sum_{j != i, s_j <= s_i} d_j
@@ -92,6 +121,7 @@ def regression_esd(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> T
         mean: `[..., N]`, N >= 3.
         variance: `[..., N]`.
         target: `[..., N]`.
+        weights: `[..., N]` sample weights >= 0, at least 3 of them positive; see `esd`.
 
     >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     tensor(0., dtype=torch.float64)
@@ -99,10 +129,17 @@ def regression_esd(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> T
     tensor(2., dtype=torch.float64)
     """
     error, variance = one_target(mean, variance, target, minimum=3)
-    return ordered_esd(error.square() - variance, variance.detach())
+    mass = sample_weights(weights, error, minimum=3)
+    return ordered_esd(error.square() - variance, variance.detach(), mass)
 
 
-def regression_esd_normalized(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+def regression_esd_normalized(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+) -> Tensor:
     """Return the regression ESD of the normalized error, which has no unit.
 
         one target: d_i = e_i^2 / s_i - 1 in the order of s
@@ -116,15 +153,17 @@ def regression_esd_normalized(mean: ArrayLike, variance: ArrayLike, target: Arra
         mean: `[N]` or `[..., N, d]`, N >= 3.
         variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
         target: as the mean.
+        weights: `[..., N]` sample weights >= 0, at least 3 of them positive; see `esd`.
 
     >>> regression_esd_normalized([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [2.0, 2.0, 2.0])
     tensor(1., dtype=torch.float64)
     """
     error, variance, full = vector_target(mean, variance, target)
     if error.shape[-2] < 3:
-        raise InputError(f"mean: got {error.shape[-2]} samples, expected at least 3")
+        raise InputError(f"mean: expected at least 3 samples, got {error.shape[-2]}")
     distance, log_determinant = whitened(error, variance, full)
-    return ordered_esd(distance / error.shape[-1] - 1, log_determinant.detach())
+    mass = sample_weights(weights, distance, minimum=3)
+    return ordered_esd(distance / error.shape[-1] - 1, log_determinant.detach(), mass)
 
 
 @dataclass(frozen=True)
@@ -133,7 +172,8 @@ class Coverage:
 
     Attributes:
         levels: `[L]` nominal probabilities, `1 / (L+1)` to `L / (L+1)`.
-        observed: `[..., L]` share of samples whose target lies in the region of that level.
+        observed: `[..., L]` (weighted) share of samples whose target lies in the region of that
+            level.
         error: `[...]` mean of |observed - level| over the levels: 0 for a calibrated model with
             infinitely many samples, 1/2 for one that is always far too low or far too sure.
     """
@@ -149,12 +189,10 @@ def checked_levels(levels: int) -> int:
     >>> checked_levels(99)
     99
     """
-    if isinstance(levels, bool) or not isinstance(levels, int) or levels < 1:
-        raise InputError(f"levels: expected a whole number >= 1, got {levels!r}")
-    return levels
+    return whole_number("levels", levels)
 
 
-def coverage_of(probability: Tensor, levels: int) -> Coverage:
+def coverage_of(probability: Tensor, levels: int, mass: Tensor | None = None) -> Coverage:
     """Return how often probabilities `[..., N]`, uniform if calibrated, lie below each level.
 
     >>> coverage_of(torch.tensor([0.1, 0.6]), 3).observed
@@ -162,38 +200,51 @@ def coverage_of(probability: Tensor, levels: int) -> Coverage:
     """
     checked_levels(levels)
     index = bin_index(probability.detach().clamp(0, 1), levels + 1)
-    share = bin_count(index, levels + 1) / index.shape[-1]
+    count = bin_count(index, levels + 1, mass)
+    share = count / count.sum(-1, keepdim=True)
     nominal = torch.arange(1, levels + 1, device=index.device, dtype=torch.float64) / (levels + 1)
     observed = share.cumsum(-1)[..., :-1]
     return Coverage(nominal, observed, (observed - nominal).abs().mean(-1))
 
 
 def quantile_calibration(
-    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, levels: int = 99
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    levels: int = 99,
+    weights: ArrayLike | None = None,
 ) -> Coverage:
     """Return how often targets lie below the predicted quantiles, for a grid of levels.
 
         observed(p) = share of samples with Phi((y - mu) / sigma) <= p
 
     A calibrated model has `observed(p) = p` (Kuleshov et al. 2018). It sees a shifted mean as well
-    as a wrong variance, and averages over all variances: a model can be too sure of some samples,
-    not sure enough of others, and pass; `ence` and `regression_esd` see that.
+    as a wrong variance, and averages over all variances: a model that is overconfident on some
+    samples and underconfident on others can pass; `ence` and `regression_esd` detect it.
 
     Args:
         mean: `[..., N]`.
         variance: `[..., N]`.
         target: `[..., N]`.
         levels: the number L of levels, `1 / (L+1)` to `L / (L+1)`.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> quantile_calibration([0.0, 0.0], [1.0, 1.0], [-1.0, 0.5], levels=3).observed
     tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
     """
     error, variance = one_target(mean, variance, target)
-    return coverage_of(torch.special.ndtr(error.detach() / variance.detach().sqrt()), levels)
+    below = torch.special.ndtr(error.detach() / variance.detach().sqrt())
+    return coverage_of(below, levels, sample_weights(weights, below))
 
 
 def mahalanobis_calibration(
-    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, levels: int = 99
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    levels: int = 99,
+    weights: ArrayLike | None = None,
 ) -> Coverage:
     """Return how often targets lie in the predicted ellipsoids, for a grid of levels.
 
@@ -208,13 +259,15 @@ def mahalanobis_calibration(
         variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
         target: as the mean.
         levels: the number L of levels, `1 / (L+1)` to `L / (L+1)`.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> mahalanobis_calibration([[0.0, 0.0]], [[1.0, 1.0]], [[1.0, 1.0]], levels=3).observed
     tensor([0., 0., 1.], dtype=torch.float64)
     """
     error, variance, full = vector_target(mean, variance, target)
     distance, _ = whitened(error.detach(), variance.detach(), full)
-    return coverage_of(ellipsoid_probability(distance, error.shape[-1]), levels)
+    mass = sample_weights(weights, distance)
+    return coverage_of(ellipsoid_probability(distance, error.shape[-1]), levels, mass)
 
 
 def ellipsoid_probability(distance: Tensor, width: int) -> Tensor:

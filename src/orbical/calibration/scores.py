@@ -7,46 +7,73 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike
 from ..errors import InputError
-from .inputs import ArrayLike, log_probabilities, probabilities, top_label, true_labels
+from .inputs import (
+    counted_labels,
+    given_outputs,
+    log_probabilities,
+    probabilities,
+    top_label,
+    weighted_mean,
+)
+
+__all__ = ["BrierParts", "accuracy", "brier", "brier_parts", "nll"]
 
 
 def accuracy(
-    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Return the share of samples whose most probable class is the label.
 
     Args:
         probs: probabilities `[..., N, C]`; or
         logits: scores `[..., N, C]`. Give one of both.
-        labels: class indices `[N]` or `[..., N]`.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
 
     >>> accuracy(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
     tensor(0.5000, dtype=torch.float64)
     """
-    _, correct = top_label(probs=probs, logits=logits, labels=labels)
-    return correct.double().mean(-1)
+    _, outputs = given_outputs(probs, logits)
+    truth, mass = counted_labels(labels, outputs, weights, ignore_index)
+    _, correct = top_label(probs=probs, logits=logits, labels=truth)
+    return weighted_mean(correct.double(), mass)
 
 
 def nll(
-    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Return the mean negative log-likelihood, in nats.
 
-        NLL = - sum_i log p_i,label(i) / N
+        NLL = - sum_i w_i log p_i,label(i) / sum_i w_i
 
     Infinite where a label was given probability 0: nothing is clipped.
 
     Args:
         probs: probabilities `[..., N, C]`; or
         logits: scores `[..., N, C]`; differentiable. Give one of both.
-        labels: class indices `[N]` or `[..., N]`.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
 
     >>> nll(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])
     tensor(0.4904, dtype=torch.float64)
     """
     log_p = log_probabilities(probs=probs, logits=logits)
-    return nll_terms(log_p, true_labels(labels, log_p)).mean(-1)
+    truth, mass = counted_labels(labels, log_p, weights, ignore_index)
+    return weighted_mean(nll_terms(log_p, truth), mass)
 
 
 def nll_terms(log_p: Tensor, truth: Tensor) -> Tensor:
@@ -70,22 +97,30 @@ def brier_terms(p: Tensor, truth: Tensor) -> Tensor:
 
 
 def brier(
-    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Return the Brier score, over all classes (from 0 to 2).
 
-        Brier = sum_i sum_k (p_ik - 1(label_i = k))^2 / N
+        Brier = sum_i w_i sum_k (p_ik - 1(label_i = k))^2 / sum_i w_i
 
     Args:
         probs: probabilities `[..., N, C]`; or
         logits: scores `[..., N, C]`; differentiable. Give one of both.
-        labels: class indices `[N]` or `[..., N]`.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
 
     >>> brier(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])
     tensor(0.3125, dtype=torch.float64)
     """
     p = probabilities(probs=probs, logits=logits)
-    return brier_terms(p, true_labels(labels, p)).mean(-1)
+    truth, mass = counted_labels(labels, p, weights, ignore_index)
+    return weighted_mean(brier_terms(p, truth), mass)
 
 
 @dataclass(frozen=True)
@@ -112,7 +147,12 @@ class BrierParts:
 
 
 def brier_parts(
-    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> BrierParts:
     """Split the Brier score into calibration and refinement, exactly and without bins.
 
@@ -126,22 +166,25 @@ def brier_parts(
     Args:
         probs: probabilities `[N, C]`; or
         logits: scores `[N, C]`. Give one of both.
-        labels: class indices `[N]`.
+        labels: class indices `[N]` or `[N, 1]`; booleans for two classes.
+        weights: `[N]` sample weights >= 0; 1 by default.
+        ignore_index: samples with this label are left out.
 
     >>> parts = brier_parts(probs=[[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]], labels=[0, 1, 1])
     >>> parts.score, parts.refinement
     (tensor(0.5733, dtype=torch.float64), tensor(0.3333, dtype=torch.float64))
     """
     p = probabilities(probs=probs, logits=logits).detach()
-    truth = true_labels(labels, p)
+    truth, mass = counted_labels(labels, p, weights, ignore_index)
     if p.ndim != 2:
         raise InputError(f"probs, logits: expected shape [N, C], got {tuple(p.shape)}")
-    score = brier_terms(p, truth).mean()
+    score = weighted_mean(brier_terms(p, truth), mass)
     refinement, uncertainty = 0.0, 0.0
     for k in range(p.shape[-1]):
         hit = (truth == k).double()
-        refinement += _isotonic_error(p[:, k].double(), hit)
-        uncertainty += (hit.mean() * (1 - hit.mean())).item()
+        refinement += _isotonic_error(p[:, k].double(), hit, mass)
+        often = weighted_mean(hit, mass)
+        uncertainty += (often * (1 - often)).item()
     left = torch.tensor(refinement, dtype=torch.float64, device=p.device)
     return BrierParts(
         score=score,
@@ -151,12 +194,19 @@ def brier_parts(
     )
 
 
-def _isotonic_error(confidence: Tensor, hit: Tensor) -> float:
+def _isotonic_error(confidence: Tensor, hit: Tensor, mass: Tensor | None) -> float:
     """Return the mean squared error of the isotonic regression of `hit` on `confidence`."""
     from scipy.optimize import isotonic_regression
 
-    _, place, count = torch.unique(confidence, return_inverse=True, return_counts=True)
-    # Equal confidences get one value: their means are fitted, weighted by their number.
-    mean = torch.zeros_like(count, dtype=torch.float64).scatter_add_(0, place, hit) / count
-    fitted = isotonic_regression(mean.cpu().numpy(), weights=count.double().cpu().numpy()).x
-    return (torch.as_tensor(fitted, device=hit.device)[place] - hit).square().mean().item()
+    if mass is not None:
+        kept = mass > 0
+        confidence, hit, mass = confidence[kept], hit[kept], mass[kept]
+    each = torch.ones_like(hit) if mass is None else mass
+    values, place = torch.unique(confidence, return_inverse=True)
+    # Equal confidences get one value: their means are fitted, weighted by their weight.
+    total, hits = (
+        torch.zeros_like(values).index_add_(0, place, part) for part in (each, each * hit)
+    )
+    fitted = isotonic_regression((hits / total).cpu().numpy(), weights=total.cpu().numpy()).x
+    error = (torch.as_tensor(fitted, device=hit.device)[place] - hit).square()
+    return weighted_mean(error, mass).item()

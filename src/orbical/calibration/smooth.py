@@ -15,7 +15,9 @@ GRID = 4096
 _BISECTIONS = 45
 
 
-def residual_masses(confidence: Tensor, correct: Tensor, grid: int = GRID) -> Tensor:
+def residual_masses(
+    confidence: Tensor, correct: Tensor, grid: int = GRID, mass: Tensor | None = None
+) -> Tensor:
     """Return the residuals `[..., N]` split linearly over the points of a grid, `[..., grid+1]`.
 
     The masses of two sets of samples add up to those of their union.
@@ -25,6 +27,7 @@ def residual_masses(confidence: Tensor, correct: Tensor, grid: int = GRID) -> Te
     """
     z = confidence.detach().double()
     residual = correct.detach().double() - z
+    residual = residual if mass is None else residual * mass
     place = z.clamp(0, 1) * grid
     left = place.floor().clamp_(max=grid - 1)
     right_part = residual * (place - left)
@@ -56,13 +59,13 @@ def _smoothed_error(spectrum: Tensor, bandwidth: Tensor) -> Tensor:
     return (density.abs() * weight).sum(-1) / grid
 
 
-def error_from_masses(masses: Tensor, count: Tensor | int, bandwidth: float | None) -> Tensor:
-    """Return smooth ECE from `residual_masses` of `count` samples; `None` chooses the bandwidth.
+def error_from_masses(masses: Tensor, total: Tensor | int, bandwidth: float | None) -> Tensor:
+    """Return smooth ECE from `residual_masses` of so much weight; `None` chooses the bandwidth.
 
     >>> error_from_masses(residual_masses(torch.tensor([0.9]), torch.tensor([False])), 1, 0.05)
     tensor(0.9000, dtype=torch.float64)
     """
-    spectrum = _spectrum(masses) / torch.as_tensor(count, device=masses.device)[..., None]
+    spectrum = _spectrum(masses) / torch.as_tensor(total, device=masses.device)[..., None]
     if bandwidth is not None:
         return _smoothed_error(spectrum, spectrum.new_full(spectrum.shape[:-1], bandwidth))
     low, high = spectrum.new_zeros(spectrum.shape[:-1]), spectrum.new_ones(spectrum.shape[:-1])
@@ -74,11 +77,15 @@ def error_from_masses(masses: Tensor, count: Tensor | int, bandwidth: float | No
 
 
 def smooth_ece(
-    confidence: ArrayLike, correct: ArrayLike, *, bandwidth: float | None = None
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bandwidth: float | None = None,
+    weights: ArrayLike | None = None,
 ) -> Tensor:
     """Return the smooth calibration error of Blasiok and Nakkiran (2023).
 
-        r_s(t) = sum_i (correct_i - z_i) K_s(z_i, t) / N
+        r_s(t) = sum_i w_i (correct_i - z_i) K_s(z_i, t) / sum_i w_i
         smECE_s = integral over [0, 1] of |r_s(t)| dt,    smECE = smECE_s at the s with smECE_s = s
 
     with K_s the Gaussian of standard deviation s, reflected at 0 and 1. smECE_s falls as s grows,
@@ -90,11 +97,13 @@ def smooth_ece(
         confidence: `[..., N]` in [0, 1].
         correct: `[..., N]` boolean, or values in [0, 1].
         bandwidth: s; chosen automatically if not given.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
 
     >>> smooth_ece([0.9, 0.9, 0.9, 0.9], [True, True, False, False])
     tensor(0.4000, dtype=torch.float64)
     """
-    confidence, correct, _ = pair(confidence, correct)
+    confidence, correct, mass = pair(confidence, correct, weights=weights)
     if bandwidth is not None:
         positive("bandwidth", bandwidth)
-    return error_from_masses(residual_masses(confidence, correct), confidence.shape[-1], bandwidth)
+    total = confidence.shape[-1] if mass is None else mass.sum(-1)
+    return error_from_masses(residual_masses(confidence, correct, mass=mass), total, bandwidth)

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike, as_floating
 from ..errors import InputError
-from .arrays import ArrayLike, as_floating
 from .drawing import PairedWorlds, blocks_of, distance_of
 from .gaussian import vector_target, whitened
 from .measures import Measure, OfWhitened

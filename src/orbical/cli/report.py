@@ -1,4 +1,4 @@
-"""`orbical report`: a scan as one file that anybody can open."""
+"""`orbical report`: write a scan as one HTML file."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ def report(
             "--out",
             "-o",
             metavar="FILE",
-            help="The page to write; what would be larger than 20 MB becomes a folder.",
+            help="The page to write; a report larger than 20 MB becomes a folder.",
         ),
     ] = Path("report.html"),
     samples: Annotated[
         str,
         typer.Option(
-            help="How many samples it holds: the most variable, the worst, and others spread over "
-            "the map; or 'all'."
+            help="How many samples to include: the most variable, the worst, and others spread "
+            "over the map; or 'all'."
         ),
     ] = "2000",
     method: Annotated[
         list[str] | None,
         typer.Option(
             metavar="METHOD",
-            help="A map of samples to hold: pca, ica, isomap, tsne, umap. Repeatable.",
+            help="A map of samples to include: pca, ica, isomap, tsne, umap. Repeatable.",
         ),
     ] = None,
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
 ) -> None:
-    """Write a scan into one HTML file to share, draggable too.
+    """Write a scan as one interactive HTML file to share.
 
     \b
     orbical report run.zarr -o report.html
 
-    The file holds its data and loads nothing else.
-    Means and calibration are those of the whole scan, whatever samples the page holds.
+    The file contains its data and loads nothing else.
+    Means and calibration cover the whole scan, whatever samples the page includes.
     """
     from rich.console import Console
 
-    from ..interface.reporting import report as write
+    from ..interface.reports import report as write
 
     console = Console(soft_wrap=True)
     with console.status("opening") as status:
@@ -68,8 +68,8 @@ def report(
     console.print(f"report  {page}   ({size:.1f} MB)")
     if page.name == "index.html":
         console.print(
-            "More than 20 MB, so it is a folder: keep it together; index.html opens from the "
-            "folder itself or from any web server."
+            "The report is larger than 20 MB, so it is a folder; index.html opens from the folder "
+            "or from any web server."
         )
 
 
@@ -79,7 +79,7 @@ def _count(samples: str) -> int | None:
     if samples == "all":
         return None
     if not samples.isdigit():
-        raise InputError(f"--samples: {samples!r} given, a whole number or 'all' expected")
+        raise InputError(f"--samples: expected an integer or 'all', got {samples!r}")
     return int(samples)
 
 

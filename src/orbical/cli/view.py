@@ -1,4 +1,4 @@
-"""`orbical view`: look at a scan in the browser, with models at work where they are given."""
+"""`orbical view`: open the interactive view of a scan in the browser."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..errors import InputError
 from .arrays import read_npy
 
 _MODEL = (
-    "For live answers, once for each model; NAME as in the scan. SOURCE is "
+    "A model for live outputs; repeat for more. NAME is as in the scan. SOURCE is "
     "package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import paths "
-    "and .pt2 files run their author's code: name only what you trust."
+    "and .pt2 files run their author's code: use only what you trust."
 )
 _EXPOSE = (
-    "Allow an address that others can reach. Whoever has the link with its token can then look at "
-    "the scan and make your models work; the connection is not encrypted."
+    "Allow an address that others can reach. Anyone with the link and its token can then view the "
+    "scan and run your models; the connection is not encrypted."
 )
 
 
@@ -38,7 +38,7 @@ def view(
         typer.Option(
             "--data",
             "-d",
-            help="The inputs, where the scan did not keep them: an .npz file, "
+            help="The inputs, if the scan did not keep them: an .npz file, "
             "package.module:attribute, or a built-in name.",
         ),
     ] = None,
@@ -48,7 +48,9 @@ def view(
     ] = None,
     preprocess: Annotated[
         str | None,
-        typer.Option(help="package.module:function applied to moved batches, as in the scan."),
+        typer.Option(
+            help="package.module:function applied to batches, as in the scan."
+        ),
     ] = None,
     read: Annotated[
         str | None,
@@ -71,14 +73,14 @@ def view(
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Look at a scan in the browser, everything linked.
+    """Open the interactive view of a scan in the browser.
 
     \b
     orbical view run.zarr
     orbical view run.zarr --model net=mine.nets:net
 
-    With models, dragging along the orbit asks them at every angle in between; without, it snaps to
-    what was scanned.
+    With models, dragging along the orbit runs them between the scanned elements; without, it snaps
+    to what was scanned.
     """
     from .._imports import import_attribute
     from ..interface import open_session
@@ -87,7 +89,7 @@ def view(
 
     named = dict(_split_model(text) for text in model or [])
     if len(named) < len(model or []):
-        raise InputError("--model: a name is given twice")
+        raise InputError("--model: expected each name once, got a name twice")
     ids = None if orbits is None else read_npy(orbits, "--orbits")
     session = open_session(
         store,

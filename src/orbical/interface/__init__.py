@@ -1,4 +1,4 @@
-"""Looking at a scan: in a browser, in a notebook, in one file."""
+"""The interactive view of a scan: in a browser, in a notebook, or as a report in one file."""
 
 from __future__ import annotations
 
@@ -32,27 +32,37 @@ def view(
     allow_origin: Iterable[str] = (),
     open_browser: bool = True,
 ) -> Any:
-    """Show a scan: as a widget in a notebook, otherwise in the browser until interrupted.
+    """Open the interactive view of a scan.
 
-    Arguments:
-        scan: a scan, the folder of one, a folder of several, or a dictionary of scans.
-        models: models by their names in the scan, for live answers between the scanned elements;
-            without them the interface shows what was scanned.
-        data: the inputs, where the scan did not keep them (`keep="inputs"`).
-        task: the task, where it cannot be made from the scan's record (an action of your own).
-        preprocess: as given to `orbical.scan`.
-        read: how outputs are read, as given to the task.
-        orbits: the orbit id of each sample, for bounds.
-        classes: names of the classes.
-        port: the port; None takes the next free one.
-        host: the address to listen on.
-        exposed: allow another address than this machine's own.
-        allow_origin: origins of pages behind a proxy, such as `https://hub.example.org`.
-        open_browser: open the page.
+    In a notebook it is a widget; otherwise a local server opens the page in the browser and runs
+    until interrupted.
 
-    >>> view("no-such-folder")
-    Traceback (most recent call last):
-    orbical.errors.InputError: scan: there is no folder 'no-such-folder'
+    Args:
+        scan: A scan, the folder of one, a folder of several, or a dictionary of scans.
+        models: A model, or models by their names in the scan, for live outputs between the scanned
+            elements. Without models the view shows what was scanned.
+        data: The inputs, if the scan did not keep them (`keep="inputs"`).
+        task: The task, if it cannot be made from the scan's record (a custom action).
+        preprocess: As passed to `orbical.scan`.
+        read: How outputs are read, as passed to the task.
+        orbits: The orbit id of each sample, for bounds.
+        classes: Names of the classes.
+        port: The port; None takes the next free one from 8420.
+        host: The address to listen on.
+        exposed: Whether to allow an address that others on the network can reach.
+        allow_origin: Origins of pages behind a proxy, such as `https://hub.example.org`.
+        open_browser: Whether to open the page in a browser.
+
+    Returns:
+        The widget in a notebook, otherwise None, after the server was interrupted.
+
+    Raises:
+        InputError: If the scan, the models or the address cannot be used.
+
+    Example:
+        >>> view("no-such-folder")
+        Traceback (most recent call last):
+        orbical.errors.InputError: scan: expected a folder, got 'no-such-folder', which is not one
     """
     session = open_session(
         scan,
@@ -76,7 +86,20 @@ def view(
 def open_session(
     scan: Scan | str | Path | Mapping[str, Scan], models: Any = None, data: Any = None, **about: Any
 ) -> Session:
-    """Make the session that answers for a scan, a folder of scans, or a dictionary of them."""
+    """Open a session on a scan, a folder of scans, or a dictionary of scans.
+
+    Args:
+        scan: A scan, the folder of one, a folder of several, or a dictionary of scans.
+        models: A model, or models by their names in the scan.
+        data: The inputs, if the scan did not keep them.
+        about: Further arguments of `Session`.
+
+    Returns:
+        The session.
+
+    Raises:
+        InputError: If there is no scan, or if the models do not fit it.
+    """
     from ..store.scan_result import Scan
     from .session import Session
 
@@ -90,21 +113,19 @@ def open_session(
     if models is not None and not isinstance(models, Mapping):
         first = next(iter(scans.values()))
         if len(first.models) != 1:
-            raise InputError(
-                f"models: one given, but the scan holds {', '.join(first.models)}; give a "
-                "dictionary of names and models"
-            )
+            names = ", ".join(first.models)
+            raise InputError(f"models: expected a dictionary with the names {names}, got one model")
         models = {first.models[0]: models}
     return Session(scans, models, data, **about)
 
 
 def found_scans(folder: Path) -> dict[str, Scan]:
-    """Open the scan in a folder, or every scan that a folder holds, by their names."""
+    """Open the scan in a folder, or every scan in it, by name."""
     from ..errors import StoreError
     from ..store.scan_result import load
 
     if not folder.is_dir():
-        raise InputError(f"scan: there is no folder {str(folder)!r}")
+        raise InputError(f"scan: expected a folder, got {str(folder)!r}, which is not one")
     if (folder / "zarr.json").is_file():
         return {folder.resolve().name.removesuffix(".zarr"): load(folder)}
     scans: dict[str, Scan] = {}
@@ -114,21 +135,23 @@ def found_scans(folder: Path) -> dict[str, Scan]:
         try:
             scans[path.name.removesuffix(".zarr")] = load(path)
         except StoreError:
-            continue  # another program's data may lie beside scans
+            continue  # data of another program may be stored beside scans
     if not scans:
-        raise InputError(f"scan: {str(folder)!r} holds no scan")
+        raise InputError(
+            f"scan: expected a folder with a scan, got {str(folder)!r}, which has none"
+        )
     return scans
 
 
 def report(*args: Any, **options: Any) -> Any:
-    """Write a scan into one file that anybody can open; see `orbical.interface.export.report`."""
-    from .export import report as write
+    """Write a report of a scan as one HTML file; see `orbical.interface.reports.report`."""
+    from .reports import report as write
 
     return write(*args, **options)
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a notebook that can show widgets.
+    """Check whether this runs in a notebook that can show widgets.
 
     >>> in_notebook()
     False

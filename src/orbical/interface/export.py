@@ -1,4 +1,4 @@
-"""Taking things away: tables of what is shown, the subset, a row for each sample, a report."""
+"""Downloads: tables of what is shown, the subset, one row for each sample, a report."""
 
 from __future__ import annotations
 
@@ -11,52 +11,52 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingExtra, unknown_name
-from .page import MOST_BYTES, one_file
-from .reporting import SAMPLES, made, report
+from .reports.html_page import MOST_BYTES, single_page
+from .reports.writing import SAMPLES, build_report, report
 from .selection import Selection
 from .session.aggregates import aggregate
-from .session.embedding import embedding
-from .session.pictures import thumbnails
-from .session.places import sample
-from .session.scan_view import Opened
+from .session.input_pictures import thumbnails
+from .session.moments import moments_of
+from .session.sample_maps import sample_map
+from .session.sample_views import sample
+from .session.scan_view import ScanView
 from .session.subsets import mask_of
-from .session.tallies import tally
 
 __all__ = ["available", "csv", "exported", "indices", "parquet", "report", "report_file"]
 
 Array = np.ndarray
 FEWEST = 100
 File = tuple[str, str, bytes]
-"""The name of a file, its type, and what is in it."""
+"""The name, type and content of a file."""
 
 
 def exported(
-    opened: Opened, selection: Selection, message: dict[str, Any]
+    view: ScanView, selection: Selection, message: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Answer a request for a file."""
     what = message.get("what")
     if what not in FILES:
         raise unknown_name("what", what, FILES)
-    name, kind, content = FILES[str(what)](opened, selection)
+    name, kind, content = FILES[str(what)](view, selection)
     return {"filename": name, "type": kind}, {"file": np.frombuffer(content, np.uint8)}
 
 
 def available() -> list[str]:
-    """Name the files that can be made here."""
+    """List the exports that are available with the installed packages."""
     return [name for name in FILES if name != "parquet" or find_spec("pyarrow") is not None]
 
 
-def csv(opened: Opened, selection: Selection) -> File:
-    """Write the metric at every element: of the subset with its interval, and of the sample.
+def csv(view: ScanView, selection: Selection) -> File:
+    """Write the metric at every element, for the subset with its interval and for the sample.
 
-    One row for each element with its coordinates; for each model shown the columns
-    `METRIC_MODEL`, `METRIC_low_MODEL`, `METRIC_high_MODEL` (where there is an interval) and
+    One row for each element with its coordinates. Each model shown has the columns
+    `METRIC_MODEL`, `METRIC_low_MODEL`, `METRIC_high_MODEL` (if there is an interval) and
     `sample_NUMBER_MODEL`.
     """
-    about, of_subset = aggregate(opened, selection, {})
-    _, of_sample = sample(opened, selection, {})
-    coords = opened.group.coords
-    columns: dict[str, Any] = {"element": np.arange(len(opened.group)), **coords}
+    about, of_subset = aggregate(view, selection, {})
+    _, of_sample = sample(view, selection, {})
+    coords = view.group.coords
+    columns: dict[str, Any] = {"element": np.arange(len(view.group)), **coords}
     for place, model in enumerate(about["models"]):
         for part in ("values", "low", "high"):
             if part in of_subset:
@@ -67,7 +67,7 @@ def csv(opened: Opened, selection: Selection) -> File:
     writer = tables.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(map(_shown, column) for column in columns.values()), strict=True))
-    return f"{opened.name}.csv", "text/csv", text.getvalue().encode()
+    return f"{view.name}.csv", "text/csv", text.getvalue().encode()
 
 
 def _shown(value: Any) -> Any:
@@ -76,61 +76,61 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def indices(opened: Opened, selection: Selection) -> File:
-    """Write the numbers of the samples in the subset, one a line."""
-    mask = mask_of(opened, selection)
-    chosen = np.arange(opened.samples) if mask is None else np.flatnonzero(mask)
+def indices(view: ScanView, selection: Selection) -> File:
+    """Write the indices of the samples in the subset, one per line."""
+    mask = mask_of(view, selection)
+    chosen = np.arange(view.samples) if mask is None else np.flatnonzero(mask)
     text = "".join(f"{one}\n" for one in chosen)
-    return f"{opened.name}-samples.txt", "text/plain", text.encode()
+    return f"{view.name}-samples.txt", "text/plain", text.encode()
 
 
-def parquet(opened: Opened, selection: Selection) -> File:
-    """Write a row for each sample of the subset, for other tools (needs the extra `parquet`).
+def parquet(view: ScanView, selection: Selection) -> File:
+    """Write one row for each sample of the subset, for other tools (extra `parquet`).
 
-    Columns: `sample`; `label` where there is one; `mean_MODEL`, the score's mean over the orbit,
-    and `invariance_gap_MODEL`; `x` and `y`, its place on the map; `image`, a small picture as PNG,
-    where inputs are images and at hand.
+    Columns: `sample`; `label` if there are labels; `mean_MODEL`, the mean score over the orbit, and
+    `invariance_gap_MODEL`; `x` and `y`, its position on the map; `image`, a thumbnail as PNG, if
+    inputs are images and available.
     """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as missing:
         raise MissingExtra("pyarrow", "parquet", "an export to Parquet") from missing
-    mask = mask_of(opened, selection)
-    chosen = np.arange(opened.samples) if mask is None else np.flatnonzero(mask)
+    mask = mask_of(view, selection)
+    chosen = np.arange(view.samples) if mask is None else np.flatnonzero(mask)
     columns: dict[str, Any] = {"sample": chosen.astype(np.int32)}
-    if opened.label is not None:
-        columns["label"] = opened.label[chosen].astype(np.int32)
-    reference = opened.reference(selection)
-    mean = tally(opened, opened.variable(opened.metrics["score"], reference)).mean
-    gap = opened.reader.whole("invariance_gap") if "invariance_gap" in opened.reader else None
-    for model, name in enumerate(opened.models):
+    if view.label is not None:
+        columns["label"] = view.label[chosen].astype(np.int32)
+    reference = view.reference(selection)
+    mean = moments_of(view, view.variable(view.metrics["score"], reference)).mean
+    gap = view.reader.whole("invariance_gap") if "invariance_gap" in view.reader else None
+    for model, name in enumerate(view.models):
         columns[f"mean_{name}"] = mean[model, chosen]
         if gap is not None:
             columns[f"invariance_gap_{name}"] = gap[model, chosen].astype(np.float32)
-    xy = embedding(opened, selection).xy
+    xy = sample_map(view, selection).xy
     columns |= {"x": xy[chosen, 0], "y": xy[chosen, 1]}
-    pictures = _pictures(opened, chosen)
+    pictures = _pictures(view, chosen)
     if pictures is not None:
         columns["image"] = pictures
     facts = {
-        "group": opened.group.spec,
-        "score": opened.scan.record.score.meaning,
+        "group": view.group.spec,
+        "score": view.scan.record.score.meaning,
         "reference": reference,
         "map": selection.method,
     }
     table = pa.table(columns).replace_schema_metadata(facts)
     held = io.BytesIO()
     pq.write_table(table, held)
-    return f"{opened.name}.parquet", "application/vnd.apache.parquet", held.getvalue()
+    return f"{view.name}.parquet", "application/vnd.apache.parquet", held.getvalue()
 
 
-def _pictures(opened: Opened, samples: Array) -> list[dict[str, Any]] | None:
-    """Give small pictures as other tools expect them: `{"bytes": PNG, "path": None}` each."""
-    found = thumbnails(opened, [int(one) for one in samples[:1]])
+def _pictures(view: ScanView, samples: Array) -> list[dict[str, Any]] | None:
+    """Return thumbnails as other tools expect them: `{"bytes": PNG, "path": None}` each."""
+    found = thumbnails(view, [int(one) for one in samples[:1]])
     if found is None:
         return None
-    return [{"bytes": _png(thumbnails(opened, [int(one)])), "path": None} for one in samples]
+    return [{"bytes": _png(thumbnails(view, [int(one)])), "path": None} for one in samples]
 
 
 def _png(picture: Array | None) -> bytes:
@@ -143,18 +143,18 @@ def _png(picture: Array | None) -> bytes:
     return held.getvalue()
 
 
-def report_file(opened: Opened, selection: Selection) -> File:
-    """Write the scan as one page, with fewer samples where it would be too large for one file."""
+def report_file(view: ScanView, selection: Selection) -> File:
+    """Write the scan as one page, with fewer samples if it would be too large for one file."""
     methods = [*dict.fromkeys(["pca", selection.method])]
     samples = SAMPLES
     while True:
-        text = one_file(*made(opened, samples=samples, methods=methods))
+        text = single_page(*build_report(view, samples=samples, methods=methods))
         if len(text) <= MOST_BYTES or samples <= FEWEST:
-            return f"{opened.name}.html", "text/html", text.encode()
+            return f"{view.name}.html", "text/html", text.encode()
         samples //= 2
 
 
-FILES: dict[str, Callable[[Opened, Selection], File]] = {
+FILES: dict[str, Callable[[ScanView, Selection], File]] = {
     "csv": csv,
     "indices": indices,
     "parquet": parquet,

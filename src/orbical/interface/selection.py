@@ -1,4 +1,4 @@
-"""What is shown: one frozen record, written into the page's address and into every request."""
+"""The selection: what the page shows, part of its address and of every request."""
 
 from __future__ import annotations
 
@@ -21,33 +21,37 @@ SCOPES = ("element", "orbit")
 MOST_VERTICES = 1024
 _MOST_TEXT = 400
 _UNESCAPED = "!~*'()"
+_KEYS = {"color": "colour"}
+"""Keys in requests and addresses that differ from the name of the field."""
+_FIELDS = {key: name for name, key in _KEYS.items()}
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What is shown.
+    """What the page shows.
 
     Attributes:
-        scan: name of a scan among those served; empty for the first.
-        models: models shown; empty for all.
-        metric: a metric of the state; empty for the score.
-        reference: what a score is measured against, "truth" or "consensus".
-        labels: classes of the subset; empty for all.
-        lasso: corners of a polygon in the embedding, in [-1, 1]^2; empty for none.
-        method: the embedding.
-        of: the model whose responses are embedded; empty for all together.
-        colour: what colours the embedding.
-        order: how the list is sorted.
-        sample: the selected sample.
-        element: the orbit position as an element of the scan; -1 is the identity.
-        position: a continuous orbit position; empty for that of `element`.
-        scope: calibration at the element or over the orbit.
-        dense: the individual plot at finer steps.
+        scan: Name of a scan among those served; empty for the first.
+        models: Models shown; empty for all.
+        metric: A metric of the state; empty for the score.
+        reference: What a score is measured against, "truth" or "consensus".
+        labels: Classes of the subset; empty for all.
+        lasso: Corners of a polygon on the map, in [-1, 1]^2; empty for none.
+        method: The embedding method of the map.
+        of: The model whose responses are embedded; empty for all together.
+        color: What colors the map.
+        order: How the list is sorted.
+        sample: The selected sample.
+        element: The orbit position as an element of the scan; -1 is the identity.
+        position: A continuous orbit position; empty for that of `element`.
+        scope: Calibration at the element or over the orbit.
+        dense: Whether the individual plot has finer steps.
 
-    >>> Selection(sample=12, labels=(6, 9)).to_fragment()
-    'sample=12&labels=6,9'
-    >>> Selection.from_fragment("#sample=12&labels=6,9").labels
-    (6, 9)
+    Example:
+        >>> Selection(sample=12, labels=(6, 9)).to_fragment()
+        'sample=12&labels=6,9'
+        >>> Selection.from_fragment("#sample=12&labels=6,9").labels
+        (6, 9)
     """
 
     scan: str = ""
@@ -68,39 +72,39 @@ class Selection:
 
     @classmethod
     def from_json(cls, given: Any) -> Selection:
-        """Take a selection from a request; unknown or ill-typed fields are refused."""
+        """Read a selection from a request; unknown fields and wrong types raise an `InputError`."""
         if not isinstance(given, Mapping):
-            raise InputError(f"selection: {type(given).__name__} given, an object expected")
-        for name in given:
-            if name not in _READERS:
-                raise unknown_name("selection", name, _READERS)
-        return cls(**{name: _READERS[name](name, value) for name, value in given.items()})
+            raise InputError(f"selection: expected an object, got {type(given).__name__}")
+        for key in given:
+            if key not in _READERS:
+                raise unknown_name("selection", key, _READERS)
+        return cls(**{_FIELDS.get(key, str(key)): _READERS[key](key, given[key]) for key in given})
 
     @classmethod
     def from_fragment(cls, text: str) -> Selection:
-        """Read the fragment of an address; what is unknown or ill-written keeps its default.
+        """Read the fragment of an address; unknown or malformed fields keep their defaults.
 
-        An address may come from another version, or from a hand: it opens what it can.
+        An address may come from another version or be typed by hand, so errors are ignored.
         """
         fields: dict[str, Any] = {}
         for piece in text.removeprefix("#").split("&"):
-            name, _, value = piece.partition("=")
+            key, _, value = piece.partition("=")
             with contextlib.suppress(KeyError, ValueError):  # an InputError is a ValueError
-                fields[name] = _READERS[name](name, _WORDS[name](value))
+                fields[_FIELDS.get(key, key)] = _READERS[key](key, _WORDS[key](value))
         return cls(**fields)
 
     def to_fragment(self) -> str:
-        """Write what differs from the default."""
+        """Return the fields that differ from their defaults, as the fragment of an address."""
         usual = Selection()
         return "&".join(
-            f"{field.name}={_written(getattr(self, field.name))}"
+            f"{_KEYS.get(field.name, field.name)}={_written(getattr(self, field.name))}"
             for field in sorted(dataclasses.fields(self), key=_fragment_order)
             if getattr(self, field.name) != getattr(usual, field.name)
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give all fields, ready for JSON."""
-        return dataclasses.asdict(self)
+        """Return all fields, ready for JSON."""
+        return {_KEYS.get(name, name): value for name, value in dataclasses.asdict(self).items()}
 
 
 def _fragment_order(field: Any) -> int:
@@ -110,7 +114,7 @@ def _fragment_order(field: Any) -> int:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or len(value) > _MOST_TEXT:
-        raise InputError(f"selection {name}: {_short(value)} given, a text expected")
+        raise InputError(f"selection {name}: expected a string, got {_short(value)}")
     return value
 
 
@@ -125,27 +129,29 @@ def _one_of(known: tuple[str, ...]) -> Callable[[str, Any], str]:
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**31 - 1:
-        raise InputError(f"selection {name}: {_short(value)} given, a whole number expected")
+        raise InputError(f"selection {name}: expected an integer, got {_short(value)}")
     return value
 
 
 def _number(name: str, value: Any) -> float:
     good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not good:
-        raise InputError(f"selection {name}: {_short(value)} given, a number expected")
+        raise InputError(f"selection {name}: expected a number, got {_short(value)}")
     return float(value)
 
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InputError(f"selection {name}: {_short(value)} given, true or false expected")
+        raise InputError(f"selection {name}: expected true or false, got {_short(value)}")
     return value
 
 
 def _several(read: Callable[[str, Any], Any], most: int) -> Callable[[str, Any], tuple[Any, ...]]:
     def read_all(name: str, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or len(value) > most:
-            raise InputError(f"selection {name}: {_short(value)} given, a list expected")
+            raise InputError(
+                f"selection {name}: expected a list of at most {most}, got {_short(value)}"
+            )
         return tuple(read(name, part) for part in value)
 
     return read_all
@@ -153,7 +159,7 @@ def _several(read: Callable[[str, Any], Any], most: int) -> Callable[[str, Any],
 
 def _corner(name: str, value: Any) -> tuple[float, float]:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise InputError(f"selection {name}: {_short(value)} given, corners (x, y) expected")
+        raise InputError(f"selection {name}: expected corners (x, y), got {_short(value)}")
     return _number(name, value[0]), _number(name, value[1])
 
 
@@ -212,7 +218,7 @@ _WORDS: dict[str, Callable[[str], Any]] = {
 
 
 def _written(value: Any) -> str:
-    """Write a field as the page writes it: numbers with at most four decimals."""
+    """Format a field as the page does: numbers with at most four decimals."""
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, int):

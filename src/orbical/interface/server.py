@@ -1,4 +1,4 @@
-"""The session behind a local web server: page, socket, and who may use them."""
+"""A local web server for a session: the page, its web socket and access control."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from ..errors import InputError
-from .files import WebFile, web_files
-from .guard import HEADERS, Guard, is_loopback
-from .mailbox import Mailbox
+from .access import HEADERS, AccessGuard, is_loopback
+from .daemon_threads import DaemonPool
+from .request_queues import AsyncRequestQueue
 from .session import KINDS, Session
-from .timeouts import impatient_protocol
-from .workers import Pool
+from .static_files import StaticFile, read_static_files
+from .timeouts import protocol_with_timeout
 
 FIRST_PORT = 8420
 PORTS_TRIED = 100
@@ -27,14 +27,17 @@ THREADS = 8
 
 
 class Server:
-    """A server of one session.
+    """A local web server for one session.
 
-    Arguments:
-        session: what is served.
-        host: the address to listen on; another than this machine's own needs `exposed`.
-        port: the port; None takes the next free one from 8420.
-        exposed: whether others on the network may connect.
-        allow_origin: origins of pages behind a proxy.
+    Args:
+        session: The session to serve.
+        host: The address to listen on; any but this machine's own needs `exposed`.
+        port: The port; None takes the next free one from 8420.
+        exposed: Whether others on the network may connect.
+        allow_origin: Origins of pages behind a proxy.
+
+    Raises:
+        InputError: If the address or the port cannot be used.
     """
 
     def __init__(
@@ -47,18 +50,18 @@ class Server:
     ) -> None:
         if not is_loopback(host) and not exposed:
             raise InputError(
-                f"host: {host!r} given, which others on the network can reach; expected 127.0.0.1, "
-                "or the flag that says you mean it (--expose)"
+                f"host: expected 127.0.0.1, got {host!r}, which others on the network can reach; "
+                "pass exposed=True (--expose) to allow it"
             )
         self.session = session
         self.host = host
         self._socket = _listening(host, port)
         self.port: int = self._socket.getsockname()[1]
         names = () if is_loopback(host) else _names_of(host)
-        self.guard = Guard(self.port, names, allow_origin)
-        self.files = web_files()
+        self.guard = AccessGuard(self.port, names, allow_origin)
+        self.files = read_static_files()
         self.clients = 0
-        self._pool = Pool(THREADS)
+        self._pool = DaemonPool(THREADS)
         self._uvicorn: Any = None
 
     @property
@@ -75,7 +78,7 @@ class Server:
         config = uvicorn.Config(
             self.application(),
             log_level="warning",
-            http=impatient_protocol(),
+            http=protocol_with_timeout(),
             access_log=False,
             ws="websockets-sansio",
             ws_max_size=MOST_MESSAGE_BYTES,
@@ -93,28 +96,28 @@ class Server:
 
     @property
     def started(self) -> bool:
-        """Whether it answers."""
+        """Whether the server accepts requests."""
         return self._uvicorn is not None and bool(self._uvicorn.started)
 
     def stop(self) -> None:
-        """Ask it to end, from another thread."""
+        """Stop the server, from another thread."""
         if self._uvicorn is not None:
             self._uvicorn.should_exit = True
 
     def close(self) -> None:
-        """Give back port and threads."""
+        """Release the port and the threads."""
         self._socket.close()
         self._pool.shutdown()
         self.session.close()
 
     def application(self) -> Any:
-        """Make the ASGI application: a few routes, written out."""
-        from starlette.responses import PlainTextResponse, Response
+        """Return the ASGI application."""
+        from starlette.responses import PlainTextResponse
         from starlette.websockets import WebSocket, WebSocketDisconnect
 
         guard = self.guard
 
-        def respond(scope: Any) -> Response:
+        def respond(scope: Any) -> Any:
             headers = _headers(scope)
             refusal = guard.refusal(headers)
             if refusal:
@@ -126,7 +129,7 @@ class Server:
             entering = path == "" and guard.knows_token(given)
             if not entering and not guard.knows_cookie(headers.get("cookie")):
                 return PlainTextResponse(
-                    "open the address that the program printed, with its token", 403, HEADERS
+                    "missing token: open the address that orbical view printed", 403, HEADERS
                 )
             file = self.files.get(path or "index.html")
             if file is None:
@@ -157,7 +160,7 @@ class Server:
 
         return application
 
-    def _file(self, file: WebFile, headers: dict[str, str], entering: bool, page: bool) -> Any:
+    def _file(self, file: StaticFile, headers: dict[str, str], entering: bool, page: bool) -> Any:
         from starlette.responses import Response
 
         own = {**HEADERS, "ETag": file.tag, "Cache-Control": "no-store" if page else "no-cache"}
@@ -168,8 +171,8 @@ class Server:
         return Response(file.content, 200, own, file.type)
 
     async def _converse(self, web_socket: Any) -> None:
-        """Take requests from one client until it leaves or says something that is none."""
-        mailbox = Mailbox(self._answers, web_socket.send_bytes)
+        """Answer one client until it disconnects or sends something that is not a request."""
+        queue = AsyncRequestQueue(self._answers, web_socket.send_bytes)
         try:
             while True:
                 event = await web_socket.receive()
@@ -177,14 +180,14 @@ class Server:
                     return
                 message = _read(event.get("text"))
                 if message is None:
-                    await web_socket.close(1007, "JSON objects with a known kind expected")
+                    await web_socket.close(1007, "expected a JSON object with a known kind")
                     return
-                mailbox.put(message["kind"], message)
+                queue.put(message["kind"], message)
         finally:
-            await mailbox.close()
+            await queue.close()
 
     async def _answers(self, message: Any) -> AsyncIterator[bytes]:
-        """Give the frames of a request, made in another thread: the socket is never held up."""
+        """Yield the frames that answer a request, computed in a thread of the pool."""
         loop = asyncio.get_running_loop()
         if message["kind"] == "embedding":
             early = await loop.run_in_executor(self._pool, self.session.announcement, message)
@@ -194,7 +197,7 @@ class Server:
 
 
 def _read(text: str | None) -> dict[str, Any] | None:
-    """Read a request; None where it is none, which no page of ours sends."""
+    """Parse a request; None if it is malformed."""
     try:
         message = json.loads(text or "")
     except (ValueError, RecursionError):
@@ -217,9 +220,9 @@ def _query(scope: Any) -> dict[str, str]:
 
 
 def _listening(host: str, port: int | None) -> sockets.socket:
-    """Bind the port asked for, or the next free one."""
+    """Bind the port, or the next free one for None."""
     if port is not None and not 0 <= port <= 65535:
-        raise InputError(f"port: {port} given, 0 to 65535 expected")
+        raise InputError(f"port: expected 0 to 65535, got {port}")
     family = sockets.AF_INET6 if ":" in host else sockets.AF_INET
     tried = range(FIRST_PORT, FIRST_PORT + PORTS_TRIED) if port is None else [port]
     for number in (*tried, *([0] if port is None else [])):
@@ -232,32 +235,34 @@ def _listening(host: str, port: int | None) -> sockets.socket:
         except OSError as error:
             one.close()
             if port is not None:
-                raise InputError(f"port: {port} on {host} cannot be used: {error}") from None
+                raise InputError(
+                    f"port: expected a free port of {host}, got {port}: {error}"
+                ) from None
         else:
             return one
-    raise InputError(f"port: none is free on {host}")
+    raise InputError(f"port: no port is free on {host}")
 
 
 def _names_of(host: str) -> list[str]:
-    """Give the names under which a machine that others can reach is asked."""
+    """Return the host names of a machine that others can reach."""
     names = [host, sockets.gethostname(), sockets.getfqdn()]
     with contextlib.suppress(OSError):
         names += [entry[4][0] for entry in sockets.getaddrinfo(sockets.gethostname(), None)]  # type: ignore[misc]
     return [str(name) for name in names]
 
 
-def announced(server: Server) -> str:
-    """Say where the page is, and how to reach it from elsewhere when this is a session of SSH."""
+def startup_message(server: Server) -> str:
+    """Return the address of the page, with the command for a tunnel if this is an SSH session."""
     lines = [f"orbical view: {server.url}"]
     if os.environ.get("SSH_CONNECTION"):
         here = sockets.gethostname()
         lines.append(f"on your own machine: ssh -L {server.port}:127.0.0.1:{server.port} {here}")
-    return "\n".join([*lines, "Ctrl-C ends it"])
+    return "\n".join([*lines, "Press Ctrl-C to stop."])
 
 
 def serve(server: Server, open_browser: bool = True) -> None:
-    """Say where the page is, open it, and serve until interrupted."""
-    print(announced(server), file=sys.stderr, flush=True)
+    """Print the address of the page, open it and serve until interrupted."""
+    print(startup_message(server), file=sys.stderr, flush=True)
     threading.Thread(target=server.session.warm, name="warm", daemon=True).start()
     if open_browser:
         import webbrowser

@@ -1,23 +1,23 @@
-"""HTTP with an end to waiting: a connection that does not finish its request is closed."""
+"""HTTP timeouts: a connection that does not finish its request is closed."""
 
 from __future__ import annotations
 
 from typing import Any
 
-PATIENCE_S = 10.0
-"""How long a client may take from opening a connection, or beginning a request, to its end."""
+TIMEOUT_S = 10.0
+"""How long a client may take to send the head of a request."""
 
 
-def impatient_protocol() -> Any:
-    """Make uvicorn's HTTP protocol, with a limit to how long the head of a request may take.
+def protocol_with_timeout() -> Any:
+    """Return uvicorn's HTTP protocol with a limit on the time to send the head of a request.
 
-    uvicorn itself waits for ever for the second half of a request.
+    uvicorn itself waits forever for the second half of a request.
     """
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     whole: Any = AutoHTTPProtocol
 
-    class Impatient(whole):
+    class ProtocolWithTimeout(whole):  # type: ignore[misc]
         _alarm: Any = None
 
         def connection_made(self, transport: Any) -> None:
@@ -38,7 +38,7 @@ def impatient_protocol() -> Any:
 
         def _begin(self) -> None:
             if self._alarm is None:
-                self._alarm = self.loop.call_later(PATIENCE_S, self._give_up)
+                self._alarm = self.loop.call_later(TIMEOUT_S, self._give_up)
 
         def _end(self) -> None:
             if self._alarm is not None:
@@ -49,4 +49,4 @@ def impatient_protocol() -> Any:
             if self.transport.get_protocol() is self:  # and not that of a socket by now
                 self.transport.close()
 
-    return Impatient
+    return ProtocolWithTimeout

@@ -23,7 +23,7 @@ _NAMES = {np.dtype(kind): name for name, kind in DTYPES.items()}
 
 
 def encode(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray | bytes]) -> bytes:
-    """Write a frame. Numbers in the header that JSON cannot say (NaN, infinity) become null.
+    """Encode a frame. Numbers in the header that JSON does not have (NaN, infinity) become null.
 
     >>> frame = encode({"kind": "subset"}, {"mask": np.array([1, 0], np.uint8)})
     >>> header, arrays = decode(frame)
@@ -36,17 +36,17 @@ def encode(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray | bytes]) 
             entries.append({"name": name, "dtype": PNG, "shape": [len(array)]})
             buffers.append(array)
         else:
-            plain = as_plain(array)
+            plain = as_wire_array(array)
             entries.append({"name": name, "dtype": _NAMES[plain.dtype], "shape": list(plain.shape)})
             buffers.append(plain.tobytes())
-    text = json.dumps(speakable({**header, "arrays": entries}), allow_nan=False).encode()
+    text = json.dumps(to_plain_json({**header, "arrays": entries}), allow_nan=False).encode()
     text += b" " * (-len(text) % 4)
     padded = [part for buffer in buffers for part in (buffer, b"\0" * (-len(buffer) % 4))]
     return b"".join([struct.pack("<I", len(text)), text, *padded])
 
 
 def decode(frame: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray | bytes]]:
-    """Read a frame, as the page does; what is no frame is refused."""
+    """Decode a frame, as the page does; raise an `InputError` if it is malformed."""
     try:
         (length,) = struct.unpack_from("<I", frame)
         header = json.loads(frame[4 : 4 + length].decode())
@@ -65,37 +65,39 @@ def decode(frame: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray | bytes]]
                 size = flat.nbytes
             start += size + (-size % 4)
     except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"frame: no frame of orbical given ({error})") from error
+        raise InputError(
+            f"frame: expected a frame of orbical, got malformed bytes ({error})"
+        ) from error
     return header, arrays
 
 
-def as_plain(array: np.ndarray) -> np.ndarray:
-    """Give an array as one of the four types that travel, contiguous.
+def as_wire_array(array: np.ndarray) -> np.ndarray:
+    """Return a contiguous array of one of the four types of the format.
 
-    >>> as_plain(np.array([True])).dtype, as_plain(np.arange(2.0)).dtype
+    >>> as_wire_array(np.array([True])).dtype, as_wire_array(np.arange(2.0)).dtype
     (dtype('uint8'), dtype('float32'))
     """
     array = np.asarray(array)
     if array.dtype not in _NAMES:
         kinds = {"b": np.uint8, "f": np.float32, "i": np.int32, "u": np.uint32}
         if array.dtype.kind not in kinds:
-            raise InputError(f"array: {array.dtype} given, numbers expected")
+            raise InputError(f"array: expected numbers, got {array.dtype}")
         array = array.astype(kinds[array.dtype.kind])
     return np.ascontiguousarray(array)
 
 
-def speakable(value: Any) -> Any:
-    """Turn numbers and containers into what JSON can say.
+def to_plain_json(value: Any) -> Any:
+    """Convert numbers and containers to types that JSON has.
 
-    >>> speakable({"a": float("nan"), "b": (np.int64(1), np.float32(0.5))})
+    >>> to_plain_json({"a": float("nan"), "b": (np.int64(1), np.float32(0.5))})
     {'a': None, 'b': [1, 0.5]}
     """
     if isinstance(value, Mapping):
-        return {str(key): speakable(part) for key, part in value.items()}
+        return {str(key): to_plain_json(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [speakable(part) for part in value]
+        return [to_plain_json(part) for part in value]
     if isinstance(value, np.ndarray):
-        return speakable(value.tolist())
+        return to_plain_json(value.tolist())
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from ..calibration.arrays import ArrayLike, as_floating, class_indices, warn_of_probabilities
+from .._arrays import ArrayLike, as_floating, class_indices, warn_of_probabilities
 from ..calibration.inputs import probabilities, working_float
 from ..errors import InputError, OrbicalError, StoreError, unknown_name
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol, Self
 import torch
 from torch import Tensor
 
-from ..calibration.inputs import ArrayLike
+from .._arrays import ArrayLike
 from ..errors import InputError
 from .base import Calibrator, read_labels, read_logits, rows_of, same_classes
 

@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from ..calibration.inputs import ArrayLike
+from .._arrays import ArrayLike
 from ..calibration.sorting import ascending
 from ..errors import InputError, unknown_name
 from .base import Calibrator, read_labels, read_probabilities, rows_of, same_classes

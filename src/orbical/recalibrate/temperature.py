@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from ..calibration.inputs import ArrayLike
+from .._arrays import ArrayLike, as_array
 from ..errors import InputError, unknown_name
 from .base import Calibrator, read_labels, read_logits, rows_of
 
@@ -234,7 +234,7 @@ class OrbitTemperature(Temperature):
 
 
 def _element_weights(weights: ArrayLike, elements: int, device: torch.device) -> Tensor:
-    tensor = torch.as_tensor(weights, device=device).double()
+    tensor = as_array("weights", weights, device).double()
     if tensor.shape != (elements,):
         raise InputError(
             f"weights: expected shape ({elements},), one for each element, got"

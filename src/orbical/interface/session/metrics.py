@@ -1,4 +1,4 @@
-"""What can be drawn over an orbit: found from the arrays of a scan, whatever its task."""
+"""The metrics of a scan that the page can draw over an orbit, whatever its task."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import unknown_name
-from .reader import Reader
+from .scan_reader import ScanReader
 
 MEASURES = {
     "ece": ("ECE", "expected calibration error: mean gap of confidence and accuracy over 15 bins"),
@@ -35,7 +35,7 @@ _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the 
 
 @dataclass(frozen=True)
 class Metric:
-    """One quantity over the orbit: of each sample, or of a set of samples."""
+    """A quantity over the orbit: of each sample, or of a set of samples."""
 
     name: str
     title: str
@@ -47,12 +47,12 @@ class Metric:
     meaning: str
 
     def to_json(self) -> dict[str, Any]:
-        """Give all fields, ready for JSON."""
+        """Return all fields, ready for JSON."""
         return dict(vars(self))
 
 
-def find_metrics(reader: Reader) -> dict[str, Metric]:
-    """List what a scan can show: each array with one number a place, and measures of sets."""
+def find_metrics(reader: ScanReader) -> dict[str, Metric]:
+    """List the metrics of a scan: arrays with one number per position, and measures of sets."""
     score = reader.scan.record.score
     found: dict[str, Metric] = {}
     names = [name for name in reader.dims if _one_number_a_place(reader, name)]
@@ -86,7 +86,7 @@ def find_metrics(reader: Reader) -> dict[str, Metric]:
     return found
 
 
-def _one_number_a_place(reader: Reader, name: str) -> bool:
+def _one_number_a_place(reader: ScanReader, name: str) -> bool:
     dims = reader.dims[name]
     classes = reader.dtype(name).kind in "iu" and name == "predicted"  # indices have no mean
     return dims in (("model", "sample", "element"), ("sample", "element")) and not classes
@@ -97,9 +97,9 @@ def _title(name: str) -> str:
 
 
 def chosen_metric(metrics: dict[str, Metric], name: str, per_sample: bool = False) -> Metric:
-    """Find the metric a selection names; a measure of sets says nothing of one sample.
+    """Return the metric of a selection.
 
-    There the score stands in for it.
+    A measure of sets has no value for one sample; with `per_sample` the score replaces it.
     """
     if name and name not in metrics:
         raise unknown_name("selection metric", name, metrics)

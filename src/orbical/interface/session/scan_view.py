@@ -1,4 +1,4 @@
-"""A scan that is being looked at: its arrays, metrics, labels and what was computed of them."""
+"""The view of one scan: its arrays, metrics and labels, and caches of what was computed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from ...errors import InputError, unknown_name
 from ...store.scan_result import Scan
-from ..live import Live
+from ..live_models import LiveModels
 from ..selection import Selection
-from .memo import Memo
+from .cache import Cache
 from .metrics import Metric, chosen_metric, find_metrics
-from .passes import Passes
-from .reader import Reader
+from .pass_scheduler import PassScheduler
+from .scan_reader import ScanReader
 
 Array = np.ndarray
 
@@ -22,29 +22,29 @@ AGREES = "agrees"
 _FINISHED = "score_vs_consensus"
 
 
-class Opened:
-    """A scan, and memories of what was computed of it."""
+class ScanView:
+    """A scan with its reader, metrics, live models and caches."""
 
     def __init__(
         self,
         name: str,
         scan: Scan,
-        live: Live | None = None,
-        reader: Reader | None = None,
+        live: LiveModels | None = None,
+        reader: ScanReader | None = None,
         orbits: Array | None = None,
         classes: list[str] | None = None,
     ) -> None:
         self.name = name
         self.scan = scan
         self.group = scan.group
-        self.reader = Reader(scan) if reader is None else reader
+        self.reader = ScanReader(scan) if reader is None else reader
         self.models: list[str] = scan.models
         self.metrics = find_metrics(self.reader)
         self.live = live
-        self.passes = Passes()
-        self.complete = scan.complete  # read from disk each time it is asked
-        self.memo = Memo(entries=4096, size=128 << 20)
-        self.pictures = Memo(entries=4096, size=16 << 20)
+        self.passes = PassScheduler()
+        self.complete = scan.complete  # reading it accesses the disk
+        self.cache = Cache(entries=4096, size=128 << 20)
+        self.thumbnails = Cache(entries=4096, size=16 << 20)
         self.orbits = orbits
         self._class_names = classes or scan.record.task.settings.get("classes")
 
@@ -55,28 +55,24 @@ class Opened:
 
     @cached_property
     def label(self) -> Array | None:
-        """The class of each sample, where samples have one."""
+        """The class of each sample, if there are classes."""
         if "label" in self.reader and self.reader.dims["label"] == ("sample",):
-            return self.reader.whole("label").astype(np.int64)
-        if "objects" in self.reader:  # of several the first, around which the view is centred
+            return np.asarray(self.reader.whole("label"), np.int64)
+        if "objects" in self.reader:  # the first of several, on which the view is centered
             first = self.reader.whole("objects")[:, 0, -1]
-            return np.nan_to_num(first, nan=-1).astype(np.int64)
+            return np.asarray(np.nan_to_num(first, nan=-1), np.int64)
         return None
 
     @property
     def truth(self) -> str | None:
-        """The array of the truth, where it is more than a class: values, fields, boxes."""
+        """The array of the truth if it is not a class: values, fields, boxes."""
         names = [name for name, meaning in self.reader.meanings.items() if meaning == "truth"]
         return next((name for name in names if name != "label"), None)
 
-    @cached_property
+    @property
     def input_view(self) -> str:
-        """Name the view of the input: that of the task, unless it takes another kind of input."""
-        named = self.scan.record.views.input
-        action = self.scan.record.task.input
-        if named != "image" or action.get("action") in ("Images", "Window"):
-            return named
-        return "points" if "Points" in str(action) else "values"
+        """The name of the view that draws the inputs."""
+        return self.scan.record.views.input
 
     @cached_property
     def classes(self) -> list[str | int]:
@@ -89,12 +85,12 @@ class Opened:
                 count = max(count, self.reader.shape(name)[-1])
         if self._class_names is not None:
             if len(self._class_names) < count:
-                raise InputError(f"classes: {len(self._class_names)} names given, {count} expected")
+                raise InputError(f"classes: expected {count} names, got {len(self._class_names)}")
             return [*self._class_names]
         return [*range(count)]
 
     def shown(self, selection: Selection) -> list[int]:
-        """Give the models shown, in the order of the scan."""
+        """Return the models shown, in the order of the scan."""
         for name in selection.models:
             if name not in self.models:
                 raise unknown_name("selection models", name, self.models)
@@ -105,7 +101,7 @@ class Opened:
         ]
 
     def of(self, selection: Selection) -> list[int]:
-        """Give the models whose responses are embedded: one, or all."""
+        """Return the models whose responses are embedded: one, or all."""
         if not selection.of:
             return [*range(len(self.models))]
         if selection.of not in self.models:
@@ -113,31 +109,31 @@ class Opened:
         return [self.models.index(selection.of)]
 
     def sample(self, number: int) -> int:
-        """Check the number of a sample."""
+        """Check the index of a sample."""
         if not 0 <= number < self.samples:
-            raise InputError(f"selection sample: {number} given, 0 to {self.samples - 1} expected")
+            raise InputError(f"selection sample: expected 0 to {self.samples - 1}, got {number}")
         return number
 
     def element(self, selection: Selection) -> int:
-        """Give the selected element; -1 is the identity."""
+        """Return the selected element; -1 is the identity."""
         number = selection.element
         if not -1 <= number < len(self.group):
             raise InputError(
-                f"selection element: {number} given, 0 to {len(self.group) - 1} expected, "
-                "or -1 for the identity"
+                f"selection element: expected 0 to {len(self.group) - 1}, or -1 for the identity, "
+                f"got {number}"
             )
         return self.group.identity if number == -1 else number
 
     def metric(self, selection: Selection, per_sample: bool = False) -> Metric:
-        """Give the selected metric."""
+        """Return the selected metric."""
         return chosen_metric(self.metrics, selection.metric, per_sample)
 
     def reference(self, selection: Selection) -> str:
-        """Give what scores are measured against: without a truth, always the consensus."""
+        """Return what scores are measured against: without a truth, always the consensus."""
         return selection.reference if self.scan.labeled else "consensus"
 
     def variable(self, metric: Metric, reference: str) -> str:
-        """Name the array behind a metric; against the consensus it is another one."""
+        """Return the array of a metric, which depends on the reference."""
         if reference == "consensus":
             known = {"score": _FINISHED}
             if "predicted" in self.reader and self.reader.dims["consensus"][-1] == "class":
@@ -146,7 +142,8 @@ class Opened:
         return metric.name
 
     def responses(self, variable: str, number: int, model: int, keep: bool = True) -> Array:
-        """Give a block of responses `[rows, K]` in single precision, NaN where unfinished."""
+        """Return a block of responses `[rows, K]` in single precision, NaN if unfinished."""
+        values: Array
         if variable == AGREES:
             answers = self.reader.block("predicted", number, model, keep)
             rows = slice(*self._rows(variable, number))
@@ -162,7 +159,8 @@ class Opened:
         return values
 
     def response(self, variable: str, sample: int, model: int) -> Array:
-        """Give one sample's response `[K]`."""
+        """Return one sample's response `[K]`."""
+        values: Array
         if variable == AGREES:
             answers = self.reader.row("predicted", sample, model)
             mean = self.reader.row("consensus", sample, model)
@@ -178,7 +176,7 @@ class Opened:
         return values
 
     def blocks(self, variable: str) -> Iterator[tuple[int, slice]]:
-        """Walk over the blocks of a variable."""
+        """Iterate over the blocks of a variable."""
         return self.reader.blocks("predicted" if variable == AGREES else variable)
 
     def _rows(self, variable: str, number: int) -> tuple[int, int]:

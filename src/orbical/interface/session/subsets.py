@@ -1,4 +1,4 @@
-"""Which samples: those of some classes, those inside a lasso, and the best and worst of them."""
+"""Subsets of samples: classes, a lasso on the map, and the best and worst of them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from ...errors import InputError
 from ..selection import Selection
-from .embedding import embedding
-from .scan_view import Opened
-from .tallies import over_models, tally
+from .moments import moments_of, over_models
+from .sample_maps import sample_map
+from .scan_view import ScanView
 
 Array = np.ndarray
 
@@ -19,35 +19,37 @@ MOST_LISTED = 200
 Answer = tuple[dict[str, Any], dict[str, Any]]
 
 
-def mask_of(opened: Opened, selection: Selection) -> Array | None:
-    """Give the mask `[N]` of the subset, None where it is everything."""
+def mask_of(view: ScanView, selection: Selection) -> Array | None:
+    """Return the mask `[N]` of the subset, None if it is all samples."""
     if not selection.labels and not selection.lasso:
         return None
-    key = ("mask", *subset_key(opened, selection))
-    return opened.memo.once(key, lambda: _mask(opened, selection))
+    key = ("mask", *subset_key(view, selection))
+    return view.cache.get_or_compute(key, lambda: _mask(view, selection))
 
 
-def subset_key(opened: Opened, selection: Selection) -> tuple[Hashable, ...]:
-    """Give what the subset depends on."""
+def subset_key(view: ScanView, selection: Selection) -> tuple[Hashable, ...]:
+    """Return what the subset depends on, as a key for caches."""
     if not selection.lasso:
         return (selection.labels,)
-    map_of = (selection.method, selection.of, opened.reference(selection))
+    map_of = (selection.method, selection.of, view.reference(selection))
     return (selection.labels, selection.lasso, *map_of)
 
 
-def _mask(opened: Opened, selection: Selection) -> Array:
-    mask = np.ones(opened.samples, bool)
+def _mask(view: ScanView, selection: Selection) -> Array:
+    mask = np.ones(view.samples, bool)
     if selection.labels:
-        if opened.label is None:
-            raise InputError("selection labels: given, but these samples have no classes")
-        mask &= np.isin(opened.label, selection.labels)
+        if view.label is None:
+            raise InputError(
+                f"selection labels: expected none without classes, got {selection.labels}"
+            )
+        mask &= np.isin(view.label, selection.labels)
     if selection.lasso:
-        mask &= inside(np.asarray(selection.lasso), embedding(opened, selection).xy)
+        mask &= inside(np.asarray(selection.lasso), sample_map(view, selection).xy)
     return mask
 
 
 def inside(polygon: Array, xy: Array) -> Array:
-    """Say which points `[N, 2]` lie inside a polygon `[V, 2]`, by the even-odd rule.
+    """Check which points `[N, 2]` lie inside a polygon `[V, 2]`, by the even-odd rule.
 
     >>> inside(np.array([[0, 0], [1, 0], [0, 1]]), np.array([[0.2, 0.2], [0.9, 0.9]])).tolist()
     [True, False]
@@ -66,23 +68,23 @@ def inside(polygon: Array, xy: Array) -> Array:
     return found
 
 
-def subset(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+def subset(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer which samples are in the subset."""
-    mask = mask_of(opened, selection)
-    mask = np.ones(opened.samples, bool) if mask is None else mask
+    mask = mask_of(view, selection)
+    mask = np.ones(view.samples, bool) if mask is None else mask
     return {"count": int(mask.sum())}, {"mask": mask.astype(np.uint8)}
 
 
-def listed(opened: Opened, selection: Selection, message: dict[str, Any]) -> Answer:
+def listed(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer the worst, best or most variable samples of the subset, with their values."""
-    metric = opened.metric(selection, per_sample=True)
-    sums = tally(opened, opened.variable(metric, opened.reference(selection)))
-    models = opened.of(selection)
+    metric = view.metric(selection, per_sample=True)
+    sums = moments_of(view, view.variable(metric, view.reference(selection)))
+    models = view.of(selection)
     variable = selection.order == "variable"
     values = over_models((sums.variance if variable else sums.mean)[models])
     upward = metric.higher_is_better is not False
     falling = variable or (selection.order == "best") == upward
-    mask = mask_of(opened, selection)
+    mask = mask_of(view, selection)
     among = np.flatnonzero(np.isfinite(values) if mask is None else mask & np.isfinite(values))
     keys = -values[among] if falling else values[among]
     if len(among) > MOST_LISTED:

@@ -1,0 +1,212 @@
+"""The one reader of arrays: whatever holds numbers becomes a torch tensor, or is refused by name.
+
+torch tensors keep their device and their place in the autograd graph. NumPy arrays may have any
+stride and byte order; pandas and xarray objects are read by value, their labels and coordinates
+are not looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .errors import InputError
+
+ArrayLike = Any
+"""A torch tensor, a NumPy array or scalar, a pandas or xarray object, a (nested) list of numbers,
+or anything else with `__dlpack__` or `__array__`."""
+
+_ROWS = 256
+"""Rows that are inspected to tell logits from probabilities; a softmax shows in any of them."""
+
+
+def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -> Tensor:
+    """Read an argument as a tensor; without a device it stays where it is.
+
+    >>> as_array("confidence", np.arange(3.0)[::-1])
+    tensor([2., 1., 0.], dtype=torch.float64)
+    """
+    try:
+        tensor = _read(values)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        text = _holds_text(values)
+        given = "text" if text else f"{type(values).__name__} ({error})"
+        hint = "; number them with numpy.unique(names, return_inverse=True)[1]"
+        remedy = hint if text and name in ("labels", "label", "orbit", "predicted") else ""
+        raise InputError(f"{name}: expected an array of numbers, got {given}{remedy}") from error
+    return tensor if device is None else tensor.to(device)
+
+
+def _read(values: ArrayLike) -> Tensor:
+    if isinstance(values, Tensor):
+        return values
+    if isinstance(values, list | tuple):
+        first = values[0] if values else None
+        if isinstance(first, Tensor):
+            return torch.stack([_read(value) for value in values])
+        # A list of plain numbers becomes a tensor of torch's default precision.
+        return _of_numpy(np.stack(values)) if _is_array(first) else torch.as_tensor(values)
+    if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | np.generic):
+        try:
+            return torch.from_dlpack(values)
+        except (TypeError, RuntimeError, BufferError):  # a dtype or device that only NumPy reads
+            pass
+    return _of_numpy(np.asarray(values)) if _is_array(values) else torch.as_tensor(values)
+
+
+def _is_array(values: ArrayLike) -> bool:
+    if np.ma.is_masked(values):
+        raise ValueError("masked values cannot be read; drop them with .compressed()")
+    return hasattr(values, "__array__")
+
+
+def _of_numpy(array: np.ndarray) -> Tensor:
+    """Return a tensor that shares the memory of an array wherever torch can."""
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind == "O":  # columns of nullable or mixed types
+        array = np.array(array.tolist())
+    elif kind == "u" and size > 1:  # torch hardly computes with these
+        array = array.astype(np.int64)
+    elif kind == "f" and size > 8:
+        array = array.astype(np.float64)
+    elif not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if any(stride < 0 for stride in array.strides):
+        array = array.copy()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ", UserWarning)
+        return torch.as_tensor(array)  # only ever read
+
+
+def _holds_text(values: ArrayLike) -> bool:
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError):  # rows of unequal lengths, a tensor elsewhere
+        return False
+    return array.dtype.kind in "UST" or any(isinstance(value, str) for value in array.flat)
+
+
+def as_floating(name: str, values: ArrayLike, device: torch.device | None = None) -> Tensor:
+    """Read an argument as a tensor of real floating-point numbers.
+
+    >>> as_floating("mean", [0.5, 1.5])
+    tensor([0.5000, 1.5000])
+    """
+    tensor = as_array(name, values, device)
+    if not tensor.dtype.is_floating_point:
+        raise InputError(f"{name}: expected floating-point values, got dtype {_dtype(tensor)}")
+    return tensor
+
+
+def as_numpy(name: str, values: ArrayLike, dtype: type | None = None) -> np.ndarray:
+    """Read an argument as a NumPy array, for code that computes with NumPy.
+
+    >>> as_numpy("mass", torch.tensor([0.5, 0.5]))
+    array([0.5, 0.5], dtype=float32)
+    """
+    if not isinstance(values, np.ndarray | list | tuple):
+        values = as_array(name, values).detach().cpu().numpy()
+    try:
+        return np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: expected an array of numbers, got {error}") from error
+
+
+def _dtype(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def class_indices(
+    labels: ArrayLike, classes: int, device: torch.device, ignore_index: int | None = None
+) -> Tensor:
+    """Read class indices of any shape as int64; booleans are the indices of two classes.
+
+    >>> class_indices([False, True], 2, torch.device("cpu"))
+    tensor([0, 1])
+    """
+    labels = as_array("labels", labels, device)
+    if labels.dtype == torch.bool and classes == 2:
+        return labels.long()
+    if labels.dtype == torch.bool or labels.dtype.is_floating_point or labels.dtype.is_complex:
+        one_hot = labels.ndim > 1 and labels.shape[-1] == classes
+        remedy = "labels.argmax(-1)" if one_hot else "labels.astype(int) or labels.long()"
+        raise InputError(
+            f"labels: expected integer class indices, got {_dtype(labels)} of shape "
+            f"{tuple(labels.shape)}; pass class indices, e.g. {remedy}"
+        )
+    labels = labels.long()
+    counted = labels if ignore_index is None else labels[labels != ignore_index]
+    low, high = (int(bound) for bound in counted.aminmax()) if counted.numel() else (0, 0)
+    if low < 0 or high >= classes:
+        raise InputError(
+            f"labels: expected class indices 0 to {classes - 1}, got values in [{low}, {high}]"
+        )
+    return labels
+
+
+def true_labels(labels: ArrayLike, outputs: Tensor, ignore_index: int | None = None) -> Tensor:
+    """Read the labels `[N]`, `[N, 1]` or `[..., N]` of outputs `[..., N, C]`, as int64 `[..., N]`.
+
+    >>> true_labels([0, 1], torch.zeros(3, 2, 5)).shape
+    torch.Size([3, 2])
+    >>> true_labels([[0], [1]], torch.zeros(2, 5))
+    tensor([0, 1])
+    """
+    samples, classes = outputs.shape[-2:]
+    labels = class_indices(labels, classes, outputs.device, ignore_index)
+    if labels.ndim > 1 and labels.shape[-2:] == (samples, 1) and samples > 1:
+        labels = labels[..., 0]
+    if labels.ndim == 0 or labels.shape[-1] != samples:
+        one_hot = labels.ndim > 1 and labels.shape[-1] == classes
+        remedy = "; pass class indices, e.g. labels.argmax(-1)" if one_hot else ""
+        raise InputError(
+            f"labels: expected {samples} labels along the last axis, one for each sample, "
+            f"got shape {tuple(labels.shape)}{remedy}"
+        )
+    try:
+        return labels.expand(outputs.shape[:-1])
+    except RuntimeError as error:
+        raise InputError(
+            f"labels: expected a shape that fits outputs {tuple(outputs.shape)}, "
+            f"got {tuple(labels.shape)}"
+        ) from error
+
+
+def can_inspect(tensor: Tensor) -> bool:
+    """Check whether values can be looked at without a device to wait for or a graph to break."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def warn_of_probabilities(logits: Tensor, remedy: str = "pass them as probs=") -> None:
+    """Warn where every inspected row of logits is >= 0 and sums to 1.
+
+    A softmax of probabilities is nearly uniform, and every measure of it is beside the point. One
+    or two rows can look so by chance, and are left alone.
+    """
+    rows = logits.detach().reshape(-1, logits.shape[-1])
+    some = rows[:: max(1, len(rows) // _ROWS)].double()
+    if len(rows) < 3 or bool((some < 0).any()):
+        return
+    slack = 2e-2 if logits.dtype in (torch.float16, torch.bfloat16) else 1e-4
+    if bool(((some.sum(-1) - 1).abs() < slack).all()):
+        warnings.warn(
+            "logits: expected scores before the softmax, got rows that are >= 0 and sum to 1; if "
+            f"these are probabilities, {remedy}",
+            stacklevel=callers_level(),
+        )
+
+
+def callers_level() -> int:
+    """Return the stack level, for a warning, of the line outside of orbical that led here.
+
+    A table reads probabilities in several places; Python shows a warning once for each line.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("orbical"):
+        level, frame = level + 1, frame.f_back
+    return level

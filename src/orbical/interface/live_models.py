@@ -1,0 +1,391 @@
+"""Live models: outputs for one sample at one orbit position, on request.
+
+Each model has its own thread, which runs one request at a time. A model that raises or does not
+answer in time is reported, and nothing else waits for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._trees import Tree, concatenate, leaves, to_device, tree_map
+from ..actions import Action
+from ..data.samples import Samples
+from ..errors import InputError, ModelError, OrbicalError, unknown_name
+from ..groups import Elements
+from ..predictors import Predictor, as_predictor
+from ..scanning.description import plain
+from ..scanning.sweep import Sweep, errors_in
+from ..store.record import ModelEntry
+from ..store.scan_result import Scan
+from ..tasks import Task
+from ..tasks.base import Reader
+from .daemon_threads import ModelThread
+from .orbit_positions import OrbitLocator
+
+Array = np.ndarray
+
+PATIENCE_S = 10.0
+PROBE_PATIENCE_S = 3.0
+BATCH = 256
+_PROBE_SAMPLES, _PROBE_ELEMENTS, _PROBE_NUMBERS = 2, 4, 16
+_PROBE_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class LiveAnswer:
+    """The answer of one model: variables by name `[K, ...]` and the time taken, or its error."""
+
+    variables: dict[str, Array]
+    milliseconds: float
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class LiveRequest:
+    """One sample transformed by some elements, and the references for its outputs.
+
+    Attributes:
+        elements: K elements.
+        moved: The inputs `[K, 1, ...]`.
+        truth: `[1, ...]`, if known.
+        consensus: Each model's stored consensus `[1, ...]`.
+    """
+
+    elements: Elements
+    moved: Tree
+    truth: Tensor | None
+    consensus: Mapping[str, Tensor]
+
+
+class LiveModels:
+    """Inputs and models of a scan.
+
+    Args:
+        scan: The scan.
+        row: Reads one sample of a stored array, `(name, sample, model or None)`.
+        models: Models by their names in the scan; may be empty.
+        data: The inputs of the scan, if it did not keep them, as passed to `orbical.scan`.
+        task: The task, if it cannot be made from the record (a custom action).
+        preprocess: As passed to `orbical.scan`.
+        read: How outputs are read, as passed to the task; without it models are not run.
+        patience_s: How long to wait for a model.
+    """
+
+    def __init__(
+        self,
+        scan: Scan,
+        row: Callable[[str, int, int | None], Array],
+        models: Mapping[str, Any] | None = None,
+        data: Any = None,
+        task: Task | None = None,
+        preprocess: Callable[[Tree], Tree] | None = None,
+        read: Reader | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self.scan, self._row, self.patience_s = scan, row, patience_s
+        self.locator = OrbitLocator(scan.group)
+        self.warnings: list[str] = []
+        self._preprocess = preprocess
+        self._fields = _input_fields(scan)
+        self.models: dict[str, Predictor] = {}
+        for name, model in (models or {}).items():
+            if name not in scan.models:
+                raise unknown_name("models", name, scan.models)
+            self.models[name] = as_predictor(model)
+        self._readable = task is not None or read is not None or scan.record.task.read is None
+        self.task = self._find_task(task, read)
+        if data is not None and self.task is not None:
+            data = self.task.take(data)
+        self._data = None if data is None else _checked(Samples(data), scan)
+        self.action = self._find_action() if self.task is None else self.task.input
+        self._workers: dict[str, ModelThread] = {}
+        self._sweeps: dict[tuple[str, torch.device], Sweep] = {}
+        self._starting = threading.Lock()
+        self._check_models()
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether inputs are available."""
+        return self._data is not None or bool(self._fields)
+
+    @property
+    def answering(self) -> list[str]:
+        """The models that can run."""
+        askable = self.has_inputs and self.task is not None and self._readable
+        return [*self.models] if askable else []
+
+    def close(self) -> None:
+        """End the models' threads."""
+        with self._starting:
+            for worker in self._workers.values():
+                worker.close()
+            self._workers = {}
+
+    def input(self, sample: int) -> Tree | None:
+        """Return one sample's input as a batch of one, None if inputs are not available."""
+        if self._data is not None:
+            return self._data.inputs(sample, sample + 1)
+        if not self._fields:
+            return None
+        return _as_tree(
+            {
+                key: torch.from_numpy(np.array(self._row(name, sample, None)))[None]
+                for key, name in self._fields.items()
+            }
+        )
+
+    def moved(self, sample: int, elements: Elements) -> Tree | None:
+        """Return one sample's transformed inputs `[K, 1, ...]`, None if they cannot be made."""
+        given = self.input(sample)
+        return None if given is None or self.action is None else self.action.apply(elements, given)
+
+    def ask(
+        self, sample: int, elements: Elements, names: list[str], moved: Tree | None = None
+    ) -> dict[str, LiveAnswer]:
+        """Run models on one sample at some elements, all models at the same time."""
+        chosen = [name for name in names if name in self.answering]
+        if not chosen:
+            return {}
+        moved = self.moved(sample, elements) if moved is None else moved
+        question = LiveRequest(
+            elements, moved, self._truth(sample), self._consensus(sample, chosen)
+        )
+        asked = {
+            name: self._worker(name).ask(lambda name=name: self._answer(name, question))  # type: ignore[misc]
+            for name in chosen
+        }
+        deadline = time.monotonic() + self.patience_s
+        answers = {}
+        for name, one in asked.items():
+            try:
+                answers[name] = one.wait(max(0.01, deadline - time.monotonic()))
+            except OrbicalError as error:
+                answers[name] = LiveAnswer({}, float("nan"), str(error))
+        return answers
+
+    def ask_along(self, sample: int, elements: Elements, names: list[str]) -> dict[str, LiveAnswer]:
+        """Run models on many elements, a batch at a time, so that other requests come in between.
+
+        A model that fails is not run on the remaining batches.
+        """
+        parts: dict[str, list[LiveAnswer]] = {name: [] for name in names if name in self.answering}
+        for start in range(0, len(elements), BATCH):
+            willing = [name for name, some in parts.items() if not (some and some[-1].error)]
+            for name, answer in self.ask(sample, elements[start : start + BATCH], willing).items():
+                parts[name].append(answer)
+        return {name: _joined(some) for name, some in parts.items() if some}
+
+    def _worker(self, name: str) -> ModelThread:
+        with self._starting:
+            if name not in self._workers:
+                self._workers[name] = ModelThread(name)
+            return self._workers[name]
+
+    def _answer(self, name: str, question: LiveRequest) -> LiveAnswer:
+        """Run one model, in its own thread."""
+        task = self.task
+        assert task is not None
+        start = time.perf_counter()
+        outputs = self._outputs(name, question.moved)
+        took = (time.perf_counter() - start) * 1000
+        count = len(question.elements)
+        weights = torch.full((count,), 1 / count, dtype=torch.float64)
+        with torch.inference_mode():
+            summary = task.summarize(outputs, question.truth, question.elements, weights)
+            declared = task.variables(question.truth is not None)
+            variables = {
+                key: value[0].numpy()
+                for key, value in summary.items()
+                if "element" in declared[key].dims and not _of_orbits(key)
+            }
+            if name in question.consensus:
+                variables["score_vs_consensus"] = self._against_consensus(
+                    outputs, question.consensus[name], question.elements
+                )
+        return LiveAnswer(variables, took)
+
+    def _outputs(self, name: str, moved: Tree) -> Tree:
+        """Run a model on transformed inputs `[K, B, ...]` as a scan does, in batches."""
+        assert self.task is not None
+        predictor = self.models[name]
+        device = _device_of(predictor)
+        sweep = self._sweep(name, device)
+        parts = []
+        with predictor.ready(device):
+            for start in range(0, len(next(leaves(moved))), BATCH):
+                some = tree_map(lambda leaf, s=start: leaf[s : s + BATCH], moved)
+                some = to_device(some, device)
+                raw = sweep.answer(name, sweep.prepared(some))
+                for why in errors_in(raw).values():
+                    raise ModelError(f"model {name!r}: {why}")
+                parts.append(tree_map(lambda leaf: leaf.cpu(), sweep.read(name, raw, some)))
+        outputs = concatenate(parts)
+        for fault, marks in self.task.faults(outputs).items():
+            if bool(marks.any()):
+                raise ModelError(f"model {name!r}: {fault}")
+        return outputs
+
+    def _sweep(self, name: str, device: torch.device) -> Sweep:
+        """Return the sweep of one model, built for its first request.
+
+        Only the thread of the model uses it. A model that the user moved to another device gets a
+        new one.
+        """
+        if (name, device) not in self._sweeps:
+            assert self.task is not None
+            own = {name: self.models[name]}
+            self._sweeps[name, device] = Sweep(
+                own, self.scan.group, self.task, device, BATCH, self._preprocess
+            )
+        return self._sweeps[name, device]
+
+    def _against_consensus(self, outputs: Tree, consensus: Tensor, elements: Elements) -> Array:
+        """Score outputs against the stored consensus, transformed along."""
+        task = self.task
+        assert task is not None
+        answers = task.primary(outputs)
+        judged = task.output.move(elements, task.reference(consensus)[None])
+        return task.score(answers, judged, task.output.valid(elements, answers))[:, 0].numpy()
+
+    def _truth(self, sample: int) -> Tensor | None:
+        assert self.task is not None
+        if not self.scan.labeled or self.task.truth_name not in self.scan.data.variables:
+            return None
+        return torch.from_numpy(np.array(self._row(self.task.truth_name, sample, None)))[None]
+
+    def _consensus(self, sample: int, names: list[str]) -> dict[str, Tensor]:
+        if "consensus" not in self.scan.data:
+            return {}
+        rows = {
+            name: np.array(self._row("consensus", sample, self.scan.models.index(name)))
+            for name in names
+        }
+        return {
+            name: torch.from_numpy(row)[None]
+            for name, row in rows.items()
+            if np.isfinite(row).any()  # unfinished samples have no consensus
+        }
+
+    def _find_task(self, task: Task | None, read: Reader | None) -> Task | None:
+        if task is not None:
+            if plain(task.describe()) != asdict(self.scan.record.task):
+                self.warnings.append("the task passed differs from that of the scan")
+            return task
+        described = self.scan.record.task
+        if self.models and not self._readable:
+            self.warnings.append(
+                f"models cannot run: outputs were read by {described.read}; pass that "
+                "function as read"
+            )
+        try:
+            return Task.from_record(asdict(described), read)
+        except (InputError, ImportError, TypeError, KeyError) as error:
+            if self.models and self._readable:
+                self.warnings.append(f"models cannot run: {error}")
+            return None
+
+    def _find_action(self) -> Any:
+        try:
+            return Action.from_record(self.scan.record.task.input)
+        except (InputError, ImportError, TypeError, KeyError):
+            return None
+
+    def _check_models(self) -> None:
+        """Warn about models that are not the ones scanned; they are shown all the same."""
+        if not self.models:
+            return
+        prepared = self.scan.record.preprocess
+        if prepared is not None and self._preprocess is None:
+            self.warnings.append(
+                f"inputs were preprocessed by {prepared}, which was not passed as preprocess: live "
+                "outputs may differ from the scan"
+            )
+        if not self.has_inputs:
+            self.warnings.append("models cannot run: the scan stores no inputs; pass them as data")
+        entries = {entry.name: entry for entry in self.scan.record.models}
+        for name, predictor in self.models.items():
+            known, given = entries[name].fingerprint, predictor.fingerprint()
+            other = bool(known and given and known != given)
+            if other or not self._answers_alike(name, entries[name]):
+                self.warnings.append(f"model {name!r} is not the one that was scanned")
+
+    def _answers_alike(self, name: str, entry: ModelEntry) -> bool:
+        """Check whether a model reproduces the outputs in the record; one that fails passes."""
+        known = np.asarray(entry.probe)
+        if not len(known) or not entry.deterministic or name not in self.answering:
+            return True
+        elements = self.scan.group[:_PROBE_ELEMENTS]
+        inputs = [self.input(sample) for sample in range(min(_PROBE_SAMPLES, self._samples))]
+        assert self.action is not None
+        moved = self.action.apply(elements, concatenate(inputs))
+        try:
+            outputs = self._worker(name).ask(lambda: self._outputs(name, moved))
+            answered = outputs.wait(PROBE_PATIENCE_S)
+        except OrbicalError:
+            return True  # what it says when asked will be shown
+        flat = [leaf.flatten(0, 1).flatten()[:_PROBE_NUMBERS] for leaf in leaves(answered)]
+        found = torch.cat([part.double() for part in flat]).nan_to_num(0.0).numpy()
+        return found.shape == known.shape and np.allclose(
+            found, known, rtol=_PROBE_TOLERANCE, atol=_PROBE_TOLERANCE
+        )
+
+    @property
+    def _samples(self) -> int:
+        return self.scan.record.data.samples
+
+
+def _of_orbits(name: str) -> bool:
+    """Check whether a variable needs the whole orbit."""
+    return name.endswith("vs_consensus")
+
+
+def _joined(parts: list[LiveAnswer]) -> LiveAnswer:
+    """Concatenate the answers for batches of elements."""
+    if parts[-1].error:
+        return parts[-1]
+    variables = {
+        name: np.concatenate([part.variables[name] for part in parts])
+        for name in parts[0].variables
+    }
+    return LiveAnswer(variables, sum(part.milliseconds for part in parts))
+
+
+def _checked(samples: Samples, scan: Scan) -> Samples:
+    count = scan.record.data.samples
+    if len(samples) != count:
+        raise InputError(f"data: expected the {count} samples of the scan, got {len(samples)}")
+    return samples
+
+
+def _device_of(predictor: Predictor) -> torch.device:
+    """Return the device of a model: moving it back and forth for one input costs far more."""
+    module = getattr(predictor, "module", None)
+    first = next(module.parameters(), None) if isinstance(module, torch.nn.Module) else None
+    return torch.device("cpu") if first is None else first.device
+
+
+def _input_fields(scan: Scan) -> dict[str, str]:
+    """Return the stored inputs as `{key of the batch: array}`; one tensor has an empty key."""
+    names = [
+        name
+        for name, array in scan.arrays.items()
+        if array.attrs.get("meaning") == "input" and name.startswith("input")
+    ]
+    return {name.removeprefix("input").removeprefix("_"): name for name in sorted(names)}
+
+
+def _as_tree(parts: dict[str, Tensor]) -> Tree:
+    if [*parts] == [""]:
+        return parts[""]
+    if all(key.isdigit() for key in parts):
+        return tuple(parts[key] for key in sorted(parts, key=int))
+    return parts

@@ -1,0 +1,139 @@
+"""Positions on an orbit: elements of the scan, and positions between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from ..groups import Elements, Group, rotations, scales, translations
+from ..groups.group import homogeneous
+
+_NEAR = 1e-6
+
+
+@dataclass(frozen=True)
+class OrbitPosition:
+    """A position on an orbit.
+
+    Attributes:
+        element: The nearest element of the scan.
+        position: The coordinates, empty if elements have none.
+        elements: The transformation itself, one element.
+        scanned: Whether the position is that element.
+        name: The display name.
+    """
+
+    element: int
+    position: tuple[float, ...]
+    elements: Elements
+    scanned: bool
+    name: str
+
+
+class OrbitLocator:
+    """Finds the transformation at a continuous position of an orbit.
+
+    A circle has angles in degrees, a plane shifts `(dx, dy)` within its window, a line factors of
+    scale within its ends. Other groups have elements only.
+
+    >>> from orbical.groups import rotations
+    >>> place = OrbitLocator(rotations(8)).at(0, (50.0,))
+    >>> place.element, place.scanned, place.name
+    (1, False, 'angle 50')
+    """
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.axes = _AXES.get(group.layout.kind, ())
+        one_to_one = {*self.axes} == {*group.coords} and {*group.parts} == {"plane"}
+        self.continuous = bool(self.axes) and one_to_one
+        self._coords = (
+            np.stack([group.coords[axis] for axis in self.axes], 1)
+            if (self.continuous)
+            else np.zeros((len(group), 0))
+        )
+
+    def at(self, element: int, position: tuple[float, ...] = ()) -> OrbitPosition:
+        """Return the position of an element, or the given position if the group has positions."""
+        if not position or not self.continuous:
+            still = tuple(float(value) for value in self._coords[element])
+            return OrbitPosition(
+                element, still, self.group[[element]], True, self.group.name(element)
+            )
+        if len(position) != len(self.axes):
+            raise InputError(
+                f"selection position: expected {', '.join(self.axes)}, got {len(position)} numbers"
+            )
+        here = self._inside(np.asarray(position, float))
+        away = self._distance(here)
+        nearest = int(away.argmin())
+        if away[nearest] < _NEAR:
+            return self.at(nearest)
+        words = [f"{axis} {value:.4g}" for axis, value in zip(self.axes, here, strict=True)]
+        moved = Elements({"plane": _MATRICES[self.axes](here)}, 1)
+        return OrbitPosition(nearest, tuple(here.tolist()), moved, False, ", ".join(words))
+
+    def _inside(self, position: np.ndarray) -> np.ndarray:
+        if self.axes == ("angle",):
+            return np.asarray(position % 360.0)
+        return np.asarray(np.clip(position, self._coords.min(0), self._coords.max(0)))
+
+    def _distance(self, position: np.ndarray) -> np.ndarray:
+        apart = np.abs(self._coords - position)
+        if self.axes == ("angle",):
+            apart = np.minimum(apart, 360.0 - apart)
+        return np.asarray(np.sqrt(np.square(apart).sum(1)))
+
+    def finer(self, factor: int = 4, most: int = 5000) -> Group | None:
+        """Sample the same orbit at finer steps; None if nothing lies between its elements.
+
+        Shifts are taken at every pixel or, if these are more than `most`, at the smallest number of
+        whole pixels that divides the scanned step. Steps of a pixel or less, and fractional steps,
+        are halved.
+
+        >>> [OrbitLocator(translations(size, 8)).finer().spec for size in (32, 64)]
+        ['translations:32:1', 'translations:64:2']
+        """
+        if not self.continuous:
+            return None
+        if self.axes == ("angle",):
+            return rotations(min(len(self.group) * factor, most))
+        if self.axes == ("scale",):
+            ends = self._coords[:, 0].min(), self._coords[:, 0].max()
+            return scales(float(ends[0]), float(ends[1]), min(len(self.group) * factor, most))
+        line = np.unique(self._coords[:, 0])
+        if len(line) < 2:
+            return None
+        radius, step = float(line[-1]), float(line[1] - line[0])
+        few_enough = [
+            shorter for shorter in _shorter(step) if (2 * round(radius / shorter) + 1) ** 2 <= most
+        ]
+        return translations(radius, few_enough[0]) if few_enough else None
+
+
+def _shorter(step: float) -> list[float]:
+    """Return steps between shifts that divide the given one, smallest first."""
+    whole = round(step)
+    if whole < 2 or abs(step - whole) > _NEAR:
+        return [step / 2]
+    return [float(pixels) for pixels in range(1, whole) if whole % pixels == 0]
+
+
+def _turn(position: np.ndarray) -> np.ndarray:
+    angle_rad = np.deg2rad(position[0])
+    cosine, sine = np.cos(angle_rad), np.sin(angle_rad)
+    return homogeneous(np.array([[[cosine, -sine], [sine, cosine]]]))
+
+
+def _shift(position: np.ndarray) -> np.ndarray:
+    return homogeneous(np.eye(2)[None], position[None])
+
+
+def _scale(position: np.ndarray) -> np.ndarray:
+    return homogeneous(np.eye(2)[None] * position[0])
+
+
+_AXES = {"circle": ("angle",), "plane": ("dx", "dy"), "line": ("scale",)}
+_MATRICES = {("angle",): _turn, ("dx", "dy"): _shift, ("scale",): _scale}

@@ -1,0 +1,291 @@
+"""The parts of a report.
+
+`state` describes the scan; `values/NAME` holds responses `[M, n, K]` of the samples in the report;
+`rows/NUMBER` inputs and outputs of a block of samples; `maps` their positions; `tallies` and
+`measures` the statistics of all samples and of each class; `bounds` those of the models.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...calibration import interval, measure_of
+from ...calibration.measures import CLASSIFICATION
+from ...errors import InputError
+from ..selection import Selection
+from ..session.aggregates import LEAST
+from ..session.calibration_plots import BINS, RESAMPLES, diagrams_of_all
+from ..session.confidence_columns import alike, columns_of
+from ..session.moments import moments_of
+from ..session.orbits import over_orbits
+from ..session.sample_maps import sample_map
+from ..session.scan_state import state as state_of
+from ..session.scan_state import title_of
+from ..session.scan_view import ScanView
+from ..session.symmetry_bounds import bounds
+from .encoding import Array, Quantized, encode_part, quantize, quantize_log_odds
+from .sample_blocks import Block, blocks_of, thumbnails_of
+from .sampling import FEWEST, ChosenSamples, informative_samples
+
+Advance = Callable[[str], None]
+INTERVAL = "ece"
+"""The measure that is shown with its interval."""
+SLOW = ("smooth_ece",)
+"""Slow measures; a page that holds all samples computes them for classes itself."""
+
+
+def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
+    """Select the samples of a report; all of them for None."""
+    if count is None or view.samples <= count >= FEWEST:
+        return ChosenSamples(np.arange(view.samples), view.samples, "")
+    variable = view.variable(view.metrics["score"], references(view)[0])
+    sums = moments_of(view, variable)
+    xy = sample_map(view, Selection(reference=references(view)[0])).xy
+    upward = view.metrics["score"].higher_is_better is not False
+    return informative_samples(sums.mean, sums.variance, xy, view.label, count, upward)
+
+
+def references(view: ScanView) -> list[str]:
+    """Return what scores can be measured against."""
+    return ["truth", "consensus"] if view.scan.labeled else ["consensus"]
+
+
+def parts_of(
+    view: ScanView,
+    chosen: ChosenSamples,
+    methods: Sequence[str],
+    about: dict[str, Any],
+    advance: Advance,
+) -> Iterator[tuple[str, bytes]]:
+    """Yield each part of a report with its name."""
+    advance("samples")
+    made = blocks_of(view, chosen.samples)
+    pictures = thumbnails_of(view, chosen.samples, made)
+    facts = {
+        **about,
+        "complete": chosen.complete,
+        "block": made.size,
+        "picture": made.picture,
+        "thumbnails": pictures is not None,
+        "scalars": _scalars(view),
+        "left_out": made.left_out,
+    }
+    state, arrays = _state(view, chosen, methods, facts)
+    yield "state", encode_part(state, arrays)
+    for number, block in enumerate(made):
+        yield f"rows/{number}", _rows(block)
+    if pictures is not None:
+        yield "thumbnails", encode_part({}, {"thumbnail": pictures})
+    for variable in _variables(view):
+        yield (
+            f"values/{variable}",
+            encode_part({}, {"values": _values(view, variable, chosen.samples)}),
+        )
+    advance("maps")
+    yield "maps", _maps(view, chosen.samples, methods)
+    advance("means")
+    yield "tallies", _tallies(view)
+    if {"confidence", "correct"} <= view.metrics.keys():
+        yield "measures", _measures(view, chosen.complete, advance)
+        if not chosen.complete:  # otherwise the page draws all samples itself
+            yield "diagrams", _diagrams(view)
+    if state["bounds"]:
+        yield "bounds", encode_part(bounds(view, Selection(), {})[0], {})
+
+
+def _state(
+    view: ScanView, chosen: ChosenSamples, methods: Sequence[str], facts: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    state, arrays = state_of(view, [{"name": view.name, "title": title_of(view)}])
+    state |= {
+        "samples": len(chosen.samples),
+        "names": [state["names"][one] for one in chosen.samples] if state["names"] else [],
+        "methods": list(methods),
+        "models": [{**model, "live": False} for model in state["models"]],
+        "live": False,
+        "warnings": [],
+        "exports": ["csv", "indices"],
+        "move": {**state["move"], "exact": view.group.exact_on_grid},
+        "views": {part: _drawn_here(part, name) for part, name in state["views"].items()},
+        "report": facts,
+    }
+    arrays["original"] = chosen.samples.astype(np.int32)
+    if "label" in arrays:
+        arrays["label"] = arrays["label"][chosen.samples]
+    if "rows" in view.group.parts:
+        arrays["rows"] = np.asarray(view.group.parts["rows"], np.int32)
+    if "invariance_gap" in view.reader:
+        arrays["invariance_gap"] = view.reader.whole("invariance_gap")[:, chosen.samples]
+    if view.reader.dims.get("consensus", ())[-1:] == ("class",):
+        mean = view.reader.whole("consensus")[:, chosen.samples]
+        known = np.isfinite(mean).all(-1)
+        arrays["consensus_class"] = np.where(known, mean.argmax(-1), -1).astype(np.int32)
+    return state, arrays
+
+
+def _drawn_here(part: str, view: str) -> str:
+    """Return the view that replaces one drawn in Python."""
+    return {"input": "image", "detail": "values"}[part] if view == "png" else view
+
+
+def _variables(view: ScanView) -> list[str]:
+    """List the variables with one number per position that a page may request."""
+    found = [
+        view.variable(metric, reference)
+        for metric in view.metrics.values()
+        if metric.per_sample
+        for reference in references(view)
+    ]
+    return [*dict.fromkeys([*found, *_scalars(view)])]
+
+
+def _scalars(view: ScanView) -> list[str]:
+    """List the stored outputs with one number per position."""
+    place = ("model", "sample", "element")
+    return [name for name, dims in view.reader.dims.items() if dims == place]
+
+
+def _values(view: ScanView, variable: str, samples: Array) -> Array | Quantized:
+    """Return the responses `[M, n, K]` of some samples; M is 1 if they involve no model."""
+    shared = variable in view.reader and not view.reader.by_model(variable)
+    models = [0] if shared else range(len(view.models))
+    found = np.empty((len(models), len(samples), len(view.group)), np.float32)
+    for number, rows in view.blocks(variable):
+        here = np.flatnonzero((samples >= rows.start) & (samples < rows.stop))
+        for place, model in enumerate(models):
+            block = view.responses(variable, number, model)
+            found[place, here] = block[samples[here] - rows.start]
+    whole = variable in ("correct", "agrees")
+    if whole or _are_bytes(found):
+        return quantize(found, 8, 0.0, 254.0 if np.isnan(found).any() else 255.0)
+    name = {"score_vs_consensus": "score"}.get(variable, variable)
+    if name in view.metrics and view.metrics[name].unit == "share":
+        return quantize_log_odds(found)
+    return quantize(found, 16) if variable == "action_defect" else found
+
+
+def _are_bytes(values: Array) -> bool:
+    known = values[np.isfinite(values)]
+    inside = len(known) == 0 or (known.min() >= 0 and known.max() <= 254)
+    return bool(inside and (known == np.rint(known)).all())
+
+
+def _maps(view: ScanView, samples: Array, methods: Sequence[str]) -> bytes:
+    about: dict[str, Any] = {}
+    arrays: dict[str, Array] = {}
+    for method, of, reference in itertools.product(methods, ("", *view.models), references(view)):
+        selection = Selection(method=method, of=of, reference=reference)
+        name = f"{method}/{of}/{reference}"
+        try:
+            found = sample_map(view, selection)
+        except InputError as error:  # too few samples for a map: the page shows the message
+            about[name] = {"error": str(error)}
+            continue
+        arrays[name] = found.xy[samples]
+        about[name] = {"explained": found.explained, "note": found.note, "metric": "score"}
+    return encode_part({"about": about}, arrays)
+
+
+def _tallies(view: ScanView) -> bytes:
+    arrays: dict[str, Any] = {}
+    for metric, reference in itertools.product(view.metrics.values(), references(view)):
+        if not metric.per_sample:
+            continue
+        sums = moments_of(view, view.variable(metric, reference))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = sums.total / sums.count
+            variance = (sums.squares / sums.count - mean**2).clip(0)
+        name = f"{metric.name}/{reference}"
+        arrays |= {f"{name}/count": sums.count.astype(np.int32)}
+        arrays |= {f"{name}/mean": mean, f"{name}/variance": variance}
+    return encode_part({"members": _members(view)}, arrays)
+
+
+def _members(view: ScanView) -> list[int]:
+    if view.label is None:
+        return [view.samples]
+    return [int(one) for one in np.bincount(view.label, minlength=len(view.classes))]
+
+
+def _measures(view: ScanView, complete: bool, advance: Advance) -> bytes:
+    """Encode each measure of all samples and of each class, `[1 + C, M, K]`, with intervals."""
+    arrays: dict[str, Any] = {}
+    groups = [None, *range(len(view.classes))] if view.label is not None else [None]
+    shape = (len(groups), len(view.models), len(view.group))
+    names = [metric.name for metric in view.metrics.values() if not metric.per_sample]
+    for reference in references(view):
+        for name in names:
+            groups_of = 1 if complete and name in SLOW else shape[0]
+            arrays[f"{name}/{reference}"] = np.full((groups_of, *shape[1:]), np.nan, np.float32)
+        ends = np.full((*shape[:2], 4, shape[2]), np.nan, np.float32)
+        arrays[f"{INTERVAL}/{reference}/ends"] = ends
+        arrays[f"{INTERVAL}/{reference}/orbit"] = np.full((*shape[:2], 4, 1), np.nan, np.float32)
+        for model in range(shape[1]):
+            advance(f"calibration of {view.models[model]} against the {reference}")
+            sure, right = _columns_of(view, reference, model)
+            for place, group in enumerate(groups):
+                kept = np.isfinite(sure).any(0)
+                if group is not None:
+                    kept &= view.label == group
+                if kept.sum() < LEAST:
+                    continue
+                given = sure[:, kept], right[:, kept]
+                known = [name for name in names if place < len(arrays[f"{name}/{reference}"])]
+                _measure(arrays, known, reference, (place, model), *given)
+                orbits = over_orbits(zip(*given, strict=True), view.group.weights, BINS).measure
+                ends_of = [orbits[end] for end in ("value", "low", "high", "expected")]
+                arrays[f"{INTERVAL}/{reference}/orbit"][place, model, :, 0] = ends_of
+    members = [view.samples, *_members(view)] if len(groups) > 1 else [view.samples]
+    return encode_part({"members": members}, arrays)
+
+
+def _diagrams(view: ScanView) -> bytes:
+    """Encode reliability and cumulative curves of all samples, `[M, K + 1, ...]`, orbits last."""
+    arrays: dict[str, Any] = {}
+    for reference in references(view):
+        each = [diagrams_of_all(view, reference, model) for model in range(len(view.models))]
+        for name in each[0][0]:
+            values = np.array([[place[name] for place in places] for places in each])
+            whole = name in ("count", "bins")
+            kept = values.astype(np.int32) if whole else quantize(values, 16, 0.0, 1.0)
+            arrays[f"{reference}/{name}"] = kept
+    return encode_part({}, arrays)
+
+
+def _columns_of(view: ScanView, reference: str, model: int) -> tuple[Array, Array]:
+    pairs = columns_of(view, reference)
+    both = [pairs.pair(model, element) for element in range(len(view.group))]
+    sure, right = (np.stack(column) for column in zip(*both, strict=True))
+    return sure, right
+
+
+def _measure(
+    arrays: dict[str, Array],
+    names: Sequence[str],
+    reference: str,
+    place: tuple[int, int],
+    sure: Array,
+    right: Array,
+) -> None:
+    import torch
+
+    for elements, *pair in alike(sure, right):
+        if pair[0].shape[1] < LEAST:
+            continue
+        given = [torch.from_numpy(part) for part in pair]
+        for name in names:
+            measure = measure_of(name, CLASSIFICATION, {})
+            values = measure.value(*given).detach().numpy()
+            arrays[f"{name}/{reference}"][(*place, elements)] = values
+        found = interval(INTERVAL, *given, resamples=RESAMPLES)
+        ends = (found.value, found.low, found.high, found.calibrated)
+        held = arrays[f"{INTERVAL}/{reference}/ends"][place]
+        held[:, elements] = np.stack([end.numpy() for end in ends])
+
+
+def _rows(block: Block) -> bytes:
+    return encode_part({"steps": block.steps}, block.arrays)

@@ -1,0 +1,193 @@
+"""Build a report and write it to disk."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ... import __version__
+from ...errors import InputError, unknown_name
+from ..session.sample_maps import available_methods
+from ..session.scan_state import title_of
+from .html_page import MOST_BYTES, Heading, is_report, remove, single_page, write_folder
+from .parts import chosen_samples, parts_of
+from .sampling import ChosenSamples
+
+if TYPE_CHECKING:
+    from ...store.scan_result import Scan
+    from ..session.scan_view import ScanView
+
+SAMPLES = 2_000
+
+
+def report(
+    scan: Scan | str | Path,
+    path: str | Path = "report.html",
+    *,
+    samples: int | None = SAMPLES,
+    methods: Sequence[str] = ("pca",),
+    data: Any = None,
+    task: Any = None,
+    orbits: Any = None,
+    classes: list[str] | None = None,
+    title: str | None = None,
+    advance: Callable[[str], None] = lambda work: None,
+) -> Path:
+    """Write a report of a scan as one HTML file that opens in any browser, offline.
+
+    The report is interactive at the scanned resolution: inputs are transformed in the page, outputs
+    are those of the scan. Means and calibration errors cover all samples of the scan, and each
+    class; those of a lasso cover the samples in the report. A report of more than 20 MB becomes a
+    folder of the same name with `index.html`, which also opens without a server. An earlier report
+    of the same name is replaced; other folders are never written to.
+
+    Args:
+        scan: A scan, or the folder of one.
+        path: The file, such as `report.html`.
+        samples: How many samples to include: a third with the largest variance along the orbit, a
+            third with the worst scores, the rest spread over the map. None includes all.
+        methods: Maps of samples to include: `"pca"`, `"ica"`, `"isomap"`, `"tsne"`, `"umap"`.
+        data: The inputs, if the scan did not keep them (`keep="inputs"`).
+        task: The task, if it cannot be made from the scan's record.
+        orbits: The orbit id of each sample, for bounds.
+        classes: Names of the classes.
+        title: The title of the page.
+        advance: Called with a short description before each step.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        InputError: If the path, the number of samples or a method cannot be used.
+
+    Example:
+        >>> import orbical as ob, tempfile, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8", keep="inputs",
+        ...                task="classification", progress=False)
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     page = report(scan, f"{place}/digits.html")
+        ...     page.name, page.stat().st_size < 1_000_000
+        ('digits.html', True)
+    """
+    from .. import open_session
+
+    target = checked_path(path)
+    session = open_session(scan, None, data, task=task, orbits=orbits, classes=classes)
+    view = session.scan_view()
+    heading, parts = build_report(
+        view, samples=samples, methods=methods, title=title, advance=advance
+    )
+    return write(target, heading, parts)
+
+
+def checked_path(path: str | Path) -> Path:
+    """Check the path of a report, before any work."""
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"path: expected a name that ends in .html, got {str(path)!r}")
+    if target.is_dir():
+        raise InputError(f"path: expected the name of a file, got the folder {str(path)!r}")
+    beside = target.with_suffix("")
+    if beside.exists() and not is_report(beside) and not _is_empty(beside):
+        raise InputError(
+            f"path: expected a free name, since a large report becomes a folder, got "
+            f"{str(beside)!r}, which exists and is not a report"
+        )
+    return target
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
+
+
+def build_report(
+    view: ScanView,
+    *,
+    samples: int | None = SAMPLES,
+    methods: Sequence[str] = ("pca",),
+    title: str | None = None,
+    advance: Callable[[str], None] = lambda work: None,
+) -> tuple[Heading, dict[str, bytes]]:
+    """Build the parts of a report, with its title and footer."""
+    _check(samples, methods)
+    advance("selecting samples")
+    chosen = chosen_samples(view, samples)
+    about = facts(view, chosen)
+    parts = dict(parts_of(view, chosen, methods, about, advance))
+    return (title or title_of(view), footer(about)), parts
+
+
+def write(target: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
+    """Write a report as one file, or as a folder if it is too large."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = single_page(heading, parts)
+    beside = target.with_suffix("")
+    if len(text) > MOST_BYTES:
+        return write_folder(beside, heading, parts)
+    remove(beside)  # an earlier report of this name would be out of date
+    target.write_text(text, "utf-8")
+    return target
+
+
+def facts(view: ScanView, chosen: ChosenSamples) -> dict[str, Any]:
+    """Return what a reader must know about a report."""
+    record = view.scan.record
+    now = datetime.datetime.now(datetime.UTC)
+    return {
+        "samples": len(chosen.samples),
+        "of": chosen.of,
+        "how": chosen.how,
+        "note": _note(chosen),
+        "made": now.isoformat(timespec="minutes"),
+        "scanned": record.created,
+        "models": [f"{entry.name} = {entry.source}" for entry in record.models],
+        "group": f"{view.group.spec}, {len(view.group)} elements",
+        "versions": {"orbical": __version__, **_others(record.versions)},
+        "data": record.data.fingerprint,
+    }
+
+
+def _others(versions: Mapping[str, str]) -> dict[str, str]:
+    return {
+        f"scan by {name}": text for name, text in versions.items() if name in ("orbical", "torch")
+    }
+
+
+def _note(chosen: ChosenSamples) -> str:
+    if not chosen.how:
+        return ""
+    return (
+        f"{chosen.how[:1].upper()}{chosen.how[1:]}. Means and calibration cover all samples, and "
+        "each class; those of a lasso cover the samples shown."
+    )
+
+
+def footer(about: Mapping[str, Any]) -> list[str]:
+    """Return the footer of a report."""
+    all_of_them = "1 sample" if about["of"] == 1 else f"{about['of']:,} samples"
+    count = all_of_them if about["samples"] == about["of"] else about["how"]
+    versions = ", ".join(f"{name} {text}" for name, text in about["versions"].items())
+    return [
+        f"Report written {about['made'].replace('T', ' ')[:16]} UTC, scan of "
+        f"{about['scanned'][:10]} · {about['group']} · {count} · data {about['data']}",
+        f"Models: {'; '.join(about['models'])} · {versions} · scores and confidences to 0.0001, "
+        "pixels and class probabilities to 1/255, maps and fields to 1/65,000 of their range, "
+        "labels and predicted classes exact · this page loads and sends nothing",
+    ]
+
+
+def _check(samples: int | None, methods: Sequence[str]) -> None:
+    if samples is not None and (
+        isinstance(samples, bool) or not isinstance(samples, int) or samples < 3
+    ):
+        raise InputError(f"samples: expected an integer >= 3 or None, got {samples!r}")
+    known = available_methods()
+    for method in methods:
+        if method not in known:
+            raise unknown_name("methods", method, known)
+    if not methods:
+        raise InputError("methods: expected at least one, got none")

@@ -1,0 +1,200 @@
+"""Calibration of the subset: reliability diagrams, cumulative curves and errors."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...calibration import cumulative_curve, esd, interval, ks, reliability
+from ...calibration.binned import Reliability
+from ..selection import Selection
+from .aggregates import LEAST
+from .confidence_columns import ConfidenceColumns, columns_of
+from .orbits import over_orbits
+from .scan_view import ScanView
+from .subsets import Answer, mask_of, subset_key
+
+Array = np.ndarray
+
+BINS = 15
+CURVE_POINTS = 101
+RESAMPLES = 200
+MOST_PAIRS = 2_000_000
+"""Pairs in the cumulative curves of whole orbits; of more, every n-th sample is used."""
+
+
+def calibration(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
+    if not {"confidence", "correct"} <= view.metrics.keys():
+        return {"available": False, "reason": "the scan stores no confidence and correctness"}, {}
+    element = view.element(selection)
+    mask = mask_of(view, selection)
+    reference = view.reference(selection)
+    models = view.shown(selection)
+    pairs = columns_of(view, reference)
+    whole = selection.scope == "orbit"
+    place = "orbit" if whole else element
+    key = ("calibration", place, reference, *subset_key(view, selection))
+    found = [
+        view.cache.get_or_compute((*key, model), partial(_of, view, pairs, model, place, mask))
+        for model in models
+    ]
+    about = {
+        "available": True,
+        "scope": selection.scope,
+        "element": element,
+        "models": [view.models[model] for model in models],
+        "count": max((part["count"] for part in found), default=0),
+        "measures": [
+            {"model": view.models[model], **entry}
+            for model, part in zip(models, found, strict=True)
+            for entry in part["measures"]
+        ],
+    }
+    arrays = {
+        "edges": np.linspace(0, 1, BINS + 1),
+        "cumulative_x": np.linspace(0, 1, CURVE_POINTS),
+    }
+    for name in ("bins", "confidence", "accuracy", "curve_confidence", "curve_accuracy"):
+        arrays[_NAMES[name]] = np.stack([part[name] for part in found])
+    return about, arrays
+
+
+_NAMES = {
+    "bins": "count",
+    "confidence": "confidence",
+    "accuracy": "accuracy",
+    "curve_confidence": "cumulative_confidence",
+    "curve_accuracy": "cumulative_accuracy",
+}
+
+
+def _of(
+    view: ScanView, pairs: ConfidenceColumns, model: int, place: int | str, mask: Array | None
+) -> dict[str, Any]:
+    whole = place == "orbit"
+    first = view.group.identity if whole else int(place)
+    sure, right = _at(pairs, model, first, mask)
+    if len(sure) < LEAST:
+        return {"count": len(sure), **diagram_at(sure, right), "measures": []}
+    if not whole:
+        measures = _measured(torch.from_numpy(sure), torch.from_numpy(right))
+        return {"count": len(sure), **diagram_at(sure, right), "measures": measures}
+    every = (_all_at(pairs, model, element, mask) for element in range(len(view.group)))
+    found = over_orbits(every, view.group.weights, BINS)
+    return {
+        "count": int(found.diagram.count.sum()),
+        **_drawn(found.diagram, _curves(*_along(view, pairs, model, mask))),
+        "measures": [{"name": "ece", **found.measure}],
+    }
+
+
+def diagram_at(sure: Array, right: Array) -> dict[str, Array]:
+    """Return the reliability diagram and cumulative curves at one position.
+
+    They are NaN if there are too few outputs.
+    """
+    if len(sure) < LEAST:
+        return {
+            "bins": np.zeros(BINS, np.int32),
+            **dict.fromkeys(("confidence", "accuracy"), np.full(BINS, np.nan)),
+            **dict.fromkeys(("curve_confidence", "curve_accuracy"), np.full(CURVE_POINTS, np.nan)),
+        }
+    pair = torch.from_numpy(sure), torch.from_numpy(right)
+    return _drawn(reliability(*pair, bins=BINS), _curves(*pair, None))
+
+
+def diagrams_of_all(view: ScanView, reference: str, model: int) -> list[dict[str, Any]]:
+    """Return the diagrams of all samples: at each element, and last over whole orbits."""
+    pairs = columns_of(view, reference)
+    found: list[dict[str, Any]] = []
+    for element in range(len(view.group)):
+        sure, right = _at(pairs, model, element, None)
+        found.append({"count": len(sure), **diagram_at(sure, right)})
+    whole = _of(view, pairs, model, "orbit", None)
+    return [*found, {name: value for name, value in whole.items() if name != "measures"}]
+
+
+def _drawn(diagram: Reliability, curves: tuple[Array, Array]) -> dict[str, Array]:
+    return {
+        "bins": diagram.count.numpy().astype(np.int32),
+        "confidence": diagram.confidence.numpy(),
+        "accuracy": diagram.accuracy.numpy(),
+        "curve_confidence": curves[0],
+        "curve_accuracy": curves[1],
+    }
+
+
+def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array, Array]:
+    """Return cumulative confidence and accuracy at equal steps of the fraction of samples."""
+    steps = np.linspace(0, 1, CURVE_POINTS)
+    if weights is None:
+        curve = cumulative_curve(sure, right)
+        share, sums = curve.quantile.numpy(), (curve.confidence.numpy(), curve.accuracy.numpy())
+    else:
+        order = np.argsort(sure.numpy(), kind="stable")
+        mass = weights.numpy()[order] / float(weights.sum())
+        share = mass.cumsum()
+        sums = tuple((mass * part.double().numpy()[order]).cumsum() for part in (sure, right))
+    ends = np.searchsorted(share, steps + 1e-12, side="right")
+    first, second = (np.concatenate([[0.0], part])[ends] for part in sums)
+    return first, second
+
+
+def _measured(sure: Tensor, right: Tensor) -> list[dict[str, Any]]:
+    found = interval("ece", sure, right, resamples=RESAMPLES)
+    first = {
+        "name": "ece",
+        "value": float(found.value),
+        "low": float(found.low),
+        "high": float(found.high),
+        "expected": float(found.calibrated),
+    }
+    # Their intervals are too slow for dragging along the orbit.
+    others = [
+        {"name": name, "value": float(value), "low": None, "high": None, "expected": None}
+        for name, value in (("ks", ks(sure, right)), ("esd", esd(sure, right)))
+    ]
+    return [first, *others]
+
+
+def _at(
+    pairs: ConfidenceColumns, model: int, element: int, mask: Array | None
+) -> tuple[Array, Array]:
+    """Return the outputs of the subset at an element."""
+    sure, right = _all_at(pairs, model, element, mask)
+    kept = ~np.isnan(sure)
+    return sure[kept], right[kept]
+
+
+def _all_at(
+    pairs: ConfidenceColumns, model: int, element: int, mask: Array | None
+) -> tuple[Array, Array]:
+    """Return a pair for each sample of the subset at an element, NaN if it has no output."""
+    sure, right = pairs.pair(model, element)
+    return (sure, right) if mask is None else (sure[mask], right[mask])
+
+
+def _along(
+    view: ScanView, pairs: ConfidenceColumns, model: int, mask: Array | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Concatenate the pairs of all elements, each with the weight of its element."""
+    size = len(view.group)
+    count = view.samples if mask is None else int(mask.sum())
+    stride = max(1, -(-count * size // MOST_PAIRS))
+    parts = [_at(pairs, model, element, mask) for element in range(size)]
+    sure = np.concatenate([sure[::stride] for sure, _ in parts])
+    right = np.concatenate([right[::stride] for _, right in parts])
+    weights = np.concatenate(
+        [
+            np.full(len(sure[::stride]), weight)
+            for (sure, _), weight in zip(parts, view.group.weights, strict=True)
+        ]
+    )
+    uniform = bool(np.ptp(view.group.weights) < 1e-12)
+    pair = torch.from_numpy(sure), torch.from_numpy(right)
+    return *pair, None if uniform else torch.from_numpy(weights)

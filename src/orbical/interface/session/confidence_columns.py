@@ -1,0 +1,115 @@
+"""Confidence and correctness of all samples at one element: a scan transposed.
+
+A scan is stored sample by sample. Calibration at an element needs all samples at that element, many
+times a second while someone drags along the orbit. So the pair is written once in that order, in
+memory if it is small, otherwise to a temporary file.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .scan_view import ScanView
+
+Array = np.ndarray
+
+MOST_IN_MEMORY = 32 << 20
+
+
+class ConfidenceColumns:
+    """`[M, K, N]` confidences, negative if incorrect and NaN if there is no output.
+
+    There is no output for unfinished samples, where a detector finds nothing, and where an output
+    counts as neither correct nor incorrect. Storing correctness in the sign halves the space.
+    """
+
+    def __init__(self, view: ScanView, reference: str) -> None:
+        self._shape = (len(view.models), len(view.group), view.samples)
+        self._file: Any = None
+        self._held: Array | None = None
+        if 4 * np.prod(self._shape) <= MOST_IN_MEMORY:
+            self._held = np.empty(self._shape, np.float32)
+        else:
+            self._file = tempfile.TemporaryFile(prefix="orbical-")  # noqa: SIM115 - kept open
+            self._file.truncate(4 * int(np.prod(self._shape)))
+        correct = view.variable(view.metrics["correct"], reference)
+        for number, rows in view.blocks("confidence"):
+            for model in range(self._shape[0]):
+                with view.passes.turn(patient=True):  # requests for what is visible come first
+                    sure = view.responses("confidence", number, model, keep=False)
+                    right = _rows(view, correct, rows, model)
+                    signed = np.where(right > 0, sure, -sure)
+                    self._write(model, rows, np.where(np.isnan(right), np.nan, signed).T)
+
+    @property
+    def nbytes(self) -> int:
+        """The size in memory, in bytes."""
+        return 0 if self._held is None else int(self._held.nbytes)
+
+    def _write(self, model: int, rows: slice, values: Array) -> None:
+        if self._held is not None:
+            self._held[model, :, rows] = values
+            return
+        for element, column in enumerate(np.ascontiguousarray(values)):
+            start = (model * self._shape[1] + element) * self._shape[2] + rows.start
+            self._file.seek(4 * start)
+            self._file.write(column.tobytes())
+
+    def pair(self, model: int, element: int) -> tuple[Array, Array]:
+        """Read `(confidence [N], correct [N])` of one model at one element."""
+        if self._held is not None:
+            column = self._held[model, element]
+        else:
+            size = 4 * self._shape[2]
+            start = (model * self._shape[1] + element) * size
+            column = np.frombuffer(os.pread(self._file.fileno(), size, start), np.float32)
+        return np.abs(column), ~np.signbit(column)
+
+
+def columns_of(view: ScanView, reference: str) -> ConfidenceColumns:
+    """Return the columns of a scan, computed once."""
+    return view.cache.get_or_compute(
+        ("columns", reference), lambda: ConfidenceColumns(view, reference)
+    )
+
+
+def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Walk over the elements at which the same samples have an answer, all of them at once.
+
+    Arguments:
+        sure: `[K, N]`, confidences, NaN where there is no answer.
+        right: `[K, N]`, whether they were justified.
+
+    Yields:
+        The places of k such elements, and their pairs `[k, n]` without gaps.
+
+    >>> sure = np.array([[0.5, 0.7], [np.nan, 0.6], [0.5, 0.8]])
+    >>> [(places.tolist(), pair.tolist()) for places, pair, _ in alike(sure, sure > 0.55)]
+    [([1], [[0.6]]), ([0, 2], [[0.5, 0.7], [0.5, 0.8]])]
+    """
+    seen = ~np.isnan(sure)
+    if (seen == seen[:1]).all():
+        run = np.zeros(len(sure), int)
+    else:
+        _, run = np.unique(np.packbits(seen, axis=1), axis=0, return_inverse=True)
+    for one in range(run.max() + 1):
+        places = np.flatnonzero(run.reshape(-1) == one)
+        kept = seen[places[0]]
+        yield places, sure[places][:, kept], right[places][:, kept]
+
+
+def _rows(view: ScanView, variable: str, rows: slice, model: int) -> Array:
+    """Read responses of a range of samples, which may span several blocks of the variable."""
+    parts = [
+        view.responses(variable, number, model, keep=False)[
+            max(0, rows.start - span.start) : rows.stop - span.start
+        ]
+        for number, span in view.blocks(variable)
+        if span.start < rows.stop and span.stop > rows.start
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -1,0 +1,210 @@
+"""The session: the scans it serves, and the handler of each kind of request."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError, OrbicalError, unknown_name
+from ...store.scan_result import Scan
+from ..live_models import LiveModels
+from ..selection import Selection
+from ..wire import encode
+from . import (
+    aggregates,
+    calibration_plots,
+    map_colors,
+    sample_maps,
+    sample_views,
+    scan_state,
+    subsets,
+    symmetry_bounds,
+)
+from .scan_reader import ScanReader
+from .scan_view import ScanView
+from .subsets import Answer
+
+Handler = Callable[[ScanView, Selection, dict[str, Any]], Answer]
+
+
+def _embedding(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    found = sample_maps.sample_map(view, selection)
+    about = {"explained": found.explained, "method": selection.method, "note": found.note}
+    return about, {"xy": found.xy}
+
+
+HANDLERS: dict[str, Handler] = {
+    "aggregate": aggregates.aggregate,
+    "embedding": _embedding,
+    "colour": map_colors.color,
+    "subset": subsets.subset,
+    "list": subsets.listed,
+    "sample": sample_views.sample,
+    "hover": sample_views.hover,
+    "place": sample_views.place,
+    "calibration": calibration_plots.calibration,
+    "bounds": symmetry_bounds.bounds,
+}
+KINDS = ("state", *HANDLERS, "export")
+
+
+class Session:
+    """Answers requests about scans, and keeps no selection.
+
+    Args:
+        scans: A scan, or scans by name; the first is shown if a selection names none.
+        models: Models by their names in the scans, for live outputs.
+        data: The inputs, if a scan did not keep them.
+        task: The task, if it cannot be made from the record.
+        preprocess: As passed to `orbical.scan`.
+        read: How outputs are read, as passed to the task.
+        orbits: The orbit id of each sample, for bounds.
+        classes: Names of the classes.
+
+    Raises:
+        InputError: If there is no scan, or if a model is not in any scan.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8",
+        ...                task="classification", progress=False)
+        >>> session = Session({"digits": scan})
+        >>> header, arrays = session.handle({"kind": "aggregate", "sequence": 1, "selection": {}})
+        >>> header["count"], arrays["values"].shape
+        (20, (1, 8))
+    """
+
+    def __init__(
+        self,
+        scans: Mapping[str, Scan] | Scan,
+        models: Mapping[str, Any] | None = None,
+        data: Any = None,
+        task: Any = None,
+        preprocess: Any = None,
+        read: Any = None,
+        orbits: Any = None,
+        classes: list[str] | None = None,
+    ) -> None:
+        served = {"scan": scans} if isinstance(scans, Scan) else dict(scans)
+        if not served:
+            raise InputError("scans: expected at least one, got none")
+        named = dict(models or {})
+        known = {name for scan in served.values() for name in scan.models}
+        for name in named:
+            if name not in known:
+                raise unknown_name("models", name, known)
+        self.scans: dict[str, ScanView] = {}
+        for name, scan in served.items():
+            own = {key: model for key, model in named.items() if key in scan.models}
+            fits = len(served) == 1 or _holds(data, scan)
+            reader = ScanReader(scan)
+            live = LiveModels(scan, reader.row, own, data if fits else None, task, preprocess, read)
+            ids = None if orbits is None else np.asarray(orbits)
+            self.scans[name] = ScanView(name, scan, live, reader, ids, classes)
+
+    def scan_view(self, name: str = "") -> ScanView:
+        """Return the view of a scan by name; the first for an empty name."""
+        if not name:
+            return next(iter(self.scans.values()))
+        if name not in self.scans:
+            raise unknown_name("selection scan", name, self.scans)
+        return self.scans[name]
+
+    def state(self, name: str = "") -> Answer:
+        """Describe a scan."""
+        titles = [
+            {"name": view.name, "title": scan_state.title_of(view)} for view in self.scans.values()
+        ]
+        return scan_state.state(self.scan_view(name), titles)
+
+    def handle(self, message: Mapping[str, Any]) -> Answer:
+        """Answer a request.
+
+        Args:
+            message: The request: `kind`, `sequence`, `selection`, and fields of its kind.
+
+        Returns:
+            The header and the arrays of the answer.
+
+        Raises:
+            InputError: If the request is malformed or cannot be answered.
+        """
+        if not isinstance(message, Mapping):
+            raise InputError(f"request: expected an object, got {type(message).__name__}")
+        kind, sequence = message.get("kind"), message.get("sequence", 0)
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise unknown_name("kind", kind, KINDS)
+        if isinstance(sequence, bool) or not isinstance(sequence, int):
+            raise InputError(f"sequence: expected an integer, got {sequence!r}")
+        selection = Selection.from_json(message.get("selection", {}))
+        view = self.scan_view(selection.scan)
+        if kind == "state":
+            fields, arrays = self.state(selection.scan)
+        elif kind == "export":
+            from ..export import exported
+
+            fields, arrays = exported(view, selection, dict(message))
+        else:
+            fields, arrays = HANDLERS[kind](view, selection, dict(message))
+        return {**fields, "kind": kind, "sequence": sequence}, arrays
+
+    def answer(self, message: Any) -> bytes:
+        """Answer a request with a frame; errors become a frame with an `error`."""
+        try:
+            return encode(*self.handle(message))
+        except OrbicalError as error:
+            text = str(error)
+        except Exception as error:  # shown in the page; the session goes on
+            text = f"{type(error).__name__}: {error}"
+        return encode(error_header(message, text), {})
+
+    def warm(self) -> None:
+        """Compute what every page requests first, while the browser is starting."""
+        view, usual = self.scan_view(), Selection()
+        with contextlib.suppress(OrbicalError):  # the page will get the error
+            for handler in (aggregates.aggregate, _embedding, calibration_plots.calibration):
+                handler(view, usual, {})
+
+    def announcement(self, message: Any) -> bytes | None:
+        """Return a frame that announces a slow answer, None if the answer is fast."""
+        if not isinstance(message, Mapping) or message.get("kind") != "embedding":
+            return None
+        try:
+            selection = Selection.from_json(message.get("selection", {}))
+            view = self.scan_view(selection.scan)
+            if selection.method in ("pca", "ica") or sample_maps.is_cached(view, selection):
+                return None
+        except OrbicalError:
+            return None  # the answer itself will be the error
+        count = min(view.samples, sample_maps.REPRESENTATIVES)
+        about = {"progress": 0, "note": f"placing {count:,} samples", "method": selection.method}
+        sequence = message.get("sequence", 0)
+        return encode({"kind": "embedding", "sequence": sequence, **about}, {})
+
+    def close(self) -> None:
+        """End the models' threads."""
+        for view in self.scans.values():
+            if view.live is not None:
+                view.live.close()
+
+
+def error_header(message: Any, text: str) -> dict[str, Any]:
+    """Return the header of an error, with the kind and number of the request."""
+    given = message if isinstance(message, Mapping) else {}
+    kind, sequence = given.get("kind"), given.get("sequence")
+    return {
+        "kind": kind if kind in KINDS else "error",
+        "sequence": sequence if isinstance(sequence, int) else 0,
+        "error": text,
+    }
+
+
+def _holds(data: Any, scan: Scan) -> bool:
+    from ...data.samples import Samples
+
+    return data is not None and len(Samples(data)) == scan.record.data.samples

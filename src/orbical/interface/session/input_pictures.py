@@ -1,0 +1,115 @@
+"""Inputs as sent to the page: arrays, large images as bytes, and thumbnails."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..._trees import Tree
+from ...actions import Window
+from .point_clouds import cloud_of, cloud_picture
+from .scan_view import ScanView
+
+Array = np.ndarray
+
+MOST_FLOATS = 1 << 14
+THUMBNAIL = 56
+MOST_FIELD = 16
+"""Rows and columns of a vector field that are sent: as many as arrows are drawn."""
+
+
+def input_arrays(moved: Tree | None) -> tuple[dict[str, Array], dict[str, list[float]]]:
+    """Return the arrays of one transformed input `[1, 1, ...]`, and their ranges.
+
+    An image of more than 16,384 numbers is sent as bytes over its range.
+    """
+    if moved is None:
+        return {}, {}
+    if isinstance(moved, Tensor):
+        fields = {_name_of(moved[0, 0]): moved}
+    elif isinstance(moved, dict):
+        fields = moved
+    else:
+        fields = {str(number): part for number, part in enumerate(moved)}
+    arrays, spans = {}, {}
+    for name, leaf in fields.items():
+        values = leaf[0, 0].detach().cpu()
+        span = _span(values)
+        spans[name] = span
+        large = values.is_floating_point() and values.numel() > MOST_FLOATS and values.ndim >= 3
+        arrays[name] = _bytes(values, span).numpy() if large else values.numpy()
+    return arrays, spans
+
+
+def _name_of(values: Tensor) -> str:
+    """Return the name of a single input by its shape: image, pair, points or values."""
+    if values.ndim == 2 and values.shape[1] in (2, 3):
+        return "pos"
+    return {3: "image", 4: "pair"}.get(values.ndim, "values")
+
+
+def _span(values: Tensor) -> list[float]:
+    """Return the range to show an image in: 0 to 1, 0 to 255, or its own."""
+    if values.numel() == 0:
+        return [0.0, 1.0]
+    low, high = float(values.min()), float(values.max())
+    if low >= 0.0 and high <= 1.0:
+        return [0.0, 1.0]
+    if low >= 0.0 and high <= 255.0 and high > 1.5:
+        return [0.0, 255.0]
+    return [low, high if high > low else low + 1.0]
+
+
+def _bytes(values: Tensor, span: list[float]) -> Tensor:
+    scaled = (values.float() - span[0]) / (span[1] - span[0])
+    return (scaled.clamp(0, 1) * 255).round().to(torch.uint8)
+
+
+def thumbnails(view: ScanView, samples: list[int]) -> Array | None:
+    """Return thumbnails `[S, h, w, c]` of images, of the first of a pair, or of point clouds.
+
+    None for other inputs.
+    """
+    if view.live is None or not view.live.has_inputs:
+        return None
+    pictures = [
+        view.thumbnails.get_or_compute(one, partial(_picture, view, one)) for one in samples
+    ]
+    if any(picture is _NOTHING for picture in pictures):
+        return None
+    return np.stack(pictures)
+
+
+_NOTHING = np.zeros(0, np.uint8)
+
+
+def _picture(view: ScanView, sample: int) -> Array:
+    live = view.live
+    assert live is not None
+    given = live.input(sample)
+    if isinstance(live.action, Window):  # the model sees a part of it
+        given = live.action.apply(view.group[[view.group.identity]], given)[0]
+    if not isinstance(given, Tensor) or given.ndim not in (4, 5):
+        cloud = cloud_of(given)
+        return _NOTHING if cloud is None else cloud_picture(cloud, THUMBNAIL)
+    image = given[0] if given.ndim == 4 else given[0, 0]  # the first frame of a pair
+    image = image[:3] if image.shape[0] >= 3 else image[:1]
+    span = _span(image)
+    image = image.float()[None]
+    size = max(image.shape[-2:])
+    if size > THUMBNAIL:
+        shape = [max(1, round(side * THUMBNAIL / size)) for side in image.shape[-2:]]
+        image = F.interpolate(image, shape, mode="area")
+    return _bytes(image[0], span).permute(1, 2, 0).contiguous().numpy()
+
+
+def thinned(values: Array) -> tuple[Array, int]:
+    """Take every n-th row and column of large fields `[M, ..., H, W]`, to keep frames small."""
+    if values.ndim < 4 or max(values.shape[-2:]) <= MOST_FIELD:
+        return values, 1
+    step = -(-max(values.shape[-2:]) // MOST_FIELD)
+    return values[..., step // 2 :: step, step // 2 :: step], step

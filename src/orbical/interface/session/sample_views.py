@@ -1,0 +1,275 @@
+"""One sample: its response along the orbit, its input, and the outputs at a position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..._trees import Tree
+from ...errors import InputError
+from ...groups import Elements, Group
+from ..live_models import LiveAnswer
+from ..selection import Selection
+from ..wire import PNG
+from .aggregates import axis_of
+from .input_pictures import input_arrays, thinned, thumbnails
+from .scan_view import AGREES, ScanView
+from .subsets import Answer
+
+Array = np.ndarray
+
+MOST_HOVERED = 64
+
+
+def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer one sample's response along its orbit, for each model shown."""
+    number = view.sample(selection.sample)
+    metric = view.metric(selection, per_sample=True)
+    reference = view.reference(selection)
+    variable = view.variable(metric, reference)
+    models = view.shown(selection)
+    values = np.stack([view.response(variable, number, model) for model in models])
+    about: dict[str, Any] = {
+        "sample": number,
+        "metric": metric.name,
+        "models": [view.models[model] for model in models],
+        "label": None if view.label is None else int(view.label[number]),
+        "consensus": [_consensus_class(view, number, model) for model in models],
+        "range": axis_of(metric, values),
+        "reference": reference,
+    }
+    arrays: dict[str, Any] = {"values": values}
+    right = None
+    if "correct" in view.metrics:
+        right = view.variable(view.metrics["correct"], reference)
+        arrays["correct"] = np.stack(
+            [view.response(right, number, model) > 0 for model in models]
+        ).astype(np.uint8)
+    if "predicted" in view.reader:
+        answered = [view.reader.row("predicted", number, model) for model in models]
+        arrays["predicted"] = np.stack(answered).astype(np.int32)
+    if selection.dense and view.live is not None and view.live.models:
+        _densely(view, number, models, variable, right, about, arrays)
+    return about, arrays
+
+
+def _densely(
+    view: ScanView,
+    number: int,
+    models: list[int],
+    variable: str,
+    right: str | None,
+    about: dict[str, Any],
+    arrays: dict[str, Any],
+) -> None:
+    """Replace the scanned responses by live ones at finer steps, if models can run."""
+    from .scan_state import group_json
+
+    live = view.live
+    group = None if live is None else live.locator.finer()
+    if live is None or group is None:
+        return
+    answers = live.ask_along(number, group, [view.models[model] for model in models])
+    errors = {name: answer.error for name, answer in answers.items() if answer.error}
+    if errors:
+        about["errors"] = errors
+    wanted = {"values": variable} | ({} if right is None else {"correct": right})
+    found = {
+        name: np.stack([_said(view, answers, one, number, model, group) for model in models])
+        for name, one in wanted.items()
+    }
+    if np.isnan(found["values"]).all():
+        return
+    arrays["values"] = found["values"]
+    if "correct" in found:
+        arrays["correct"] = (found["correct"] > 0).astype(np.uint8)
+    arrays["index"] = group.layout.index.astype(np.int32)
+    about["group"] = group_json(group)
+
+
+def _said(
+    view: ScanView,
+    answers: dict[str, LiveAnswer],
+    variable: str,
+    number: int,
+    model: int,
+    group: Group,
+) -> Array:
+    """Return a variable of a model's answer at each element of a group, NaN if missing."""
+    answer = answers.get(view.models[model])
+    said = {} if answer is None else answer.variables
+    if variable == AGREES and "predicted" in said:
+        agrees = said["predicted"] == _consensus_class(view, number, model)
+        return np.asarray(agrees, np.float32)
+    missing = np.full(len(group), np.nan, np.float32)
+    return np.asarray(said.get(variable, missing), np.float32)
+
+
+def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the responses of a few samples, with thumbnails of their inputs."""
+    numbers = message.get("samples")
+    if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_HOVERED:
+        raise InputError(
+            f"samples: expected a list of 1 to {MOST_HOVERED} indices, got {numbers!r:.60}"
+        )
+    if any(isinstance(one, bool) or not isinstance(one, int) for one in numbers):
+        raise InputError(f"samples: expected integers, got {numbers!r:.60}")
+    chosen = [view.sample(one) for one in numbers]
+    metric = view.metric(selection, per_sample=True)
+    variable = view.variable(metric, view.reference(selection))
+    models = view.shown(selection)
+    arrays: dict[str, Any] = {
+        "values": np.stack(
+            [[view.response(variable, one, model) for model in models] for one in chosen]
+        )
+    }
+    pictures = thumbnails(view, chosen)
+    if pictures is not None:
+        arrays["thumbnail"] = pictures
+    if view.label is not None:
+        arrays["label"] = view.label[chosen].astype(np.int32)
+    sums = view.cache.get(("moments", variable))
+    if metric.low is not None and metric.high is not None:
+        span = [metric.low, metric.high]
+    else:
+        span = axis_of(
+            metric, arrays["values"] if sums is None else np.array([sums.low, sums.high])
+        )
+    about = {
+        "samples": chosen,
+        "metric": metric.name,
+        "models": [view.models[model] for model in models],
+        "range": span,
+    }
+    return about, arrays
+
+
+def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the transformed input at a position, and the output of each model shown."""
+    number = view.sample(selection.sample)
+    live = view.live
+    assert live is not None  # a session always has one
+    models = view.shown(selection)
+    names = [view.models[model] for model in models]
+    here = live.locator.at(view.element(selection), selection.position)
+    moved: Tree | None = live.moved(number, here.elements)
+    answers = live.ask(number, here.elements, names, moved)
+    if not here.scanned and all(answer.error for answer in answers.values()):
+        here = live.locator.at(here.element)  # no model answers between the scanned elements
+        moved = live.moved(number, here.elements)
+    about: dict[str, Any] = {
+        "sample": number,
+        "element": here.element,
+        "position": list(here.position),
+        "scanned": here.scanned,
+        "name": here.name,
+        "models": names,
+        "live": any(not answer.error for answer in answers.values()),
+        "milliseconds": {
+            name: round(answer.milliseconds, 3)
+            for name, answer in answers.items()
+            if not answer.error
+        },
+        "errors": {name: answer.error for name, answer in answers.items() if answer.error},
+        "truth": None if view.label is None else int(view.label[number]),
+        "consensus": [_consensus_class(view, number, model) for model in models],
+    }
+    arrays: dict[str, Any] = {}
+    pictures, spans = input_arrays(moved)
+    still = live.input(number)
+    wanted = message.get("scene", True) is not False  # a page requests a scene once
+    if wanted and view.input_view == "window" and isinstance(still, Tensor):
+        around, wider = input_arrays(still[None])  # the window is drawn inside the scene
+        pictures["whole"], spans["whole"] = around["image"], wider["image"]
+    for name, values in pictures.items():
+        arrays[f"input/{name}"] = values
+    about["input"] = {"view": view.input_view, "fields": [*pictures], "range": spans}
+    details = _details(view, number, models, here.element, answers)
+    steps: dict[str, int] = {}
+    for name, values in details.items():
+        arrays[f"detail/{name}"], step = thinned(values)
+        if step > 1:
+            steps[name] = step
+    about["detail"] = {
+        "view": view.scan.record.views.detail,
+        "fields": [*details],
+        "steps": steps,
+    }
+    _references(view, number, models, here.elements, arrays)
+    _draw(live.task, moved, details, names, about, arrays)
+    return about, arrays
+
+
+def _draw(
+    task: Any,
+    moved: Tree | None,
+    details: dict[str, Array],
+    names: list[str],
+    about: dict[str, Any],
+    arrays: dict[str, Any],
+) -> None:
+    """Draw the views of a task that are named `png`, which need no JavaScript."""
+    if about["input"]["view"] == PNG and moved is not None and hasattr(task, "draw_input"):
+        arrays["input/png"] = task.draw_input(moved)
+        about["input"]["fields"].append("png")
+    if about["detail"]["view"] == PNG and hasattr(task, "draw_detail"):
+        arrays["detail/png"] = task.draw_detail(details, names)
+        about["detail"]["fields"].append("png")
+
+
+def _details(
+    view: ScanView, number: int, models: list[int], element: int, answers: dict[str, LiveAnswer]
+) -> dict[str, Array]:
+    """Collect each variable at the position, `[M, ...]`: live, else stored, else missing."""
+    reader = view.reader
+    rows: list[dict[str, Array]] = []
+    for model in models:
+        answer = answers.get(view.models[model])
+        if answer is not None and not answer.error:
+            rows.append({name: values[0] for name, values in answer.variables.items()})
+        else:
+            rows.append(
+                {
+                    name: reader.row(name, number, model)[element]
+                    for name, dims in reader.dims.items()
+                    if dims[:3] == ("model", "sample", "element") and name != "outputs"
+                }
+            )
+    found: dict[str, Array] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        shape = next(row[name].shape for row in rows if name in row)
+        parts = [np.asarray(row.get(name, np.full(shape, np.nan)), np.float32) for row in rows]
+        found[name] = np.stack(parts)
+    return found
+
+
+def _references(
+    view: ScanView, number: int, models: list[int], elements: Elements, arrays: dict[str, Any]
+) -> None:
+    """Add consensus and truth, transformed to the position if the task transforms them."""
+    reader, task = view.reader, view.live.task if view.live else None
+    if "consensus" in reader:
+        still = np.stack([reader.row("consensus", number, model) for model in models])
+        if task is None or "label" in reader:
+            arrays["consensus/answer"], _ = thinned(still)
+        else:
+            moved = task.output.apply(elements, torch.from_numpy(still))[0]
+            arrays["consensus/moved"], _ = thinned(moved.numpy())
+    if view.truth is not None:
+        truth = np.array(reader.row(view.truth, number, None))[None]
+        if task is None:
+            arrays["truth/still"], _ = thinned(truth)
+        else:
+            moved = task.output.apply(elements, torch.from_numpy(truth))[0]
+            arrays["truth/moved"], _ = thinned(moved.numpy())
+
+
+def _consensus_class(view: ScanView, number: int, model: int) -> int | None:
+    reader = view.reader
+    if "consensus" not in reader or reader.dims["consensus"][-1] != "class":
+        return None
+    mean = reader.row("consensus", number, model)
+    return int(mean.argmax()) if np.isfinite(mean).all() else None

@@ -1,0 +1,128 @@
+"""Read a scan in small parts: single rows, and passes over blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...store.scan_result import Scan
+from .cache import Cache
+
+Array = np.ndarray
+
+BLOCK_ROWS = 4096
+BLOCK_BYTES = 1 << 23
+CACHE_BYTES = 64 << 20
+EVERY = slice(None)
+"""All models."""
+
+
+class ScanReader:
+    """The arrays of a stored scan, with a cache of what was used last.
+
+    `row` reads the one chunk that holds a sample; `blocks` iterates over all samples in runs of
+    whole chunks. Both share a cache of at most `size` bytes.
+    """
+
+    def __init__(self, scan: Scan, size: int = CACHE_BYTES) -> None:
+        self.scan = scan
+        self.samples = scan.record.data.samples
+        self.chunk = scan.record.run.chunk
+        arrays: Any = scan.arrays  # zarr types both versions of its format
+        self._arrays: dict[str, Any] = arrays
+        self.dims: dict[str, tuple[str, ...]] = {
+            name: tuple(array.metadata.dimension_names) for name, array in self._arrays.items()
+        }
+        self.meanings = {
+            name: str(array.attrs.get("meaning", name)) for name, array in self._arrays.items()
+        }
+        self._size = size
+        self._cache = Cache(entries=1 << 16, size=size)
+
+    def attributes(self, name: str) -> dict[str, Any]:
+        """Return the attributes of an array; empty if it is not stored."""
+        return dict(self._arrays[name].attrs) if name in self._arrays else {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arrays
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of an array."""
+        return tuple(self._arrays[name].shape)
+
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """Return the data type of an array."""
+        kind: np.dtype[Any] = np.dtype(self._arrays[name].dtype)
+        return kind
+
+    def by_model(self, name: str) -> bool:
+        """Check whether an array has a model dimension."""
+        return self.dims[name][:1] == ("model",)
+
+    def rows_of_block(self, name: str) -> int:
+        """Return the number of samples in a block: whole chunks of a few megabytes at most."""
+        shape = self.shape(name)
+        numbers = int(np.prod(shape[2:] if self.by_model(name) else shape[1:]))
+        row = max(1, numbers * self.dtype(name).itemsize)
+        most = min(BLOCK_ROWS, BLOCK_BYTES // row)
+        return self.chunk * max(1, most // self.chunk)
+
+    def block(self, name: str, number: int, model: int | None, keep: bool = True) -> Array:
+        """Read one block of samples, of one model if the array has a model dimension.
+
+        With `keep=False` the block is not added to the cache.
+        """
+        size = self.rows_of_block(name)
+
+        def read() -> Array:
+            return self._read(name, number * size, (number + 1) * size, model)
+
+        key = ("block", name, number, model)
+        if keep:
+            return self._cache.get_or_compute(key, read)
+        held: Array | None = self._cache.get(key)
+        return read() if held is None else held
+
+    def blocks(self, name: str) -> Iterator[tuple[int, slice]]:
+        """Iterate over the blocks of an array: their number, and the samples they hold."""
+        size = self.rows_of_block(name)
+        for number, start in enumerate(range(0, self.samples, size)):
+            yield number, slice(start, min(start + size, self.samples))
+
+    def row(self, name: str, sample: int, model: int | None) -> Array:
+        """Read one sample, and no more of the disk than its chunks.
+
+        Those of all models are read at once, since a page compares models and each read has its own
+        latency.
+        """
+        size = self.rows_of_block(name)
+        held = self._cache.get(("block", name, sample // size, model))
+        if held is not None:
+            return np.asarray(held[sample % size])
+        first = sample - sample % self.chunk
+        models = 1 if model is None else self.shape(name)[0]
+        if models * self._chunk_bytes(name) > self._size // 8:  # a few would fill the cache
+
+            def read() -> Array:
+                return np.array(self._read(name, first, first + self.chunk, model)[sample - first])
+
+            return self._cache.get_or_compute(("row", name, sample, model), read)
+        chunks = self._cache.get_or_compute(
+            ("chunks", name, first),
+            lambda: self._read(name, first, first + self.chunk, None if model is None else EVERY),
+        )
+        return np.asarray(chunks[sample - first if model is None else (model, sample - first)])
+
+    def _read(self, name: str, start: int, stop: int, model: int | slice | None) -> Array:
+        rows = slice(start, min(stop, self.samples))
+        return np.asarray(self._arrays[name][rows if model is None else (model, rows)])
+
+    def _chunk_bytes(self, name: str) -> int:
+        numbers = int(np.prod(self._arrays[name].chunks))
+        return numbers * self.dtype(name).itemsize
+
+    def whole(self, name: str) -> Array:
+        """Read a small array at once, such as the labels."""
+        return np.asarray(self._arrays[name][:])

@@ -1,0 +1,114 @@
+"""The state: everything a page must know about a scan that does not depend on the selection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import __version__
+from ...groups import Group
+from ...tasks.structures import called
+from ..orbit_positions import OrbitLocator
+from .map_colors import available_colors
+from .sample_maps import available_methods
+from .scan_view import ScanView
+from .subsets import Answer
+
+PARTS = ("plane", "space", "time")
+MOST_NAMED = 20_000
+"""The most samples whose names are part of the state; more are shown by index."""
+NOUNS = {"image": "images", "window": "images", "pair": "image pairs", "points": "point clouds"}
+"""The word for samples on the page, by the view of their inputs."""
+
+
+def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
+    """Describe a scan: its task, models, group, metrics and available requests."""
+    from ..export import available
+
+    record, group = view.scan.record, view.group
+    live = view.live
+    about = {
+        "scans": titles,
+        "scan": view.name,
+        "title": title_of(view),
+        "task": {
+            "name": record.task.name,
+            "score": record.score.meaning,
+            "higher_is_better": record.score.higher_is_better,
+            "labelled": view.scan.labeled,
+            "truth_name": view.truth or "label",
+        },
+        "views": {"input": view.input_view, "detail": record.views.detail},
+        "models": [
+            {"name": name, "live": live is not None and name in live.answering}
+            for name in view.models
+        ],
+        "classes": view.classes,
+        "samples": view.samples,
+        "noun": "molecules" if _molecular(view) else NOUNS.get(view.input_view, "samples"),
+        "names": sample_names(view),
+        "group": group_json(group),
+        "metrics": [metric.to_json() for metric in view.metrics.values()],
+        "methods": available_methods(),
+        "colours": available_colors(view),
+        "live": live is not None and bool(live.answering),
+        "inputs": live is not None and live.has_inputs,
+        "warnings": [] if live is None else [*live.warnings],
+        "stored": [
+            name
+            for name, dims in view.reader.dims.items()
+            if dims[:3] == ("model", "sample", "element")
+        ],
+        "bounds": view.orbits is not None or "orbit" in view.scan.data,
+        "calibration": {"confidence", "correct"} <= view.metrics.keys(),
+        "complete": view.complete,
+        "exports": available(),
+        "version": __version__,
+        "move": record.task.input,
+    }
+    arrays: dict[str, Any] = {
+        "index": group.layout.index.astype(np.int32),
+        "weights": group.weights.astype(np.float32),
+    }
+    if view.label is not None:
+        arrays["label"] = view.label.astype(np.int32)
+    for name in PARTS:
+        if name in group.parts:
+            arrays[name] = np.asarray(group.parts[name], np.float32)
+    return about, arrays
+
+
+def _molecular(view: ScanView) -> bool:
+    return view.scan.record.task.name == "atoms"
+
+
+def sample_names(view: ScanView) -> list[str]:
+    """Return the names of samples, with the formulas of molecules; often empty."""
+    names = view.scan.record.data.names or []
+    if view.samples > MOST_NAMED:
+        return []
+    if not _molecular(view):
+        return list(names)
+    numbers = np.asarray(view.scan.data["numbers"][0])
+    return list(map(called, names or [""] * len(numbers), numbers))
+
+
+def group_json(group: Group) -> dict[str, Any]:
+    """Describe a group for drawing."""
+    return {
+        "spec": group.spec,
+        "kind": group.layout.kind,
+        "names": [group.name(place) for place in range(len(group))],
+        "identity": group.identity,
+        "axes": {name: np.asarray(values).tolist() for name, values in group.layout.axes.items()},
+        "coords": {name: np.asarray(values).tolist() for name, values in group.coords.items()},
+        "continuous": OrbitLocator(group).continuous,
+        "measure": group.measure,
+    }
+
+
+def title_of(view: ScanView) -> str:
+    """Return the title of a scan."""
+    task = view.scan.record.task.name
+    return f"{view.name}: {task} along {view.group.spec}"

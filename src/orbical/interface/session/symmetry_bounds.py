@@ -1,0 +1,45 @@
+"""Bounds on accuracy and calibration that the symmetry implies, if orbits are known."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ...errors import InputError
+from ..selection import Selection
+from .scan_view import ScanView
+from .subsets import Answer
+
+BINS = 15
+
+
+def bounds(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the accuracy ceiling and ECE bounds of each model shown, or why there are none."""
+    names = [view.models[model] for model in view.shown(selection)]
+    try:
+        found = [
+            view.cache.get_or_compute(("bounds", name), partial(_of, view, name)) for name in names
+        ]
+    except InputError as error:
+        return {"available": False, "reason": str(error), "models": []}, {}
+    ceiling = max(part["ceiling"] for part in found)
+    return {"available": True, "reason": "", "models": found, "ceiling": ceiling}, {}
+
+
+def _of(view: ScanView, name: str) -> dict[str, Any]:
+    from ...bounds import OrbitTable, classification
+
+    table = OrbitTable.from_scan(view.scan, name, orbit=view.orbits)
+    found = classification(table, bins=BINS)
+    return {
+        "name": name,
+        "accuracy": found.about["accuracy"],
+        "ece": found["ece"].value,
+        "low": found["sharp_lower"].value,
+        "high": found["sharp_upper"].value,
+        "ceiling": found["accuracy_ceiling"].value,
+        "floor": found["accuracy_floor"].value,
+        "averaged": found.about["averaged"],
+        "invariance_gap": found.about["invariance_gap"],
+        "orbits": found.about["orbits"],
+    }
