@@ -116,9 +116,9 @@ FUNCTIONS: dict[str, Callable[[Read], Any]] = {
     "nll_optimal_bleed": lambda as_: (
         calibration.nll_optimal_bleed(as_(MEAN), as_(ORBIT), weights=as_(WEIGHTS)).total
     ),
-    "OrbitTable": lambda as_: (
-        bounds.OrbitTable.from_labels(orbit=as_(ORBIT), label=as_(LABELS)).mass[0, 0]
-    ),
+    "OrbitTable": lambda as_: bounds.OrbitTable.from_labels(
+        orbit=as_(ORBIT), label=as_(LABELS)
+    ).mass[0, 0],
     "normalize": lambda as_: bounds.normalize(as_(WEIGHTS)).max(),
 }
 

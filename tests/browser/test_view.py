@@ -167,7 +167,7 @@ def test_everything_is_reached_with_the_keyboard_alone(view):
     press("k")
     page.until("() => location.hash.includes('scope=orbit')")
     press("c")
-    page.until("() => location.hash.includes('colour=variance')")
+    page.until("() => location.hash.includes('color=variance')")
     press("2")
     press("+")
     page.until("() => location.hash.includes('lasso=')")
@@ -200,7 +200,7 @@ def test_each_section_explains_itself(view):
 def test_a_link_restores_the_view_and_back_and_forward_walk_through_it(view):
     fragment = (
         "sample=7&element=12&models=plain&metric=confidence&reference=consensus&labels=6,9"
-        "&method=ica&of=plain&colour=variance&order=best&scope=orbit"
+        "&method=ica&of=plain&color=variance&order=best&scope=orbit"
     )
     page = view(fragment)
     assert page.fragment() == fragment
@@ -220,7 +220,7 @@ def test_a_link_restores_the_view_and_back_and_forward_walk_through_it(view):
 
 
 def test_a_link_to_nothing_opens_on_what_there_is(view):
-    page = view("sample=99999&element=900&models=nobody&metric=magic&colour=plaid&scope=moon")
+    page = view("sample=99999&element=900&models=nobody&metric=magic&color=plaid&scope=moon")
     assert page.text(".one h2") == "Image 119"
     assert page.text(".where") == "0°"
 

@@ -1,4 +1,4 @@
-"""What a reader of the view can choose: subsets, metrics, models, references, order and colour."""
+"""What a reader of the view can choose: subsets, metrics, models, references, order and color."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_the_color_of_a_point_is_that_of_its_class_in_the_key(view, live_server,
     from matplotlib.image import imread
 
     lonely = loneliest(live_server)
-    page = view(f"sample={lonely}&colour=class")
+    page = view(f"sample={lonely}&color=class")
     page.until("() => document.querySelectorAll('.key .chip-class').length === 10")
     names = page.tab.locator(".key .chip-class").all_inner_texts()
     assert names == [str(name) for name in range(10)]
@@ -198,7 +198,7 @@ def test_many_classes_fold_into_a_menu_and_missing_probabilities_are_said(view, 
 
 
 def test_classes_in_the_embedding_carry_their_names(view):
-    page = view("sample=3&colour=class")
+    page = view("sample=3&color=class")
     names = page.tab.locator(".embedding .plot-holder svg text").all_text_contents()
     assert sorted(names) == [str(digit) for digit in range(10)]
     page.tab.get_by_label("Color").select_option("mean")

@@ -84,7 +84,7 @@ def test_every_sample_is_in_the_list_on_the_map_and_colored(shifted: ob.Scan) ->
     for of in ("", "first"):
         assert np.isfinite(ask(session, "embedding", of=of)[1]["xy"]).all()
     for color in ("mean", "variance", "correct", "gap"):
-        assert np.isfinite(ask(session, "colour", colour=color)[1]["values"]).all()
+        assert np.isfinite(ask(session, "color", color=color)[1]["values"]).all()
 
 
 def test_the_map_of_one_model_is_that_of_reduce(shifted: ob.Scan) -> None:

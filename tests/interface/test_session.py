@@ -24,7 +24,7 @@ def test_the_state_says_all_that_stays(session: Session, digits: ob.Scan) -> Non
     json.dumps(decode(session.answer({"kind": "state"}))[0])
     assert header["title"] == "digits: classification along rotations:24"
     assert header["task"]["name"] == "classification"
-    assert header["task"]["labelled"] is True
+    assert header["task"]["labeled"] is True
     assert header["models"] == [{"name": n, "live": False} for n in ("first", "second")]
     assert header["classes"] == [*range(10)]
     assert (header["samples"], header["live"], header["inputs"]) == (120, False, True)

@@ -1,4 +1,4 @@
-"""The map of samples as a session answers it: places, lassos, order and colours."""
+"""The map of samples as a session answers it: places, lassos, order and colors."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_worst_means_largest_where_lower_is_better(session: Session, digits: ob.
     [("mean", "sequential"), ("variance", "sequential"), ("correct", "sequential")],
 )
 def test_colors_are_of_the_orbit(session: Session, digits: ob.Scan, color: str, kind: str) -> None:
-    header, arrays = ask(session, "colour", colour=color, of="first")
+    header, arrays = ask(session, "color", color=color, of="first")
     score, correct = digits.data["score"].values[0], digits.data["correct"].values[0]
     expected = {"mean": score.mean(1), "variance": score.var(1), "correct": correct.mean(1)}
     np.testing.assert_allclose(arrays["values"], expected[color], rtol=1e-4, atol=1e-6)
@@ -127,10 +127,10 @@ def test_colors_are_of_the_orbit(session: Session, digits: ob.Scan, color: str, 
 
 
 def test_classes_and_gaps_color_too(session: Session, digits: ob.Scan) -> None:
-    header, arrays = ask(session, "colour", colour="class")
+    header, arrays = ask(session, "color", color="class")
     assert (header["scale"], header["range"]) == ("classes", [0, 9])
     np.testing.assert_array_equal(arrays["values"], digits.data["label"])
-    header, arrays = ask(session, "colour", colour="gap", of="second")
+    header, arrays = ask(session, "color", color="gap", of="second")
     data = digits.data.isel(model=1)
     expected = (data["confidence"] - data["correct"]).mean("element").values
     np.testing.assert_allclose(arrays["values"], expected, atol=1e-5)

@@ -26,7 +26,7 @@ def ask_everything(session: Session, **selection: Any) -> None:
         header, _ = decode(session.answer({"kind": kind, "selection": selection}))
         assert "error" not in header, header
     for metric in session.state()[0]["metrics"]:
-        for kind in ("aggregate", "sample", "list", "colour"):
+        for kind in ("aggregate", "sample", "list", "color"):
             given = {**selection, "metric": metric["name"]}
             header, arrays = decode(session.answer({"kind": kind, "selection": given}))
             assert "error" not in header, header
@@ -74,9 +74,9 @@ def test_a_regression_of_vectors(vectors: tuple[ob.Scan, Any]) -> None:
     expected = ob.calibration.along_orbit(scan, "gence").values
     np.testing.assert_allclose(arrays["values"], expected)
     assert "label" not in ask(session, "state")[1]
-    assert header["colours"] == ["mean", "variance", "gap"]
+    assert header["colors"] == ["mean", "variance", "gap"]
     assert header["calibration"] is False
-    _, gap = ask(session, "colour", colour="gap")
+    _, gap = ask(session, "color", color="gap")
     np.testing.assert_allclose(gap["values"], scan.data["invariance_gap"].values[0])
     worst = ask(session, "list")[1]["samples"][0]
     assert worst == scan.data["score"].values[0].mean(1).argmax()
@@ -216,7 +216,7 @@ def test_without_truth_the_consensus_is_the_reference(nets: dict[str, Any]) -> N
     session = open_session(scan)
     ask_everything(session)
     header, arrays = ask(session, "state")
-    assert header["task"]["labelled"] is False
+    assert header["task"]["labeled"] is False
     assert header["classes"] == []
     assert "label" not in arrays
     header, arrays = ask(session, "aggregate", reference="truth")

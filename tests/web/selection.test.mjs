@@ -22,7 +22,7 @@ test("numbers in a fragment have four decimals at most", () => {
 });
 
 test("unknown and ill-written fields keep their default", () => {
-  for (const text of ["#sample=one", "#colour", "#who=me", "#labels=1,x", "#position=,", "#sample=1e3"]) {
+  for (const text of ["#sample=one", "#color", "#who=me", "#labels=1,x", "#position=,", "#sample=1e3"]) {
     assert.deepEqual(fromFragment(text), { ...DEFAULTS }, text);
   }
 });
@@ -41,7 +41,7 @@ test("a lasso survives a change of metric, sample and color, and no other embedd
       [0, 1],
     ],
   };
-  for (const patch of [{ metric: "ece" }, { sample: 4 }, { colour: "gap" }, { labels: [6] }]) {
+  for (const patch of [{ metric: "ece" }, { sample: 4 }, { color: "gap" }, { labels: [6] }]) {
     assert.equal("lasso" in consequences(drawn, patch), false, JSON.stringify(patch));
   }
   for (const patch of [{ method: "tsne" }, { of: "plain" }, { reference: "consensus" }]) {
@@ -77,10 +77,10 @@ test("a link to what does not exist falls back to what does", () => {
     metrics: [{ name: "score" }, { name: "ece" }],
     classes: [0, 1],
     methods: ["pca", "tsne"],
-    colours: ["mean", "class"],
+    colors: ["mean", "class"],
     samples: 10,
     live: false,
-    task: { labelled: true },
+    task: { labeled: true },
     group: { names: ["0", "1", "2"] },
   };
   const wild = {
@@ -90,7 +90,7 @@ test("a link to what does not exist falls back to what does", () => {
     labels: [1, 7],
     method: "umap",
     of: "z",
-    colour: "gap",
+    color: "gap",
     order: "up",
     scope: "x",
     sample: 99,
@@ -100,13 +100,13 @@ test("a link to what does not exist falls back to what does", () => {
   };
   const given = validated(wild, state);
   assert.deepEqual(
-    [given.models, given.metric, given.labels, given.method, given.of, given.colour, given.order],
+    [given.models, given.metric, given.labels, given.method, given.of, given.color, given.order],
     [["a"], "", [1], "pca", "", "mean", "worst"],
   );
   assert.deepEqual(
     [given.scope, given.sample, given.element, given.dense, given.reference],
     ["element", 9, -1, false, "truth"],
   );
-  const unlabelled = { ...state, task: { labelled: false } };
-  assert.equal(validated(DEFAULTS, unlabelled).reference, "consensus");
+  const unlabeled = { ...state, task: { labeled: false } };
+  assert.equal(validated(DEFAULTS, unlabeled).reference, "consensus");
 });

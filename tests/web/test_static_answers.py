@@ -95,9 +95,9 @@ SELECTIONS = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["aggregate", "subset", "list", "sample", "embedding", "colour"])
+@pytest.mark.parametrize("kind", ["aggregate", "subset", "list", "sample", "embedding", "color"])
 def test_answers_are_those_of_the_session(report_answers, session, whole, kind):
-    extra = {"colour": [{"colour": name} for name in ("variance", "correct", "class", "gap")]}
+    extra = {"color": [{"color": name} for name in ("variance", "correct", "class", "gap")]}
     extra["list"] = [{"order": "best"}, {"order": "variable", "of": "net1"}]
     extra["sample"] = [{"sample": 17}, {"sample": 79, "metric": "ece"}]
     cases = [*SELECTIONS, *extra.get(kind, [])]

@@ -1,4 +1,4 @@
-"""Reports with gaps in their scores: lists, colours and calibration are those of the session."""
+"""Reports with gaps in their scores: lists, colors and calibration are those of the session."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_answers_are_those_of_the_session(report_answers, made):
     requests = [
         {"kind": "list", "selection": {"order": "worst"}},
         {"kind": "list", "selection": {"order": "variable", "metric": "confidence"}},
-        *({"kind": "colour", "selection": {"colour": name}} for name in ("mean", "variance")),
+        *({"kind": "color", "selection": {"color": name}} for name in ("mean", "variance")),
         {"kind": "embedding", "selection": {}},
         *({"kind": "aggregate", "selection": {"metric": name}} for name in ("score", "ece")),
         *({"kind": "calibration", "selection": {"element": place}} for place in (0, 2, 7, 12)),
@@ -90,7 +90,7 @@ def test_moments_and_means_of_models_leave_gaps_out(in_node):
         const values = { data, shape: [2, 5, 4] };
         const state = {
           metrics: [{ name: "score", per_sample: true }], models: [{ name: "a" }, { name: "b" }],
-          samples: 5, group: { names: ["0", "1", "2", "3"] }, task: { labelled: true },
+          samples: 5, group: { names: ["0", "1", "2", "3"] }, task: { labeled: true },
           arrays: { weights: { data: given.weights } },
         };
         const pack = { take: async () => ({ arrays: { values } }) };

@@ -87,12 +87,12 @@ def compare(found, arrays, tolerance):
         np.testing.assert_allclose(numbers, array, atol=tolerance, rtol=1e-4, err_msg=name)
 
 
-@pytest.mark.parametrize("kind", ["aggregate", "sample", "embedding", "colour", "subset"])
+@pytest.mark.parametrize("kind", ["aggregate", "sample", "embedding", "color", "subset"])
 def test_answers_are_those_of_the_session(report_answers, made, kind):
     metrics = made[0].state()[0]["metrics"]
     names = [metric["name"] for metric in metrics if metric["per_sample"]]
     requests = [{"kind": kind, "selection": {"metric": name, "sample": 3}} for name in names]
-    requests += [{"kind": kind, "selection": {"colour": "gap", "reference": "consensus"}}]
+    requests += [{"kind": kind, "selection": {"color": "gap", "reference": "consensus"}}]
     for found, (header, arrays) in both(report_answers, made, requests):
         assert "error" not in found, found
         assert found.get("models") == header.get("models")

@@ -48,9 +48,7 @@ def view(
     ] = None,
     preprocess: Annotated[
         str | None,
-        typer.Option(
-            help="package.module:function applied to batches, as in the scan."
-        ),
+        typer.Option(help="package.module:function applied to batches, as in the scan."),
     ] = None,
     read: Annotated[
         str | None,

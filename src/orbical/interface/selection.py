@@ -21,9 +21,6 @@ SCOPES = ("element", "orbit")
 MOST_VERTICES = 1024
 _MOST_TEXT = 400
 _UNESCAPED = "!~*'()"
-_KEYS = {"color": "colour"}
-"""Keys in requests and addresses that differ from the name of the field."""
-_FIELDS = {key: name for name, key in _KEYS.items()}
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class Selection:
         for key in given:
             if key not in _READERS:
                 raise unknown_name("selection", key, _READERS)
-        return cls(**{_FIELDS.get(key, str(key)): _READERS[key](key, given[key]) for key in given})
+        return cls(**{str(key): _READERS[key](key, given[key]) for key in given})
 
     @classmethod
     def from_fragment(cls, text: str) -> Selection:
@@ -90,21 +87,21 @@ class Selection:
         for piece in text.removeprefix("#").split("&"):
             key, _, value = piece.partition("=")
             with contextlib.suppress(KeyError, ValueError):  # an InputError is a ValueError
-                fields[_FIELDS.get(key, key)] = _READERS[key](key, _WORDS[key](value))
+                fields[key] = _READERS[key](key, _WORDS[key](value))
         return cls(**fields)
 
     def to_fragment(self) -> str:
         """Return the fields that differ from their defaults, as the fragment of an address."""
         usual = Selection()
         return "&".join(
-            f"{_KEYS.get(field.name, field.name)}={_written(getattr(self, field.name))}"
+            f"{field.name}={_written(getattr(self, field.name))}"
             for field in sorted(dataclasses.fields(self), key=_fragment_order)
             if getattr(self, field.name) != getattr(usual, field.name)
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields, ready for JSON."""
-        return {_KEYS.get(name, name): value for name, value in dataclasses.asdict(self).items()}
+        return dataclasses.asdict(self)
 
 
 def _fragment_order(field: Any) -> int:
@@ -177,7 +174,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "lasso": _several(_corner, MOST_VERTICES),
     "method": _text,
     "of": _text,
-    "colour": _one_of(COLORS),
+    "color": _one_of(COLORS),
     "order": _one_of(ORDERS),
     "sample": _whole,
     "element": _whole,
@@ -205,7 +202,7 @@ def _list_of(read: Callable[[str], Any], separator: str = ",") -> Callable[[str]
 
 _WORDS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(
-        ("scan", "metric", "reference", "method", "of", "colour", "order", "scope"), unquote
+        ("scan", "metric", "reference", "method", "of", "color", "order", "scope"), unquote
     ),
     "models": _list_of(unquote),
     "labels": _list_of(_int),

@@ -39,7 +39,7 @@ def _embedding(view: ScanView, selection: Selection, message: dict[str, Any]) ->
 HANDLERS: dict[str, Handler] = {
     "aggregate": aggregates.aggregate,
     "embedding": _embedding,
-    "colour": map_colors.color,
+    "color": map_colors.color,
     "subset": subsets.subset,
     "list": subsets.listed,
     "sample": sample_views.sample,

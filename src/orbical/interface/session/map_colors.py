@@ -30,7 +30,7 @@ def color(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     """Answer one number for each sample."""
     known = available_colors(view)
     if selection.color not in known:
-        raise unknown_name("selection colour", selection.color, known)
+        raise unknown_name("selection color", selection.color, known)
     if selection.color == "class":
         label = view.label
         assert label is not None  # otherwise "class" is not available

@@ -12,7 +12,7 @@ const IN_PIXELS = ["Images", "ImagePair", "Window"];
 export function createContext({ state, store, request, on, theme, history, root, announce }) {
   const places = new Map(state.models.map(({ name }, i) => [name, i]));
   const group = groupOf(state);
-  const truths = state.task.labelled;
+  const truths = state.task.labeled;
   const scenes = createSceneCache();
   let listed = [];
 

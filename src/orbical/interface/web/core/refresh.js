@@ -7,7 +7,7 @@ const METRIC = ["metric", "reference"];
 export const DEPENDS = {
   aggregate: ["models", ...METRIC, ...SUBSET],
   embedding: MAP,
-  colour: ["colour", "of", ...METRIC],
+  color: ["color", "of", ...METRIC],
   subset: SUBSET,
   list: ["order", "of", ...METRIC, ...SUBSET],
   sample: ["sample", "models", "dense", ...METRIC],

@@ -1,5 +1,4 @@
-// The selection: everything the page shows is a function of it. Field names are those of Python and of links,
-// which is why one is spelled `colour`.
+// The selection: everything the page shows is a function of it. Field names are those of Python and of links.
 
 export const DEFAULTS = Object.freeze({
   scan: "",
@@ -10,7 +9,7 @@ export const DEFAULTS = Object.freeze({
   lasso: [],
   method: "pca",
   of: "",
-  colour: "mean",
+  color: "mean",
   order: "worst",
   sample: 0,
   element: -1,

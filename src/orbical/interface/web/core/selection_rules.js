@@ -35,7 +35,7 @@ export function validated(selection, state) {
   const names = state.models.map((model) => model.name);
   const known = (name, list, instead) => (list.includes(name) ? name : instead);
   const models = selection.models.filter((name) => names.includes(name));
-  const references = state.task.labelled ? ["truth", "consensus"] : ["consensus"];
+  const references = state.task.labeled ? ["truth", "consensus"] : ["consensus"];
   const metrics = state.metrics.map((metric) => metric.name);
   return {
     ...selection,
@@ -45,7 +45,7 @@ export function validated(selection, state) {
     labels: selection.labels.filter((label) => label >= 0 && label < state.classes.length),
     method: known(selection.method, state.methods, state.methods[0] ?? "pca"),
     of: known(selection.of, names, ""),
-    colour: known(selection.colour, state.colours, state.colours[0] ?? "mean"),
+    color: known(selection.color, state.colors, state.colors[0] ?? "mean"),
     order: known(selection.order, ["worst", "best", "variable"], "worst"),
     scope: known(selection.scope, ["element", "orbit"], "element"),
     sample: Math.min(Math.max(0, selection.sample), Math.max(0, state.samples - 1)),

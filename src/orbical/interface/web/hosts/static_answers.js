@@ -19,7 +19,7 @@ const bounds = async ({ pack }) => pack.take("bounds");
 const ANSWERS = {
   aggregate,
   embedding,
-  colour: color,
+  color,
   subset,
   list,
   sample,

@@ -49,6 +49,6 @@ const COLORS = {
 };
 
 export async function color(context) {
-  const { values, ...about } = await COLORS[context.selection.colour](context);
+  const { values, ...about } = await COLORS[context.selection.color](context);
   return { ...about, arrays: { values: { data: values, shape: [values.length] } } };
 }

@@ -34,7 +34,7 @@ export function createContexts(pack, state) {
   const moments = new Map();
 
   return (selection) => {
-    const reference = state.task.labelled ? selection.reference : "consensus";
+    const reference = state.task.labeled ? selection.reference : "consensus";
     const metric = metrics.get(selection.metric || "score");
     if (!metric) throw new Error(`metric: expected one of ${[...metrics.keys()].join(", ")}, got ${selection.metric}`);
 

@@ -26,7 +26,7 @@ export function createSection(el, app) {
   const frame = createFrame({ name: "embedding", title: "Embedding", hint: hints.embedding });
   el.append(frame.el);
   const method = createSelect("Method", (value) => app.select({ method: value }), { quiet: true });
-  const color = createSelect("Color", (value) => app.select({ colour: value }), { quiet: true });
+  const color = createSelect("Color", (value) => app.select({ color: value }), { quiet: true });
   const of = createSelect("Model", (value) => app.select({ of: value }), {
     quiet: true,
     title: "Embed the responses of all models, or of one",
@@ -90,8 +90,8 @@ export function createSection(el, app) {
       now.method,
     );
     color.set(
-      state.colours.map((name) => [name, COLORS[name] ?? sentence(name)]),
-      now.colour,
+      state.colors.map((name) => [name, COLORS[name] ?? sentence(name)]),
+      now.color,
     );
     of.set([["", "all models"], ...state.models.map(({ name }) => [name, shortened(name)])], now.of);
   }
@@ -130,10 +130,10 @@ export function createSection(el, app) {
   });
   const stops = [
     app.on("embedding", receive),
-    app.on("colour", (answer) => ((values = answer.error ? null : withColorRange(answer)), draw())),
+    app.on("color", (answer) => ((values = answer.error ? null : withColorRange(answer)), draw())),
     app.on("subset", (answer) => ((mask = answer), draw())),
     app.store.subscribe(["sample"], ({ sample }) => scatter.select(sample)),
-    app.store.subscribe(["method", "colour", "of"], menus),
+    app.store.subscribe(["method", "color", "of"], menus),
     app.store.subscribe(["lasso"], ({ lasso }) => scatter.setLasso(lasso)),
     app.theme.on(draw),
   ];

@@ -34,7 +34,7 @@ export function createSection(el, app) {
     metric.el,
     h("div", { class: "field" }, h("span", {}, "Compare with"), reference.el),
   );
-  reference.disable("truth", !state.task.labelled);
+  reference.disable("truth", !state.task.labeled);
 
   function drawModels() {
     const all = state.models.map(({ name }) => name);

@@ -3,7 +3,7 @@
 const ORDER = ["aggregate", "embedding", "list", "calibration", "individual", "input", "detail"];
 
 /** How a change by key is announced to screen readers. */
-const SPOKEN = { reference: "compare with", order: "sort", colour: "color", scope: "calibration scope" };
+const SPOKEN = { reference: "compare with", order: "sort", color: "color", scope: "calibration scope" };
 
 /** The table from key to action. */
 export function shortcuts(app) {
@@ -29,9 +29,9 @@ export function shortcuts(app) {
     "]": () => app.step(1),
     m: () => metric(1),
     M: () => metric(-1),
-    r: () => cycle("reference", state.task.labelled ? ["truth", "consensus"] : ["consensus"]),
+    r: () => cycle("reference", state.task.labeled ? ["truth", "consensus"] : ["consensus"]),
     o: () => cycle("order", ["worst", "best", "variable"]),
-    c: () => cycle("colour", state.colours),
+    c: () => cycle("color", state.colors),
     k: () => cycle("scope", ["element", "orbit"]),
     d: () => app.theme.toggle(),
     x: () => app.exporter.open(),

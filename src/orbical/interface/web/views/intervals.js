@@ -238,12 +238,12 @@ export function createView(el) {
 }
 
 /** What the marks mean, as far as they are there. */
-export function meaning(answers, many, labelled) {
+export function meaning(answers, many, labeled) {
   const sure = answers.some(({ deviation }) => deviation?.some(Number.isFinite));
   const apart = answers.some((one) => one.mean.some((_, c) => partsOf(one, c).length > 1));
   const said = [];
   if (sure) said.push(many ? "band: 2 σ" : "lines: 1 and 2 σ");
-  if (labelled) said.push(many ? "dashed: truth" : "black: truth");
+  if (labeled) said.push(many ? "dashed: truth" : "black: truth");
   if (apart) said.push(many ? "solid: aleatoric; dotted: epistemic" : "dark: aleatoric; light: epistemic");
   return said.join("; ");
 }
