@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -128,3 +129,33 @@ def _terms(name: str, values: ArrayLike) -> Tensor:
     if terms.ndim != 1 or len(terms) == 0:
         raise InputError(f"{name}: expected shape [N], got {tuple(terms.shape)}")
     return terms
+
+
+def interval_of_sums(
+    count: np.ndarray, total: np.ndarray, squares: np.ndarray, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean, low and high end of a mean over samples, from sums made block by block.
+
+        mean = total / n,   reach = c sqrt((squares / n - mean^2) / (n - 1))
+
+    with c the normal quantile. One sample has a mean and no interval.
+
+    Args:
+        count: `[...]`, the number of samples n.
+        total: `[...]`, the sum of their values.
+        squares: `[...]`, the sum of the squares of their values.
+        level: Nominal coverage.
+
+    Returns:
+        Three arrays `[...]`, NaN where there are too few samples.
+
+    Example:
+        >>> [round(float(end), 3) for end in interval_of_sums(*map(np.array, (4, 3.0, 3.0)))]
+        [0.75, 0.26, 1.24]
+    """
+    reach = normal_quantile(checked_level(level))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        freedom = np.where(count > 1, count - 1, np.nan)
+        around = reach * np.sqrt((squares / count - mean**2).clip(0) / freedom)
+    return mean, mean - around, mean + around

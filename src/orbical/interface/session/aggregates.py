@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from ...calibration import along_orbit, interval, measure_of
+from ...calibration.means import interval_of_sums
 from ...calibration.measures import CLASSIFICATION
 from ..selection import Selection
 from .confidence_columns import alike, columns_of
@@ -26,8 +27,6 @@ LEAST = 3
 """The least number of samples for a measure."""
 MOST_AT_ONCE = 1 << 21
 RESAMPLES = 200
-_DEVIATIONS = 1.96
-"""Standard errors to either side of a mean that hold 95 %."""
 
 
 def aggregate(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
@@ -70,16 +69,8 @@ def _means(
     else:
         key = ("sums", variable, *subset_key(view, selection))
         parts = view.cache.get_or_compute(key, lambda: sums_over(view, variable, mask))
-    return _with_errors(*parts)
-
-
-def _with_errors(count: Array, total: Array, squares: Array) -> dict[str, Array]:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / count
-        freedom = np.where(count > 1, count - 1, np.nan)  # one sample has no interval
-        variance = (squares / count - mean**2).clip(0) * count / freedom
-        reach = _DEVIATIONS * np.sqrt(variance / count)
-    return {"values": mean, "low": mean - reach, "high": mean + reach}
+    mean, low, high = interval_of_sums(*parts)
+    return {"values": mean, "low": low, "high": high}
 
 
 def _measures(

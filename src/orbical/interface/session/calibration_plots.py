@@ -132,16 +132,11 @@ def _drawn(diagram: Reliability, curves: tuple[Array, Array]) -> dict[str, Array
 def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array, Array]:
     """Return cumulative confidence and accuracy at equal steps of the fraction of samples."""
     steps = np.linspace(0, 1, CURVE_POINTS)
-    if weights is None:
-        curve = cumulative_curve(sure, right)
-        share, sums = curve.quantile.numpy(), (curve.confidence.numpy(), curve.accuracy.numpy())
-    else:
-        order = np.argsort(sure.numpy(), kind="stable")
-        mass = weights.numpy()[order] / float(weights.sum())
-        share = mass.cumsum()
-        sums = tuple((mass * part.double().numpy()[order]).cumsum() for part in (sure, right))
-    ends = np.searchsorted(share, steps + 1e-12, side="right")
-    first, second = (np.concatenate([[0.0], part])[ends] for part in sums)
+    curve = cumulative_curve(sure, right, weights=weights)
+    ends = np.searchsorted(curve.quantile.numpy(), steps + 1e-12, side="right")
+    first, second = (
+        np.concatenate([[0.0], part.numpy()])[ends] for part in (curve.confidence, curve.accuracy)
+    )
     return first, second
 
 
