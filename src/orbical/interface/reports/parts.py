@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration import interval, measure_of
-from ...calibration.measures import CLASSIFICATION
+from ...calibration import MEASURES, interval
 from ...errors import InputError
 from ..selection import Selection
 from ..session.aggregates import LEAST
@@ -278,8 +277,7 @@ def _measure(
             continue
         given = [torch.from_numpy(part) for part in pair]
         for name in names:
-            measure = measure_of(name, CLASSIFICATION, {})
-            values = measure.value(*given).detach().numpy()
+            values = MEASURES[name](*given).detach().numpy()
             arrays[f"{name}/{reference}"][(*place, elements)] = values
         found = interval(INTERVAL, *given, resamples=RESAMPLES)
         ends = (found.value, found.low, found.high, found.calibrated)

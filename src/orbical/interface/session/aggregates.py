@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...calibration import along_orbit, interval, measure_of
-from ...calibration.measures import CLASSIFICATION
+from ...calibration import MEASURES, along_orbit, interval
 from ..selection import Selection
 from .confidence_columns import alike, columns_of
 from .metrics import REGRESSION_MEASURES, Metric
@@ -103,7 +102,7 @@ def _regression(view: ScanView, name: str, reference: str, mask: Array | None) -
 
 def _measured(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
     """Compute a measure at every element, from the samples with an output there."""
-    measure = measure_of(name, CLASSIFICATION, {})
+    measure = MEASURES[name]
     pairs, size = columns_of(view, reference), len(view.group)
     names = ("values", "low", "high") if name == WITH_INTERVAL else ("values",)
     found = {part: np.full((len(view.models), size), np.nan) for part in names}
@@ -124,7 +123,7 @@ def _measured(view: ScanView, name: str, reference: str, mask: Array | None) -> 
                 ends = interval(measure, *pair, resamples=RESAMPLES)
                 parts = {"values": ends.value, "low": ends.low, "high": ends.high}
             else:
-                parts = {"values": measure.value(*pair).detach()}
+                parts = {"values": measure(*pair).detach()}
             for part, values in parts.items():
                 found[part][model, start + places] = values.numpy()
     return found
