@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...calibration import along_orbit, interval, measure_of
+from ...calibration import MEASURES, along_orbit, interval
 from ...calibration.means import interval_of_sums
-from ...calibration.measures import CLASSIFICATION
 from ..selection import Selection
 from .confidence_columns import alike, columns_of
-from .metrics import REGRESSION_MEASURES, Metric
+from .metrics import Metric
 from .moments import moments_of, sums_over
 from .scan_view import ScanView
 from .subsets import Answer, mask_of, subset_key
@@ -78,7 +77,7 @@ def _measures(
 ) -> dict[str, Array]:
     reference = view.reference(selection)
     key = ("measure", metric.name, reference, *subset_key(view, selection))
-    measure = _regression if metric.name in REGRESSION_MEASURES else _measured
+    measure = _measured if MEASURES[metric.name].kind == "pair" else _regression
     return view.cache.get_or_compute(key, partial(measure, view, metric.name, reference, mask))
 
 
@@ -94,7 +93,7 @@ def _regression(view: ScanView, name: str, reference: str, mask: Array | None) -
 
 def _measured(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
     """Compute a measure at every element, from the samples with an output there."""
-    measure = measure_of(name, CLASSIFICATION, {})
+    measure = MEASURES[name]
     pairs, size = columns_of(view, reference), len(view.group)
     names = ("values", "low", "high") if name == WITH_INTERVAL else ("values",)
     found = {part: np.full((len(view.models), size), np.nan) for part in names}
@@ -115,7 +114,7 @@ def _measured(view: ScanView, name: str, reference: str, mask: Array | None) -> 
                 ends = interval(measure, *pair, resamples=RESAMPLES)
                 parts = {"values": ends.value, "low": ends.low, "high": ends.high}
             else:
-                parts = {"values": measure.value(*pair).detach()}
+                parts = {"values": measure(*pair).detach()}
             for part, values in parts.items():
                 found[part][model, start + places] = values.numpy()
     return found
