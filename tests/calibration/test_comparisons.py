@@ -135,7 +135,7 @@ def test_regression_comparisons_take_vectors_and_name_bad_input() -> None:
 
 def test_bad_input_of_a_comparison_is_named() -> None:
     good = ([0.5, 0.6, 0.7], [1, 0, 1])
-    with pytest.raises(InputError, match=r"^b: 2 samples given, a has 3"):
+    with pytest.raises(InputError, match=r"^b: expected the 3 samples of a, got 2"):
         compare("ece", good, ([0.5, 0.6], [1, 0]))
     with pytest.raises(InputError, match=r"^a: expected"):
         compare("ece", [0.5], good)
@@ -160,7 +160,7 @@ def test_means_are_compared_sample_by_sample() -> None:
 
 
 def test_means_of_other_samples_are_not_compared() -> None:
-    with pytest.raises(InputError, match="b: 2 samples given, a has 3"):
+    with pytest.raises(InputError, match="b: expected the 3 samples of a, got 2"):
         compare_means([0.1, 0.2, 0.3], [0.1, 0.2])
     with pytest.raises(InputError, match=r"a: expected shape \[N\]"):
         compare_means([[0.1]], [[0.1]])

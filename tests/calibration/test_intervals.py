@@ -11,12 +11,14 @@ from interval_worlds import Accuracy, calibrated, drawn, regression_world, shift
 from scipy.stats import binomtest
 
 from orbical.calibration import (
+    MEASURES,
     brier_part_intervals,
     cells,
     compare,
     ece,
     esd,
     ks,
+    measures,
     mmce,
     regression,
     skce,
@@ -24,7 +26,6 @@ from orbical.calibration import (
 )
 from orbical.calibration.intervals import interval, oracle_bound, regression_interval
 from orbical.calibration.means import mean_interval, share_interval
-from orbical.calibration.measures import CLASSIFICATION
 from orbical.errors import InputError
 
 # Parameters that give a population ECE (15 bins, confidence uniform on [.5, 1]) of .03 and .1.
@@ -36,6 +37,8 @@ WORLDS: dict[str, Accuracy] = {
     "wave .1": waved(0.179),
     "spot .03": spotted(0.225),
 }
+
+ERRORS = [one.name for one in measures("pair") if one.interval == "consistency"]
 
 
 def population(measure: str, accuracy: Accuracy) -> float:
@@ -90,12 +93,12 @@ def test_the_percentile_bootstrap_misses_a_calibrated_model() -> None:
     assert float((again.quantile(0.025, dim=0) <= 0).double().mean()) == 0.0
 
 
-@pytest.mark.parametrize("name", list(CLASSIFICATION))
+@pytest.mark.parametrize("name", ERRORS)
 def test_cells_of_single_samples_give_the_measure_itself(name: str) -> None:
     confidence, correct = drawn(shifted(0.1), 1, 150, seed=2)
     confidence[0, :20] = confidence[0, 20:40]  # ties
     z, y = torch.from_numpy(confidence), torch.from_numpy(correct)
-    measure = CLASSIFICATION[name]()
+    measure = MEASURES[name].bind()
     index, count = measure.index(z)
     found = measure.cell_value(cells.tally(z, y, index, count).observed())
     tolerance = 2e-3 if name == "smooth_ece" else 1e-12  # smoothed on a coarser grid
@@ -146,7 +149,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert first.high != other.high
 
 
-@pytest.mark.parametrize("name", list(CLASSIFICATION))
+@pytest.mark.parametrize("name", ERRORS)
 @pytest.mark.parametrize("size", [3, 4])
 def test_a_few_samples_give_a_wide_interval_and_no_nan(name: str, size: int) -> None:
     found = interval(name, np.linspace(0.6, 0.9, size), np.arange(size) % 2, resamples=100)
@@ -248,7 +251,7 @@ def test_the_interval_of_an_accuracy_covers_and_stays_in_its_range(truth: float)
 
 
 def test_no_interval_of_an_error_reaches_beyond_one() -> None:
-    for name in CLASSIFICATION:
+    for name in ERRORS:
         found = interval(name, [0.99, 0.98, 0.97, 0.96], [False] * 4, resamples=50)
         assert float(found.high) <= 1
 

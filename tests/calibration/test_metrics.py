@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torchmetrics import MetricCollection
+from torchmetrics.classification import MulticlassAccuracy, MulticlassCalibrationError
 
 from orbical.calibration import (
     accuracy,
@@ -31,26 +33,29 @@ from orbical.errors import InputError
 
 
 def of_pair(measure, **options):
-    return lambda logits, labels: measure(*top_label(logits=logits, labels=labels), **options)
+    def of_logits(logits, labels, **weights):
+        return measure(*top_label(logits=logits, labels=labels), **options, **weights)
+
+    return of_logits
 
 
 def of_outputs(score):
-    return lambda logits, labels: score(logits=logits, labels=labels)
+    return lambda logits, labels, **weights: score(logits=logits, labels=labels, **weights)
 
 
 TABLE = {
-    "ECE": (lambda: metrics.ECE(bins=12, norm="l2"), of_pair(ece, bins=12, norm="l2")),
-    "EqualMassECE": (lambda: metrics.EqualMassECE(bins=7), of_pair(ece, bins=7, binning="mass")),
+    "ECE": (partial(metrics.ECE, bins=12, norm="l2"), of_pair(ece, bins=12, norm="l2")),
+    "EqualMassECE": (partial(metrics.EqualMassECE, bins=7), of_pair(ece, bins=7, binning="mass")),
     "SmoothECE": (metrics.SmoothECE, of_pair(smooth_ece)),
     "KS": (metrics.KS, of_pair(ks)),
     "ESD": (metrics.ESD, of_pair(esd)),
-    "MMCE": (lambda: metrics.MMCE(phi=0.2), of_pair(mmce, phi=0.2)),
+    "MMCE": (partial(metrics.MMCE, phi=0.2), of_pair(mmce, phi=0.2)),
     "SKCE": (metrics.SKCE, of_pair(skce)),
     "SBECE": (
-        lambda: metrics.SBECE(bins=9, temperature=0.02),
+        partial(metrics.SBECE, bins=9, temperature=0.02),
         of_pair(sb_ece, bins=9, temperature=0.02),
     ),
-    "SAvUC": (lambda: metrics.SAvUC(kappa=0.4), of_outputs(partial(s_avuc, kappa=0.4))),
+    "SAvUC": (partial(metrics.SAvUC, kappa=0.4), of_outputs(partial(s_avuc, kappa=0.4))),
     "NLL": (metrics.NLL, of_outputs(nll)),
     "Brier": (metrics.Brier, of_outputs(brier)),
     "Accuracy": (metrics.Accuracy, of_outputs(accuracy)),
@@ -68,48 +73,150 @@ def batches(count: int = 4, size: int = 50) -> list[tuple[torch.Tensor, torch.Te
     ]
 
 
-@pytest.mark.parametrize("name", TABLE)
+def everything() -> tuple[torch.Tensor, torch.Tensor]:
+    logits, labels = (torch.cat(part) for part in zip(*batches(), strict=True))
+    return logits, labels
+
+
+every_metric = pytest.mark.parametrize("name", TABLE)
+
+
+@every_metric
 def test_a_metric_of_batches_is_the_function_of_all_samples(name):
     make, function = TABLE[name]
-    metric = make()
-    for logits, labels in batches():
-        metric.update(logits=logits, labels=labels)
-    logits, labels = (torch.cat(part) for part in zip(*batches(), strict=True))
+    metric = make(from_logits=True)
+    for preds, target in batches():
+        metric.update(preds, target)
+    logits, labels = everything()
     assert metric.compute().item() == pytest.approx(function(logits, labels).item(), abs=1e-12)
-    metric.reset()
-    batch = metric(probs=torch.softmax(logits, -1), labels=labels)
+    of_probabilities = make()
+    batch = of_probabilities(torch.softmax(logits, -1), labels)
     assert batch.item() == pytest.approx(function(logits, labels).item(), abs=1e-6)
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_a_metric_survives_pickling(name):
-    metric = TABLE[name][0]()
-    metric.update(logits=batches()[0][0], labels=batches()[0][1])
+@every_metric
+def test_weights_of_batches_are_weights_of_the_function(name):
+    make, function = TABLE[name]
+    metric = make(from_logits=True)
+    weights = torch.rand(4, 50, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    for (preds, target), mass in zip(batches(), weights, strict=True):
+        metric.update(preds, target, mass)
+    expected = function(*everything(), weights=weights.reshape(-1))
+    assert metric.compute().item() == pytest.approx(expected.item(), abs=1e-12)
+    with pytest.raises(InputError, match="weights: expected"):
+        metric.update(*batches()[0], -weights[0])
+
+
+@every_metric
+def test_ignored_targets_leave_no_trace(name):
+    make, _ = TABLE[name]
+    preds, target = batches()[0]
+    dirty = torch.where(torch.arange(50) % 3 == 0, -100, target)
+    metric, clean = make(from_logits=True, ignore_index=-100), make(from_logits=True)
+    metric.update(preds, dirty)
+    metric.update(preds, torch.full((50,), -100))
+    kept = dirty != -100
+    clean.update(preds[kept], target[kept])
+    assert metric.compute() == clean.compute()
+
+
+@every_metric
+def test_images_of_classes_and_single_columns_are_taken_as_torchmetrics_takes_them(name):
+    make, _ = TABLE[name]
+    preds, target = everything()
+    flat, image = make(from_logits=True), make(from_logits=True)
+    flat.update(preds, target)
+    image.update(preds.reshape(8, 25, 3).movedim(-1, 1), target.reshape(8, 25))
+    assert image.compute() == flat.compute()
+    for from_logits in (False, True):
+        one, two = make(from_logits=from_logits), make(from_logits=from_logits)
+        column = preds[:, 0] if from_logits else preds[:, 0].sigmoid()
+        other = torch.zeros_like(column) if from_logits else 1 - column
+        one.update(column, target > 0)
+        two.update(torch.stack([other, column], -1), (target > 0).long())
+        assert one.compute() == two.compute()
+
+
+@every_metric
+def test_a_metric_survives_pickling_and_its_state_dict(name):
+    metric = TABLE[name][0](from_logits=True)
+    metric.persistent(True)
+    metric.update(*batches()[0])
     again = pickle.loads(pickle.dumps(metric))
     assert again.compute() == metric.compute()
+    loaded = TABLE[name][0](from_logits=True)
+    loaded.persistent(True)
+    loaded.load_state_dict(metric.state_dict())
+    loaded._update_count = 1
+    assert loaded.compute() == metric.compute()
 
 
 @pytest.mark.parametrize("name", ["ECE", "SmoothECE", "SBECE", "SAvUC", "NLL", "Brier", "Accuracy"])
 def test_a_metric_of_sums_does_not_grow(name):
-    metric = TABLE[name][0]()
+    metric = TABLE[name][0](from_logits=True)
     sizes = []
-    for logits, labels in batches():
-        metric.update(logits=logits, labels=labels)
+    for preds, target in batches():
+        metric.update(preds, target)
         sizes.append(sum(getattr(metric, state).numel() for state in metric._defaults))
     assert len(set(sizes)) == 1
 
 
-def test_metrics_work_in_a_collection():
-    collection = MetricCollection([metrics.ECE(), metrics.ESD(), metrics.NLL()])
-    logits, labels = batches()[0]
-    collection.update(logits=logits, labels=labels)
-    assert set(collection.compute()) == {"ECE", "ESD", "NLL"}
+def test_a_collection_holds_our_metrics_beside_those_of_torchmetrics():
+    collection = MetricCollection(
+        {
+            "accuracy": MulticlassAccuracy(3, average="micro"),
+            "their_ece": MulticlassCalibrationError(3, n_bins=15),
+            **{name: make() for name, (make, _) in TABLE.items()},
+            "ece": metrics.ECE(bins=15),
+        }
+    )
+    probs = [(preds.softmax(-1), target) for preds, target in batches()]
+    steps = [collection(*batch) for batch in probs]
+    whole = collection.compute()
+    assert whole["Accuracy"].item() == pytest.approx(whole["accuracy"].item())
+    assert whole["ece"].item() == pytest.approx(whole["their_ece"].item(), abs=1e-6)
+    for name, (_, function) in TABLE.items():
+        assert whole[name].item() == pytest.approx(function(*everything()).item(), abs=1e-6), name
+        first = function(*batches()[0]).item()
+        assert steps[0][name].item() == pytest.approx(first, abs=1e-6), name
+    collection.reset()
+    collection.update(*probs[1], weights=torch.arange(50.0))  # torchmetrics' own take none
+    assert collection.compute()["Accuracy"] != collection.compute()["accuracy"]
 
 
-def test_ece_gives_its_diagram():
-    metric = metrics.ECE(bins=5)
-    for logits, labels in batches():
-        metric.update(logits=logits, labels=labels)
+def test_a_collection_keeps_one_copy_of_all_confidences():
+    collection = MetricCollection([make(from_logits=True) for make, _ in TABLE.values()])
+    for batch in batches():
+        collection.update(*batch)
+    groups = [{*group} for group in collection.compute_groups.values()]
+    assert {"KS", "ESD", "MMCE", "SKCE", "EqualMassECE"} in groups
+    assert len(groups) == len(TABLE) - 4
+    for name, (_, function) in TABLE.items():
+        expected = function(*everything()).item()
+        assert collection.compute()[name].item() == pytest.approx(expected, abs=1e-12), name
+
+
+def test_means_that_agree_at_first_stay_apart_in_a_collection():
+    collection = MetricCollection([metrics.NLL(), metrics.Brier()])
+    collection.update(torch.eye(3), torch.arange(3))  # both are 0
+    collection.update(torch.full((3, 3), 1 / 3), torch.arange(3))
+    found = collection.compute()
+    assert found["Brier"].item() == pytest.approx(1 / 3)
+    assert found["NLL"].item() == pytest.approx(math.log(3) / 2)
+
+
+def test_a_metric_draws_itself():
+    metric = metrics.ECE(from_logits=True)
+    values = [metric(*batch) for batch in batches()]
+    figure, axis = metric.plot(values)
+    assert axis.get_ylim()[0] <= 0
+    assert figure is axis.get_figure()
+
+
+def test_ece_has_its_diagram():
+    metric = metrics.ECE(bins=5, from_logits=True)
+    for preds, target in batches():
+        metric.update(preds, target)
     assert metric.reliability().count.sum() == 200
     assert error_of(metric.reliability()) == metric.compute()
 
@@ -119,10 +226,10 @@ def _work(rank: int, folder: str) -> None:
     dist.init_process_group("gloo", rendezvous, rank=rank, world_size=2)
     values = {}
     for name, (make, _) in TABLE.items():
-        metric = make()
+        metric = make(from_logits=True)
         # Ranks hold different numbers of samples.
-        for logits, labels in batches()[: 1 if rank else 3]:
-            metric.update(logits=logits, labels=labels)
+        for preds, target in batches()[: 1 if rank else 3]:
+            metric.update(preds, target)
         values[name] = metric.compute().item()
     Path(folder, f"{rank}.json").write_text(json.dumps(values))
     dist.destroy_process_group()

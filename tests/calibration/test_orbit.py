@@ -9,8 +9,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.calibration import ece, esd, ks, reliability
-from orbical.calibration.measures import CLASSIFICATION, measure_of
+from orbical.calibration import MEASURES, ece, esd, ks, reliability
 from orbical.calibration.orbit import along_orbit, pair_at, pairs_along, reliability_at
 from orbical.errors import InputError
 
@@ -57,7 +56,7 @@ def test_ece_along_the_orbit_is_ece_at_each_element(scan: ob.Scan, options: dict
 
 def test_a_finished_measure_keeps_its_own_bins_and_norm(scan: ob.Scan) -> None:
     options = {"bins": 3, "norm": "max"}
-    finished = along_orbit(scan, measure_of("ece", CLASSIFICATION, options))
+    finished = along_orbit(scan, MEASURES["ece"].bind(**options))
     np.testing.assert_allclose(finished, along_orbit(scan, "ece", **options), atol=1e-12)
 
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from interval_worlds import regression_world
 
+from orbical.calibration import MEASURES, measures
 from orbical.calibration.intervals import regression_interval
-from orbical.calibration.measures import REGRESSION
 
 
 @pytest.mark.parametrize(("scale", "truth"), [(1.0, 0.0), (1.44, 0.2)])
@@ -38,7 +38,7 @@ def test_regression_intervals_of_leading_axes_are_those_of_each() -> None:
         )
 
 
-@pytest.mark.parametrize("name", list(REGRESSION))
+@pytest.mark.parametrize("name", [one.name for one in measures("regression")])
 def test_every_regression_measure_has_an_interval_around_a_calibrated_model(name: str) -> None:
     given = [part[0] for part in regression_world(1, 400, 1.0, seed=11)]
     found = regression_interval(name, *given, resamples=200)
@@ -75,7 +75,7 @@ def test_drawing_distances_is_drawing_targets(name: str, full: bool) -> None:
     covariance = root @ root.transpose(0, 2, 1)
     target = 1.2 * (root @ rng.normal(size=(400, 2, 1)))[..., 0]
     variance = covariance if full else np.diagonal(covariance, axis1=1, axis2=2).copy()
-    chosen = REGRESSION[name]()
+    chosen = MEASURES[name].bind()
     plain = replace(chosen, whitened=None, marginal=False)
     given = (np.zeros((400, 2)), variance, target)
     found, expected = (regression_interval(one, *given, resamples=400) for one in (chosen, plain))

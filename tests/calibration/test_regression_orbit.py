@@ -11,7 +11,6 @@ import torch
 import orbical as ob
 from orbical import calibration
 from orbical.calibration import along_orbit
-from orbical.calibration.measures import REGRESSION
 from orbical.calibration.regression_orbit import predictions_at
 from orbical.errors import InputError
 
@@ -53,7 +52,10 @@ def at_element(scan: ob.Scan, model: str, element: int) -> tuple[np.ndarray, ...
     return mean.astype(float), variance.astype(float), scan.data["target"].values[:, 0]
 
 
-@pytest.mark.parametrize("name", list(REGRESSION))
+REGRESSION = [one.name for one in calibration.measures("regression") if one.name != "squared_error"]
+
+
+@pytest.mark.parametrize("name", REGRESSION)
 def test_each_measure_is_itself_at_each_element(scalars: ob.Scan, name: str) -> None:
     found = along_orbit(scalars, name)
     assert found.dims == ("model", "element")

@@ -42,13 +42,16 @@ def test_a_scan_is_summarized_along_its_orbit(tmp_path: Path) -> None:
         float(ece(data["confidence"][:, g].values, data["correct"][:, g].values)) for g in range(8)
     ]
     assert row["identity"] == pytest.approx(each[0])
-    assert row["orbit"] == pytest.approx(np.mean(each))
+    assert row["mean"] == pytest.approx(np.mean(each))
+    pooled = ece(data["confidence"].values.ravel(), data["correct"].values.ravel())
+    assert row["pooled"] == pytest.approx(float(pooled))
     assert row["worst"] == pytest.approx(max(each))
     assert row["worst_element"] == scan.group.name(int(np.argmax(each)))
     assert "ks" in answer["identity"]["b"]
     assert row["identity_low"] <= row["identity"] <= row["identity_high"]
     assert row["worst_low"] <= row["worst"] <= row["worst_high"]
-    assert row["orbit_low"] <= row["orbit"] <= row["orbit_high"]
+    assert row["mean_low"] <= row["mean"] <= row["mean_high"]
+    assert row["pooled_low"] <= row["pooled"] <= row["pooled_high"]
     text = run(store, *FEW)
     assert "a, along the orbit" in text
     assert max(map(len, text.splitlines())) <= 80
@@ -60,7 +63,7 @@ def test_csv_and_latex_of_a_scan_hold_what_the_screen_shows(tmp_path: Path) -> N
     answer = json.loads(run(store, "--json", *FEW))
     rows = list(csv.DictReader(io.StringIO(run(store, "--csv", *FEW))))
     identity = sum(len(table) for table in answer["identity"].values())
-    assert len(rows) == identity + 2 * len(answer["orbit"])  # the identity is said once
+    assert len(rows) == identity + 3 * len(answer["orbit"])  # the identity is said once
     for row in answer["orbit"]:
         said = answer["identity"][row["model"]][row["measure"]]
         assert [row["identity"], row["identity_low"]] == [said["value"], said["low"]]
@@ -100,7 +103,7 @@ def test_a_scan_of_a_regressor_has_the_measures_of_regression(tmp_path: Path) ->
     task = ob.tasks.Regression(ob.actions.Vectors(), uncertainty="variance")
     ob.scan(lambda x: (0 * x, x.abs() + 1), (x, x), task=task, out=wide, **settings)
     rows = json.loads(run(wide, "--json", *FEW))["orbit"]
-    apart = {row["measure"]: row["orbit"] for row in rows if "bleed" in row["measure"]}
+    apart = {row["measure"]: row["mean"] for row in rows if "bleed" in row["measure"]}
     total = apart.pop("aleatoric_bleed")
     assert list(apart) == ["aleatoric_bleed, component 0", "aleatoric_bleed, component 1"]
     assert sum(apart.values()) == pytest.approx(total)

@@ -60,8 +60,8 @@ def test_kept_limits_exit_with_0_and_one_line_each(store: Path) -> None:
 def test_a_broken_limit_exits_with_1(store: Path) -> None:
     done = run(store, "--max-gap", 10, "--min-accuracy", 0.99, "--model", "a")
     assert done.exit_code == 1
-    assert "FAIL a: accuracy over the orbit" in done.output
-    assert "1 of 2 limits broken" in done.output
+    assert "FAIL a: accuracy, mean over the orbit" in done.output
+    assert "1 of 2 checks failed" in done.output
 
 
 def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> None:
@@ -82,7 +82,7 @@ def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> Non
     assert found["max_worst_mahalanobis"] == pytest.approx(float(curve.max()))
     assert found["max_bleed"] > 0
     assert run(path, "--max-worst-mahalanobis", 0.01).exit_code == 1
-    with pytest.raises(InputError, match="ece is measured in a labeled scan of classification"):
+    with pytest.raises(InputError, match="expected a labeled scan of classification for ece"):
         command.judge(scan, {"max_ece": 1.0})
     with pytest.raises(InputError, match="scan of regression with uncertainty"):
         command.judge(ob.load(store), {"max_bleed": 1.0})
@@ -90,7 +90,7 @@ def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> Non
 
 def test_measured_values_are_those_of_the_library(store: Path) -> None:
     scan = ob.load(store)
-    rules = [name for name in command.RULES if name not in OF_REGRESSORS]
+    rules = [name for name in command.SHORTCUTS if name not in OF_REGRESSORS]
     limits = dict.fromkeys(rules, 0.0)
     found = {(v.rule.name, v.model): v.value for v in command.judge(scan, limits, bins=10)}
     assert len(found) == 2 * len(rules)
@@ -106,6 +106,7 @@ def test_measured_values_are_those_of_the_library(store: Path) -> None:
             "max_accuracy_drop": accuracy[scan.group.identity] - accuracy.min(),
             "max_ece": np.mean(each),
             "max_worst_ece": max(each),
+            "max_pooled_ece": float(ece(confidence.ravel(), hits.ravel(), bins=10)),
             "min_score": data["score"].values.mean(),
         }
         for name, value in expected.items():
@@ -133,31 +134,33 @@ def test_junit_xml_has_a_case_for_each_rule_and_model(store: Path, tmp_path: Pat
     assert root.attrib["failures"] == "2"
     failed = [case for case in root if case.find("failure") is not None]
     assert {case.attrib["name"] for case in failed} == {"min_accuracy"}
-    assert "accuracy over the orbit" in failed[0][0].attrib["message"]
+    assert "accuracy, mean over the orbit" in failed[0][0].attrib["message"]
 
 
 def test_a_value_that_is_not_a_number_breaks_its_limit() -> None:
     for name in ("max_ece", "min_accuracy"):
-        assert not command.Verdict(command.RULES[name], "a", float("nan"), 0.5).passed
+        assert not command.Verdict(command.rule_named(name), "a", float("nan"), 0.5).passed
 
 
 def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
     settings = tmp_path / "limits.toml"
     for words, error, message in (
-        ([store], InputError, "check: no limit given"),
+        ([store], InputError, "check: expected a threshold, got none"),
         ([store, "--max-gap", 1, "--model", "c"], InputError, "--model: unknown name 'c'"),
         ([store, "--max-gap", 1, "--config", tmp_path / "no.toml"], InputError, "--config:"),
         ([tmp_path / "no.zarr", "--max-gap", 1], StoreError, "there is no store"),
         ([store, "--max-ece", 1, "--bins", 0], InputError, "bins"),
+        ([store, "--max", "ece"], InputError, "--max: expected NAME=VALUE, got 'ece'"),
+        ([store, "--max", "eze=1"], InputError, "did you mean 'max_ece'"),
     ):
         done = run(*words)
         assert isinstance(done.exception, error)
         assert message in str(done.exception)
     for text, message in (
         ("[tool.orbical.check]\nmax_gab = 1\n", "did you mean 'max_gap'"),
-        ("[tool.orbical.check]\nmax_gap = 'small'\n", "a number expected"),
+        ("[tool.orbical.check]\nmax_gap = 'small'\n", "expected a number for max_gap"),
         ("[tool.orbical", "cannot be read as TOML"),
-        ("[tool.orbical]\ncheck = 3\n", "check = 3 given, expected the table"),
+        ("[tool.orbical]\ncheck = 3\n", "expected the table [tool.orbical.check], got check = 3"),
     ):
         settings.write_text(text)
         done = run(store, "--config", settings)

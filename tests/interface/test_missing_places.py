@@ -12,7 +12,6 @@ from orbical.interface.reports.parts import chosen_samples
 from orbical.interface.session import Session
 from orbical.interface.session.calibration_plots import diagrams_of_all
 from orbical.interface.session.moments import moments_of, over_models
-from orbical.interface.session.orbits import over_orbits
 from orbical.interface.session.scan_view import ScanView
 
 SAMPLES = 12
@@ -143,32 +142,6 @@ def test_a_report_draws_each_element_by_its_own_answers(view: ScanView) -> None:
     assert [part["count"] for part in each] == counts
     assert min(counts) == 0
     assert [int(part["bins"].sum()) for part in each] == [n if n >= 3 else 0 for n in counts]
-
-
-def test_elements_without_any_answer_are_as_if_they_were_not_there() -> None:
-    random = np.random.default_rng(0)
-    columns = [(random.random(80), random.random(80) < 0.6) for _ in range(6)]
-    nothing = np.full(80, np.nan), np.zeros(80, bool)
-    gapped = over_orbits([nothing, *columns[:3], nothing, nothing], np.full(6, 1 / 6), bins=5)
-    expected = over_orbits(columns[:3], np.full(3, 1 / 3), bins=5)
-    assert gapped.measure == pytest.approx(expected.measure, rel=1e-9)
-    assert gapped.diagram.count.sum() == 240
-
-
-def test_the_interval_over_orbits_with_gaps_is_as_wide_as_the_estimates_vary() -> None:
-    values, widths = [], []
-    for seed in range(60):
-        random = np.random.default_rng(seed)
-        level = random.random(150)  # a sample is easy or hard along its whole orbit
-        columns = []
-        for element in range(5):
-            sure = np.full(150, 0.9)
-            sure[random.random(150) < 0.15 * element * level] = np.nan
-            columns.append((sure, random.random(150) < level))
-        found = over_orbits(columns, np.full(5, 0.2), bins=10).measure
-        values.append(found["value"])
-        widths.append(found["high"] - found["low"])
-    assert np.mean(widths) == pytest.approx(2 * 1.96 * np.std(values), rel=0.25)
 
 
 def test_a_model_without_any_value_takes_no_part_in_the_mean_of_models() -> None:

@@ -15,7 +15,6 @@ import orbical as ob
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.session import KINDS, Session
-from orbical.interface.session.orbits import over_orbits
 from orbical.interface.wire import decode
 
 
@@ -182,30 +181,24 @@ def test_calibration_over_the_whole_orbit(session: Session, digits: ob.Scan) -> 
     np.testing.assert_allclose(arrays["confidence"][0], expected.confidence, atol=1e-6)
 
 
-@pytest.mark.parametrize("too_sure", [0.0, 0.08])
-def test_the_interval_over_orbits_covers(too_sure: float) -> None:
-    """Worlds in which all answers along an orbit are right or wrong together."""
-    generator = np.random.default_rng(7)
-    weights, covered = np.full(6, 1 / 6), 0
-    for _ in range(100):
-        sure = generator.uniform(0.55, 0.95, 250)
-        right = generator.random(250) < sure - too_sure
-        found = over_orbits([(sure, right)] * 6, weights, bins=10).measure
-        covered += found["low"] <= too_sure <= found["high"]
-    assert covered >= 88  # of 100, at a nominal 95
+def test_the_error_over_the_whole_orbit_is_the_pooled_one(session: Session) -> None:
+    scan = session.scan_view().scan
+    measures = ask(session, "calibration", scope="orbit")[0]["measures"]
+    pooled = ob.calibration.pooled_over_orbit(scan, "ece", interval=True)
+    assert [entry["model"] for entry in measures] == scan.models
+    for end, expected in (("value", pooled), ("low", pooled.low), ("high", pooled.high)):
+        np.testing.assert_allclose([entry[end] for entry in measures], expected, atol=1e-6)
+    mean = ob.calibration.mean_over_orbit(scan, "ece")
+    assert (np.abs(mean - pooled) > 1e-3).any()  # another statistic, under another name
 
 
-def test_orbits_count_by_the_weights_of_their_elements() -> None:
-    generator = np.random.default_rng(3)
-    columns = [(generator.random(40), generator.random(40) < 0.5) for _ in range(3)]
-    weights = np.array([0.7, 0.2, 0.1])
-    found = over_orbits(columns, weights, bins=5)
-    sure, right = (np.concatenate([column[part] for column in columns]) for part in (0, 1))
-    expected = ob.calibration.reliability(sure, right, bins=5, weights=np.repeat(weights, 40))
-    np.testing.assert_allclose(found.diagram.accuracy, expected.accuracy)
-    np.testing.assert_allclose(found.diagram.confidence, expected.confidence)
-    error = float((expected.share * expected.gap.abs()).sum())
-    assert found.measure["value"] == pytest.approx(error)
+def test_measures_are_those_of_the_registry(session: Session) -> None:
+    listed = {entry["name"]: entry for entry in ask(session, "state")[0]["metrics"]}
+    for measure in ob.calibration.scan_measures(session.scan_view().scan, listed="view"):
+        shown = listed[measure.name]
+        assert shown["title"].lower() == measure.title.lower()
+        assert shown["meaning"] == measure.meaning
+        assert shown["higher_is_better"] is measure.higher_is_better
 
 
 def test_a_subset_of_nobody_is_answered(session: Session) -> None:

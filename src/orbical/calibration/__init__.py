@@ -27,7 +27,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from . import _catalog
 from ._interval import Interval
+from ._pooled import pooled_reliability
 from .binned import Reliability, ece, error_of, reliability
 from .bleed import Bleed, aleatoric_bleed, covariance_bleed, nll_optimal_bleed
 from .brier_intervals import brier_part_intervals
@@ -64,8 +66,9 @@ from .inputs import classwise, normalized_entropy, probabilities, top_label
 from .intervals import interval, oracle_bound, regression_interval
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
 from .means import compare_means, mean_interval, share_interval
-from .measures import Measure, measure_of
 from .orbit import along_orbit, pair_at, pairs_along, reliability_at
+from .orbit_summary import PLACES, mean_over_orbit, pooled_over_orbit, scan_measures
+from .registry import MEASURES, Measure, measures, register
 from .regression import (
     Coverage,
     ence,
@@ -81,6 +84,8 @@ from .soft import ece_loss, s_avuc, sb_ece
 from .table import classification_table, pair_table, regression_score_terms, regression_table
 
 __all__ = [
+    "MEASURES",
+    "PLACES",
     "Bleed",
     "BrierParts",
     "Comparison",
@@ -127,7 +132,8 @@ __all__ = [
     "ks",
     "mahalanobis_calibration",
     "mean_interval",
-    "measure_of",
+    "mean_over_orbit",
+    "measures",
     "mmce",
     "mmce_squared",
     "mmce_weighted",
@@ -140,8 +146,11 @@ __all__ = [
     "pair_table",
     "pairs_along",
     "per_class",
+    "pooled_over_orbit",
+    "pooled_reliability",
     "probabilities",
     "quantile_calibration",
+    "register",
     "regression_compare",
     "regression_esd",
     "regression_esd_normalized",
@@ -153,6 +162,7 @@ __all__ = [
     "reliability_curve",
     "s_avuc",
     "sb_ece",
+    "scan_measures",
     "share_interval",
     "skce",
     "smooth_ece",

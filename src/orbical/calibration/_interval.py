@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike
 from ..errors import InputError
-from .inputs import ArrayLike, pair
-from .measures import Measure, tail_quantiles
+from ._bound import BoundMeasure
+from .inputs import pair
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,12 +67,21 @@ def in_short(values: Tensor) -> str:
 
 def binary_pair(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
     """Check a pair whose labels can be drawn: `correct` is boolean, or 0 and 1."""
-    confidence, correct, _ = pair(confidence, correct)
+    return weighted_pair(confidence, correct, None)[:2]
+
+
+def weighted_pair(
+    confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Check a pair whose labels can be drawn, and its sample weights."""
+    confidence, correct, weights = pair(confidence, correct, weights=weights)
     if correct.dtype != torch.bool:
         if bool(((correct != 0) & (correct != 1)).any()):
-            raise InputError("correct: expected 0 and 1 only; an interval draws single labels")
+            raise InputError(
+                "correct: expected only 0 and 1, since an interval draws labels, got other values"
+            )
         correct = correct.bool()
-    return confidence.detach(), correct
+    return confidence.detach(), correct, weights
 
 
 def unbiased(value: Tensor, resampled: Tensor, calibrated: Tensor) -> Tensor:
@@ -93,7 +103,7 @@ def ends(
 
 
 def assemble(
-    measure: Measure,
+    measure: BoundMeasure,
     value: Tensor,
     observed: Tensor,
     resampled: Tensor,
@@ -130,3 +140,47 @@ def joined(parts: list[Interval], shape: torch.Size) -> Interval:
             values = [getattr(part, field.name) for part in parts]
             whole[field.name] = torch.cat(values).reshape(shape)
     return Interval(**whole)
+
+
+def checked_level(level: float) -> float:
+    """Return the level of an interval if it is one.
+
+    >>> checked_level(0.95)
+    0.95
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level: expected a number in (0, 1), got {level!r}")
+    return level
+
+
+def checked_resamples(resamples: int) -> int:
+    """Return the number of resamples if it is one that quantiles can be taken of.
+
+    >>> checked_resamples(1000)
+    1000
+    """
+    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 20:
+        raise InputError(f"resamples: expected a whole number >= 20, got {resamples!r}")
+    return resamples
+
+
+def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the lower, middle and upper quantile of draws `[R, ...]` at a level.
+
+    >>> [float(q) for q in tail_quantiles(torch.arange(101.0), 0.9)]
+    [5.0, 50.0, 95.0]
+    """
+    outside = (1 - level) / 2
+    places = torch.tensor([outside, 0.5, 1 - outside], dtype=draws.dtype)
+    low, middle, high = draws.quantile(places, dim=0)
+    return low, middle, high
+
+
+def normal_quantile(level: float) -> float:
+    """Return how many standard deviations either side of the mean hold a level.
+
+    >>> round(normal_quantile(0.95), 3)
+    1.96
+    """
+    probability = torch.tensor((1 + level) / 2, dtype=torch.float64)
+    return float(torch.special.ndtri(probability))

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ._interval import Interval, ends
+from .._arrays import ArrayLike, true_labels
+from ._interval import Interval, checked_level, checked_resamples, ends, tail_quantiles
 from .cells import fine_index
-from .inputs import ArrayLike, probabilities, true_labels
-from .measures import checked_level, checked_resamples, tail_quantiles
+from .inputs import probabilities
 from .scores import brier_parts
 
 _WORK = 1 << 28

@@ -10,20 +10,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike
 from ..errors import InputError
-from ._interval import binary_pair, ends, in_short, unbiased
-from .drawing import PairedWorlds, paired_worlds
-from .inputs import ArrayLike
-from .measures import (
-    CLASSIFICATION,
-    REGRESSION,
-    Measure,
+from ._bound import BoundMeasure
+from ._interval import (
+    binary_pair,
     checked_level,
     checked_resamples,
-    measure_of,
+    ends,
+    in_short,
     normal_quantile,
     tail_quantiles,
+    unbiased,
 )
+from ._resampling import PairedWorlds, paired_worlds
+from .registry import Measure, bound
 from .targets import as_vectors, on_vectors, paired_targets
 
 
@@ -54,7 +55,7 @@ class Comparison:
 
 
 def compare(
-    measure: str | Measure | Callable[..., Tensor],
+    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
     a: tuple[ArrayLike, ArrayLike],
     b: tuple[ArrayLike, ArrayLike],
     *,
@@ -93,7 +94,7 @@ def compare(
     >>> bool(found.high < 0), bool(found.p_value < 0.01)
     (True, True)
     """
-    chosen = _distance_of(measure, CLASSIFICATION, options)
+    chosen = _distance_of(measure, "pair", options)
     checked_level(level)
     checked_resamples(resamples)
     pairs = [binary_pair(*_one_pair(name, given)) for name, given in (("a", a), ("b", b))]
@@ -106,7 +107,7 @@ def compare(
 
 
 def regression_compare(
-    measure: str | Measure | Callable[..., Tensor],
+    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
     a: tuple[ArrayLike, ArrayLike],
     b: tuple[ArrayLike, ArrayLike],
     target: ArrayLike,
@@ -138,7 +139,7 @@ def regression_compare(
     >>> bool(found.high < 0), bool(found.p_value < 0.01)
     (True, True)
     """
-    chosen = _distance_of(measure, REGRESSION, options)
+    chosen = _distance_of(measure, "regression", options)
     checked_level(level)
     checked_resamples(resamples)
     predictions = []
@@ -157,18 +158,18 @@ def regression_compare(
 
 
 def _distance_of(
-    measure: str | Measure | Callable[..., Tensor],
-    known: dict[str, Callable[..., Measure]],
+    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
+    kind: str,
     options: dict[str, Any],
-) -> Measure:
-    chosen = measure_of(measure, known, options)
+) -> BoundMeasure:
+    chosen = bound(measure, kind, options)
     if chosen.distance is None:
         raise InputError(f"measure: {chosen.name} is a mean; compare the terms of its samples")
     return chosen
 
 
 def _compared(
-    chosen: Measure, values: list[Tensor], worlds: PairedWorlds, level: float
+    chosen: BoundMeasure, values: list[Tensor], worlds: PairedWorlds, level: float
 ) -> Comparison:
     """Make the interval of a difference from the draws of both models."""
     drawn = worlds.resampled**chosen.power

@@ -8,12 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike
 from ..errors import InputError
-from ._interval import Interval, binary_pair
+from ._interval import (
+    Interval,
+    binary_pair,
+    checked_level,
+    checked_resamples,
+    tail_quantiles,
+)
 from .cells import Cells, fine_index, tally
-from .inputs import ArrayLike, positive
+from .inputs import positive
 from .intervals import interval
-from .measures import checked_level, checked_resamples, tail_quantiles
 from .smooth import smooth_ece
 
 _NARROWEST, _WIDEST = 0.04, 0.1
@@ -109,9 +115,8 @@ def reliability_curve(
 def _reflected_gaussian(places: Tensor, grid: Tensor, bandwidth: float) -> Tensor:
     """Return `K(z, t)` of places `[G]` and grid `[P]`, with their mirror images at 0 and 1."""
     images = [grid + shift for shift in _IMAGES] + [shift - grid for shift in _IMAGES]
-    return torch.stack(
-        [torch.exp(-((places[:, None] - at) / bandwidth).square() / 2) for at in images]
-    ).sum(0) / (bandwidth * (2 * torch.pi) ** 0.5)
+    bells = [torch.exp(-((places[:, None] - at) / bandwidth).square() / 2) for at in images]
+    return torch.stack(bells).sum(0).div(bandwidth * (2 * torch.pi) ** 0.5)
 
 
 def _smoothed(cells: Cells, kernel: Tensor) -> tuple[Tensor, Tensor]:

@@ -34,27 +34,30 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike
 from ..errors import InputError
-from ._interval import Interval, assemble, binary_pair, joined
-from .cells import Tally, tally
-from .drawing import BLOCK, drawn_pairs
-from .inputs import ArrayLike
-from .measures import (
-    CLASSIFICATION,
-    REGRESSION,
-    Measure,
+from ._bound import BoundMeasure, takes_weights
+from ._interval import (
+    Interval,
+    assemble,
+    binary_pair,
     checked_level,
     checked_resamples,
-    measure_of,
+    joined,
+    weighted_pair,
 )
+from ._resampling import BLOCK, drawn_pairs
+from .cells import Tally, tally
+from .registry import Measure, bound
 from .targets import as_vectors, drawn_targets, on_vectors
 
 
 def interval(
-    measure: str | Measure | Callable[..., Tensor],
+    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
+    weights: ArrayLike | None = None,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -83,12 +86,15 @@ def interval(
     >>> print(found)
     0.03333 [0, 0.05...], if calibrated 0.02... [0.01..., 0.04...]
     """
-    chosen = measure_of(measure, CLASSIFICATION, options)
+    chosen = bound(measure, "pair", options)
     checked_level(level)
     checked_resamples(resamples)
+    generator = np.random.default_rng(seed)
+    if weights is not None:
+        given = weighted_pair(confidence, correct, weights)
+        return _weighted_interval(chosen, *given, resamples, generator, level)
     confidence, correct = binary_pair(confidence, correct)
     value = chosen.value(confidence, correct).detach().double().cpu()
-    generator = np.random.default_rng(seed)
     if chosen.index is None:
         draws = drawn_pairs(chosen, confidence, correct, resamples, generator)
         return assemble(chosen, value, *draws, level)
@@ -110,7 +116,7 @@ def interval(
 
 
 def regression_interval(
-    measure: str | Measure | Callable[..., Tensor],
+    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
     mean: ArrayLike,
     variance: ArrayLike,
     target: ArrayLike,
@@ -145,7 +151,7 @@ def regression_interval(
     >>> bool(found.low == 0), bool(found.high > found.value)
     (True, True)
     """
-    chosen = measure_of(measure, REGRESSION, options)
+    chosen = bound(measure, "regression", options)
     checked_level(level)
     checked_resamples(resamples)
     given = as_vectors(mean, variance, target)
@@ -176,7 +182,29 @@ def oracle_bound(samples: int, level: float = 0.95) -> float:
     return math.sqrt(math.log(2 / (1 - checked_level(level))) / (2 * samples))
 
 
-def _of_unanimous(measure: Measure, confidence: Tensor, correct: Tensor, level: float) -> Tensor:
+def _weighted_interval(
+    measure: BoundMeasure,
+    confidence: Tensor,
+    correct: Tensor,
+    weights: Tensor | None,
+    resamples: int,
+    generator: np.random.Generator,
+    level: float,
+) -> Interval:
+    """Resample samples with their weights, since weighted samples cannot be counted in cells."""
+    if not takes_weights(measure.value):
+        raise InputError(
+            f"weights: expected none, since {measure.name} takes no weights; use a measure of "
+            "(confidence, correct, weights=)"
+        )
+    value = measure.value(confidence, correct, weights=weights).detach().double().cpu()
+    draws = drawn_pairs(measure, confidence, correct, resamples, generator, weights)
+    return assemble(measure, value, *draws, level)
+
+
+def _of_unanimous(
+    measure: BoundMeasure, confidence: Tensor, correct: Tensor, level: float
+) -> Tensor:
     """Return the measure at the farthest accuracy that rows without any contrast allow, or 0."""
     size = correct.shape[-1]
     right = correct.sum(-1)
@@ -190,7 +218,7 @@ def _of_unanimous(measure: Measure, confidence: Tensor, correct: Tensor, level: 
 
 
 def _cell_interval(
-    measure: Measure,
+    measure: BoundMeasure,
     value: Tensor,
     gathered: Tally,
     resamples: int,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_floating
 from ..errors import InputError
-from ._interval import Interval, binary_pair
+from ._interval import Interval, checked_level, normal_quantile, weighted_pair
 from .comparisons import Comparison
-from .measures import checked_level, normal_quantile
+from .inputs import sample_weights
 
 
 def mean_interval(
@@ -17,29 +18,38 @@ def mean_interval(
     calibrated_mean: ArrayLike,
     calibrated_variance: ArrayLike,
     level: float = 0.95,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Interval:
-    """Return the interval of a score that is the mean of one term a sample: NLL, Brier.
+    """Return the interval of a score that is a mean over samples, such as NLL or Brier.
+
+        value = sum_i w_i x_i / sum_i w_i,   variance = sum_i w_i^2 (x_i - value)^2 / (sum_i w_i)^2
 
     Exact moments take the place of resampling; the interval is the normal one.
 
     Args:
         terms: `[..., N]`, the score of each sample.
-        calibrated_mean: `[..., N]`, what a calibrated model expects each term to be.
-        calibrated_variance: `[..., N]`, and its variance.
-        level: nominal coverage.
+        calibrated_mean: `[..., N]`, the expected value of each term for a calibrated model.
+        calibrated_variance: `[..., N]`, the variance of each term for a calibrated model.
+        level: Nominal coverage.
+        weights: `[N]` sample weights >= 0; equal by default.
 
-    >>> found = mean_interval([1.0, 0.0, 1.0, 1.0], [0.8] * 4, [0.16] * 4)
-    >>> round(float(found.value), 2), round(float(found.calibrated), 2)
-    (0.75, 0.8)
+    Returns:
+        The interval.
+
+    Example:
+        >>> found = mean_interval([1.0, 0.0, 1.0, 1.0], [0.8] * 4, [0.16] * 4)
+        >>> round(float(found.value), 2), round(float(found.calibrated), 2)
+        (0.75, 0.8)
     """
     reach = normal_quantile(checked_level(level))
     values = as_floating("terms", terms).detach().double().cpu()
-    expected = as_floating("calibrated_mean", calibrated_mean).detach().double().cpu().mean(-1)
+    means = as_floating("calibrated_mean", calibrated_mean).detach().double().cpu()
     spread = as_floating("calibrated_variance", calibrated_variance).detach().double().cpu()
-    size = values.shape[-1]
-    value = values.mean(-1)
-    around = reach * ((values - value[..., None]).square().mean(-1) / size).sqrt()
-    beside = reach * (spread.mean(-1) / size).sqrt()
+    share = _shares(weights, values)
+    value, expected = (values * share).sum(-1), (means * share).sum(-1)
+    around = reach * ((values - value[..., None]) * share).square().sum(-1).sqrt()
+    beside = reach * (spread * share.square()).sum(-1).sqrt()
     return Interval(
         value=value,
         low=value - around,
@@ -52,32 +62,45 @@ def mean_interval(
     )
 
 
-def share_interval(correct: ArrayLike, confidence: ArrayLike, level: float = 0.95) -> Interval:
+def share_interval(
+    correct: ArrayLike,
+    confidence: ArrayLike,
+    level: float = 0.95,
+    *,
+    weights: ArrayLike | None = None,
+) -> Interval:
     """Return the accuracy with Wilson's interval, which stays in [0, 1] and is never empty.
 
-        (s + c^2 / 2 +- c sqrt(s (1 - s / n) + c^2 / 4)) / (n + c^2),   s correct ones of n
+        (s + c^2 / 2 +- c sqrt(s (1 - s / n) + c^2 / 4)) / (n + c^2),   s correct samples of n
 
-    with c the normal quantile. A calibrated model's accuracy is the mean confidence.
+    with c the normal quantile. A calibrated model's accuracy is the mean confidence. With weights,
+    n is the effective number of samples, `(sum_i w_i)^2 / sum_i w_i^2` (Kish).
 
     Args:
         correct: `[..., N]` boolean, or 0 and 1.
         confidence: `[..., N]` in [0, 1].
-        level: nominal coverage.
+        level: Nominal coverage.
+        weights: `[N]` sample weights >= 0; equal by default.
 
-    >>> found = share_interval([True] * 20, [0.9] * 20)
-    >>> round(float(found.low), 3), round(float(found.high), 3)
-    (0.839, 1.0)
+    Returns:
+        The interval.
+
+    Example:
+        >>> found = share_interval([True] * 20, [0.9] * 20)
+        >>> round(float(found.low), 3), round(float(found.high), 3)
+        (0.839, 1.0)
     """
     square = normal_quantile(checked_level(level)) ** 2
-    z, hit = binary_pair(confidence, correct)
+    z, hit, mass = weighted_pair(confidence, correct, weights)
     z, hit = z.double().cpu(), hit.double().cpu()
-    size, total = hit.shape[-1], hit.sum(-1)
-    middle = (total + square / 2) / (size + square)
-    reach = (square * (total * (1 - total / size) + square / 4)).sqrt() / (size + square)
-    expected = z.mean(-1)
-    beside = (square * (z * (1 - z)).mean(-1) / size).sqrt()
+    share = _shares(mass, z)
+    value, expected = (hit * share).sum(-1), (z * share).sum(-1)
+    size = 1 / share.square().sum(-1)
+    middle = (value * size + square / 2) / (size + square)
+    reach = (square * (value * size * (1 - value) + square / 4)).sqrt() / (size + square)
+    beside = (square * (z * (1 - z) * share.square()).sum(-1)).sqrt()
     return Interval(
-        value=total / size,
+        value=value,
         low=(middle - reach).clamp(min=0),
         high=(middle + reach).clamp(max=1),
         calibrated=expected,
@@ -86,6 +109,14 @@ def share_interval(correct: ArrayLike, confidence: ArrayLike, level: float = 0.9
         level=level,
         method="Wilson",
     )
+
+
+def _shares(weights: ArrayLike | None, values: Tensor) -> Tensor:
+    """Return each sample's share of the total weight, `[..., N]`."""
+    mass = sample_weights(weights, values)
+    if mass is None:
+        return torch.full((values.shape[-1],), 1 / values.shape[-1], dtype=torch.float64)
+    return mass / mass.sum(-1, keepdim=True)
 
 
 def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Comparison:
@@ -107,9 +138,9 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     reach = normal_quantile(checked_level(level))
     one, other = (_terms(name, values) for name, values in (("a", a), ("b", b)))
     if len(one) != len(other):
-        raise InputError(f"b: {len(other)} samples given, a has {len(one)}; expected the same ones")
+        raise InputError(f"b: expected the {len(one)} samples of a, got {len(other)}")
     if len(one) < 2:
-        raise InputError("a: 1 sample given, expected at least 2")
+        raise InputError("a: expected at least 2 samples, got 1")
     each = one - other
     difference = each.mean()
     error = (each.var() / len(each)).sqrt()
@@ -128,3 +159,33 @@ def _terms(name: str, values: ArrayLike) -> Tensor:
     if terms.ndim != 1 or len(terms) == 0:
         raise InputError(f"{name}: expected shape [N], got {tuple(terms.shape)}")
     return terms
+
+
+def interval_of_sums(
+    count: np.ndarray, total: np.ndarray, squares: np.ndarray, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean, low and high end of a mean over samples, from sums made block by block.
+
+        mean = total / n,   reach = c sqrt((squares / n - mean^2) / (n - 1))
+
+    with c the normal quantile. One sample has a mean and no interval.
+
+    Args:
+        count: `[...]`, the number of samples n.
+        total: `[...]`, the sum of their values.
+        squares: `[...]`, the sum of the squares of their values.
+        level: Nominal coverage.
+
+    Returns:
+        Three arrays `[...]`, NaN where there are too few samples.
+
+    Example:
+        >>> [round(float(end), 3) for end in interval_of_sums(*map(np.array, (4, 3.0, 3.0)))]
+        [0.75, 0.26, 1.24]
+    """
+    reach = normal_quantile(checked_level(level))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        freedom = np.where(count > 1, count - 1, np.nan)
+        around = reach * np.sqrt((squares / count - mean**2).clip(0) / freedom)
+    return mean, mean - around, mean + around

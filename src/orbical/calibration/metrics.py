@@ -1,8 +1,15 @@
-"""The measures as torchmetrics classes, for evaluation loops and across processes.
+"""The measures of classification as torchmetrics classes, for evaluation loops and processes.
 
-Each takes `update(probs=..., labels=...)` or `update(logits=..., labels=...)`. A metric keeps sums
-where sums suffice (ECE over equal-width bins, smooth ECE, SB-ECE, S-AvUC, NLL, Brier, accuracy) and
-all confidences otherwise (KS, ESD, MMCE, SKCE, equal-mass ECE).
+Each takes `update(preds, target)`, positional, as torchmetrics' own classes do, so that they work
+side by side in a `MetricCollection`. `preds` are probabilities, or logits if the constructor says
+`from_logits=True`. A metric keeps sums where sums suffice (ECE over equal-width bins, smooth ECE,
+SB-ECE, S-AvUC, NLL, Brier, accuracy) and all confidences otherwise (KS, ESD, MMCE, SKCE,
+equal-mass ECE).
+
+Args of every class, beside its own:
+    from_logits: Whether `preds` are logits; probabilities by default.
+    ignore_index: Samples with this target are left out.
+    options: Options of `torchmetrics.Metric`, such as `sync_on_compute`.
 """
 
 from __future__ import annotations
@@ -15,64 +22,134 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
+from .._arrays import ArrayLike, as_array, as_floating, true_labels
+from ..errors import InputError
 from . import smooth, soft
+from ._bound import takes_weights
 from .binned import Reliability, bin_sums, checked_bins, diagram_of, ece, error_of, named_norm
 from .cumulative import esd, ks
-from .inputs import ArrayLike, log_probabilities, positive, probabilities, top_label, true_labels
+from .inputs import (
+    kept_samples,
+    log_probabilities,
+    normalized_entropy,
+    positive,
+    probabilities,
+    sample_weights,
+    top_label,
+)
 from .kernel import mmce, skce
+from .registry import Measure
 from .scores import brier_terms, nll_terms
 
-Outputs = dict[str, ArrayLike]
-"""`probs` and `logits`, of which one is None."""
+__all__ = [
+    "ECE",
+    "ESD",
+    "KS",
+    "MMCE",
+    "NLL",
+    "SBECE",
+    "SKCE",
+    "Accuracy",
+    "Brier",
+    "EqualMassECE",
+    "SAvUC",
+    "SmoothECE",
+]
+
+Outputs = dict[str, Tensor]
+"""`probs` or `logits`, `[N, C]`."""
 
 
-class _OfOutputs(Metric):
-    """A metric of a classifier's outputs; a kind of metric says how a batch is added."""
+class WeightedMetric(Metric):
+    """What the metrics of classification and regression share: weights, sums and the plot."""
 
     is_differentiable = False
     higher_is_better = False
     full_state_update = False
-
-    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
-        raise NotImplementedError
-
-    def update(
-        self,
-        *,
-        probs: ArrayLike | None = None,
-        logits: ArrayLike | None = None,
-        labels: ArrayLike,
-    ) -> None:
-        """Add a batch of outputs `[N, C]` with their labels `[N]`."""
-        self._add({"probs": probs, "logits": logits}, labels)
-
-    def _top(self, outputs: Outputs, labels: ArrayLike) -> tuple[Tensor, Tensor]:
-        """Give the pair of the top label `[N]`, detached."""
-        confidence, correct = top_label(**outputs, labels=labels)
-        return confidence.detach().reshape(-1), correct.reshape(-1)
-
-
-class _Summed(_OfOutputs):
-    """A metric whose states are sums over samples."""
+    plot_lower_bound = 0.0
 
     def _add_sum(self, name: str, *shape: int, dtype: torch.dtype = torch.float64) -> None:
         self.add_state(name, torch.zeros(shape, dtype=dtype), dist_reduce_fx="sum")
 
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plot a value, or the values of several steps, as torchmetrics does.
 
-class ECE(_Summed):
-    """ECE of the top label over equal-width bins; keeps three sums a bin.
+        Args:
+            val: Results of `forward` or `compute`; the current value by default.
+            ax: A matplotlib axis to draw in.
+
+        Returns:
+            Figure and axis.
+        """
+        return self._plot(val, ax)
+
+
+def equal_weights(size: int, device: torch.device) -> Tensor:
+    """Return N weights of 1 that take the memory of a single one."""
+    return torch.ones(1, dtype=torch.float64, device=device).expand(size)
+
+
+def kept_weights(mass: list[Tensor]) -> dict[str, Tensor]:
+    """Return the argument `weights` of a measure; none where all weights are 1."""
+    weights = dim_zero_cat(mass)
+    return {} if bool((weights == 1).all()) else {"weights": weights}
+
+
+class _OfOutputs(WeightedMetric):
+    """A metric of a classifier's outputs; subclasses define how a batch is added."""
+
+    def __init__(
+        self, *, from_logits: bool = False, ignore_index: int | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.from_logits, self.ignore_index = from_logits, ignore_index
+
+    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
+        raise NotImplementedError
+
+    def update(self, preds: ArrayLike, target: ArrayLike, weights: ArrayLike | None = None) -> None:
+        """Add a batch.
+
+        Args:
+            preds: Probabilities, or logits if so constructed, `[N, C]` or `[N, C, ...]`; or `[N]`
+                of the second of two classes.
+            target: Class indices `[N]` or `[N, ...]`.
+            weights: Sample weights >= 0 of the target's shape.
+        """
+        outputs = _rows(as_floating("preds", preds), self.from_logits)
+        labels = as_array("target", target).reshape(-1)
+        mass = None if weights is None else as_array("weights", weights).reshape(-1)
+        mass = sample_weights(mass, outputs[..., 0])
+        outputs, labels, kept = kept_samples(labels, outputs, self.ignore_index)
+        if len(labels):
+            name = "logits" if self.from_logits else "probs"
+            self._add({name: outputs}, labels, mass if mass is None or kept is None else mass[kept])
+
+
+def _rows(preds: Tensor, from_logits: bool) -> Tensor:
+    """Return outputs `[M, C]` of `[N]`, `[N, C]` or `[N, C, ...]`."""
+    if preds.ndim == 1:
+        return torch.stack([torch.zeros_like(preds) if from_logits else 1 - preds, preds], -1)
+    return preds.movedim(1, -1).reshape(-1, preds.shape[1]) if preds.ndim > 2 else preds
+
+
+class ECE(_OfOutputs):
+    """ECE of the top label over equal-width bins; keeps four sums per bin.
 
     Args:
-        bins: the number of bins `(lo, hi]`, the first closed at 0.
+        bins: Number of bins `(lo, hi]`, the first closed at 0.
         norm: "l1", "l2" or "max".
+        options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
-    >>> metric = ECE(bins=10)
-    >>> metric.update(probs=torch.tensor([[0.9, 0.1], [0.2, 0.8]]), labels=torch.tensor([0, 0]))
-    >>> metric.compute()
-    tensor(0.4500, dtype=torch.float64)
+    Example:
+        >>> metric = ECE(bins=10)
+        >>> metric.update(torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 0]))
+        >>> metric.compute()
+        tensor(0.4500, dtype=torch.float64)
     """
 
     count: Tensor
+    mass: Tensor
     confidence: Tensor
     correct: Tensor
 
@@ -80,43 +157,46 @@ class ECE(_Summed):
         super().__init__(**options)
         self.bins, self.norm = checked_bins(bins), named_norm(norm)
         self._add_sum("count", bins, dtype=torch.int64)
-        self._add_sum("confidence", bins)
-        self._add_sum("correct", bins)
+        for name in ("mass", "confidence", "correct"):
+            self._add_sum(name, bins)
 
-    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
-        confidence, correct = self._top(outputs, labels)
-        count, _, of_confidence, of_correct = bin_sums(
-            confidence[None], correct[None], None, self.bins, None
-        )
+    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
+        confidence, correct = top_label(**outputs, labels=labels)
+        mass = None if weights is None else weights[None]
+        pair = confidence.detach()[None], correct[None]
+        count, total, of_confidence, of_correct = bin_sums(*pair, mass, self.bins, None)
         self.count += count[0]
+        self.mass += total[0]
         self.confidence += of_confidence[0]
         self.correct += of_correct[0]
 
     def reliability(self) -> Reliability:
         """Return the reliability diagram of everything seen so far, in this process."""
         edges = torch.arange(self.bins + 1, dtype=torch.float64, device=self.count.device)
-        total = self.count.double()
-        return diagram_of(edges / self.bins, self.count, total, self.confidence, self.correct)
+        sums = (self.count, self.mass, self.confidence, self.correct)
+        return diagram_of(edges / self.bins, *sums)
 
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""
         return error_of(self.reliability(), self.norm)
 
 
-class SmoothECE(_Summed):
+class SmoothECE(_OfOutputs):
     """Smooth ECE of the top label; keeps the residuals summed on a grid.
 
     Args:
-        bandwidth: chosen automatically if not given; see `smooth_ece`.
+        bandwidth: Chosen automatically if not given; see `smooth_ece`.
+        options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
-    >>> metric = SmoothECE()
-    >>> metric.update(probs=torch.tensor([[0.9, 0.1], [0.9, 0.1]]), labels=torch.tensor([0, 1]))
-    >>> metric.compute()
-    tensor(0.4000, dtype=torch.float64)
+    Example:
+        >>> metric = SmoothECE()
+        >>> metric.update(torch.tensor([[0.9, 0.1], [0.9, 0.1]]), torch.tensor([0, 1]))
+        >>> metric.compute()
+        tensor(0.4000, dtype=torch.float64)
     """
 
     masses: Tensor
-    count: Tensor
+    mass: Tensor
 
     def __init__(self, bandwidth: float | None = None, **options: Any) -> None:
         super().__init__(**options)
@@ -124,29 +204,31 @@ class SmoothECE(_Summed):
             positive("bandwidth", bandwidth)
         self.bandwidth = bandwidth
         self._add_sum("masses", smooth.GRID + 1)
-        self._add_sum("count", dtype=torch.int64)
+        self._add_sum("mass")
 
-    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
-        confidence, correct = self._top(outputs, labels)
-        self.masses += smooth.residual_masses(confidence, correct)
-        self.count += confidence.numel()
+    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
+        confidence, correct = top_label(**outputs, labels=labels)
+        self.masses += smooth.residual_masses(confidence, correct, mass=weights)
+        self.mass += len(labels) if weights is None else weights.sum()
 
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""
-        return smooth.error_from_masses(self.masses, self.count, self.bandwidth)
+        return smooth.error_from_masses(self.masses, self.mass, self.bandwidth)
 
 
-class SBECE(_Summed):
-    """Soft-binned ECE of the top label; keeps two sums a bin.
+class SBECE(_OfOutputs):
+    """Soft-binned ECE of the top label; keeps two sums per bin.
 
     Args:
-        bins: the number of bins.
-        temperature: how soft membership is; see `sb_ece`.
+        bins: Number of bins.
+        temperature: How soft membership is; see `sb_ece`.
+        options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
-    >>> metric = SBECE(bins=5, temperature=1e-4)
-    >>> metric.update(probs=torch.tensor([[0.9, 0.1], [0.9, 0.1]]), labels=torch.tensor([0, 1]))
-    >>> metric.compute()
-    tensor(0.4000, dtype=torch.float64)
+    Example:
+        >>> metric = SBECE(bins=5, temperature=1e-4)
+        >>> metric.update(torch.tensor([[0.9, 0.1], [0.9, 0.1]]), torch.tensor([0, 1]))
+        >>> metric.compute()
+        tensor(0.4000, dtype=torch.float64)
     """
 
     size: Tensor
@@ -159,9 +241,10 @@ class SBECE(_Summed):
         self._add_sum("size", bins)
         self._add_sum("gap", bins)
 
-    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
-        confidence, correct = self._top(outputs, labels)
-        size, gap = soft.soft_sums(confidence, correct, self.bins, self.temperature)
+    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
+        confidence, correct = top_label(**outputs, labels=labels)
+        pair = confidence.detach(), correct
+        size, gap = soft.soft_sums(*pair, self.bins, self.temperature, weights)
         self.size += size
         self.gap += gap
 
@@ -170,17 +253,19 @@ class SBECE(_Summed):
         return soft.soft_error(self.size, self.gap)
 
 
-class SAvUC(_Summed):
+class SAvUC(_OfOutputs):
     """Soft accuracy versus uncertainty; keeps two sums.
 
     Args:
-        kappa: the entropy, in (0, 1), that separates certain from uncertain.
-        temperature: how soft the separation is; see `s_avuc`.
+        kappa: The entropy, in (0, 1), that separates certain from uncertain.
+        temperature: How soft the separation is; see `s_avuc`.
+        options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
-    >>> metric = SAvUC()
-    >>> metric.update(probs=torch.tensor([[0.9, 0.1], [0.6, 0.4]]), labels=torch.tensor([0, 1]))
-    >>> metric.compute()
-    tensor(0.0794, dtype=torch.float64)
+    Example:
+        >>> metric = SAvUC()
+        >>> metric.update(torch.tensor([[0.9, 0.1], [0.6, 0.4]]), torch.tensor([0, 1]))
+        >>> metric.compute()
+        tensor(0.0794, dtype=torch.float64)
     """
 
     against: Tensor
@@ -193,67 +278,77 @@ class SAvUC(_Summed):
         self._add_sum("against")
         self._add_sum("for_it")
 
-    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
-        against, for_it = soft.avuc_sums(
-            **outputs, labels=labels, kappa=self.kappa, temperature=self.temperature
-        )
-        self.against += against.detach().sum()
-        self.for_it += for_it.detach().sum()
+    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
+        _, correct = top_label(**outputs, labels=labels)
+        settings = (self.kappa, self.temperature, weights)
+        against, for_it = soft.soft_counts(correct, normalized_entropy(**outputs), *settings)
+        self.against += against.detach()
+        self.for_it += for_it.detach()
 
     def compute(self) -> Tensor:
         """Return the value of everything seen so far."""
         return soft.avuc_of(self.against, self.for_it)
 
 
-class _Mean(_Summed):
-    """A metric that is the mean of one number a sample."""
+class _Mean(_OfOutputs):
+    """A metric that is the mean of one number per sample.
 
-    total: Tensor
-    count: Tensor
+    Its states carry its name: a collection joins metrics whose states agree after the first batch,
+    and two different means may agree there by chance.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._add_sum("total")
-        self._add_sum("count", dtype=torch.int64)
+        self._total, self._mass = (
+            f"{type(self).__name__.lower()}_{part}" for part in ("sum", "mass")
+        )
+        self._add_sum(self._total)
+        self._add_sum(self._mass)
 
-    def _terms(self, outputs: Outputs, labels: ArrayLike) -> Tensor:
+    def _terms(self, outputs: Outputs, labels: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
-        terms = self._terms(outputs, labels)
-        self.total += terms.detach().double().sum()
-        self.count += terms.numel()
+    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
+        terms = self._terms(outputs, labels).detach().double()
+        total = terms.sum() if weights is None else (terms * weights).sum()
+        mass = len(terms) if weights is None else weights.sum()
+        setattr(self, self._total, getattr(self, self._total) + total)
+        setattr(self, self._mass, getattr(self, self._mass) + mass)
 
     def compute(self) -> Tensor:
         """Return the mean over everything seen so far."""
-        return self.total / self.count
+        mean: Tensor = getattr(self, self._total) / getattr(self, self._mass)
+        return mean
 
 
 class Accuracy(_Mean):
     """Share of samples whose most probable class is the label; keeps two sums.
 
-    >>> metric = Accuracy()
-    >>> metric.update(probs=torch.tensor([[0.9, 0.1], [0.9, 0.1]]), labels=torch.tensor([0, 1]))
-    >>> metric.compute()
-    tensor(0.5000, dtype=torch.float64)
+    Example:
+        >>> metric = Accuracy()
+        >>> metric.update(torch.tensor([[0.9, 0.1], [0.9, 0.1]]), torch.tensor([0, 1]))
+        >>> metric.compute()
+        tensor(0.5000, dtype=torch.float64)
     """
 
     higher_is_better = True
+    plot_upper_bound = 1.0
 
-    def _terms(self, outputs: Outputs, labels: ArrayLike) -> Tensor:
+    def _terms(self, outputs: Outputs, labels: Tensor) -> Tensor:
         return top_label(**outputs, labels=labels)[1]
 
 
 class NLL(_Mean):
     """Mean negative log-likelihood; keeps two sums.
 
-    >>> metric = NLL()
-    >>> metric.update(probs=torch.tensor([[0.5, 0.5]]), labels=torch.tensor([0]))
-    >>> metric.compute()
-    tensor(0.6931, dtype=torch.float64)
+    Example:
+        >>> metric = NLL()
+        >>> metric.update(torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
+        >>> metric.compute()
+        tensor(0.6931, dtype=torch.float64)
     """
 
-    def _terms(self, outputs: Outputs, labels: ArrayLike) -> Tensor:
+    def _terms(self, outputs: Outputs, labels: Tensor) -> Tensor:
         log_p = log_probabilities(**outputs)
         return nll_terms(log_p, true_labels(labels, log_p))
 
@@ -261,13 +356,14 @@ class NLL(_Mean):
 class Brier(_Mean):
     """Brier score over all classes; keeps two sums.
 
-    >>> metric = Brier()
-    >>> metric.update(probs=torch.tensor([[0.5, 0.5]]), labels=torch.tensor([0]))
-    >>> metric.compute()
-    tensor(0.5000, dtype=torch.float64)
+    Example:
+        >>> metric = Brier()
+        >>> metric.update(torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
+        >>> metric.compute()
+        tensor(0.5000, dtype=torch.float64)
     """
 
-    def _terms(self, outputs: Outputs, labels: ArrayLike) -> Tensor:
+    def _terms(self, outputs: Outputs, labels: Tensor) -> Tensor:
         p = probabilities(**outputs)
         return brier_terms(p, true_labels(labels, p))
 
@@ -277,31 +373,44 @@ class _Kept(_OfOutputs):
 
     confidence: list[Tensor]
     correct: list[Tensor]
+    mass: list[Tensor]
 
-    def __init__(self, measure: Callable[..., Tensor], parameters: Any, **options: Any) -> None:
+    def __init__(self, measure: Callable[..., Tensor], settings: Any, **options: Any) -> None:
         super().__init__(**options)
-        self._measure, self._parameters = measure, parameters
-        self.add_state("confidence", [], dist_reduce_fx="cat")
-        self.add_state("correct", [], dist_reduce_fx="cat")
+        self._measure, self._settings = measure, settings
+        for name in ("confidence", "correct", "mass"):
+            self.add_state(name, [], dist_reduce_fx="cat")
 
-    def _add(self, outputs: Outputs, labels: ArrayLike) -> None:
-        confidence, correct = self._top(outputs, labels)
-        self.confidence.append(confidence)
+    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
+        if weights is not None and not takes_weights(self._measure):
+            raise InputError(
+                f"weights: expected none, since {type(self).__name__} takes no sample weights"
+            )
+        confidence, correct = top_label(**outputs, labels=labels)
+        self.confidence.append(confidence.detach())
         self.correct.append(correct)
+        one = equal_weights(len(confidence), confidence.device)
+        self.mass.append(one if weights is None else weights)
 
     def compute(self) -> Tensor:
         """Return the measure of everything seen so far."""
         pair = dim_zero_cat(self.confidence), dim_zero_cat(self.correct)
-        return self._measure(*pair, **self._parameters)
+        return self._measure(*pair, **self._settings, **kept_weights(self.mass))
 
 
 class EqualMassECE(_Kept):
     """ECE of the top label over bins of equal mass; see `ece`.
 
-    >>> metric = EqualMassECE(bins=1)
-    >>> metric.update(probs=torch.tensor([[0.9, 0.1], [0.2, 0.8]]), labels=torch.tensor([0, 0]))
-    >>> metric.compute()
-    tensor(0.3500, dtype=torch.float64)
+    Args:
+        bins: Number of bins.
+        norm: "l1", "l2" or "max".
+        options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
+
+    Example:
+        >>> metric = EqualMassECE(bins=1)
+        >>> metric.update(torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 0]))
+        >>> metric.compute()
+        tensor(0.3500, dtype=torch.float64)
     """
 
     def __init__(self, bins: int = 15, norm: str = "l1", **options: Any) -> None:
@@ -312,10 +421,11 @@ class EqualMassECE(_Kept):
 class KS(_Kept):
     """KS error of the top label; see `ks`.
 
-    >>> metric = KS()
-    >>> metric.update(probs=torch.tensor([[0.9, 0.1], [0.2, 0.8]]), labels=torch.tensor([0, 0]))
-    >>> metric.compute()
-    tensor(0.4000, dtype=torch.float64)
+    Example:
+        >>> metric = KS()
+        >>> metric.update(torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 0]))
+        >>> metric.compute()
+        tensor(0.4000, dtype=torch.float64)
     """
 
     def __init__(self, **options: Any) -> None:
@@ -325,12 +435,15 @@ class KS(_Kept):
 class ESD(_Kept):
     """Expected squared difference of the top label; see `esd`.
 
-    >>> metric = ESD()
-    >>> probs = torch.tensor([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2]])
-    >>> metric.update(probs=probs, labels=torch.tensor([0, 1, 0]))
-    >>> metric.compute()
-    tensor(-0.0933, dtype=torch.float64)
+    Example:
+        >>> metric = ESD()
+        >>> preds = torch.tensor([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2]])
+        >>> metric.update(preds, torch.tensor([0, 1, 0]))
+        >>> metric.compute()
+        tensor(-0.0933, dtype=torch.float64)
     """
+
+    plot_lower_bound = None
 
     def __init__(self, **options: Any) -> None:
         super().__init__(esd, {}, **options)
@@ -339,10 +452,15 @@ class ESD(_Kept):
 class MMCE(_Kept):
     """Maximum mean calibration error of the top label; see `mmce`.
 
-    >>> metric = MMCE()
-    >>> metric.update(probs=torch.tensor([[0.8, 0.2], [0.8, 0.2]]), labels=torch.tensor([0, 1]))
-    >>> metric.compute()
-    tensor(0.3000, dtype=torch.float64)
+    Args:
+        phi: Width of the kernel.
+        options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
+
+    Example:
+        >>> metric = MMCE()
+        >>> metric.update(torch.tensor([[0.8, 0.2], [0.8, 0.2]]), torch.tensor([0, 1]))
+        >>> metric.compute()
+        tensor(0.3000, dtype=torch.float64)
     """
 
     def __init__(self, phi: float = 0.4, **options: Any) -> None:
@@ -353,12 +471,28 @@ class MMCE(_Kept):
 class SKCE(_Kept):
     """Unbiased squared kernel calibration error of the top label; see `skce`.
 
-    >>> metric = SKCE()
-    >>> metric.update(probs=torch.tensor([[0.8, 0.2], [0.8, 0.2]]), labels=torch.tensor([0, 1]))
-    >>> metric.compute()
-    tensor(-0.1600, dtype=torch.float64)
+    Args:
+        phi: Width of the kernel.
+        options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
+
+    Example:
+        >>> metric = SKCE()
+        >>> metric.update(torch.tensor([[0.8, 0.2], [0.8, 0.2]]), torch.tensor([0, 1]))
+        >>> metric.compute()
+        tensor(-0.1600, dtype=torch.float64)
     """
+
+    plot_lower_bound = None
 
     def __init__(self, phi: float = 0.4, **options: Any) -> None:
         positive("phi", phi)
         super().__init__(skce, {"phi": phi}, **options)
+
+
+def of_measure(measure: Measure, **options: Any) -> Metric:
+    """Return the metric of a registered measure that has no class of its own."""
+    if measure.kind != "pair":
+        raise InputError(f"measure: expected one with a metric class, got {measure.name!r}")
+    own = measure.accepted(options)
+    rest = {name: value for name, value in options.items() if name not in own}
+    return _Kept(measure.bind(**own).value, {}, **rest)

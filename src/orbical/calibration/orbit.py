@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, unknown_name
-from .binned import Reliability, bin_index, checked_bins, diagram_of, error_of, named_norm
+from ._bound import BoundMeasure
+from ._orbit_arrays import ENDS, groups_of, labeled, read_together
+from .binned import Reliability, bin_index, checked_bins, diagram_of, ece, error_of, named_norm
 from .binned import reliability as reliability_of
 from .intervals import interval as interval_of
-from .measures import CLASSIFICATION, Measure, measure_of
-from .orbit_arrays import ENDS, groups_of, labeled, read_together
+from .registry import MEASURES, Measure, bound
 from .regression_orbit import holds_regression, regression_along
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _BLOCK = 1 << 23
 
 def along_orbit(
     scan: Scan | xr.Dataset,
-    measure: str | Measure | Callable[..., Tensor] = "ece",
+    measure: str | Measure | BoundMeasure | Callable[..., Tensor] = "ece",
     *,
     by: str | None = None,
     interval: bool = False,
@@ -83,13 +84,12 @@ def along_orbit(
     draws = {"level": level, "resamples": resamples, "seed": seed}
     if holds_regression(scan):
         return regression_along(scan, measure, by, draws if interval else None, options)
-    confidence, correct = _responses(scan)
-    chosen = measure_of(measure, CLASSIFICATION, options)
+    confidence, correct = responses_of(scan)
+    chosen = bound(measure, "pair", options)
     groups, members = groups_of(confidence, by)
-    # A finished measure keeps its bins and norm to itself; only a name has them in the options.
-    if measure == "ece" and not interval and _by_width(options):
-        shape = (checked_bins(options.get("bins", 15)), len(groups))
-        values = {"value": _binned_along(confidence, correct, members, *shape, options)}
+    binned = equal_width_options(measure, options)
+    if binned is not None and not interval:
+        values = {"value": _binned_along(confidence, correct, members, len(groups), binned)}
     else:
         values = _along(chosen, confidence, correct, members, len(groups), interval, draws)
     return labeled(chosen.name, confidence, groups, by, values)
@@ -131,7 +131,7 @@ def pair_at(
     >>> confidence.shape, correct.dtype
     (torch.Size([20]), torch.bool)
     """
-    confidence, correct = _responses(scan)
+    confidence, correct = responses_of(scan)
     names = [str(name) for name in confidence["model"].values]
     if model is None and len(names) > 1:
         raise InputError(f"model: not given, expected one of {', '.join(names)}")
@@ -161,7 +161,7 @@ def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]
     >>> [confidence.shape for _, confidence, _ in pairs_along(scan)]
     [torch.Size([4, 20])]
     """
-    confidence, correct = _responses(scan)
+    confidence, correct = responses_of(scan)
     for place, name in enumerate(confidence["model"].values):
         z, y = read_together(*(part.isel(model=place) for part in (confidence, correct)))
         finished = ~np.isnan(z).any(1)
@@ -170,7 +170,8 @@ def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]
         yield str(name), z_, y_
 
 
-def _responses(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+def responses_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return confidence and correctness `[model, sample, element]` of a labeled scan."""
     from ..nero import responses
 
     data = getattr(scan, "data", scan)
@@ -183,20 +184,25 @@ def _responses(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
     return responses(scan, "confidence"), responses(scan, "correct")
 
 
-def _by_width(options: dict[str, Any]) -> bool:
-    return options.get("binning", "width") == "width"
+def equal_width_options(measure: Any, options: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the options of an ECE over bins of equal width, which needs sums only; else None."""
+    entry = MEASURES.get(measure) if isinstance(measure, str) else measure
+    if not isinstance(entry, Measure) or entry.function is not ece:
+        return None
+    chosen = {"bins": 15, "norm": "l1", "binning": "width", **entry.options, **options}
+    return chosen if chosen["binning"] == "width" else None
 
 
 def _binned_along(
     confidence: xr.DataArray,
     correct: xr.DataArray,
     members: np.ndarray,
-    bins: int,
     groups: int,
     options: dict[str, Any],
 ) -> np.ndarray:
     """Return the binned error `[model, group, element]`, summed over chunks of samples."""
     models, elements = confidence.sizes["model"], confidence.sizes["element"]
+    bins = checked_bins(options["bins"])
     cells = models * groups * elements * bins
     count = torch.zeros(cells, dtype=torch.int64)
     sums = torch.zeros(2, cells, dtype=torch.float64)
@@ -216,9 +222,8 @@ def _binned_along(
     shape = (models, groups, elements, bins)
     count, sums = count.view(shape), sums.view(2, *shape)
     edges = torch.arange(bins + 1, dtype=torch.float64) / bins
-    error = error_of(
-        diagram_of(edges, count, count.double(), *sums), named_norm(options.get("norm", "l1"))
-    )
+    diagram = diagram_of(edges, count, count.double(), *sums)
+    error = error_of(diagram, named_norm(options["norm"]))
     return torch.where(count.sum(-1) > 0, error, torch.nan).numpy()
 
 
@@ -237,7 +242,7 @@ def _sample_chunks(values: xr.DataArray) -> Iterator[slice]:
 
 
 def _along(
-    measure: Measure,
+    measure: BoundMeasure,
     confidence: xr.DataArray,
     correct: xr.DataArray,
     members: np.ndarray,

@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, unknown_name
+from ._bound import BoundMeasure
+from ._orbit_arrays import ENDS, groups_of, labeled, read_together
 from .bleed import aleatoric_terms, covariance_terms
 from .intervals import regression_interval
 from .means import mean_interval
-from .measures import REGRESSION, Measure, measure_of
-from .orbit_arrays import ENDS, groups_of, labeled, read_together
+from .registry import Measure, bound, measures
 from .targets import on_vectors
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Predictions:
         if spread.ndim > self.error.ndim:
             spread = spread.diagonal(dim1=-2, dim2=-1)
         if noise.shape[-1] > width:
-            noise = noise.unflatten(-1, (width, width)).diagonal(dim1=-2, dim2=-1)
+            noise = noise.reshape(*noise.shape[:-1], width, width).diagonal(dim1=-2, dim2=-1)
         return Predictions(apart(self.error), apart(spread), apart(noise), self.sample)
 
 
@@ -146,7 +147,7 @@ def predictions_at(
 
 def regression_along(
     scan: Scan | xr.Dataset,
-    measure: str | Measure | Callable[..., Tensor],
+    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
     by: str | None,
     draws: dict[str, Any] | None,
     options: dict[str, Any],
@@ -162,12 +163,15 @@ def regression_along(
     """
     from ..nero import responses
 
-    if isinstance(measure, str) and measure not in (BLEED, *REGRESSION):
-        raise unknown_name("measure", measure, (BLEED, *REGRESSION))
+    known = [entry.name for entry in measures("regression", "aleatoric")]
+    if isinstance(measure, str) and measure not in known:
+        raise unknown_name("measure", measure, known)
+    if isinstance(measure, Measure) and measure.kind == "aleatoric":
+        measure = measure.name
     answer: _Bleed | _Measured = (
         _Bleed(draws, options)
         if measure == BLEED
-        else _Measured(measure_of(measure, REGRESSION, options), draws)
+        else _Measured(bound(measure, "regression", options), draws)
     )
     like = responses(scan, "score")
     data: Any = getattr(scan, "data", scan)
@@ -202,7 +206,7 @@ def regression_along(
 class _Measured:
     """A measure of errors and variances, at all elements at once."""
 
-    measure: Measure
+    measure: BoundMeasure
     draws: dict[str, Any] | None
 
     @property
@@ -240,7 +244,9 @@ class _Bleed:
         if aleatoric.shape[-1] == 1:
             aleatoric = aleatoric.expand(*aleatoric.shape[:-1], width)
         if aleatoric.shape[-1] > width:
-            terms = covariance_terms(aleatoric.unflatten(-1, (width, width)), truth).sum(-1)
+            terms = covariance_terms(
+                aleatoric.reshape(*aleatoric.shape[:-1], width, width), truth
+            ).sum(-1)
         else:
             terms = aleatoric_terms(aleatoric, truth).sum(-1)
         if self.draws is None:

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_floating
 from ..errors import InputError
-from .drawing import PairedWorlds, blocks_of, distance_of
+from ._bound import BoundMeasure, OfWhitened
+from ._resampling import PairedWorlds, blocks_of, distance_of
 from .gaussian import vector_target, whitened
-from .measures import Measure, OfWhitened
 
 
 def as_vectors(
@@ -37,7 +37,7 @@ def as_vectors(
     return mean, variance, target
 
 
-def on_vectors(measure: Measure, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def on_vectors(measure: BoundMeasure, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Give a measure's function the form that takes `[..., N, d]`, and answers `[...]`.
 
     A user's function of unknown form is tried on `[..., N]` first where there is one coordinate.
@@ -69,7 +69,7 @@ def on_vectors(measure: Measure, function: Callable[..., Tensor]) -> Callable[..
 
 
 def drawn_targets(
-    measure: Measure,
+    measure: BoundMeasure,
     mean: Tensor,
     variance: Tensor,
     target: Tensor,
@@ -144,7 +144,7 @@ def _drawn_whitened(
 
 
 def paired_targets(
-    measure: Measure,
+    measure: BoundMeasure,
     predictions: list[tuple[Tensor, Tensor]],
     target: Tensor,
     resamples: int,

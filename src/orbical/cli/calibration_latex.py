@@ -15,7 +15,7 @@ _SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
 
 
 def in_math(value: float, spread: float | None = None) -> str:
-    r"""Write a number, and how far it spreads, as mathematics.
+    r"""Write a number, and its standard deviation, as mathematics.
 
     >>> in_math(0.0123), in_math(3.2e-6), in_math(0.5, 0.01)
     ('$0.0123$', '$3.2 \\times 10^{-6}$', '$0.5000 \\pm 0.0100$')
@@ -82,22 +82,23 @@ def latex_numbers(plain: dict[str, dict[str, dict[str, float]]], corner: str, le
 
 def latex_orbit(rows: list[dict[str, Any]]) -> str:
     """Write a row for each measure of each model along the orbit, intervals behind the values."""
-    places = ("identity", "orbit", "worst")
+    from ..calibration import PLACES
+
     cells = [
         [
             _escaped(row["model"]),
             _escaped(titled(row["measure"])),
             *(
                 in_math(row[place]) + " " + span_in_math(row[f"{place}_low"], row[f"{place}_high"])
-                for place in places
+                for place in PLACES
             ),
-            in_math(row["orbit_calibrated"]),
+            in_math(row["mean_calibrated"]),
             _escaped(row["worst_element"]),
         ]
         for row in rows
     ]
-    titles = ["model", "measure", "at the identity", "over the orbit", "worst", "if calibrated"]
-    return _tabular([*titles, "where"], cells, left=2)
+    titles = ["model", "measure", *PLACES.values(), "mean if calibrated", "worst element"]
+    return _tabular(titles, cells, left=2)
 
 
 def latex_comparisons(comparisons: list[dict[str, Any]], level: float) -> str:

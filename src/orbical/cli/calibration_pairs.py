@@ -1,4 +1,4 @@
-"""Saved outputs compared in pairs: every two models that answered the same samples."""
+"""Compare saved outputs in pairs: every two models evaluated on the same samples."""
 
 from __future__ import annotations
 
@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from ..calibration.comparisons import Comparison
-
-_OF_CLASSIFIERS = ("ece", "ks", "esd", "mmce")
-_OF_ONE_TARGET = ("ence", "uce", "regression_esd", "quantile_calibration")
-_OF_TARGETS = ("mahalanobis_calibration", "regression_esd_normalized", "gence_fiber")
-_BINNED = ("ece", "ence", "uce", "gence_fiber")
+    from ..calibration import Comparison, Measure
 
 
 def compared(outputs: dict[str, dict[str, Any]], settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Compare every two models on the same samples; say of the others why they are not."""
+    """Compare every two models on the same samples; print why others are not compared."""
     rows = []
     for (a, one), (b, other) in itertools.combinations(outputs.items(), 2):
         reason = _differing(one, other)
@@ -45,42 +40,41 @@ def _differing(one: dict[str, Any], other: dict[str, Any]) -> str:
 def _classifiers(
     one: dict[str, Any], other: dict[str, Any], settings: dict[str, Any]
 ) -> dict[str, Comparison]:
-    from ..calibration import compare, compare_means, top_label
+    from ..calibration import compare, compare_means, measures, top_label
     from ..calibration.table import score_terms
 
     terms = score_terms(**one), score_terms(**other)
-    found = {
-        name: compare_means(terms[0][name], terms[1][name], level=settings["level"])
-        for name in terms[0]
-    }
     pairs = top_label(**one), top_label(**other)
-    for name in _OF_CLASSIFIERS:
-        found[name] = compare(name, *pairs, **_options(name, settings))
+    found = {}
+    for measure in measures("pair", "outputs", listed="comparison", samples=len(pairs[0][0])):
+        if measure.terms is not None:
+            each = (part[measure.name] for part in terms)
+            found[measure.name] = compare_means(*each, level=settings["level"])
+        elif measure.kind == "pair":
+            found[measure.name] = compare(measure, *pairs, **_options(measure, settings))
     return found
 
 
 def _regressors(
     one: dict[str, Any], other: dict[str, Any], settings: dict[str, Any]
 ) -> dict[str, Comparison]:
-    from ..calibration import compare_means, regression_compare, regression_score_terms
+    from ..calibration import compare_means, measures, regression_compare, regression_score_terms
 
     given = [{key: part[key] for key in ("mean", "variance", "target")} for part in (one, other)]
     terms = [regression_score_terms(**part) for part in given]
-    found = {
-        name: compare_means(terms[0][name], terms[1][name], level=settings["level"])
-        for name in terms[0]
-    }
     a, b = ((part["mean"], part["variance"]) for part in given)
-    size, single = len(one["mean"]), one["mean"].ndim == 1
-    for name in (*(_OF_ONE_TARGET if single else ()), *_OF_TARGETS):
-        if size >= 3 or "esd" not in name:
-            options = _options(name, settings)
-            found[name] = regression_compare(name, a, b, one["target"], **options)
+    size, targets = len(one["mean"]), one["mean"].ndim
+    found = {}
+    for measure in measures("regression", listed="comparison", targets=targets, samples=size):
+        if measure.terms is not None:
+            each = (part[measure.name] for part in terms)
+            found[measure.name] = compare_means(*each, level=settings["level"])
+        else:
+            options = _options(measure, settings)
+            found[measure.name] = regression_compare(measure, a, b, one["target"], **options)
     return found
 
 
-def _options(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: settings[key]
-        for key in ("level", "resamples", "seed", *(("bins",) if name in _BINNED else ()))
-    }
+def _options(measure: Measure, settings: dict[str, Any]) -> dict[str, Any]:
+    draws = {key: settings[key] for key in ("level", "resamples", "seed")}
+    return {**draws, **measure.accepted({"bins": settings["bins"]})}

@@ -12,25 +12,15 @@ from .calibration_latex import latex_numbers, latex_orbit
 from .calibration_tables import numbers, print_csv, print_json, print_orbit, print_tables
 
 if TYPE_CHECKING:
-    from ..calibration._interval import Interval
+    from ..calibration import Interval, Measure
     from ..store.scan_result import Scan
 
-_OF_CLASSIFIERS = ("ece", "ks")
-_OF_ONE_TARGET = ("gaussian_crps", "ence", "regression_esd", "quantile_calibration")
-_OF_TARGETS = (
-    "gaussian_nll",
-    "gence",
-    "mahalanobis_calibration",
-    "regression_esd_normalized",
-    "aleatoric_bleed",
-)
-_BINNED = ("ece", "ence")
-_PLACES = ("identity", "orbit", "worst")
+_PLACES = ("identity", "mean", "pooled", "worst")
 _ENDS = ("low", "high", "calibrated")
 
 
 def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: str) -> None:
-    """Tell how calibrated each model is where the group leaves the input alone, and elsewhere."""
+    """Print how calibrated each model is at the identity and along the orbit."""
     from ..calibration.regression_orbit import holds_regression
     from ..store.scan_result import load
 
@@ -38,12 +28,14 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
     regression = holds_regression(scan)
     tables = dict(_regressors(scan, settings) if regression else _classifiers(scan, settings))
     plain = {model: numbers(table) for model, table in tables.items()}
-    rows = [_as_in(plain, row) for row in _along(scan, regression, settings)]
+    rows = [_as_in(plain, row) for row in _along(scan, settings)]
     if figure is not None:
+        from ..calibration import MEASURES
         from ..figures import save
         from ..figures.calibration import error_along_orbit
 
-        save(error_along_orbit(_curve(scan, "gence" if regression else "ece", settings)), figure)
+        shown = MEASURES["gence" if regression else "ece"]
+        save(error_along_orbit(_curve(scan, shown, settings)), figure)
     if format_ == "json":
         print_json({"level": settings["level"], "identity": plain, "orbit": rows})
     elif format_ == "csv":
@@ -71,57 +63,79 @@ def _regressors(scan: Scan, settings: dict[str, Any]) -> Iterator[tuple[str, dic
 
     for place, model in enumerate(scan.models):
         aleatoric = predictions_along(scan, place).aleatoric[scan.group.identity]
-        if len(aleatoric):  # a model that answers no variance has nothing to be judged
+        if len(aleatoric):  # a model without a variance cannot be measured
             given = predictions_at(scan, scan.group.identity, place)
             yield model, regression_table(*given, aleatoric=aleatoric, **settings)
 
 
-def _curve(scan: Scan, name: str, settings: dict[str, Any], by: str | None = None) -> Any:
-    """Give a measure with its interval at each element; a fifth of the draws each, for there are
-    many elements.
-    """
+def _curve(scan: Scan, measure: Measure, settings: dict[str, Any], by: str | None = None) -> Any:
+    """Return a measure with its interval at each element, from a fifth of the draws each."""
     from ..calibration.orbit import along_orbit
 
-    options: dict[str, Any] = {"bins": settings["bins"]} if name in _BINNED else {}
+    options = measure.accepted({"bins": settings["bins"]})
     draws = {"level": settings["level"], "seed": settings["seed"], "by": by}
     draws["resamples"] = max(20, settings["resamples"] // 5)
-    return along_orbit(scan, name, interval=True, **draws, **options)
+    return along_orbit(scan, measure, interval=True, **draws, **options)
 
 
-def _along(scan: Scan, regression: bool, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _along(scan: Scan, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Summarize each measure of each model: at the identity, over the orbit, at its worst."""
-    components = scan.data.sizes.get("component", 1)
-    names = _OF_CLASSIFIERS
-    if regression:
-        names = (*(_OF_ONE_TARGET if components == 1 else ()), *_OF_TARGETS)
-    for name in names:
-        curve = _curve(scan, name, settings)
+    from ..calibration import MEASURES, scan_measures
+
+    for measure in scan_measures(scan, listed="orbit"):
+        curve = _curve(scan, measure, settings)
+        pooled = _pooled(scan, measure, settings)
         for model in scan.models:
-            yield {"model": model, "measure": name, **_summary(curve.sel(model=model), scan)}
-    if regression and scan.data["variance"].shape[-1] > 1:  # one for all bleeds alike in each
-        apart = _curve(scan, "aleatoric_bleed", settings, by="component")
+            row = _summary(curve.sel(model=model), scan) | pooled[model]
+            yield {"model": model, "measure": measure.name, **row}
+    if "variance" in scan.data and scan.data["variance"].shape[-1] > 1:
+        bleed = MEASURES["aleatoric_bleed"]
+        apart = _curve(scan, bleed, settings, by="component")
         for model in scan.models:
-            for component in range(components):
-                chosen = apart.sel(model=model).isel(component=component)
-                name = f"aleatoric_bleed, component {component}"
-                yield {"model": model, "measure": name, **_summary(chosen, scan)}
+            for component in range(scan.data.sizes["component"]):
+                row = _summary(apart.sel(model=model).isel(component=component), scan)
+                row |= {"pooled": row["mean"]}  # a mean over samples
+                yield {"model": model, "measure": f"{bleed.name}, component {component}", **row}
 
 
 def _summary(curve: Any, scan: Scan) -> dict[str, Any]:
-    """Give value and interval at three places; over the orbit the interval is the mean of the
-    elements' intervals, which is no narrower than that of the mean.
+    """Return value and interval at three places; the interval of the mean over the orbit is the
+    mean of the elements' intervals, which is no narrower.
     """
-    worst = int(curve.fillna(float("-inf")).argmax("element"))
-    found: dict[str, Any] = {}
-    for place in _PLACES:
+    higher = curve.attrs["higher_is_better"]
+    worst = int((-curve if higher else curve).fillna(float("-inf")).argmax("element"))
+    found: dict[str, Any] = {f"pooled_{end}": float("nan") for end in _ENDS}
+    for place in ("identity", "mean", "worst"):
         parts = {"": curve, **{f"_{end}": curve[end] for end in _ENDS}}
         for end, values in parts.items():
-            if place == "orbit":
+            if place == "mean":
                 value = values.weighted(curve["weight"]).mean("element")
             else:
                 value = values[scan.group.identity if place == "identity" else worst]
             found[f"{place}{end}"] = float(value)
     return {**found, "worst_element": scan.group.name(worst)}
+
+
+def _pooled(scan: Scan, measure: Measure, settings: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Return the measure of all elements pooled by model, NaN if the group's weights forbid it."""
+    from ..calibration import pooled_over_orbit
+    from ..errors import InputError
+
+    options = measure.accepted({"bins": settings["bins"]})
+    if measure.name == "ece":
+        options |= {"interval": True, "level": settings["level"], "seed": settings["seed"]}
+    try:
+        found = pooled_over_orbit(scan, measure, **options)
+    except InputError:
+        return {model: {"pooled": float("nan")} for model in scan.models}
+    ends = [end for end in _ENDS if end in found.coords]
+    return {
+        model: {
+            "pooled": float(found.sel(model=model)),
+            **{f"pooled_{end}": float(found[end].sel(model=model)) for end in ends},
+        }
+        for model in scan.models
+    }
 
 
 def _identity_rows(
@@ -134,9 +148,7 @@ def _identity_rows(
 
 
 def _as_in(plain: dict[str, dict[str, dict[str, float]]], row: dict[str, Any]) -> dict[str, Any]:
-    """Take the identity's numbers from its own table, which has more draws: one number, one
-    interval.
-    """
+    """Use the identity's numbers of its own table, which has more draws."""
     known = plain.get(row["model"], {}).get(row["measure"])
     if known is None:
         return row
@@ -146,7 +158,7 @@ def _as_in(plain: dict[str, dict[str, dict[str, float]]], row: dict[str, Any]) -
 def _orbit_rows(
     rows: list[dict[str, Any]], plain: dict[str, dict[str, dict[str, float]]]
 ) -> Iterator[dict[str, Any]]:
-    """Give each place of each measure; what the identity's table holds is not said again."""
+    """Yield each place of each measure, except the identity where its table has the measure."""
     for row in rows:
         said = row["measure"] in plain.get(row["model"], {})
         for place in _PLACES[1:] if said else _PLACES:

@@ -13,53 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..calibration._interval import Interval
 
-NAMES = {
-    "accuracy": "accuracy",
-    "nll": "NLL",
-    "brier": "Brier",
-    "ece": "ECE",
-    "brier_calibration": "Brier, calibration",
-    "brier_refinement": "Brier, refinement",
-    "ece_l2": "ECE, l2",
-    "ece_max": "ECE, largest",
-    "ece_mass": "ECE, equal mass",
-    "smooth_ece": "smooth ECE",
-    "sb_ece": "SB-ECE",
-    "ks": "KS",
-    "esd": "ESD",
-    "mmce": "MMCE",
-    "skce": "SKCE",
-    **{
-        f"classwise_{name.lower()}": f"class-wise {name}"
-        for name in ("ECE", "KS", "ESD", "MMCE", "SKCE")
-    },
-    "squared_error": "squared error",
-    "gaussian_nll": "NLL",
-    "gaussian_crps": "CRPS",
-    "ence": "ENCE",
-    "uce": "UCE",
-    "quantile_calibration": "quantile calibration",
-    "mahalanobis_calibration": "Mahalanobis calibration",
-    "gence": "GENCE",
-    "gence_sq": "GENCE, squared",
-    "gence_fiber": "GENCE, by fiber",
-    "gence_sq_fiber": "GENCE, squared, by fiber",
-    "regression_esd": "regression ESD",
-    "regression_esd_normalized": "regression ESD, normalized",
-    "aleatoric_bleed": "aleatoric bleed",
-}
-_MEANS = (
-    "accuracy",
-    "nll",
-    "brier",
-    "squared_error",
-    "gaussian_nll",
-    "gaussian_crps",
-    "gence",
-    "gence_sq",
-)
-"""Means over samples: a calibrated model has neither more nor less than its range."""
-
 _CAPTION = "if calibrated: what a model with these very predictions would have if they were right, "
 _CAPTION += "its mean and range; bold: a value beyond that range"
 _FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
@@ -74,13 +27,14 @@ def numbers(table: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
 
 
 def titled(measure: str) -> str:
-    """Give the name that people know a measure by.
+    """Return the title of a measure.
 
     >>> titled("aleatoric_bleed, component 2")
     'aleatoric bleed, component 2'
     """
-    name, comma, rest = measure.partition(",")
-    return NAMES.get(measure, NAMES.get(name, name) + comma + rest)
+    from ..calibration import registry
+
+    return registry.titled(measure)
 
 
 def print_csv(rows: list[dict[str, Any]]) -> None:
@@ -180,8 +134,13 @@ def print_tables(
 
 
 def _beyond(measure: str, row: dict[str, float]) -> bool:
-    """Whether no calibrated model would show this: too much of a distance, either of a mean."""
-    below = measure in _MEANS and row["value"] < row["calibrated_low"]
+    """Check whether a value is outside a calibrated model's range: above for an error, or for a
+    mean on either side.
+    """
+    from ..calibration import MEASURES
+
+    mean = measure in MEASURES and MEASURES[measure].interval == "bootstrap"
+    below = mean and row["value"] < row["calibrated_low"]
     return below or row["value"] > row["calibrated_high"]
 
 
@@ -232,9 +191,9 @@ _FEW_COMPONENTS = 8
 
 
 def print_orbit(rows: list[dict[str, Any]], level: float) -> None:
-    """Print what a measure is at the identity, over the orbit and at its worst, with intervals.
+    """Print each measure at the identity, over the orbit and at its worst, with intervals.
 
-    Of many components only those that bleed most are shown.
+    Of many components only those with the most bleed are shown.
     """
     from rich.console import Console
 
@@ -242,26 +201,32 @@ def print_orbit(rows: list[dict[str, Any]], level: float) -> None:
     for model in dict.fromkeys(row["model"] for row in rows):
         of_model = [row for row in rows if row["model"] == model]
         apart = [row for row in of_model if "component" in row["measure"]]
-        most = sorted(apart, key=lambda row: -row["orbit"])[:_FEW_COMPONENTS]
+        most = sorted(apart, key=lambda row: -row["mean"])[:_FEW_COMPONENTS]
         console.print(_orbit_table(model, [r for r in of_model if r not in apart or r in most]))
         if len(apart) > len(most):
-            console.print(f"the {len(most)} of {len(apart)} components that bleed most")
+            console.print(f"the {len(most)} of {len(apart)} components with the most bleed")
         console.print()
     console.print(
-        f"in brackets: {level:.0%} intervals; over the orbit the mean of the elements' intervals, "
-        "at the worst that of the element, which does not know that it was chosen"
+        f"In brackets: {level:.0%} intervals. Mean: of the measure at each element, with the mean "
+        "of the elements' intervals. Pooled: the measure of all elements' outputs together. Worst: "
+        "the interval of that element, which does not account for its selection."
     )
 
 
 def _orbit_table(model: str, rows: list[dict[str, Any]]) -> Any:
+    from ..calibration import PLACES
+
     shown = _plain_table(f"{model}, along the orbit")
-    for title in ("measure", "at the identity", "over the orbit", "worst", "where"):
-        words = title in ("measure", "where")
-        shown.add_column(title, justify="left" if words else "right", no_wrap=not words)
+    shown.add_column("measure")
+    for title in PLACES.values():
+        first, _, rest = title.rpartition(" the ")
+        shown.add_column(f"{first}\nthe {rest}", justify="right", no_wrap="worst" not in rest)
     for row in rows:
         values = (
-            _cell(f"{short(row[place])}\n{span(row[f'{place}_low'], row[f'{place}_high'])}")
-            for place in ("identity", "orbit", "worst")
+            f"{short(row[place])}\n{span(row[f'{place}_low'], row[f'{place}_high'])}"
+            for place in PLACES
         )
-        shown.add_row(titled(row["measure"]), *values, _cell(row["worst_element"]))
+        *others, worst = values
+        cells = map(_cell, (*others, f"{worst}\n{row['worst_element']}"))
+        shown.add_row(titled(row["measure"]), *cells)
     return shown

@@ -1,4 +1,4 @@
-"""`orbical check`: a gate for continuous integration, from a stored scan and a few limits."""
+"""`orbical check`: a gate for continuous integration, from a stored scan and a few thresholds."""
 
 from __future__ import annotations
 
@@ -13,13 +13,31 @@ import typer
 if TYPE_CHECKING:
     from ..store.scan_result import Scan
 
-_BLEED = "aleatoric_bleed"
 Measured = Callable[["Scan", int], dict[str, float]]
+
+SHORTCUTS = (
+    "max_gap",
+    "min_accuracy",
+    "min_worst_accuracy",
+    "max_accuracy_drop",
+    "max_ece",
+    "max_worst_ece",
+    "max_pooled_ece",
+    "max_ks",
+    "max_mahalanobis",
+    "max_worst_mahalanobis",
+    "max_bleed",
+    "min_score",
+    "max_score",
+)
+"""Thresholds that have an option of their own; `--max` and `--min` take all others."""
+
+_ALIASES = {"mahalanobis": "mahalanobis_calibration", "bleed": "aleatoric_bleed"}
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A limit that can be set: how its number is measured, and on which side it must stay."""
+    """A threshold that can be set: what it is of, and how that is measured."""
 
     name: str
     what: str
@@ -27,8 +45,16 @@ class Rule:
 
     @property
     def upper(self) -> bool:
-        """Whether the limit is the largest value allowed."""
+        """Whether the threshold is the largest value allowed."""
         return self.name.startswith("max_")
+
+    @property
+    def option(self) -> str:
+        """The option that sets it."""
+        if self.name in SHORTCUTS:
+            return "--" + self.name.replace("_", "-")
+        side, _, name = self.name.partition("_")
+        return f"--{side} {name}"
 
 
 @dataclass(frozen=True)
@@ -42,18 +68,49 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether the value keeps the limit; a value that is not a number does not."""
+        """Whether the value is within the threshold; NaN never is."""
         return self.value <= self.limit if self.rule.upper else self.value >= self.limit
 
     def line(self) -> str:
-        """Say it in one line."""
+        """Describe the verdict in one line."""
         sign = "<=" if self.rule.upper else ">="
         state = "ok  " if self.passed else "FAIL"
-        option = "--" + self.rule.name.replace("_", "-")
         return (
-            f"{state} {self.model}: {self.rule.what} {self.value:.4g}, limit {sign} {self.limit:g} "
-            f"({option})"
+            f"{state} {self.model}: {self.rule.what} {self.value:.4g}, threshold {sign} "
+            f"{self.limit:g} ({self.rule.option})"
         )
+
+
+def rule_named(name: str) -> Rule:
+    """Return the rule of a name such as `max_ece`, `max_worst_ks` or `max_pooled_smooth_ece`.
+
+    After `max_` or `min_` stand "gap", "accuracy_drop", "score", or any registered measure, the
+    last two with "worst_", "identity_" or "pooled_" before them for another place than the mean
+    over the orbit.
+    """
+    from ..calibration import MEASURES, PLACES, measures
+    from ..errors import unknown_name
+
+    side, _, rest = name.partition("_")
+    if side in ("max", "min") and rest == "gap":
+        return Rule(name, "invariance gap", _gap)
+    if side in ("max", "min") and rest == "accuracy_drop":
+        return Rule(name, "loss of accuracy from the identity to the worst element", _drop)
+    place, _, measure = rest.partition("_")
+    if rest in MEASURES or place not in PLACES:
+        place, measure = "mean", rest
+    measure = _ALIASES.get(measure, measure)
+    variables = {"accuracy": "correct", "score": "score"} if place != "pooled" else {}
+    if side not in ("max", "min") or measure not in {*MEASURES, *variables}:
+        side = side if side in ("max", "min") else "max"
+        kinds = ("pair", "regression", "aleatoric")
+        known = {f"{side}_{entry.name}" for entry in measures(*kinds)}
+        raise unknown_name("check", name, known | {*SHORTCUTS})
+    title = MEASURES[measure].title if measure in MEASURES else measure
+    what = f"{title} {PLACES[place]}" if place != "mean" else f"{title}, {PLACES[place]}"
+    if measure in variables:
+        return Rule(name, what, _at(place, variables[measure]))
+    return Rule(name, what, _calibration(place, measure))
 
 
 def _by_model(values: Any) -> dict[str, float]:
@@ -67,40 +124,44 @@ def _gap(scan: Scan, bins: int) -> dict[str, float]:
     return _by_model(invariance_gap(scan)["total"])
 
 
-def _at(position: str, metric: str) -> Measured:
-    """Measure a metric of `orbical.nero` at one position: identity, orbit or worst."""
+def _at(place: str, metric: str) -> Measured:
+    """Measure a metric of `orbical.nero` at one place."""
 
     def measure(scan: Scan, bins: int) -> dict[str, float]:
         from ..errors import InputError
         from ..nero import aggregate
 
         if metric not in scan.data:
-            raise InputError(f"check: the scan holds no {metric!r}; expected labeled data")
-        return _placed(aggregate(scan, metric=metric).compute(), position, scan)
+            raise InputError(f"check: expected labeled data, got a scan without {metric!r}")
+        return _placed(aggregate(scan, metric=metric).compute(), place, scan)
 
     return measure
 
 
-def _calibration(position: str, name: str) -> Measured:
+def _calibration(place: str, name: str) -> Measured:
+    """Measure a registered measure at one place."""
+
     def measure(scan: Scan, bins: int) -> dict[str, float]:
-        from ..calibration.measures import CLASSIFICATION
-        from ..calibration.orbit import along_orbit
-        from ..calibration.regression_orbit import holds_regression
+        from ..calibration import MEASURES, along_orbit, pooled_over_orbit, scan_measures
         from ..errors import InputError
 
-        if (name in CLASSIFICATION) == holds_regression(scan):
-            kind = "classification" if name in CLASSIFICATION else "regression with uncertainty"
-            raise InputError(f"check: {name} is measured in a labeled scan of {kind}")
-        options: dict[str, Any] = {"bins": bins} if name == "ece" else {}
-        return _placed(along_orbit(scan, name, **options), position, scan)
+        entry = MEASURES[name]
+        if entry not in scan_measures(scan):
+            kinds = {"pair": "classification", "outputs": "classification, by its outputs"}
+            kind = kinds.get(entry.kind, "regression with uncertainty")
+            raise InputError(f"check: expected a labeled scan of {kind} for {name}")
+        options = entry.accepted({"bins": bins})
+        if place == "pooled":
+            return _by_model(pooled_over_orbit(scan, entry, **options))
+        return _placed(along_orbit(scan, entry, **options), place, scan)
 
     return measure
 
 
-def _placed(curve: Any, position: str, scan: Scan) -> dict[str, float]:
-    if position == "identity":
+def _placed(curve: Any, place: str, scan: Scan) -> dict[str, float]:
+    if place == "identity":
         return _by_model(curve.isel(element=scan.group.identity))
-    if position == "orbit":
+    if place == "mean":
         return _by_model(curve.weighted(curve["weight"]).mean("element"))
     better = curve.attrs.get("higher_is_better", True)
     return _by_model(curve.min("element") if better else curve.max("element"))
@@ -110,33 +171,6 @@ def _drop(scan: Scan, bins: int) -> dict[str, float]:
     upright = _at("identity", "correct")(scan, bins)
     worst = _at("worst", "correct")(scan, bins)
     return {model: upright[model] - worst[model] for model in upright}
-
-
-RULES = {
-    rule.name: rule
-    for rule in (
-        Rule("max_gap", "invariance gap", _gap),
-        Rule("min_accuracy", "accuracy over the orbit", _at("orbit", "correct")),
-        Rule("min_worst_accuracy", "accuracy at the worst element", _at("worst", "correct")),
-        Rule("max_accuracy_drop", "loss of accuracy from identity to worst element", _drop),
-        Rule("max_ece", "ECE over the orbit", _calibration("orbit", "ece")),
-        Rule("max_worst_ece", "ECE at the worst element", _calibration("worst", "ece")),
-        Rule("max_ks", "KS error over the orbit", _calibration("orbit", "ks")),
-        Rule(
-            "max_mahalanobis",
-            "Mahalanobis calibration error over the orbit",
-            _calibration("orbit", "mahalanobis_calibration"),
-        ),
-        Rule(
-            "max_worst_mahalanobis",
-            "Mahalanobis calibration error at the worst element",
-            _calibration("worst", "mahalanobis_calibration"),
-        ),
-        Rule("max_bleed", "aleatoric bleed over the orbit", _calibration("orbit", _BLEED)),
-        Rule("min_score", "score over the orbit", _at("orbit", "score")),
-        Rule("max_score", "score over the orbit", _at("orbit", "score")),
-    )
-}
 
 
 def register(app: typer.Typer) -> None:
@@ -150,13 +184,14 @@ def check(
     ],
     max_gap: Annotated[float | None, typer.Option(help="Largest invariance gap.")] = None,
     min_accuracy: Annotated[
-        float | None, typer.Option(help="Least accuracy, mean over the orbit.")
+        float | None, typer.Option(help="Smallest accuracy, mean over the orbit.")
     ] = None,
     min_worst_accuracy: Annotated[
-        float | None, typer.Option(help="Least accuracy at the worst element.")
+        float | None, typer.Option(help="Smallest accuracy at the worst element.")
     ] = None,
     max_accuracy_drop: Annotated[
-        float | None, typer.Option(help="Largest loss of accuracy, identity to worst element.")
+        float | None,
+        typer.Option(help="Largest loss of accuracy from the identity to the worst element."),
     ] = None,
     max_ece: Annotated[
         float | None, typer.Option(help="Largest calibration error, mean over the orbit.")
@@ -164,12 +199,15 @@ def check(
     max_worst_ece: Annotated[
         float | None, typer.Option(help="Largest calibration error at the worst element.")
     ] = None,
+    max_pooled_ece: Annotated[
+        float | None, typer.Option(help="Largest calibration error, pooled over the orbit.")
+    ] = None,
     max_ks: Annotated[
         float | None, typer.Option(help="Largest KS calibration error, mean over the orbit.")
     ] = None,
     max_mahalanobis: Annotated[
         float | None,
-        typer.Option(help="Largest Mahalanobis calibration error of regressors, over the orbit."),
+        typer.Option(help="Largest Mahalanobis calibration error, mean over the orbit."),
     ] = None,
     max_worst_mahalanobis: Annotated[
         float | None,
@@ -179,32 +217,49 @@ def check(
         float | None, typer.Option(help="Largest aleatoric bleed of noise-free targets.")
     ] = None,
     min_score: Annotated[
-        float | None, typer.Option(help="Least score, mean over the orbit (higher is better).")
+        float | None, typer.Option(help="Smallest score, mean over the orbit.")
     ] = None,
     max_score: Annotated[
-        float | None, typer.Option(help="Largest score, mean over the orbit (lower is better).")
+        float | None, typer.Option(help="Largest score, mean over the orbit.")
     ] = None,
-    bins: Annotated[int | None, typer.Option(help="Bins of the calibration error.")] = None,
+    max_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max",
+            metavar="NAME=VALUE",
+            help="Largest value of any registered measure, mean over the orbit, such as "
+            "smooth_ece=0.05; worst_smooth_ece, pooled_smooth_ece or identity_smooth_ece for "
+            "another place. Repeatable.",
+        ),
+    ] = None,
+    min_: Annotated[
+        list[str] | None,
+        typer.Option("--min", metavar="NAME=VALUE", help="Smallest value, as --max. Repeatable."),
+    ] = None,
+    bins: Annotated[int | None, typer.Option(help="Number of bins of binned measures.")] = None,
     model: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Check this model only. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Check only this model. Repeatable."),
     ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     config: Annotated[
         Path | None,
         typer.Option(help="A TOML file with tool.orbical.check; ./pyproject.toml by default."),
     ] = None,
 ) -> None:
-    """Hold a scan against limits; exit status 1 if one is broken.
+    """Check a scan against thresholds, for CI. Exits with status 1 if any fails.
 
     \b
     orbical check run.zarr --max-gap 0.02 --min-accuracy 0.9
+    orbical check run.zarr --max smooth_ece=0.05 --max worst_ks=0.1
 
-    Limits may also stand in the table [tool.orbical.check] of pyproject.toml, such as
-    max_gap = 0.02; options on the command line come first.
+    Thresholds can also be set in the table [tool.orbical.check] of pyproject.toml, for example
+    max_gap = 0.02. Options on the command line take precedence.
     """
     from ..store.scan_result import load
 
-    given = {name: value for name, value in locals().items() if name in RULES}
+    given = {name: value for name, value in locals().items() if name in SHORTCUTS}
+    given |= _thresholds("max", max_) | _thresholds("min", min_)
     settings = settings_from(config)
     limits = limits_from(given, settings)
     verdicts = judge(load(store), limits, _bins(bins, settings), model)
@@ -213,10 +268,24 @@ def check(
         junit.write_text(junit_xml(verdicts, str(store)), encoding="utf-8")
     for verdict in verdicts:
         typer.secho(verdict.line(), fg=None if verdict.passed else "red")
-    broken = sum(not verdict.passed for verdict in verdicts)
-    if broken:
-        typer.echo(f"{broken} of {len(verdicts)} limits broken")
+    failed = sum(not verdict.passed for verdict in verdicts)
+    if failed:
+        typer.echo(f"{failed} of {len(verdicts)} checks failed")
         raise typer.Exit(1)
+
+
+def _thresholds(side: str, given: list[str] | None) -> dict[str, float | None]:
+    """Read thresholds written as NAME=VALUE."""
+    from ..errors import InputError
+
+    found: dict[str, float | None] = {}
+    for text in given or []:
+        name, _, number = text.partition("=")
+        try:
+            found[f"{side}_{name.strip().replace('-', '_')}"] = float(number)
+        except ValueError:
+            raise InputError(f"--{side}: expected NAME=VALUE, got {text!r}") from None
+    return found
 
 
 def settings_from(path: Path | None) -> dict[str, Any]:
@@ -228,7 +297,7 @@ def settings_from(path: Path | None) -> dict[str, Any]:
     chosen = path or Path("pyproject.toml")
     if not chosen.is_file():
         if path is not None:
-            raise InputError(f"--config: {path} is no file")
+            raise InputError(f"--config: expected a file, got {path}")
         return {}
     try:
         content = tomllib.loads(chosen.read_text(encoding="utf-8"))
@@ -239,36 +308,35 @@ def settings_from(path: Path | None) -> dict[str, Any]:
         table = table.get(name, {})
         if not isinstance(table, dict):
             raise InputError(
-                f"{chosen}: {name} = {table!r} given, expected the table [tool.orbical.check]"
+                f"{chosen}: expected the table [tool.orbical.check], got {name} = {table!r}"
             )
     return {str(name).replace("-", "_"): value for name, value in table.items()}
 
 
 def limits_from(given: Mapping[str, float | None], settings: Mapping[str, Any]) -> dict[str, float]:
-    """Join the limits of the command line and of the settings, the former first.
+    """Merge the thresholds of the command line and of the settings; the former take precedence.
 
-    >>> limits_from({"max_gap": 0.1, "max_ece": None}, {"max_ece": 0.05, "max_gap": 1})
+    >>> limits_from({"max_gap": 0.1, "max_ece": None}, {"max_gap": 1, "max_ece": 0.05})
     {'max_gap': 0.1, 'max_ece': 0.05}
     """
-    from ..errors import InputError, unknown_name
+    from ..errors import InputError
 
     limits: dict[str, float] = {}
     for name, value in settings.items():
         if name == "bins":
             continue
-        if name not in RULES:
-            raise unknown_name("tool.orbical.check", name, [*RULES, "bins"])
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"tool.orbical.check: {name} = {value!r} given, a number expected")
+            raise InputError(f"tool.orbical.check: expected a number for {name}, got {value!r}")
         limits[name] = float(value)
     limits |= {name: float(value) for name, value in given.items() if value is not None}
     for name, value in limits.items():
+        rule_named(name)
         if not math.isfinite(value):
-            raise InputError(f"{name}: {value} given, a finite number expected")
+            raise InputError(f"{name}: expected a finite number, got {value}")
     if not limits:
-        options = ", ".join("--" + name.replace("_", "-") for name in RULES)
-        raise InputError(f"check: no limit given; expected one of {options}")
-    return {name: limits[name] for name in RULES if name in limits}
+        options = ", ".join(rule_named(name).option for name in SHORTCUTS)
+        raise InputError(f"check: expected a threshold, got none; set {options}, --max or --min")
+    return limits
 
 
 def _bins(given: int | None, settings: Mapping[str, Any]) -> int:
@@ -280,18 +348,22 @@ def _bins(given: int | None, settings: Mapping[str, Any]) -> int:
 def judge(
     scan: Scan, limits: Mapping[str, float], bins: int = 15, models: list[str] | None = None
 ) -> list[Verdict]:
-    """Apply each limit to each model. An unfinished scan is refused: it would prove nothing."""
+    """Apply each threshold to each model of a finished scan."""
     from ..errors import StoreError, unknown_name
 
     if not scan.complete:
-        raise StoreError(f"check: the scan is {scan.share_done:.0%} done; finish it first")
+        raise StoreError(
+            f"check: expected a finished scan, got one that is {scan.share_done:.0%} done; "
+            "finish it first"
+        )
     for name in models or []:
         if name not in scan.models:
             raise unknown_name("--model", name, scan.models)
+    rules = [(rule_named(name), limit) for name, limit in limits.items()]
     return [
-        Verdict(RULES[name], model, value, limit)
-        for name, limit in limits.items()
-        for model, value in RULES[name].measure(scan, bins).items()
+        Verdict(rule, model, value, limit)
+        for rule, limit in rules
+        for model, value in rule.measure(scan, bins).items()
         if not models or model in models
     ]
 
@@ -300,9 +372,9 @@ def junit_xml(verdicts: list[Verdict], suite: str) -> str:
     """Write verdicts as JUnit XML, a test case for each rule and model."""
     from xml.etree import ElementTree
 
-    broken = sum(not verdict.passed for verdict in verdicts)
+    failed = sum(not verdict.passed for verdict in verdicts)
     root = ElementTree.Element(
-        "testsuite", name=f"orbical check {suite}", tests=str(len(verdicts)), failures=str(broken)
+        "testsuite", name=f"orbical check {suite}", tests=str(len(verdicts)), failures=str(failed)
     )
     for verdict in verdicts:
         case = ElementTree.SubElement(

@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration import interval, measure_of
-from ...calibration.measures import CLASSIFICATION
+from ...calibration import MEASURES, Interval, interval, pooled_reliability
 from ...errors import InputError
 from ..selection import Selection
 from ..session.aggregates import LEAST
 from ..session.calibration_plots import BINS, RESAMPLES, diagrams_of_all
 from ..session.confidence_columns import alike, columns_of
 from ..session.moments import moments_of
-from ..session.orbits import over_orbits
 from ..session.sample_maps import sample_map
 from ..session.scan_state import state as state_of
 from ..session.scan_state import title_of
@@ -236,9 +234,9 @@ def _measures(view: ScanView, complete: bool, advance: Advance) -> bytes:
                 given = sure[:, kept], right[:, kept]
                 known = [name for name in names if place < len(arrays[f"{name}/{reference}"])]
                 _measure(arrays, known, reference, (place, model), *given)
-                orbits = over_orbits(zip(*given, strict=True), view.group.weights, BINS).measure
-                ends_of = [orbits[end] for end in ("value", "low", "high", "expected")]
-                arrays[f"{INTERVAL}/{reference}/orbit"][place, model, :, 0] = ends_of
+                columns = zip(*given, strict=True)
+                _, pooled = pooled_reliability(columns, view.group.weights, bins=BINS)
+                arrays[f"{INTERVAL}/{reference}/orbit"][place, model, :, 0] = _ends(pooled)
     members = [view.samples, *_members(view)] if len(groups) > 1 else [view.samples]
     return encode_part({"members": members}, arrays)
 
@@ -278,13 +276,16 @@ def _measure(
             continue
         given = [torch.from_numpy(part) for part in pair]
         for name in names:
-            measure = measure_of(name, CLASSIFICATION, {})
-            values = measure.value(*given).detach().numpy()
+            values = MEASURES[name](*given).detach().numpy()
             arrays[f"{name}/{reference}"][(*place, elements)] = values
         found = interval(INTERVAL, *given, resamples=RESAMPLES)
-        ends = (found.value, found.low, found.high, found.calibrated)
-        held = arrays[f"{INTERVAL}/{reference}/ends"][place]
-        held[:, elements] = np.stack([end.numpy() for end in ends])
+        arrays[f"{INTERVAL}/{reference}/ends"][place][:, elements] = _ends(found)
+
+
+def _ends(error: Interval) -> Array:
+    """Return value, low, high and expected value of an error, as the page reads them."""
+    ends = (error.value, error.low, error.high, error.calibrated)
+    return np.stack([end.numpy() for end in ends])
 
 
 def _rows(block: Block) -> bytes:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...calibration import along_orbit, interval, measure_of
-from ...calibration.measures import CLASSIFICATION
+from ...calibration import MEASURES, along_orbit, interval
+from ...calibration.means import interval_of_sums
 from ..selection import Selection
 from .confidence_columns import alike, columns_of
-from .metrics import REGRESSION_MEASURES, Metric
+from .metrics import Metric
 from .moments import moments_of, sums_over
 from .scan_view import ScanView
 from .subsets import Answer, mask_of, subset_key
@@ -26,8 +26,6 @@ LEAST = 3
 """The least number of samples for a measure."""
 MOST_AT_ONCE = 1 << 21
 RESAMPLES = 200
-_DEVIATIONS = 1.96
-"""Standard errors to either side of a mean that hold 95 %."""
 
 
 def aggregate(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
@@ -70,16 +68,8 @@ def _means(
     else:
         key = ("sums", variable, *subset_key(view, selection))
         parts = view.cache.get_or_compute(key, lambda: sums_over(view, variable, mask))
-    return _with_errors(*parts)
-
-
-def _with_errors(count: Array, total: Array, squares: Array) -> dict[str, Array]:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / count
-        freedom = np.where(count > 1, count - 1, np.nan)  # one sample has no interval
-        variance = (squares / count - mean**2).clip(0) * count / freedom
-        reach = _DEVIATIONS * np.sqrt(variance / count)
-    return {"values": mean, "low": mean - reach, "high": mean + reach}
+    mean, low, high = interval_of_sums(*parts)
+    return {"values": mean, "low": low, "high": high}
 
 
 def _measures(
@@ -87,7 +77,7 @@ def _measures(
 ) -> dict[str, Array]:
     reference = view.reference(selection)
     key = ("measure", metric.name, reference, *subset_key(view, selection))
-    measure = _regression if metric.name in REGRESSION_MEASURES else _measured
+    measure = _measured if MEASURES[metric.name].kind == "pair" else _regression
     return view.cache.get_or_compute(key, partial(measure, view, metric.name, reference, mask))
 
 
@@ -103,7 +93,7 @@ def _regression(view: ScanView, name: str, reference: str, mask: Array | None) -
 
 def _measured(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
     """Compute a measure at every element, from the samples with an output there."""
-    measure = measure_of(name, CLASSIFICATION, {})
+    measure = MEASURES[name]
     pairs, size = columns_of(view, reference), len(view.group)
     names = ("values", "low", "high") if name == WITH_INTERVAL else ("values",)
     found = {part: np.full((len(view.models), size), np.nan) for part in names}
@@ -124,7 +114,7 @@ def _measured(view: ScanView, name: str, reference: str, mask: Array | None) -> 
                 ends = interval(measure, *pair, resamples=RESAMPLES)
                 parts = {"values": ends.value, "low": ends.low, "high": ends.high}
             else:
-                parts = {"values": measure.value(*pair).detach()}
+                parts = {"values": measure(*pair).detach()}
             for part, values in parts.items():
                 found[part][model, start + places] = values.numpy()
     return found

@@ -9,12 +9,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import cumulative_curve, esd, interval, ks, reliability
+from ...calibration import (
+    Interval,
+    cumulative_curve,
+    esd,
+    interval,
+    ks,
+    pooled_reliability,
+    reliability,
+)
 from ...calibration.binned import Reliability
 from ..selection import Selection
 from .aggregates import LEAST
 from .confidence_columns import ConfidenceColumns, columns_of
-from .orbits import over_orbits
 from .scan_view import ScanView
 from .subsets import Answer, mask_of, subset_key
 
@@ -85,11 +92,11 @@ def _of(
         measures = _measured(torch.from_numpy(sure), torch.from_numpy(right))
         return {"count": len(sure), **diagram_at(sure, right), "measures": measures}
     every = (_all_at(pairs, model, element, mask) for element in range(len(view.group)))
-    found = over_orbits(every, view.group.weights, BINS)
+    diagram, error = pooled_reliability(every, view.group.weights, bins=BINS)
     return {
-        "count": int(found.diagram.count.sum()),
-        **_drawn(found.diagram, _curves(*_along(view, pairs, model, mask))),
-        "measures": [{"name": "ece", **found.measure}],
+        "count": int(diagram.count.sum()),
+        **_drawn(diagram, _curves(*_along(view, pairs, model, mask))),
+        "measures": [_with_interval(error)],
     }
 
 
@@ -132,34 +139,32 @@ def _drawn(diagram: Reliability, curves: tuple[Array, Array]) -> dict[str, Array
 def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array, Array]:
     """Return cumulative confidence and accuracy at equal steps of the fraction of samples."""
     steps = np.linspace(0, 1, CURVE_POINTS)
-    if weights is None:
-        curve = cumulative_curve(sure, right)
-        share, sums = curve.quantile.numpy(), (curve.confidence.numpy(), curve.accuracy.numpy())
-    else:
-        order = np.argsort(sure.numpy(), kind="stable")
-        mass = weights.numpy()[order] / float(weights.sum())
-        share = mass.cumsum()
-        sums = tuple((mass * part.double().numpy()[order]).cumsum() for part in (sure, right))
-    ends = np.searchsorted(share, steps + 1e-12, side="right")
-    first, second = (np.concatenate([[0.0], part])[ends] for part in sums)
+    curve = cumulative_curve(sure, right, weights=weights)
+    ends = np.searchsorted(curve.quantile.numpy(), steps + 1e-12, side="right")
+    first, second = (
+        np.concatenate([[0.0], part.numpy()])[ends] for part in (curve.confidence, curve.accuracy)
+    )
     return first, second
 
 
 def _measured(sure: Tensor, right: Tensor) -> list[dict[str, Any]]:
-    found = interval("ece", sure, right, resamples=RESAMPLES)
-    first = {
-        "name": "ece",
-        "value": float(found.value),
-        "low": float(found.low),
-        "high": float(found.high),
-        "expected": float(found.calibrated),
-    }
+    first = _with_interval(interval("ece", sure, right, resamples=RESAMPLES))
     # Their intervals are too slow for dragging along the orbit.
     others = [
         {"name": name, "value": float(value), "low": None, "high": None, "expected": None}
         for name, value in (("ks", ks(sure, right)), ("esd", esd(sure, right)))
     ]
     return [first, *others]
+
+
+def _with_interval(error: Interval) -> dict[str, Any]:
+    return {
+        "name": "ece",
+        "value": float(error.value),
+        "low": float(error.low),
+        "high": float(error.high),
+        "expected": float(error.calibrated),
+    }
 
 
 def _at(

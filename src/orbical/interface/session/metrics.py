@@ -5,31 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ...calibration import Measure, scan_measures
 from ...errors import unknown_name
 from .scan_reader import ScanReader
 
-MEASURES = {
-    "ece": ("ECE", "expected calibration error: mean gap of confidence and accuracy over 15 bins"),
-    "ks": ("KS", "largest gap of cumulative accuracy and confidence"),
-    "esd": ("ESD", "expected squared difference of cumulative accuracy and confidence, unbiased"),
-    "smooth_ece": ("Smooth ECE", "calibration error with a Gaussian instead of bins"),
-    "mmce": ("MMCE", "maximum mean calibration error, by a Laplacian kernel"),
-}
-REGRESSION_MEASURES = {
-    "ence": ("ENCE", "expected normalised calibration error of predicted variances"),
-    "quantile_calibration": ("Quantile calibration", "share of truths below each quantile, off by"),
-    "mahalanobis_calibration": ("Coverage", "share of truths inside each ellipse, off by"),
-    "gence": ("GENCE", "generalised normalised calibration error of errors and variances"),
-    "gaussian_nll": ("NLL", "negative log-likelihood of the truth"),
-}
-OF_ONE_TARGET = ("ence", "quantile_calibration")
 _TITLES = {
     "score": "Score",
     "confidence": "Confidence",
     "correct": "Accuracy",
     "action_defect": "Action defect",
 }
-_GAPS = ("ece", "ks", "smooth_ece")  # measures that are differences of shares
 _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
 
 
@@ -73,17 +58,23 @@ def find_metrics(reader: ScanReader) -> dict[str, Metric]:
             per_sample=True,
             meaning=meaning,
         )
-    if {"confidence", "correct"} <= {*names}:
-        for name, (title, meaning) in MEASURES.items():
-            unit = "share" if name in _GAPS else "number"
-            found[name] = Metric(name, title, unit, 0.0, None, False, False, meaning)
-    if {"error", "variance"} <= {*reader.dims}:
-        several = reader.shape("error")[-1] > 1
-        for name, (title, meaning) in REGRESSION_MEASURES.items():
-            if several and name in OF_ONE_TARGET:
-                continue
-            found[name] = Metric(name, title, "number", None, None, False, False, meaning)
+    for measure in scan_measures(reader.scan, listed="view"):
+        found[measure.name] = _of_measure(measure)
     return found
+
+
+def _of_measure(measure: Measure) -> Metric:
+    """Describe a registered measure as a metric of sets of samples."""
+    return Metric(
+        name=measure.name,
+        title=measure.title[:1].upper() + measure.title[1:],
+        unit="share" if measure.unit == "probability" else "number",
+        low=0.0 if measure.kind == "pair" else None,
+        high=None,
+        higher_is_better=measure.higher_is_better,
+        per_sample=False,
+        meaning=measure.meaning,
+    )
 
 
 def _one_number_a_place(reader: ScanReader, name: str) -> bool:

@@ -43,7 +43,7 @@ export function createSection(el, app) {
     "Scope",
     [
       ["element", "here", "At the current position"],
-      ["orbit", "whole orbit", "Over all positions"],
+      ["orbit", "whole orbit", "All positions pooled"],
     ],
     (value) => app.select({ scope: value }),
   );
@@ -105,7 +105,7 @@ export function createSection(el, app) {
           { class: "means" },
         ),
         pairs([
-          ["ECE", number(one.value), interval],
+          [answer.scope === "orbit" ? "pooled ECE" : "ECE", number(one.value), interval],
           ["by chance", number(one.expected)],
         ]),
       );
@@ -122,7 +122,7 @@ export function createSection(el, app) {
     if (!answer?.count) return;
     frame.note(
       answer.scope === "orbit"
-        ? `${whole(answer.count)} predictions, all positions`
+        ? `${whole(answer.count)} predictions, all positions pooled`
         : counted(answer.count, app.state.samples, app.noun),
     );
   }

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ._bound import BoundMeasure
 from .cells import Cells, Tally, tally
-from .measures import Measure
 
 BLOCK = 1 << 22
-"""Numbers that are held at once while resamples are drawn."""
+"""Values that are kept in memory at once while resamples are drawn."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PairedWorlds:
 
 
 def blocks_of(resamples: int, numbers: int) -> list[int]:
-    """Cut resamples of so many numbers each into blocks that are held at once.
+    """Split resamples of `numbers` values each into blocks that fit in memory.
 
     >>> blocks_of(5, BLOCK // 2)
     [2, 2, 1]
@@ -49,40 +49,47 @@ def _uniform(shape: tuple[int, ...], generator: np.random.Generator, like: Tenso
     return torch.from_numpy(generator.random(shape)).to(like.device)
 
 
-def distance_of(measure: Measure) -> Callable[..., Tensor]:
-    """Give the function whose draws make an interval, its values in float64 on the processor."""
+def distance_of(measure: BoundMeasure) -> Callable[..., Tensor]:
+    """Return the function whose draws make an interval, its values in float64 on the CPU."""
     function = measure.value if measure.distance is None else measure.distance
 
-    def of_samples(*given: Tensor) -> Tensor:
-        return function(*given).detach().double().cpu()
+    def of_samples(*given: Tensor, **weights: Tensor) -> Tensor:
+        return function(*given, **weights).detach().double().cpu()
 
     return of_samples
 
 
 def drawn_pairs(
-    measure: Measure,
+    measure: BoundMeasure,
     confidence: Tensor,
     correct: Tensor,
     resamples: int,
     generator: np.random.Generator,
+    weights: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Evaluate a function on samples drawn again, and on labels drawn from the confidences."""
+    """Evaluate a function on samples drawn again, and on labels drawn from the confidences.
+
+    Weights `[..., N]` are drawn with their samples, and kept where labels are drawn.
+    """
+    fixed = {} if weights is None else {"weights": weights}
     distance, size = distance_of(measure), confidence.shape[-1]
     again, chance, estimates = [], [], []
     for block in blocks_of(resamples, confidence.numel()):
         index = torch.from_numpy(generator.integers(0, size, (block, size))).to(confidence.device)
-        again.append(distance(confidence[..., index], correct[..., index]))
+        redrawn = {name: part[..., index] for name, part in fixed.items()}
+        again.append(distance(confidence[..., index], correct[..., index], **redrawn))
         labels = _uniform((block, *confidence.shape), generator, confidence) < confidence
-        chance.append(distance(confidence.expand_as(labels), labels))
+        chance.append(distance(confidence.expand_as(labels), labels, **fixed))
         if measure.distance not in (None, measure.value):
-            estimates.append(measure.value(confidence.expand_as(labels), labels).double().cpu())
-    observed, calibrated = distance(confidence, correct), torch.cat(chance)
+            value = measure.value(confidence.expand_as(labels), labels, **fixed)
+            estimates.append(value.detach().double().cpu())
+    observed, calibrated = distance(confidence, correct, **fixed), torch.cat(chance)
     values = torch.cat(estimates) if estimates else calibrated
     return observed, torch.cat(again, -1).movedim(-1, 0), calibrated, values
 
 
 def paired_worlds(
-    measure: Measure,
+    measure: BoundMeasure,
     pairs: list[tuple[Tensor, Tensor]],
     resamples: int,
     generator: np.random.Generator,
@@ -94,7 +101,7 @@ def paired_worlds(
 
 
 def _paired_samples(
-    measure: Measure,
+    measure: BoundMeasure,
     pairs: list[tuple[Tensor, Tensor]],
     resamples: int,
     generator: np.random.Generator,
@@ -109,7 +116,7 @@ def _paired_samples(
 
 
 def _paired_cells(
-    measure: Measure,
+    measure: BoundMeasure,
     pairs: list[tuple[Tensor, Tensor]],
     resamples: int,
     generator: np.random.Generator,
@@ -148,7 +155,7 @@ def _paired_cells(
 
 
 def _from_kinds(gathered: Tally, kind: Tensor, counts: Tensor) -> Cells:
-    """Give the cells `[R, 1, G]` of samples counted by kind, `[R, K]`."""
+    """Return the cells `[R, 1, G]` of samples counted by kind, `[R, K]`."""
     cells = gathered.right.shape[-1]
     sums = torch.zeros(len(counts), 2 * cells, dtype=torch.float64).index_add_(1, kind, counts)
     split = sums.view(-1, 1, cells, 2)

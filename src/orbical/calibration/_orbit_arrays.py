@@ -8,36 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import unknown_name
-from .generalized import gence_floor, gence_sq_floor
+from .registry import MEASURES
 
 if TYPE_CHECKING:
     import xarray as xr
-
-MEANINGS = {
-    "ece": "expected calibration error",
-    "ks": "Kolmogorov-Smirnov calibration error",
-    "esd": "expected squared difference",
-    "smooth_ece": "smooth calibration error",
-    "mmce": "maximum mean calibration error",
-    "mmce_squared": "squared maximum mean calibration error",
-    "skce": "squared kernel calibration error",
-    "sb_ece": "soft-binned calibration error",
-    "ence": "expected normalized calibration error",
-    "uce": "uncertainty calibration error",
-    "regression_esd": "expected squared difference of squared error and variance",
-    "regression_esd_normalized": "expected squared difference of normalized error and 1",
-    "quantile_calibration": "quantile calibration error",
-    "mahalanobis_calibration": "calibration error of the Mahalanobis distance",
-    "gence": "generalized expected normalized calibration error",
-    "gence_sq": "generalized expected normalized calibration error of squares",
-    "gence_fiber": "generalized normalized calibration error, by fiber",
-    "gence_sq_fiber": "generalized normalized calibration error of squares, by fiber",
-    "gaussian_nll": "negative log-likelihood",
-    "gaussian_crps": "continuous ranked probability score",
-    "aleatoric_bleed": "aleatoric bleed",
-}
-FLOORS = {"gence": gence_floor, "gence_sq": gence_sq_floor}
-"""What a calibrated model has where that is neither 0 nor a matter of the data."""
 
 ENDS = ("low", "high", "calibrated")
 
@@ -55,9 +29,9 @@ def groups_of(values: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndar
 
 def read_together(*arrays: xr.DataArray) -> Iterator[np.ndarray]:
     """Read several arrays in one pass over the store."""
-    import dask
+    from dask.base import compute
 
-    for part in dask.compute(*(array.data for array in arrays)):
+    for part in compute(*(array.data for array in arrays)):  # type: ignore[no-untyped-call]
         yield np.asarray(part)
 
 
@@ -68,7 +42,7 @@ def labeled(
     by: str | None,
     values: dict[str, np.ndarray],
 ) -> xr.DataArray:
-    """Give arrays `[model, group, element]` names, and the attributes that figures need."""
+    """Return arrays `[model, group, element]` labeled, with the attributes that figures need."""
     import xarray as xr
 
     dims = ("model", "element") if by is None else ("model", by, "element")
@@ -82,14 +56,15 @@ def labeled(
         coords[by] = groups
     coords |= {end: (dims, values[end]) for end in ENDS if end in values}
     found = xr.DataArray(values["value"], dims=dims, coords=coords, name=name)
+    entry = MEASURES.get(name)
     found.attrs = {key: part for key, part in like.attrs.items() if key != "limits"}
     found.attrs |= {
         "statistic": "",
         "metric": name,
-        "meaning": MEANINGS.get(name, name),
-        "higher_is_better": False,
+        "meaning": name if entry is None else entry.long_name,
+        "higher_is_better": entry is not None and entry.higher_is_better,
         "reference": "truth",
     }
-    if name in FLOORS:
-        found.attrs["floor"] = FLOORS[name]
+    if entry is not None and entry.target:
+        found.attrs["floor"] = entry.target
     return found

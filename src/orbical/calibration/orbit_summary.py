@@ -1,0 +1,218 @@
+"""A measure of the whole orbit: the mean of its positions, or all positions pooled into one set.
+
+The two differ: at each position errors of opposite sign stay apart, and in the pool they cancel
+within a bin. `orbical calibration`, `orbical check`, the report and the interface name both as
+`PLACES` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError
+from ._bound import BoundMeasure, takes_weights
+from ._interval import Interval
+from ._orbit_arrays import ENDS, read_together
+from ._pooled import pooled_reliability
+from .orbit import along_orbit, equal_width_options, responses_of
+from .registry import MEASURES, Measure, bound, measures
+from .regression_orbit import holds_regression, predictions_along
+from .targets import on_vectors
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store.scan_result import Scan
+
+__all__ = ["PLACES", "mean_over_orbit", "pooled_over_orbit", "scan_measures"]
+
+PLACES = {
+    "identity": "at the identity",
+    "mean": "mean over the orbit",
+    "pooled": "pooled over the orbit",
+    "worst": "at the worst element",
+}
+"""How a measure of a scan is summarized, and what each summary is called everywhere."""
+
+
+def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Measure]:
+    """Return the registered measures that a scan can be measured by along its orbit.
+
+    Args:
+        scan: A scan, or its `data`.
+        listed: Only those listed there: "table", "comparison", "orbit" or "view".
+
+    Returns:
+        Measures of pairs for labeled classification or `detections`, measures of regression for
+        regression with uncertainty, and none for other scans.
+
+    Example:
+        >>> import xarray as xr
+        >>> pairs = xr.Dataset({"confidence": 0.5, "correct": 1.0})
+        >>> [measure.name for measure in scan_measures(pairs, listed="orbit")]
+        ['ece', 'ks']
+    """
+    data: Any = getattr(scan, "data", scan)
+    if holds_regression(data):
+        targets = data["error"].shape[-1]
+        return measures("regression", "aleatoric", listed=listed, targets=targets)
+    if {"confidence", "correct"} <= {*data.data_vars}:
+        return measures("pair", listed=listed)
+    return []
+
+
+def mean_over_orbit(
+    scan: Scan | xr.Dataset,
+    measure: str | Measure | BoundMeasure | Callable[..., Tensor] = "ece",
+    **options: Any,
+) -> xr.DataArray:
+    """Return the mean of a measure over the positions of the orbit, for each model of a scan.
+
+        value[model] = sum_g w_g measure over samples at element g,   w the group's weights
+
+    Args:
+        scan: A labeled scan of classification, or of regression with uncertainty; or its `data`.
+        measure: The name of a measure, an entry of `MEASURES`, or a function; see `along_orbit`.
+        options: Options of `along_orbit`, such as `by` and `interval`, and of the measure. The
+            interval is the mean of the elements' intervals, no narrower than that of the mean.
+
+    Returns:
+        `[model]`, or `[model, by]`.
+
+    Example:
+        >>> import orbical as ob
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:50], labels[:50]), group="cyclic:4",
+        ...                task="classification", progress=False)
+        >>> mean_over_orbit(scan, "ece").dims
+        ('model',)
+    """
+    curve = along_orbit(scan, measure, **options)
+    weight = curve["weight"]
+    found = curve.weighted(weight).mean("element")
+    means = {
+        end: curve[end].weighted(weight).mean("element").drop_vars(ENDS, errors="ignore")
+        for end in ENDS
+        if end in curve.coords
+    }
+    return found.assign_coords(means).assign_attrs(curve.attrs, statistic=PLACES["mean"])
+
+
+def pooled_over_orbit(
+    scan: Scan | xr.Dataset,
+    measure: str | Measure | BoundMeasure | Callable[..., Tensor] = "ece",
+    *,
+    interval: bool = False,
+    level: float = 0.95,
+    seed: int = 0,
+    **options: Any,
+) -> xr.DataArray:
+    """Return a measure of all positions of the orbit pooled into one set, for each model of a scan.
+
+    Each output counts with the weight of its element. Where a group's weights differ, the measure
+    must take `weights`, as `ece` does.
+
+    Args:
+        scan: A labeled scan of classification, or of regression with uncertainty; or its `data`.
+        measure: The name of a measure, an entry of `MEASURES`, or a function; see `along_orbit`.
+        interval: Whether to attach the coordinates `low`, `high` and `calibrated`; for "ece" over
+            bins of equal width. Samples are drawn with their whole orbits.
+        level: Nominal coverage of the interval.
+        seed: Seed of its draws.
+        options: Options of the measure, such as `bins`.
+
+    Returns:
+        `[model]`.
+
+    Raises:
+        InputError: If the measure takes no weights and those of the group differ, or if it has no
+            interval over pooled positions.
+
+    Example:
+        >>> import orbical as ob
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:50], labels[:50]), group="cyclic:4",
+        ...                task="classification", progress=False)
+        >>> found = pooled_over_orbit(scan, "ece", interval=True)
+        >>> bool(found.low <= found) and bool(found <= found.high)
+        True
+    """
+    if holds_regression(scan):
+        if interval:
+            raise InputError("interval: expected False for pooled regression, got True")
+        return _pooled_regression(scan, measure, options)
+    confidence, correct = responses_of(scan)
+    binned = equal_width_options(measure, options)
+    if interval and (binned is None or binned["norm"] != "l1"):
+        raise InputError(f"interval: expected False unless the measure is 'ece', got {measure!r}")
+    chosen = bound(measure, "pair", options)
+    weights = confidence["weight"].values.astype(np.float64)
+    values: list[Interval | Tensor] = []
+    for model in range(confidence.sizes["model"]):
+        z, y = read_together(*(part.isel(model=model) for part in (confidence, correct)))
+        if interval and binned is not None:
+            columns = zip(z.T, y.T > 0, strict=True)
+            pooled = {"bins": binned["bins"], "level": level, "seed": seed}
+            values.append(pooled_reliability(columns, weights, **pooled)[1])
+        else:
+            known = ~np.isnan(z)
+            pair = (torch.from_numpy(part[known]) for part in (z, y > 0))
+            mass = torch.from_numpy(np.broadcast_to(weights, z.shape)[known])
+            values.append(_weighted_value(chosen, tuple(pair), mass))
+    return _by_model(chosen.name, confidence, values)
+
+
+def _pooled_regression(scan: Any, measure: Any, options: dict[str, Any]) -> xr.DataArray:
+    entry = MEASURES.get(measure) if isinstance(measure, str) else measure
+    if isinstance(entry, Measure) and entry.interval == "bootstrap":
+        # A mean over the same samples at each position is the mean of the positions.
+        found = mean_over_orbit(scan, entry, **options)
+        return found.assign_attrs(statistic=PLACES["pooled"])
+    chosen = bound(measure, "regression", options)
+    data: Any = getattr(scan, "data", scan)
+    weights = torch.from_numpy(data["weight"].values.astype(np.float64))
+    values = []
+    for model in range(data.sizes["model"]):
+        given = predictions_along(scan, model)
+        error, variance = given.error.flatten(0, 1), given.variance.flatten(0, 1)
+        mass = weights.repeat_interleave(given.error.shape[1])
+        predictions = torch.zeros_like(error), variance, error
+        values.append(_weighted_value(chosen, predictions, mass))
+    return _by_model(chosen.name, data["error"], values)
+
+
+def _weighted_value(chosen: BoundMeasure, given: tuple[Tensor, ...], weights: Tensor) -> Tensor:
+    """Evaluate a measure on pooled samples, with weights only where they differ."""
+    if not len(weights):
+        return torch.tensor(torch.nan)
+    alike = bool(weights.max() - weights.min() < 1e-12)
+    if not alike and not takes_weights(chosen.value):
+        raise InputError(
+            f"measure: expected one that takes weights, such as 'ece', since the weights of the "
+            f"group's elements differ, got {chosen.name!r}; use mean_over_orbit"
+        )
+    function = chosen.value if alike else partial(chosen.value, weights=weights)
+    return (on_vectors(chosen, function) if len(given) == 3 else function)(*given).detach()
+
+
+def _by_model(name: str, like: xr.DataArray, values: list[Any]) -> xr.DataArray:
+    import xarray as xr
+
+    entry = MEASURES.get(name)
+    numbers = [float(getattr(value, "value", value)) for value in values]
+    coords: dict[str, Any] = {"model": like["model"]}
+    if values and isinstance(values[0], Interval):
+        for end in ENDS:
+            coords[end] = ("model", [float(getattr(value, end)) for value in values])
+    attrs: dict[str, Any] = {"metric": name, "statistic": PLACES["pooled"]}
+    if entry is not None:
+        attrs |= {"meaning": entry.meaning, "higher_is_better": entry.higher_is_better}
+    return xr.DataArray(numbers, coords, ("model",), name=name, attrs=attrs)

@@ -1,0 +1,245 @@
+"""The registry of measures: one entry each, read by tables, commands, the interface and the docs.
+
+A new measure is its function and one call of `register`. It then appears in the tables, in
+`orbical calibration`, as a threshold of `orbical check`, in the interface and in the reference.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+
+from ..errors import InputError, unknown_name
+from ._bound import BoundMeasure
+
+__all__ = ["KINDS", "LISTS", "MEASURES", "Measure", "measures", "register"]
+
+KINDS = {
+    "pair": "(confidence, correct)",
+    "outputs": "(probs or logits, labels)",
+    "regression": "(mean, variance, target)",
+    "aleatoric": "(aleatoric)",
+}
+"""What a measure is computed from."""
+
+LISTS = ("table", "comparison", "orbit", "view")
+"""Where measures are listed: tables of a model, comparisons of two, orbits of a scan, the view."""
+
+_METRICS = {"regression": "regression_metrics"}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """An entry of the registry: a measure, and everything said about it.
+
+    Attributes:
+        name: The name in code, tables and thresholds.
+        function: Computes it from the arrays of its kind, reducing over samples.
+        title: The short name that people know it by.
+        meaning: One line, without a full stop: the full name, and after a colon what it measures.
+        kind: What it is computed from, a key of `KINDS`.
+        unit: The unit of its values.
+        higher_is_better: The direction; lower is better by default.
+        target: The value of a calibrated model; None if that depends on the data.
+        options: Options of the function that are fixed in this entry.
+        metric_class: The torchmetrics class in `orbical.calibration.metrics` or
+            `regression_metrics`, if it has one of its own.
+        loss: The function of `orbical.losses` that trains for it, if there is one.
+        interval: How its interval is made: "consistency" (resampling the data and labels of a
+            calibrated model), "bootstrap" (a mean over samples), or "none".
+        listed: Where it is listed, names of `LISTS`.
+        one_target: For regression, whether it takes a single target only; None if unknown.
+        minimum: The least number of samples.
+        terms: For a mean over samples, the function that returns its terms `[N]`.
+        binding: Makes the `BoundMeasure` from options, where the function alone does not say
+            enough for a fast interval.
+        table_interval: Computes the interval for a table, where the kind's own does not apply.
+
+    Example:
+        >>> from orbical.calibration import MEASURES
+        >>> MEASURES["ece"].title, MEASURES["ece"]([0.9, 0.9], [True, False], bins=10)
+        ('ECE', tensor(0.4000, dtype=torch.float64))
+    """
+
+    name: str
+    function: Callable[..., Any]
+    title: str
+    meaning: str
+    kind: str = "pair"
+    unit: str = ""
+    higher_is_better: bool = False
+    target: float | None = 0.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    metric_class: str | None = None
+    loss: str | None = None
+    interval: str = "consistency"
+    listed: tuple[str, ...] = LISTS
+    one_target: bool | None = None
+    minimum: int = 1
+    terms: Callable[..., Tensor] | None = None
+    binding: Callable[..., BoundMeasure] | None = None
+    table_interval: Callable[..., Any] | None = None
+
+    @property
+    def long_name(self) -> str:
+        """The name in full, for axes of figures."""
+        return self.meaning.partition(":")[0]
+
+    def __call__(self, *arrays: Any, **options: Any) -> Tensor:
+        """Compute the measure; options such as `bins` may be given by keyword."""
+        made = self.binding or self.function
+        own = {name: value for name, value in options.items() if name in _parameters(made)}
+        rest = {name: value for name, value in options.items() if name not in own}
+        return self.bind(**own).value(*arrays, **rest)
+
+    def bind(self, **options: Any) -> BoundMeasure:
+        """Return the measure with options set, as intervals use it."""
+        chosen = {**self.options, **options}
+        made = self.binding or self.function
+        unknown = [name for name in chosen if name not in _parameters(made)]
+        if unknown:
+            raise InputError(f"options: {self.name} does not take {', '.join(unknown)}")
+        if self.binding is not None:
+            return self.binding(self.name, **chosen)
+        function = partial(self.function, **chosen)
+        distance = None if self.interval == "bootstrap" else function
+        return BoundMeasure(self.name, function, distance, one_target=self.one_target)
+
+    def accepted(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of some settings, such as `bins`, that the measure has as options."""
+        known = _parameters(self.binding or self.function)
+        return {name: value for name, value in settings.items() if name in known}
+
+    def metric(self, **options: Any) -> Any:
+        """Return the measure as a torchmetrics metric, for evaluation loops.
+
+        Example:
+            >>> from orbical.calibration import MEASURES
+            >>> MEASURES["ece_l2"].metric(bins=10)
+            ECE()
+        """
+        module = importlib.import_module(f".{_METRICS.get(self.kind, 'metrics')}", __package__)
+        if self.metric_class is None:
+            return module.of_measure(self, **options)
+        made = getattr(module, self.metric_class)
+        known = inspect.signature(made).parameters
+        fixed = {name: value for name, value in self.options.items() if name in known}
+        return made(**{**fixed, **options})
+
+
+def _parameters(function: Callable[..., Any]) -> set[str]:
+    """Return the names of a function's optional arguments, which are a measure's options."""
+    known = inspect.signature(function).parameters.values()
+    return {part.name for part in known if part.default is not part.empty} - {"weights"}
+
+
+MEASURES: dict[str, Measure] = {}
+"""All registered measures by name."""
+
+
+def register(measure: Measure) -> Measure:
+    """Add a measure to the registry.
+
+    Args:
+        measure: The entry. Its function takes the arrays of its kind and reduces over samples: for
+            "pair" `(confidence [..., N], correct [..., N])`.
+
+    Returns:
+        The entry.
+
+    Raises:
+        InputError: If the name is taken or not an identifier, or a field is not a known one.
+
+    Example:
+        >>> from orbical import calibration
+        >>> def bias(confidence, correct):
+        ...     return (confidence - correct.double()).mean(-1).abs()
+        >>> entry = calibration.register(calibration.Measure(
+        ...     "bias", bias, title="bias", meaning="mean confidence less accuracy"))
+        >>> found = calibration.pair_table([0.9, 0.8, 0.7], [True, False, True], resamples=20)
+        >>> round(float(found["bias"].value), 4)
+        0.1333
+        >>> del calibration.MEASURES["bias"]
+    """
+    if not measure.name.isidentifier():
+        raise InputError(f"name: expected an identifier, got {measure.name!r}")
+    if measure.name in MEASURES:
+        raise InputError(f"name: expected a new name, got {measure.name!r}, which is registered")
+    if measure.kind not in KINDS:
+        raise unknown_name("kind", measure.kind, KINDS)
+    for name in measure.listed:
+        if name not in LISTS:
+            raise unknown_name("listed", name, LISTS)
+    MEASURES[measure.name] = measure
+    return measure
+
+
+def measures(
+    *kinds: str, listed: str | None = None, targets: int = 1, samples: int | None = None
+) -> list[Measure]:
+    """Return registered measures, in the order of registration.
+
+    Args:
+        kinds: Kinds to return, keys of `KINDS`; all if none is given.
+        listed: Only those listed there, a name of `LISTS`.
+        targets: The number of target components; measures of one target are left out for more.
+        samples: The number of samples; measures that need more are left out.
+
+    Returns:
+        The entries.
+
+    Example:
+        >>> from orbical.calibration import measures
+        >>> [measure.title for measure in measures("pair", listed="view")]
+        ['ECE', 'smooth ECE', 'KS', 'ESD', 'MMCE']
+    """
+    return [
+        measure
+        for measure in MEASURES.values()
+        if (not kinds or measure.kind in kinds)
+        and (listed is None or listed in measure.listed)
+        and not (measure.one_target and targets > 1)
+        and (samples is None or samples >= measure.minimum)
+    ]
+
+
+def titled(name: str) -> str:
+    """Return a measure's title, or of an unknown name what stands before a comma titled.
+
+    >>> from orbical import calibration
+    >>> titled("aleatoric_bleed, component 2")
+    'aleatoric bleed, component 2'
+    """
+    first, comma, rest = name.partition(",")
+    return (MEASURES[first].title if first in MEASURES else first) + comma + rest
+
+
+def bound(
+    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
+    kind: str,
+    options: Mapping[str, Any],
+) -> BoundMeasure:
+    """Find a measure of a kind by name, or take a function as a distance, and set its options."""
+    if isinstance(measure, BoundMeasure):
+        if options:
+            raise InputError(
+                f"options: expected none beside a bound measure, got {', '.join(options)}"
+            )
+        return measure
+    if isinstance(measure, Measure):
+        return measure.bind(**options)
+    if callable(measure):
+        function = partial(measure, **options)
+        return BoundMeasure(
+            getattr(measure, "__name__", type(measure).__name__), function, function
+        )
+    known = {entry.name: entry for entry in measures(kind)}
+    if measure not in known:
+        raise unknown_name("measure", measure, known)
+    return known[measure].bind(**options)

@@ -1,0 +1,26 @@
+"""The interval of a mean from sums: that of the samples themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from orbical.calibration.means import interval_of_sums
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_it_is_the_normal_interval_of_the_samples(level: float) -> None:
+    values = np.random.default_rng(0).normal(3.0, 2.0, (50, 4))
+    mean, low, high = interval_of_sums(
+        np.full(4, 50), values.sum(0), np.square(values).sum(0), level=level
+    )
+    ends = stats.norm.interval(level, values.mean(0), stats.sem(values, axis=0))
+    np.testing.assert_allclose(mean, values.mean(0))
+    np.testing.assert_allclose([low, high], ends)
+
+
+def test_one_sample_has_a_mean_and_no_interval_and_none_has_neither() -> None:
+    mean, low, high = interval_of_sums(np.array([1, 0]), np.array([2.0, 0]), np.array([4.0, 0]))
+    assert mean[0] == 2.0
+    assert np.isnan([mean[1], *low, *high]).all()
