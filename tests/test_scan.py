@@ -246,7 +246,7 @@ def test_labels_may_be_a_plain_list(net, digits):
 
 @pytest.mark.parametrize(
     ("representation", "words"),
-    [("2e", "3 features given, the 5 of irreps"), ("vector", "but rotations3d:4 moves space")],
+    [("2e", "expected the 5 features of irreps '1x2e', got 3"), ("vector", "that rotations3d:4 moves")],
 )
 def test_answers_that_cannot_move_as_the_task_says_are_refused(representation, words):
     task = ob.tasks.Regression(ob.actions.Vectors(), representation)
@@ -394,7 +394,7 @@ def test_a_point_that_is_nowhere_is_named_whatever_batch_it_is_in(action):
 
     data = {"pos": clouds} if isinstance(action, dict) else clouds
     task = ob.tasks.Classification(action)
-    with pytest.raises(InputError, match="point 4 of sample 33 is NaN"):
+    with pytest.raises(InputError, match="NaN or infinity for point 4 of sample 33"):
         ob.scan(model, data, group="rotations3d:8", task=task, progress=False)
 
 
@@ -414,7 +414,7 @@ def test_a_pixel_that_is_no_number_is_named_as_data(digits, tmp_path, lacking, s
         return linear(x)
 
     models = {"blind": sees_nothing} if blind else {"net": linear, "raises": raises}
-    words = f"data: row 2, column 3 of sample {sample} is NaN or infinite, numbers expected"
+    words = f"data: expected finite pixels, got NaN or infinity at row 2, column 3 of sample {sample}"
     with pytest.raises(InputError, match=words):
         scan(models, (images, digits[1]), batch_size=8)
 

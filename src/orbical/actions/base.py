@@ -1,4 +1,4 @@
-"""What every action offers, and actions on trees."""
+"""The base class of actions, and actions on trees."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Action(ABC):
         return self.move(elements, tree_map(lambda leaf: leaf[None], x))
 
     def valid(self, elements: Elements, x: Tree) -> Tensor | None:
-        """Tell which output places `[K, H, W]` come from real input; None where all do."""
+        """Return a mask `[K, H, W]` of output pixels that come from the input; None if all do."""
         return None
 
     def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
@@ -56,22 +56,22 @@ class Action(ABC):
         if not isinstance(x, Tensor):
             given = f"fields {_names(x)}" if isinstance(x, dict | tuple) else type(x).__name__
             raise InputError(
-                f"data: {given} given, one tensor expected for the action {type(self).__name__}; "
-                "give input= an action for each field"
+                f"data: expected one tensor for the action {type(self).__name__}, got {given}; "
+                "pass input= an action for each field"
             )
 
     def doubt(self, x: Tree) -> Tensor | None:
-        """Tell by one mark whether a batch may hold values that cannot be moved.
+        """Return a flag on the device: whether a batch may hold values that cannot be moved.
 
-        Asked of every batch, unlike `check`, which sees the first samples alone; so it is cheap,
-        and nobody waits for the mark. None where any values can be moved, NaN as padding say.
+        Called for every batch, unlike `check`, which sees only the first samples; so it is cheap
+        and never waits for the device. None if any values can be moved, such as NaN as padding.
         """
         return None
 
     def check_values(self, x: Tree, first: int = 0) -> None:  # noqa: B027 - most move any values
         """Refuse a batch of values that cannot be moved; its samples are counted from `first`.
 
-        Asked of the first samples and of batches that are in doubt.
+        Called for the first samples and for batches whose flag is set.
         """
 
     def describe(self) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _restored_fields(described: Any) -> Any:
 
 
 def relative_loss(back: Tensor, x: Tensor) -> Tensor:
-    """Give `||back - x|| / ||x||` of each element and sample, `[K, B]`."""
+    """Return `||back - x|| / ||x||` for each element and sample, `[K, B]`."""
     if not back.is_floating_point():  # whole numbers are only ever reordered, or turned exactly
         back = back.double()
     x = x.to(back.dtype)
@@ -126,7 +126,7 @@ def relative_loss(back: Tensor, x: Tensor) -> Tensor:
 
 
 def maybe_lacking(x: Tensor) -> Tensor | None:
-    """Mark an array that may hold NaN or infinity, by its sum; None for whole numbers.
+    """Return a flag for an array that may hold NaN or infinity, from its sum; None for integers.
 
     Of numbers too large to be added the mark is set in vain: only a look at each of them knows.
     """
@@ -137,7 +137,7 @@ def maybe_lacking(x: Tensor) -> Tensor | None:
 
 
 def first_lacking(x: Tensor) -> int | None:
-    """Find the first sample of `x[B, ...]` with NaN or infinity; None where there is none.
+    """Return the first sample of `x[B, ...]` with NaN or infinity, or None.
 
     >>> first_lacking(torch.tensor([[1.0, 2.0], [3.0, torch.inf]]))
     1
@@ -149,10 +149,10 @@ def first_lacking(x: Tensor) -> int | None:
 
 
 class Exact(Action):
-    """Actions that come back to where they started, but for the rounding of numbers."""
+    """Actions whose inverse restores the data up to rounding."""
 
     def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
-        """Nothing is lost."""
+        """Return zeros: nothing is lost."""
         return _nothing(elements, x)
 
 
@@ -162,14 +162,14 @@ def _nothing(elements: Elements, x: Tree) -> Tensor:
 
 
 class Trivial(Exact):
-    """Nothing moves: class labels, energies, atomic numbers under rotations."""
+    """The trivial action: class labels, energies, atomic numbers under rotations."""
 
     def move(self, elements: Elements, x: Tree) -> Tree:
         """Repeat the batch for each element, without a copy."""
         return tree_map(lambda leaf: leaf.expand(len(elements), *leaf.shape[1:]), x)
 
     def check(self, group: Group, x: Tree) -> None:
-        """Anything can stay where it is."""
+        """Accept any data."""
 
 
 class Fields(Action):
@@ -183,7 +183,7 @@ class Fields(Action):
         return tree_map(lambda action, leaf: action.move(elements, leaf), self.actions, x)
 
     def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
-        """Give the largest defect of the fields."""
+        """Return the largest defect of the fields."""
         if all(isinstance(action, Exact) for action in leaves(self.actions)):
             return _nothing(elements, x)
         moved = self.apply(elements, x) if moved is None else moved
@@ -191,12 +191,12 @@ class Fields(Action):
         return torch.stack(list(leaves(each))).amax(0)
 
     def check(self, group: Group, x: Tree) -> None:
-        """Check that the fields match, and each of them."""
+        """Check that the fields match, and check each of them."""
         _check_fields(x, self.actions)
         tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
 
     def doubt(self, x: Tree) -> Tensor | None:
-        """Doubt a batch where any of its fields is in doubt."""
+        """Return a flag that is set if the flag of any field is."""
         each = leaves(tree_map(lambda action, leaf: action.doubt(leaf), self.actions, x))
         marks = [mark for mark in each if mark is not None]
         return torch.stack(marks).any() if marks else None
@@ -212,9 +212,7 @@ class Fields(Action):
 
 def _check_fields(x: Tree, actions: Tree, within: str = "") -> None:
     if _names(x) != _names(actions):
-        raise InputError(
-            f"data{within}: fields {_names(x)} given, fields {_names(actions)} expected"
-        )
+        raise InputError(f"data{within}: expected fields {_names(actions)}, got fields {_names(x)}")
     if isinstance(actions, dict):
         for key, action in actions.items():
             _check_fields(x[key], action, f"{within}[{key!r}]")
@@ -232,18 +230,18 @@ def _names(tree: Tree) -> Any:
 
 
 def as_action(action: Any) -> Action:
-    """Accept an action, or a dictionary or tuple of actions."""
+    """Return an action from an action, or from a dictionary or tuple of actions."""
     if isinstance(action, Action):
         return action
     if isinstance(action, dict | tuple | list) and action:
         return Fields(tree_map(as_action, action))
     raise InputError(
-        f"action: {action!r} given, an orbical.actions.Action or a dictionary of them expected"
+        f"action: expected an orbical.actions.Action or a dictionary of them, got {action!r}"
     )
 
 
 def check_group(action: Action, group: Group, argument: str = "group") -> None:
-    """Refuse a group that moves nothing this action knows; say so where it moves more."""
+    """Refuse a group that moves nothing this action knows; warn if it moves more."""
     known = {part for leaf in _flat(action) for part in leaf.parts}
     if group.parts and not known & {*group.parts}:
         raise InputError(
@@ -261,7 +259,7 @@ def check_group(action: Action, group: Group, argument: str = "group") -> None:
 
 
 def view_of(action: Action) -> str:
-    """Name how data moved by an action are shown: by the first field that can be drawn.
+    """Return the view of data moved by an action: that of the first field that can be drawn.
 
     >>> from orbical.actions import Points, Trivial
     >>> view_of(as_action({"mask": Trivial(), "pos": Points()})), view_of(Trivial())
@@ -278,7 +276,7 @@ def _flat(action: Action) -> list[Action]:
 
 
 def matrices(part: np.ndarray, like: Tensor) -> Tensor:
-    """Put matrices where the data live, in the precision of the data."""
+    """Return matrices on the device and in the precision of the data."""
     dtype = like.dtype if like.is_floating_point() else torch.float32
     moved: Tensor = to_device(torch.as_tensor(np.ascontiguousarray(part), dtype=dtype), like.device)
     return moved

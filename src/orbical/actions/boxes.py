@@ -59,8 +59,8 @@ class Boxes(Action):
         super().check(group, x)
         if x.ndim != 3 or x.shape[-1] < 4:
             raise InputError(
-                f"boxes: shape {tuple(x.shape)} given, [sample, box, 4] expected "
-                "(left, top, right, bottom)"
+                "boxes: expected shape [sample, box, 4] (left, top, right, bottom), got "
+                f"{tuple(x.shape)}"
             )
         if bool(((x[..., 2] < x[..., 0]) | (x[..., 3] < x[..., 1])).any()):
-            raise InputError("boxes: left > right or top > bottom given, ordered sides expected")
+            raise InputError("boxes: expected left <= right and top <= bottom")

@@ -18,7 +18,7 @@ from .images import ImagePair, VectorField, _inside, checked_size, pixel_frame
 
 
 def largest_view(elements: Elements, height: int, width: int) -> int:
-    """Give the side of the largest central square that no element takes out of an image.
+    """Return the side of the largest central square that no element moves out of an image.
 
     >>> from orbical.groups import rotations
     >>> largest_view(rotations(8), 256, 256)    # (256 - 1) / sqrt(2) + 1
@@ -31,7 +31,7 @@ def largest_view(elements: Elements, height: int, width: int) -> int:
 
 
 def central(x: Tensor, size: int) -> Tensor:
-    """Cut the central square out of `[..., H, W]`.
+    """Return the central square of `[..., H, W]`.
 
     >>> import torch
     >>> central(torch.arange(16).reshape(4, 4), 2)
@@ -65,7 +65,7 @@ class PairWindow(ImagePair):
         return super()._resample(elements, x, (self.size, self.size))
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
-        """All of it comes from inside: `check` has seen to that."""
+        """Return None: `check` ensures that everything comes from inside."""
         return None
 
     def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
@@ -87,8 +87,8 @@ class PairWindow(ImagePair):
             )
         if (height - self.size) % 2 or (width - self.size) % 2:
             raise InputError(
-                f"size: {self.size} given for images of {height} x {width}, a number with the same "
-                "remainder by 2 expected, so that the view lies on whole pixels"
+                f"size: expected a number as even or odd as the images of {height} x {width}, so "
+                f"that the view lies on whole pixels, got {self.size}"
             )
 
 
@@ -109,7 +109,7 @@ class FieldWindow(VectorField):
         return super()._resample(elements, x, (self.size, self.size))
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
-        """Tell which pixels of the view come from inside `x`; None where all do."""
+        """Return a mask of the pixels of the view that come from inside `x`; None if all do."""
         if elements.exact_on_grid:
             return None
         inside = _inside(elements, (self.size, self.size), tuple(x.shape[-2:])).to(x.device)
@@ -120,6 +120,6 @@ class FieldWindow(VectorField):
         super().check(group, x)
         if min(x.shape[-2:]) < self.size:
             raise InputError(
-                f"data: fields of shape {tuple(x.shape)} given, [sample, 2, row, column] of at "
-                f"least {self.size} x {self.size} pixels expected"
+                f"data: expected fields [sample, 2, row, column] of at least {self.size} x "
+                f"{self.size} pixels, got shape {tuple(x.shape)}"
             )

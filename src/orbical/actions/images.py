@@ -34,7 +34,7 @@ _FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
 
 
 def pixel_frame(elements: Elements) -> np.ndarray:
-    """Give the planar matrices `[K, 3, 3]` in pixels: columns to the right, rows down."""
+    """Return the planar matrices `[K, 3, 3]` in pixels: columns to the right, rows down."""
     if "plane" not in elements.parts:
         return np.tile(np.eye(3), (len(elements), 1, 1))
     return _FLIP_ROWS @ elements.parts["plane"] @ _FLIP_ROWS
@@ -66,7 +66,7 @@ class Images(Action):
         self._grids: WeakKeyDictionary[Elements, dict[Any, Tensor]] = WeakKeyDictionary()
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Move `x[K or 1, B, C, H, W]`; whole numbers become float32, whatever the group."""
+        """Move `x[K or 1, B, C, H, W]`; integers become float32, whatever the group."""
         if elements.exact_on_grid:
             return _move_exactly(elements, x if x.is_floating_point() else x.float())
         return self._resample(elements, x, x.shape[-2:])
@@ -89,7 +89,7 @@ class Images(Action):
         return many(sample, planes, grid).to(dtype).reshape(count, *x.shape[1:-2], *size)
 
     def _grid(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
-        """Give the sampling grids `[K, h, w, 2]`, kept while the elements are in use."""
+        """Return the sampling grids `[K, h, w, 2]`, cached while the elements are in use."""
         kept = self._grids.setdefault(elements, {})
         key = (x.dtype, x.device, tuple(x.shape[-2:]), tuple(size))
         if key in kept:
@@ -101,7 +101,7 @@ class Images(Action):
         return grid
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
-        """Tell which pixels `[K, H, W]` come from inside the image; None where all do."""
+        """Return a mask `[K, H, W]` of pixels that come from inside the image; None if all do."""
         if elements.exact_on_grid:
             return None
         return _inside(elements, tuple(x.shape[-2:]), tuple(x.shape[-2:])).to(x.device)
@@ -111,8 +111,8 @@ class Images(Action):
         super().check(group, x)
         if x.ndim != 4:
             raise InputError(
-                f"data: images of shape {tuple(x.shape)} given, [sample, channel, row, column] "
-                "expected"
+                "data: expected images of shape [sample, channel, row, column], got "
+                f"{tuple(x.shape)}"
             )
         if x.shape[-1] <= _MOST_CHANNELS < min(x.shape[1:3]):
             warnings.warn(
@@ -123,17 +123,17 @@ class Images(Action):
         _check_square(group, x)
 
     def doubt(self, x: Tensor) -> Tensor | None:
-        """Pixels must be numbers: resampling would spread what is none."""
+        """Return a flag for NaN and infinity, which resampling would spread."""
         return maybe_lacking(x)
 
     def check_values(self, x: Tensor, first: int = 0) -> None:
-        """Refuse pixels that are no numbers."""
+        """Refuse pixels that are not finite."""
         sample = first_lacking(x)
         if sample is not None:
             row, column = (~torch.isfinite(x[sample])).nonzero()[0, -2:].tolist()
             raise InputError(
-                f"data: row {row}, column {column} of sample {first + sample} is NaN or infinite, "
-                "numbers expected"
+                "data: expected finite pixels, got NaN or infinity at row "
+                f"{row}, column {column} of sample {first + sample}"
             )
 
 
@@ -159,7 +159,7 @@ class Window(Images):
         self._corners: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Crop `x[1, B, C, H, W]` to `[K, B, C, size, size]`, or resample where it must be."""
+        """Crop `x[1, B, C, H, W]` to `[K, B, C, size, size]`, or resample if it has to."""
         offsets = self._offsets(elements, x)
         if offsets is None:
             return self._resample(elements, x, (self.size, self.size))
@@ -168,7 +168,7 @@ class Window(Images):
         return (_gathered if many_small else _joined)(sources, offsets, self.size)
 
     def _offsets(self, elements: Elements, x: Tensor) -> np.ndarray | None:
-        """Give first row and column `[K, 2]` of each crop, or None where a crop is not enough.
+        """Return the first row and column `[K, 2]` of each crop, or None if a crop is not enough.
 
         Kept while the elements are in use, as sampling grids are.
         """
@@ -189,7 +189,7 @@ class Window(Images):
         return whole[:, ::-1].astype(np.int64)
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
-        """Tell which pixels come from inside the larger image; None where all do."""
+        """Return a mask of pixels that come from inside the larger image; None if all do."""
         inside = _inside(elements, (self.size, self.size), tuple(x.shape[-2:])).to(x.device)
         return None if bool(inside.all()) else inside
 
@@ -208,8 +208,8 @@ class Window(Images):
         Action.check(self, group, x)
         if x.ndim != 4 or min(x.shape[-2:]) < self.size:
             raise InputError(
-                f"data: images of shape {tuple(x.shape)} given, [sample, channel, row, column] "
-                f"of at least {self.size} x {self.size} pixels expected"
+                f"data: expected images [sample, channel, row, column] of at least {self.size} x "
+                f"{self.size} pixels, got shape {tuple(x.shape)}"
             )
         if not _stays_inside(group, self.size, tuple(x.shape[-2:])):
             room = (min(x.shape[-2:]) - self.size) // 2
@@ -238,8 +238,8 @@ class ImagePair(Images):
         Action.check(self, group, x)
         if x.ndim != 5 or x.shape[1] != 2:
             raise InputError(
-                f"data: pairs of shape {tuple(x.shape)} given, [sample, 2, channel, row, column] "
-                "expected"
+                "data: expected pairs of shape [sample, 2, channel, row, column], got "
+                f"{tuple(x.shape)}"
             )
         _check_square(group, x)
 
@@ -266,7 +266,7 @@ class VectorField(Images):
         Action.check(self, group, x)
         if x.ndim != 4 or x.shape[1] != 2:
             raise InputError(
-                f"data: fields of shape {tuple(x.shape)} given, [sample, 2, row, column] expected"
+                f"data: expected [sample, 2, row, column], got fields of shape {tuple(x.shape)}"
             )
         _check_square(group, x)
 
@@ -277,7 +277,7 @@ def _sample_whole(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -
 
 
 def _sample_in_stacks(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
-    """Do the same in many short stacks of planes, which keep an accelerator busy."""
+    """Sample as above, in many short stacks of planes that keep an accelerator busy."""
     stacks = math.gcd(planes.shape[1], _MOST_STACKS)
     count, height, width, _ = grid.shape
     if len(planes) == count:
@@ -294,7 +294,7 @@ def _identity_like(elements: Elements) -> Elements:
 
 
 def _sources(elements: Elements, size: tuple[int, ...]) -> np.ndarray:
-    """For each output pixel, where its value comes from: `[K, H*W, 2]`, from the image center."""
+    """Return where each output pixel comes from, `[K, H*W, 2]`, relative to the image center."""
     height, width = size
     rows, columns = np.meshgrid(
         np.arange(height) - (height - 1) / 2, np.arange(width) - (width - 1) / 2, indexing="ij"
@@ -330,7 +330,7 @@ def _inside(elements: Elements, size: tuple[int, ...], image: tuple[int, ...]) -
 
 
 def _stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool:
-    """Whether every pixel of a square view comes from inside the image, whatever the element.
+    """Check whether every pixel of a square view comes from inside the image for all elements.
 
     A plane map carries the view to a parallelogram, which lies inside where its corners do.
     """
@@ -354,19 +354,19 @@ def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
 
 
 def checked_size(size: Any) -> int:
-    """Refuse what is no number of pixels."""
+    """Return a number of pixels, or raise."""
     whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
     if not whole or size < 1:
-        raise InputError(f"size: {size!r} given, a whole number of pixels >= 1 expected")
+        raise InputError(f"size: expected a number of pixels >= 1, got {size!r}")
     return int(size)
 
 
 def _check_square(group: Group, x: Any) -> None:
     if 0 in x.shape[1:]:
-        raise InputError(f"data: images of shape {tuple(x.shape)} given, some pixels expected")
+        raise InputError(f"data: expected some pixels, got images of shape {tuple(x.shape)}")
     turned = group.exact_on_grid and "plane" in group.parts and group.parts["plane"][:, 0, 1].any()
     if turned and x.shape[-1] != x.shape[-2]:
         raise InputError(
-            f"data: images of {x.shape[-2]} x {x.shape[-1]} pixels given, square ones expected: "
-            f"{group.spec} turns them by 90 degrees"
+            f"data: expected square images, because {group.spec} rotates them by 90 degrees, got "
+            f"{x.shape[-2]} x {x.shape[-1]} pixels"
         )

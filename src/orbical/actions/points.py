@@ -25,7 +25,7 @@ class Rows(Exact):
         return _reorder(elements, x.expand(len(elements), *x.shape[1:]), 2)
 
     def check(self, group: Group, x: Tensor) -> None:
-        """Check that the rows are as many as the permutations order."""
+        """Check that there are as many rows as the permutations reorder."""
         super().check(group, x)
         _check_rows(group, x)
 
@@ -43,7 +43,7 @@ class Points(Exact):
     drawn_as: ClassVar[str] = "points"
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Move `x[K or 1, B, n, d]`; whole numbers become float32, whatever the group."""
+        """Move `x[K or 1, B, n, d]`; integers become float32, whatever the group."""
         x = _real(x)
         part = _PART_OF_DIMENSION.get(x.shape[-1], "")  # rows of other widths are only reordered
         moved = _turn(elements, x, part)
@@ -52,28 +52,28 @@ class Points(Exact):
         return _reorder(elements, moved, 2)
 
     def check(self, group: Group, x: Tensor) -> None:
-        """Check that the points live where the group acts."""
+        """Check that the points have the dimension that the group acts on."""
         super().check(group, x)
         if x.ndim != 3:
             raise InputError(
-                f"data: shape {tuple(x.shape)} given, [sample, point, coordinate] expected"
+                f"data: expected [sample, point, coordinate], got shape {tuple(x.shape)}"
             )
         _check_dimension(group, x, "points")
         _check_rows(group, x)
         self.check_values(x)
 
     def doubt(self, x: Tensor) -> Tensor | None:
-        """Points must be somewhere."""
+        """Return a flag for coordinates that are not finite."""
         return maybe_lacking(x)
 
     def check_values(self, x: Tensor, first: int = 0) -> None:
-        """Refuse points that are nowhere."""
+        """Refuse points with coordinates that are not finite."""
         sample = first_lacking(x)
         if sample is not None:
             point = int((~torch.isfinite(x[sample])).any(-1).nonzero()[0])
             raise InputError(
-                f"data: point {point} of sample {first + sample} is NaN or infinite, numbers "
-                "expected (clouds of unequal sizes are padded with a mask: orbical.datasets.padded)"
+                f"data: expected finite coordinates, got NaN or infinity for point {point} of "
+                f"sample {first + sample}; pad clouds of different sizes with orbical.datasets.padded"
             )
 
 
@@ -91,7 +91,7 @@ class Vectors(Exact):
         return _reorder(elements, moved, 2) if self.per_point else moved
 
     def check(self, group: Group, x: Tensor) -> None:
-        """Check that the vectors live where the group acts."""
+        """Check that the vectors have the dimension that the group acts on."""
         super().check(group, x)
         _check_dimension(group, x, "vectors")
         if self.per_point:
@@ -125,7 +125,7 @@ class Irreps(Exact):
         size = _load_irreps(self.irreps).dim
         if x.shape[-1] != size:
             raise InputError(
-                f"data: {x.shape[-1]} features given, the {size} of irreps {self.irreps!r} expected"
+                f"data: expected the {size} features of irreps {self.irreps!r}, got {x.shape[-1]}"
             )
         if self.per_point:
             _check_rows(group, x)
@@ -142,8 +142,8 @@ def _load_irreps(text: str) -> Any:
         irreps = None
     if not irreps:  # none, or none of them
         raise InputError(
-            f"representation: {text!r} given, 'trivial', 'vector' or e3nn irreps such as "
-            "'0e + 1o' expected"
+            "representation: expected 'trivial', 'vector' or e3nn irreps such as '0e + 1o', got "
+            f"{text!r}"
         )
     return irreps
 
@@ -153,7 +153,7 @@ def _real(x: Tensor) -> Tensor:
 
 
 def _representation(irreps: str, turns: Tensor) -> Tensor:
-    """Give the matrices `[K, D, D]` of a representation in e3nn's basis, in double precision.
+    """Return the matrices `[K, D, D]` of a representation in e3nn's basis, in double precision.
 
     They are found from `Y(R x) = D(R) Y(x)` for spherical harmonics Y at fixed points x, because
     e3nn's own matrices pass through Euler angles in single precision and are off by up to 1e-5.
@@ -209,14 +209,14 @@ def _check_dimension(group: Group, x: Tensor, kind: str) -> None:
     moves = {"plane", "space"} & {*group.parts}
     if moves and part not in moves:
         raise InputError(
-            f"data: {kind} with {dimension} coordinates given, but {group.spec} moves "
-            f"{' and '.join(sorted(moves))}"
+            f"data: expected {kind} with the coordinates that {group.spec} moves "
+            f"({' and '.join(sorted(moves))}), got {dimension} coordinates"
         )
 
 
 def _check_rows(group: Group, x: Tensor) -> None:
     if "rows" in group.parts and (x.ndim < 2 or x.shape[1] != group.parts["rows"].shape[1]):
         raise InputError(
-            f"data: shape {tuple(x.shape)} given, but {group.spec} orders "
-            f"{group.parts['rows'].shape[1]} rows in the second dimension"
+            f"data: expected {group.parts['rows'].shape[1]} rows in the second dimension, which "
+            f"{group.spec} reorders, got shape {tuple(x.shape)}"
         )

@@ -1,4 +1,4 @@
-"""Groups made of others, or of given matrices."""
+"""Products of groups, and groups from matrices."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def product(a: Group, b: Group) -> Group:
     """
     twice = sorted({*a.coords} & {*b.coords})
     if twice:
-        raise InputError(f"product: both {a.spec} and {b.spec} name a coordinate {twice[0]!r}")
+        raise InputError(
+            f"product: expected groups with different coordinates, got {twice[0]!r} in both "
+            f"{a.spec} and {b.spec}"
+        )
     few_enough(f"{a.spec}*{b.spec}", len(a) * len(b))
     first, second = np.divmod(np.arange(len(a) * len(b)), len(b))
     combined = a[first].compose(b[second])
@@ -82,17 +85,17 @@ def from_matrices(
         name: value for name, value in (("plane", plane), ("space", space)) if value is not None
     }
     if len(given) != 1:
-        raise InputError("from_matrices: give exactly one of plane= and space=")
+        raise InputError("from_matrices: expected exactly one of plane= and space=")
     ((part, value),) = given.items()
     dimension = MATRIX_PARTS[part]
     matrices = _numbers(part, value)
     if matrices.ndim != 3 or matrices.shape[1:] not in {(dimension,) * 2, (dimension + 1,) * 2}:
         raise InputError(
-            f"{part}: an array of shape {matrices.shape} given, "
-            f"[K, {dimension}, {dimension}] or [K, {dimension + 1}, {dimension + 1}] expected"
+            f"{part}: expected an array of shape [K, {dimension}, {dimension}] or "
+            f"[K, {dimension + 1}, {dimension + 1}], got {matrices.shape}"
         )
     if not np.isfinite(matrices).all() or (np.abs(np.linalg.det(matrices)) < 1e-12).any():
-        raise InputError(f"{part}: a matrix that is not finite or not invertible given")
+        raise InputError(f"{part}: expected finite, invertible matrices")
     if matrices.shape[1] == dimension:
         matrices = homogeneous(matrices)
     count = len(matrices)
@@ -101,14 +104,14 @@ def from_matrices(
         quadrature.shape != (count,) or not (quadrature >= 0).all() or not quadrature.any()
     ):
         raise InputError(
-            f"weights: {count} numbers >= 0, not all 0, expected, "
-            f"{np.array2string(quadrature, threshold=8)} given"
+            f"weights: expected {count} numbers >= 0, not all 0, got "
+            f"{np.array2string(quadrature, threshold=8)}"
         )
     given_names = coords or {"element": np.arange(count)}
     names = {key: _words("coords", key, entry) for key, entry in given_names.items()}
     for key, entry in names.items():
         if entry.shape != (count,):
-            raise InputError(f"coords: {key!r} has shape {entry.shape}, ({count},) expected")
+            raise InputError(f"coords: expected {key!r} of shape ({count},), got {entry.shape}")
     digest = hashlib.sha256(matrices.tobytes()).hexdigest()[:8]
     group = make_group(
         f"from_matrices:{part}:{digest}",
@@ -128,7 +131,7 @@ def _words(argument: str, key: str, given: Any) -> Array:
     except ValueError:
         entry = np.array(None)
     if entry.dtype.kind not in "fiubU":
-        raise InputError(f"{argument}: {key!r} is neither numbers nor text, {given!r} given")
+        raise InputError(f"{argument}: expected numbers or strings for {key!r}, got {given!r}")
     return entry
 
 
@@ -136,4 +139,4 @@ def _numbers(argument: str, given: Any) -> Array:
     try:
         return np.asarray(given, float)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{argument}: an array of numbers expected: {error}") from error
+        raise InputError(f"{argument}: expected an array of numbers: {error}") from error

@@ -1,4 +1,4 @@
-"""Families that move neither plane nor space: the trivial group, orders of rows, time."""
+"""Groups that move neither plane nor space: the trivial group, permutations, time reversal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .group import Array, Group, few_enough, make_group, tiles, whole_number
 
 
 def trivial() -> Group:
-    """Make the group of the identity alone, the baseline of every comparison."""
+    """Return the trivial group, the baseline of every comparison."""
     return make_group(
         "trivial",
         {},
@@ -24,18 +24,22 @@ def trivial() -> Group:
 
 
 def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
-    """Make S_n, all orders of n rows, or a seeded sample of distinct ones with the identity."""
+    """Return S_n, all permutations of n rows, or a seeded sample of them with the identity."""
     n = whole_number("n", n, 1)
     if samples is None:
         if n > 7:
-            raise InputError(f"samples: none given, but S_{n} has {n}! elements; say how many")
+            raise InputError(
+                f"samples: expected a number, because S_{n} has {n}! elements, got None"
+            )
         rows = np.array(list(itertools.permutations(range(n))))
     else:
         samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
         few_enough(f"permutations:{n}:{samples}", samples)
         total = math.factorial(min(n, 20))  # of more rows there are always enough orders
         if samples > total:
-            raise InputError(f"samples: {samples} given, but S_{n} has only {total} elements")
+            raise InputError(
+                f"samples: expected at most {total}, the elements of S_{n}, got {samples}"
+            )
         rows = _distinct_permutations(n, samples, np.random.default_rng(seed))
     spec = f"permutations:{n}" if samples is None else f"permutations:{n}:{samples}:{seed}"
     width = math.ceil(math.sqrt(len(rows)))
@@ -61,7 +65,7 @@ def _distinct_permutations(n: int, samples: int, generator: np.random.Generator)
 
 
 def time_reversal() -> Group:
-    """Make the group of forward and backward time, for pairs of frames."""
+    """Return the group of forward and reversed time, for pairs of frames."""
     return make_group(
         "time_reversal",
         {"time": np.array([1.0, -1.0])},

@@ -1,4 +1,4 @@
-"""A sampled group: elements, weights, names and a drawing."""
+"""The sampled group: elements, weights, coordinates and a layout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_ELEMENTS = 2**20
 
 @dataclass(frozen=True)
 class Layout:
-    """How an orbit is drawn: a kind, and which element stands in each drawing cell.
+    """How an orbit is drawn: a kind, and the element in each drawing cell.
 
     `index` maps drawing cells to elements (one rotation may stand in several cells), `axes` names
     the axes of `index` in order and gives the coordinate along each.
@@ -36,7 +36,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Elements:
-    """K transformations, as arrays for each kind of thing they move.
+    """K transformations, as arrays for each part that they move.
 
     `parts` may hold `plane` or `space` (homogeneous matrices `[K, d+1, d+1]`), `time` (`[K]`, +1 or
     -1) and `rows` (index arrays `[K, n]`). `exact_on_grid` says that the whole sample these
@@ -52,13 +52,13 @@ class Elements:
         return self.count
 
     def __getitem__(self, index: Any) -> Elements:
-        """Take some elements by slice or index array."""
+        """Return some elements, by slice or index array."""
         chosen = np.arange(self.count)[index].reshape(-1)
         parts = {name: part[chosen] for name, part in self.parts.items()}
         return Elements(parts, len(chosen), self.exact_on_grid)
 
     def inverse(self) -> Elements:
-        """Invert each element, in the same order."""
+        """Return the inverse of each element, in the same order."""
         return self._inverse
 
     @cached_property
@@ -96,13 +96,13 @@ class Elements:
         return Elements(parts, self.count, self.exact_on_grid and other.exact_on_grid)
 
     def linear(self, part: str) -> Array:
-        """Give the linear part `[K, d, d]` of `plane` or `space`."""
+        """Return the linear part `[K, d, d]` of `plane` or `space`."""
         return self.parts[part][:, :-1, :-1]
 
 
 @dataclass(frozen=True, eq=False)
 class Group(Elements):
-    """A sampled group: elements with weights, names and a drawing.
+    """A sampled group: elements with weights, coordinates and a layout.
 
     `weights [K]` are quadrature weights of `measure` and sum to 1. `coords` names the elements.
     `identity` is the index of the identity. `closed` says that the sample is itself a group.
@@ -128,13 +128,13 @@ class Group(Elements):
         return bool((self.index_of(self.inverse()) >= 0).all())
 
     def index_of(self, elements: Elements, tolerance: float = 1e-6) -> Array:
-        """Find given transformations among the elements: their indices, -1 for those absent."""
+        """Return the indices of transformations among the elements, -1 for those absent."""
         tree = cKDTree(_signature(self))
         distance, index = tree.query(_signature(elements))
         return np.where(distance <= tolerance, index, -1)
 
     def name(self, index: int) -> str:
-        """Name an element by its coordinates, in as few digits as tell all elements apart.
+        """Return the name of an element: its coordinates, in as few digits as needed.
 
         >>> from orbical.groups import rotations, rotations3d
         >>> rotations(72).name(3)
@@ -146,7 +146,7 @@ class Group(Elements):
 
     @cached_property
     def _names(self) -> list[str]:
-        """The shortest names of four digits or more that are all different, where there are any."""
+        """The shortest names of four digits or more that all differ, if there are any."""
         for digits in range(4, 17):
             names = [
                 ", ".join(_word(key, values[index], digits) for key, values in self.coords.items())
@@ -158,7 +158,7 @@ class Group(Elements):
         return names
 
     def fingerprint(self) -> str:
-        """Hash what the elements do and how much they count."""
+        """Return a hash of the elements and their weights."""
         digest = hashlib.sha256(self.spec.encode())
         for name in sorted(self.parts):
             digest.update(name.encode())
@@ -173,7 +173,7 @@ def _word(key: str, value: Any, digits: int) -> str:
 
 
 def clean(matrices: Array) -> Array:
-    """Snap entries that are an integer up to rounding, so that quarter turns are exact."""
+    """Round entries that are almost integers, so that quarter turns are exact."""
     nearest = np.round(matrices)
     return np.where(np.abs(matrices - nearest) < 1e-14, nearest, matrices)
 
@@ -183,7 +183,7 @@ def _invert(matrices: Array) -> Array:
 
 
 def _signature(elements: Elements) -> Array:
-    """One row of numbers for each element, equal exactly when the elements are."""
+    """Return a row of numbers for each element, equal exactly when the elements are."""
     if not elements.parts:
         return np.zeros((elements.count, 1))
     columns = [
@@ -194,7 +194,7 @@ def _signature(elements: Elements) -> Array:
 
 
 def homogeneous(linear: Array, shift: Array | None = None) -> Array:
-    """Write linear maps `[K, d, d]` and shifts `[K, d]` as matrices `[K, d+1, d+1]`."""
+    """Return linear maps `[K, d, d]` and shifts `[K, d]` as matrices `[K, d+1, d+1]`."""
     count, dimension, _ = linear.shape
     matrices = np.tile(np.eye(dimension + 1), (count, 1, 1))
     matrices[:, :dimension, :dimension] = linear
@@ -204,7 +204,7 @@ def homogeneous(linear: Array, shift: Array | None = None) -> Array:
 
 
 def _is_exact_on_grid(parts: Mapping[str, Array]) -> bool:
-    """Whether every planar element lies in D4: a signed permutation of the axes, no shift."""
+    """Check whether every planar element is a signed permutation of the axes without a shift."""
     if "plane" not in parts:
         return True
     plane = parts["plane"]
@@ -224,7 +224,7 @@ def make_group(
     closed: bool,
     weights: Array | None = None,
 ) -> Group:
-    """Make a group from its parts, and find the identity among its elements."""
+    """Return a group from its parts, with the identity found among its elements."""
     count = len(next(iter(parts.values()))) if parts else 1
     weights = np.full(count, 1 / count) if weights is None else weights / weights.sum()
     group = Group(
@@ -241,7 +241,7 @@ def make_group(
     trivial = {name: _neutral(name, part) for name, part in parts.items()}
     identity = int(group.index_of(Elements(trivial, 1))[0])
     if identity < 0:
-        raise InputError(f"group {spec!r}: the identity is not among the elements; add it")
+        raise InputError(f"group: expected the identity among the elements of {spec!r}; add it")
     return replace(group, identity=identity)
 
 
@@ -252,31 +252,31 @@ def _neutral(name: str, part: Array) -> Array:
 
 
 def whole_number(argument: str, value: Any, least: int) -> int:
-    """Check a count."""
+    """Return an integer that is large enough, or raise."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or int(value) != value or value < least:
-        raise InputError(f"{argument}: {value!r} given, a whole number >= {least} expected")
+        raise InputError(f"{argument}: expected an integer >= {least}, got {value!r}")
     return int(value)
 
 
 def real_number(argument: str, value: Any) -> float:
-    """Check a length or a factor, and leave whole numbers what they are."""
+    """Return a finite number, or raise; integers stay integers."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
-        raise InputError(f"{argument}: {value!r} given, a number expected")
+        raise InputError(f"{argument}: expected a number, got {value!r}")
     return value
 
 
 def few_enough(spec: str, count: int) -> None:
-    """Refuse a group with more elements than memory holds, before it is made."""
+    """Refuse a group with too many elements for memory before it is created."""
     if count > MOST_ELEMENTS:
         raise InputError(
-            f"group: {spec} given, which has {count:,} elements; at most {MOST_ELEMENTS:,} expected"
+            f"group: expected which has {count:,} elements; at most {MOST_ELEMENTS:,}, got {spec}"
         )
 
 
 def as_text(number: float) -> str:
-    """Write a number so that reading it gives the same number again.
+    """Return a number as text that reads back as the same number.
 
     >>> as_text(2.0), as_text(0.1)
     ('2', '0.1')
@@ -285,12 +285,12 @@ def as_text(number: float) -> str:
 
 
 def tiles(index: Array) -> Layout:
-    """Draw elements as a table of small pictures."""
+    """Return the layout of elements as a row of tiles."""
     return Layout("tiles", index)
 
 
 def is_closed(group: Group) -> bool:
-    """Whether every product of two elements is an element.
+    """Check whether every product of two elements is an element.
 
     It is where each of a few elements `a` carries all elements to elements, `a G in G`, and every
     element is a product of these few. Each that is found doubles what the ones before generate, so

@@ -1,4 +1,4 @@
-"""Families that move the plane."""
+"""Groups that act on the plane."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _turn(angle_degrees: Array) -> Array:
 
 
 def cyclic(n: int) -> Group:
-    """Make C_n, the n turns of a regular n-gon.
+    """Return C_n, the n rotations of a regular n-gon.
 
     >>> len(cyclic(4)), cyclic(4).closed
     (4, True)
@@ -51,7 +51,7 @@ def cyclic(n: int) -> Group:
 
 
 def rotations(n: int = 72) -> Group:
-    """Sample the turns of the plane, SO(2), at n equal steps, drawn as a circle."""
+    """Return n equally spaced rotations of the plane, SO(2), drawn as a circle."""
     n = whole_number("n", n, 1)
     few_enough(f"rotations:{n}", n)
     angle = np.arange(n) * 360.0 / n
@@ -66,7 +66,7 @@ def rotations(n: int = 72) -> Group:
 
 
 def dihedral(n: int) -> Group:
-    """Make D_n: the n turns, and each of them after a left-right mirror; 2n elements."""
+    """Return D_n: n rotations, and each of them after a left-right mirror; 2n elements."""
     n = whole_number("n", n, 1)
     few_enough(f"dihedral:{n}", 2 * n)
     angle = np.tile(np.arange(n) * 360.0 / n, 2)
@@ -84,7 +84,7 @@ def dihedral(n: int) -> Group:
 
 
 def flips() -> Group:
-    """Make the four flips of the plane: none, horizontal (left-right), vertical, both."""
+    """Return the four flips of the plane: none, horizontal (left-right), vertical, both."""
     signs = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]], float)
     return make_group(
         "flips",
@@ -97,7 +97,7 @@ def flips() -> Group:
 
 
 def translations(radius: float, step: float = 1) -> Group:
-    """Sample the shifts `(dx, dy)` within `radius` at a given step, drawn as a plane.
+    """Return the shifts `(dx, dy)` within `radius` on a grid, drawn as a plane.
 
     There are `(2 radius / step + 1)^2` elements; dx points right and dy up.
 
@@ -106,11 +106,11 @@ def translations(radius: float, step: float = 1) -> Group:
     """
     if not (real_number("radius", radius) >= 0 and real_number("step", step) > 0):
         raise InputError(
-            f"radius, step: {radius!r} and {step!r} given, a radius >= 0 and a step > 0 expected"
+            f"radius, step: expected a radius >= 0 and a step > 0, got {radius!r} and {step!r}"
         )
     half = round(radius / step)
     if not math.isclose(half * step, radius, abs_tol=1e-9):
-        raise InputError(f"radius: {radius!r} given, a multiple of the step {step!r} expected")
+        raise InputError(f"radius: expected a multiple of the step {step!r}, got {radius!r}")
     spec = f"translations:{as_text(radius)}:{as_text(step)}"
     few_enough(spec, (2 * half + 1) ** 2)
     line = np.arange(-half, half + 1) * float(step)
@@ -128,7 +128,7 @@ def translations(radius: float, step: float = 1) -> Group:
 
 
 def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
-    """Sample the scalings of the plane between `low` and `high`, log-uniformly, drawn as a line.
+    """Return n scalings of the plane between `low` and `high`, log-uniform, drawn as a line.
 
     The step nearest to 1 is moved onto 1, so that the identity is among them; the weights are
     those of the trapezoidal rule in log scale.
@@ -136,7 +136,7 @@ def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
     n = whole_number("n", n, 1)
     few_enough(f"scales:{low}:{high}:{n}", n)
     if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
-        raise InputError(f"low, high: {low!r} and {high!r} given, 0 < low <= 1 <= high expected")
+        raise InputError(f"low, high: expected 0 < low <= 1 <= high, got {low!r} and {high!r}")
     log_scale = np.linspace(math.log(low), math.log(high), n)
     log_scale[np.argmin(np.abs(log_scale))] = 0.0
     scale = np.exp(log_scale)
@@ -156,6 +156,6 @@ def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
 
 
 def euclidean(turns: int = 8, radius: float = 2, step: float = 1) -> Group:
-    """Sample the rigid motions of the plane, SE(2): each turn followed by each shift."""
+    """Return rigid motions of the plane, SE(2): each rotation followed by each shift."""
     group = product(translations(radius, step), rotations(turns))
     return dataclasses.replace(group, spec=f"euclidean:{turns}:{as_text(radius)}:{as_text(step)}")

@@ -1,4 +1,4 @@
-"""Families that move space."""
+"""Groups that act on space."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .group import Group, Layout, clean, few_enough, homogeneous, make_group, wh
 
 
 def rotations3d(n: int = 256) -> Group:
-    """Sample SO(3) with n rotations of low discrepancy, the identity first.
+    """Return n low-discrepancy samples of SO(3), the identity first.
 
     The points are a super-Fibonacci spiral on the unit quaternions (Alexa, 2022), turned as a whole
     so that the first becomes the identity, which changes no distance between them.
@@ -40,7 +40,7 @@ def rotations3d(n: int = 256) -> Group:
 
 
 def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
-    """Sample the rotations about axes in the xy, xz and yz planes, as the NERO paper draws them.
+    """Return rotations about axes in the xy, xz and yz planes, as the NERO paper draws them.
 
     Each plane is a polar drawing: the azimuth is that of the axis, the radius the angle of turn
     from 0 to 180 degrees. Rotations that appear in several cells (the identity, half turns about

@@ -1,4 +1,4 @@
-"""Groups from text, as the command line gives them."""
+"""Groups from text, as on the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONSTRUCTORS: dict[str, Callable[..., Group]] = {
 
 
 def parse(text: str) -> Group:
-    """Read a group from text: `name:number:number`, joined by `*` for products.
+    """Return a group from text: `name:number:number`, joined by `*` for products.
 
     >>> parse("dihedral:4*time_reversal")
     Group('dihedral:4*time_reversal', 16 elements)
@@ -45,14 +45,14 @@ def parse(text: str) -> Group:
 
 
 def as_group(group: Group | str) -> Group:
-    """Accept a group or its text."""
+    """Return a group from a group or its text."""
     if isinstance(group, Group):
         return group
     if isinstance(group, str):
         return parse(group)
     raise InputError(
-        f"group: a {type(group).__name__} given, an orbical.groups.Group or text such as "
-        "'rotations:72' expected"
+        "group: expected an orbical.groups.Group or text such as 'rotations:72', got "
+        f"{type(group).__name__}"
     )
 
 
@@ -60,7 +60,7 @@ def _parse_one(text: str) -> Group:
     name, *numbers = (word.strip() for word in text.split(":"))
     if name == "from_matrices":
         raise InputError(
-            f"group: {text!r} given, whose matrices are not in its name; make it with "
+            f"group: expected a group that its text defines, got {text!r}; pass the group made by "
             "orbical.groups.from_matrices"
         )
     if name not in CONSTRUCTORS:
@@ -71,5 +71,5 @@ def _parse_one(text: str) -> Group:
         arguments = [float(number) for number in numbers]
         bound = inspect.signature(maker).bind(*(int(a) if a == int(a) else a for a in arguments))
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"group: {text!r} given, {usage!r} expected") from None
+        raise InputError(f"group: expected {usage!r}, got {text!r}") from None
     return maker(*bound.args)
