@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-FIRST = ("index.md", "guide", "studies", "theory.md", "metrics.md", "api", "benchmarks.md", "design.md")
+FIRST = (
+    *("index.md", "guide", "studies", "theory.md", "metrics.md"),
+    *("api", "benchmarks.md", "design.md"),
+)
 GUIDES = ("scan", "calibration", "bounds", "repair", "uncertainty", "interface", "own-task")
 TITLES = {"Api": "API"}
 

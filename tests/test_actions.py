@@ -296,7 +296,7 @@ def test_rows_of_any_width_can_be_reordered():
         (actions.Points(), "cyclic:4", torch.rand(2, 5), "[sample, point, coordinate]"),
         (actions.Points(), "permutations:4", torch.rand(2, 5, 3), "expected 4 rows"),
         (actions.Vectors(), "cyclic:4", torch.rand(2, 3), "(plane)"),
-        (actions.Irreps("1o"), "rotations3d:4", torch.rand(2, 4), "the 3 of irreps"),
+        (actions.Irreps("1o"), "rotations3d:4", torch.rand(2, 4), "the 3 features of irreps"),
         (actions.Boxes(8, 8), "cyclic:4", torch.rand(2, 4), "[sample, box, 4]"),
         (actions.Boxes(8, 8), "cyclic:4", torch.tensor([[[5.0, 0, 1, 1]]]), "left <= right"),
         (

@@ -246,7 +246,10 @@ def test_labels_may_be_a_plain_list(net, digits):
 
 @pytest.mark.parametrize(
     ("representation", "words"),
-    [("2e", "expected the 5 features of irreps '1x2e', got 3"), ("vector", "that rotations3d:4 moves")],
+    [
+        ("2e", "expected the 5 features of irreps '1x2e', got 3"),
+        ("vector", "that rotations3d:4 moves"),
+    ],
 )
 def test_answers_that_cannot_move_as_the_task_says_are_refused(representation, words):
     task = ob.tasks.Regression(ob.actions.Vectors(), representation)
@@ -414,7 +417,7 @@ def test_a_pixel_that_is_no_number_is_named_as_data(digits, tmp_path, lacking, s
         return linear(x)
 
     models = {"blind": sees_nothing} if blind else {"net": linear, "raises": raises}
-    words = f"data: expected finite pixels, got NaN or infinity at row 2, column 3 of sample {sample}"
+    words = f"expected finite pixels, got NaN or infinity at row 2, column 3 of sample {sample}"
     with pytest.raises(InputError, match=words):
         scan(models, (images, digits[1]), batch_size=8)
 

@@ -73,7 +73,8 @@ class Points(Exact):
             point = int((~torch.isfinite(x[sample])).any(-1).nonzero()[0])
             raise InputError(
                 f"data: expected finite coordinates, got NaN or infinity for point {point} of "
-                f"sample {first + sample}; pad clouds of different sizes with orbical.datasets.padded"
+                f"sample {first + sample}; pad clouds of different sizes with "
+                "orbical.datasets.padded"
             )
 
 

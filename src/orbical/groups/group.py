@@ -271,7 +271,7 @@ def few_enough(spec: str, count: int) -> None:
     """Refuse a group with too many elements for memory before it is created."""
     if count > MOST_ELEMENTS:
         raise InputError(
-            f"group: expected which has {count:,} elements; at most {MOST_ELEMENTS:,}, got {spec}"
+            f"group: expected at most {MOST_ELEMENTS:,} elements, got {count:,} in {spec}"
         )
 
 
