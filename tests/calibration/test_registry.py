@@ -88,7 +88,8 @@ def test_a_registered_measure_has_a_metric_and_options(entry) -> None:
     metric = entry.metric(power=2.0)
     metric.update(preds, target)
     assert float(metric.compute()) == pytest.approx(0.25**2)
-    assert float(entry(torch.tensor([0.9, 0.6]), torch.tensor([True, False]), power=2.0)) == pytest.approx(0.25**2)
+    pair = torch.tensor([0.9, 0.6]), torch.tensor([True, False])
+    assert float(entry(*pair, power=2.0)) == pytest.approx(0.25**2)
     with pytest.raises(InputError, match="mean_gap does not take bins"):
         entry.bind(bins=3)
 
