@@ -144,6 +144,14 @@ def sample_weights(
     >>> sample_weights([1, 2], torch.zeros(2))
     tensor([1., 2.], dtype=torch.float64)
     """
+    mass = weights_of(samples, weights)
+    if mass is not None:
+        check_weights(mass, minimum)
+    return mass
+
+
+def weights_of(samples: Tensor, weights: ArrayLike | None) -> Tensor | None:
+    """Read the weights of samples `[..., N]` as float64, without looking at their values."""
     if weights is None:
         return None
     mass = as_array("weights", weights, samples.device).detach().double()
@@ -152,6 +160,11 @@ def sample_weights(
             f"weights: expected {samples.shape[-1]} values along the last axis, one for each"
             f" sample, got shape {tuple(mass.shape)}"
         )
+    return mass
+
+
+def check_weights(mass: Tensor, minimum: int) -> None:
+    """Check that weights `[..., N]` are finite, >= 0, and positive for `minimum` samples."""
     low, high = (bound.item() for bound in mass.aminmax())
     if not (low >= 0 and high < float("inf")):
         raise InputError(
@@ -160,7 +173,6 @@ def sample_weights(
     fewest = int((mass > 0).sum(-1).amin())
     if fewest < minimum:
         raise InputError(f"weights: expected at least {minimum} positive weights, got {fewest}")
-    return mass
 
 
 def weighted_mean(terms: Tensor, weights: Tensor | None) -> Tensor:
@@ -183,12 +195,20 @@ def counted_labels(
     (tensor([1, 0]), tensor([1., 0.], dtype=torch.float64))
     """
     truth = true_labels(labels, outputs, ignore_index)
-    mass = sample_weights(weights, truth)
+    truth, mass = without_ignored(truth, sample_weights(weights, truth), ignore_index)
+    if mass is not None:
+        check_weights(mass, 1)
+    return truth, mass
+
+
+def without_ignored(
+    truth: Tensor, mass: Tensor | None, ignore_index: int | None
+) -> tuple[Tensor, Tensor | None]:
+    """Return labels and weights in which ignored samples have the label 0 and the weight 0."""
     if ignore_index is None:
         return truth, mass
     counted = truth != ignore_index
-    mass = sample_weights(counted if mass is None else mass * counted, truth)
-    return torch.where(counted, truth, 0), mass
+    return torch.where(counted, truth, 0), counted.double() if mass is None else mass * counted
 
 
 def kept_samples(
