@@ -28,8 +28,9 @@ _ROWS = 256
 def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -> Tensor:
     """Read an argument as a tensor; without a device it stays where it is.
 
-    >>> as_array("confidence", np.arange(3.0)[::-1])
-    tensor([2., 1., 0.], dtype=torch.float64)
+    Example:
+        >>> as_array("confidence", np.arange(3.0)[::-1])
+        tensor([2., 1., 0.], dtype=torch.float64)
     """
     try:
         tensor = values if isinstance(values, Tensor) else _read(values)
@@ -92,8 +93,9 @@ def _holds_text(values: ArrayLike) -> bool:
 def as_floating(name: str, values: ArrayLike, device: torch.device | None = None) -> Tensor:
     """Read an argument as a tensor of real floating-point numbers.
 
-    >>> as_floating("mean", [0.5, 1.5])
-    tensor([0.5000, 1.5000])
+    Example:
+        >>> as_floating("mean", [0.5, 1.5])
+        tensor([0.5000, 1.5000])
     """
     tensor = as_array(name, values, device)
     if not tensor.dtype.is_floating_point:
@@ -104,8 +106,9 @@ def as_floating(name: str, values: ArrayLike, device: torch.device | None = None
 def as_numpy(name: str, values: ArrayLike, dtype: type | None = None) -> np.ndarray:
     """Read an argument as a NumPy array, for code that computes with NumPy.
 
-    >>> as_numpy("mass", torch.tensor([0.5, 0.5]))
-    array([0.5, 0.5], dtype=float32)
+    Example:
+        >>> as_numpy("mass", torch.tensor([0.5, 0.5]))
+        array([0.5, 0.5], dtype=float32)
     """
     if not isinstance(values, np.ndarray | list | tuple):
         values = as_array(name, values).detach().cpu().numpy()
@@ -122,8 +125,9 @@ def _dtype(tensor: Tensor) -> str:
 def class_indices(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
     """Read class indices of any shape as int64, and check their range.
 
-    >>> class_indices([False, True], 2, torch.device("cpu"))
-    tensor([0, 1])
+    Example:
+        >>> class_indices([False, True], 2, torch.device("cpu"))
+        tensor([0, 1])
     """
     indices = _integers(labels, classes, device)
     check_range(indices, classes)
@@ -158,8 +162,9 @@ def check_range(labels: Tensor, classes: int, ignore_index: int | None = None) -
 def true_labels(labels: ArrayLike, outputs: Tensor, ignore_index: int | None = None) -> Tensor:
     """Read the labels of outputs `[..., N, C]` as int64 `[..., N]`, and check their range.
 
-    >>> true_labels([0, 1], torch.zeros(3, 2, 5)).shape
-    torch.Size([3, 2])
+    Example:
+        >>> true_labels([0, 1], torch.zeros(3, 2, 5)).shape
+        torch.Size([3, 2])
     """
     truth = labels_of(outputs, labels)
     check_range(truth, outputs.shape[-1], ignore_index)
@@ -169,8 +174,9 @@ def true_labels(labels: ArrayLike, outputs: Tensor, ignore_index: int | None = N
 def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
     """Read the labels `[N]`, `[N, 1]` or `[..., N]` of outputs `[..., N, C]`, as int64 `[..., N]`.
 
-    >>> labels_of(torch.zeros(2, 5), [[0], [1]])
-    tensor([0, 1])
+    Example:
+        >>> labels_of(torch.zeros(2, 5), [[0], [1]])
+        tensor([0, 1])
     """
     samples, classes = outputs.shape[-2:]
     labels = _integers(labels, classes, outputs.device)
