@@ -12,7 +12,7 @@ import pytest
 import torch
 import xarray as xr
 
-from orbical import bounds, calibration
+from orbical import bounds, calibration, losses
 from orbical._arrays import as_array, as_numpy, true_labels
 from orbical.errors import InputError
 
@@ -89,6 +89,7 @@ PAIR = (
     *("skce", "smooth_ece", "sb_ece"),
 )
 OUTPUTS = ("accuracy", "nll", "brier", "s_avuc", "classwise_ece", "classwise_esd")
+LOSSES = ("esd", "esd_softened", "mmce", "sb_ece", "s_avuc", "ece")
 GAUSSIAN = (
     *("ence", "uce", "regression_esd", "regression_esd_normalized", "gence", "gence_sq"),
     *("gence_fiber", "gence_sq_fiber", "gaussian_nll", "gaussian_crps"),
@@ -103,6 +104,10 @@ def _outputs(name: str, as_: Read) -> Any:
     return getattr(calibration, name)(logits=as_(LOGITS), labels=as_(LABELS))
 
 
+def _loss(name: str, as_: Read) -> Any:
+    return getattr(losses, name)(as_(LOGITS), as_(LABELS), weights=as_(WEIGHTS))
+
+
 def _gaussian(name: str, as_: Read) -> Any:
     return getattr(calibration, name)(as_(MEAN), as_(VARIANCE), as_(TARGET))
 
@@ -111,6 +116,10 @@ FUNCTIONS: dict[str, Callable[[Read], Any]] = {
     **{name: partial(_pair, name) for name in PAIR},
     **{name: partial(_outputs, name) for name in OUTPUTS},
     **{name: partial(_gaussian, name) for name in GAUSSIAN},
+    **{f"losses.{name}": partial(_loss, name) for name in LOSSES},
+    "losses.gaussian_nll": lambda as_: losses.gaussian_nll(
+        as_(MEAN), as_(VARIANCE), as_(TARGET), weights=as_(WEIGHTS)
+    ),
     "weighted ece": lambda as_: calibration.ece(as_(Z), as_(HIT), weights=as_(WEIGHTS)),
     "bleed": lambda as_: calibration.aleatoric_bleed(as_(VARIANCE)).total,
     "nll_optimal_bleed": lambda as_: (

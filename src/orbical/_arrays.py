@@ -28,11 +28,12 @@ _ROWS = 256
 def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -> Tensor:
     """Read an argument as a tensor; without a device it stays where it is.
 
-    >>> as_array("confidence", np.arange(3.0)[::-1])
-    tensor([2., 1., 0.], dtype=torch.float64)
+    Example:
+        >>> as_array("confidence", np.arange(3.0)[::-1])
+        tensor([2., 1., 0.], dtype=torch.float64)
     """
     try:
-        tensor = _read(values)
+        tensor = values if isinstance(values, Tensor) else _read(values)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         text = _holds_text(values)
         given = "text" if text else f"{type(values).__name__} ({error})"
@@ -43,12 +44,10 @@ def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -
 
 
 def _read(values: ArrayLike) -> Tensor:
-    if isinstance(values, Tensor):
-        return values
     if isinstance(values, list | tuple):
         first = values[0] if values else None
         if isinstance(first, Tensor):
-            return torch.stack([_read(value) for value in values])
+            return torch.stack(list(values))
         # A list of plain numbers becomes a tensor of torch's default precision.
         return _of_numpy(np.stack(values)) if _is_array(first) else torch.as_tensor(values)
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | np.generic):
@@ -94,8 +93,9 @@ def _holds_text(values: ArrayLike) -> bool:
 def as_floating(name: str, values: ArrayLike, device: torch.device | None = None) -> Tensor:
     """Read an argument as a tensor of real floating-point numbers.
 
-    >>> as_floating("mean", [0.5, 1.5])
-    tensor([0.5000, 1.5000])
+    Example:
+        >>> as_floating("mean", [0.5, 1.5])
+        tensor([0.5000, 1.5000])
     """
     tensor = as_array(name, values, device)
     if not tensor.dtype.is_floating_point:
@@ -106,8 +106,9 @@ def as_floating(name: str, values: ArrayLike, device: torch.device | None = None
 def as_numpy(name: str, values: ArrayLike, dtype: type | None = None) -> np.ndarray:
     """Read an argument as a NumPy array, for code that computes with NumPy.
 
-    >>> as_numpy("mass", torch.tensor([0.5, 0.5]))
-    array([0.5, 0.5], dtype=float32)
+    Example:
+        >>> as_numpy("mass", torch.tensor([0.5, 0.5]))
+        array([0.5, 0.5], dtype=float32)
     """
     if not isinstance(values, np.ndarray | list | tuple):
         values = as_array(name, values).detach().cpu().numpy()
@@ -121,14 +122,20 @@ def _dtype(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def class_indices(
-    labels: ArrayLike, classes: int, device: torch.device, ignore_index: int | None = None
-) -> Tensor:
-    """Read class indices of any shape as int64; booleans are the indices of two classes.
+def class_indices(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
+    """Read class indices of any shape as int64, and check their range.
 
-    >>> class_indices([False, True], 2, torch.device("cpu"))
-    tensor([0, 1])
+    Example:
+        >>> class_indices([False, True], 2, torch.device("cpu"))
+        tensor([0, 1])
     """
+    indices = _integers(labels, classes, device)
+    check_range(indices, classes)
+    return indices
+
+
+def _integers(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
+    """Read labels as int64; booleans are the indices of two classes."""
     labels = as_array("labels", labels, device)
     if labels.dtype == torch.bool and classes == 2:
         return labels.long()
@@ -139,26 +146,40 @@ def class_indices(
             f"labels: expected integer class indices, got {_dtype(labels)} of shape "
             f"{tuple(labels.shape)}; pass class indices, e.g. {remedy}"
         )
-    labels = labels.long()
+    return labels.long()
+
+
+def check_range(labels: Tensor, classes: int, ignore_index: int | None = None) -> None:
+    """Check that labels are class indices, or the one to ignore."""
     counted = labels if ignore_index is None else labels[labels != ignore_index]
     low, high = (int(bound) for bound in counted.aminmax()) if counted.numel() else (0, 0)
     if low < 0 or high >= classes:
         raise InputError(
             f"labels: expected class indices 0 to {classes - 1}, got values in [{low}, {high}]"
         )
-    return labels
 
 
 def true_labels(labels: ArrayLike, outputs: Tensor, ignore_index: int | None = None) -> Tensor:
+    """Read the labels of outputs `[..., N, C]` as int64 `[..., N]`, and check their range.
+
+    Example:
+        >>> true_labels([0, 1], torch.zeros(3, 2, 5)).shape
+        torch.Size([3, 2])
+    """
+    truth = labels_of(outputs, labels)
+    check_range(truth, outputs.shape[-1], ignore_index)
+    return truth
+
+
+def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
     """Read the labels `[N]`, `[N, 1]` or `[..., N]` of outputs `[..., N, C]`, as int64 `[..., N]`.
 
-    >>> true_labels([0, 1], torch.zeros(3, 2, 5)).shape
-    torch.Size([3, 2])
-    >>> true_labels([[0], [1]], torch.zeros(2, 5))
-    tensor([0, 1])
+    Example:
+        >>> labels_of(torch.zeros(2, 5), [[0], [1]])
+        tensor([0, 1])
     """
     samples, classes = outputs.shape[-2:]
-    labels = class_indices(labels, classes, outputs.device, ignore_index)
+    labels = _integers(labels, classes, outputs.device)
     if labels.ndim > 1 and labels.shape[-2:] == (samples, 1) and samples > 1:
         labels = labels[..., 0]
     if labels.ndim == 0 or labels.shape[-1] != samples:
@@ -168,6 +189,8 @@ def true_labels(labels: ArrayLike, outputs: Tensor, ignore_index: int | None = N
             f"labels: expected {samples} labels along the last axis, one for each sample, "
             f"got shape {tuple(labels.shape)}{remedy}"
         )
+    if labels.shape == outputs.shape[:-1]:
+        return labels
     try:
         return labels.expand(outputs.shape[:-1])
     except RuntimeError as error:

@@ -26,9 +26,9 @@ def test_bleed_adds_up_over_coordinates_and_says_where() -> None:
 
 
 def test_bleed_refuses_what_is_no_variance() -> None:
-    with pytest.raises(InputError, match="aleatoric: the smallest value is -1"):
+    with pytest.raises(InputError, match="aleatoric: expected variances >= 0, got -1"):
         bleed.aleatoric_bleed([[1.0, -1.0]])
-    with pytest.raises(InputError, match="aleatoric: contains NaN"):
+    with pytest.raises(InputError, match="aleatoric: expected finite values, got NaN"):
         bleed.aleatoric_bleed([1.0, math.nan])
     with pytest.raises(InputError, match="truth: expected a number or the shape"):
         bleed.aleatoric_bleed([[1.0, 1.0]], [[1.0, 1.0, 1.0]])
@@ -70,11 +70,13 @@ def test_bleed_refuses_what_is_no_covariance() -> None:
         bleed.covariance_bleed(torch.ones(5, 2))
     with pytest.raises(InputError, match="aleatoric: expected covariances, which are symmetric"):
         bleed.covariance_bleed([[[1.0, 0.5], [0.0, 1.0]]])
-    with pytest.raises(InputError, match="aleatoric: the smallest eigenvalue is -1"):
+    with pytest.raises(
+        InputError, match="aleatoric: expected covariances with eigenvalues >= 0, got -1"
+    ):
         bleed.covariance_bleed([[[1.0, 2.0], [2.0, 1.0]]])
     with pytest.raises(InputError, match="truth: expected a number or the shape"):
         bleed.covariance_bleed(torch.eye(2).expand(3, 2, 2), torch.eye(2).expand(4, 2, 2))
-    with pytest.raises(InputError, match="truth: the smallest value is -1"):
+    with pytest.raises(InputError, match="truth: expected variances >= 0, got -1"):
         bleed.covariance_bleed(torch.eye(2)[None], -1.0)
 
 

@@ -129,7 +129,7 @@ def test_regression_comparisons_take_vectors_and_name_bad_input() -> None:
         regression_compare("gence_fiber", target, diagonal, target)
     with pytest.raises(InputError, match="gence is a mean"):
         regression_compare("gence", diagonal, full, target)
-    with pytest.raises(InputError, match="ence is of one target, 2 coordinates given"):
+    with pytest.raises(InputError, match="got ence, which takes one target, for 2 coordinates"):
         regression_compare("ence", diagonal, full, target)
 
 

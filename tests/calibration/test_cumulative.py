@@ -213,7 +213,7 @@ def real_outputs(archive) -> tuple[torch.Tensor, torch.Tensor]:
 
 @pytest.mark.parametrize("measure", [esd, esd_softened])
 def test_fewer_than_three_samples_are_refused(measure):
-    with pytest.raises(InputError, match="confidence: got 2 samples, expected at least 3"):
+    with pytest.raises(InputError, match="confidence: expected at least 3 samples, got 2"):
         measure([0.5, 0.6], [True, False])
 
 

@@ -100,12 +100,12 @@ def test_numpy_arrays_are_taken(name):
 @pytest.mark.parametrize(
     ("message", "confidence", "correct"),
     [
-        ("confidence: contains NaN", [0.5, float("nan"), 0.5], [True, False, True]),
-        ("confidence: values span", [0.5, 1.5, 0.5], [True, False, True]),
-        ("confidence: values span", [0.5, -0.5, 0.5], [True, False, True]),
-        ("correct: values span", [0.5, 0.5, 0.5], [2, 0, 1]),
+        ("confidence: .*got NaN", [0.5, float("nan"), 0.5], [True, False, True]),
+        ("confidence: .*got values in", [0.5, 1.5, 0.5], [True, False, True]),
+        ("confidence: .*got values in", [0.5, -0.5, 0.5], [True, False, True]),
+        ("correct: .*got values in", [0.5, 0.5, 0.5], [2, 0, 1]),
         ("correct: expected 3 values", [0.5, 0.5, 0.5], [1, 0]),
-        ("confidence: got 0 samples", torch.zeros(0), torch.zeros(0)),
+        ("confidence: expected at least . samples, got 0", torch.zeros(0), torch.zeros(0)),
     ],
 )
 def test_bad_input_is_refused_by_name(name, message, confidence, correct):

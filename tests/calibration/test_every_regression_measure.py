@@ -114,16 +114,16 @@ def test_nan_predictions_and_targets_are_refused_by_name(name: str) -> None:
     mean, variance, target = predictions(10)
     broken = mean.clone()
     broken[0] = math.nan
-    with pytest.raises(InputError, match="mean: contains NaN"):
+    with pytest.raises(InputError, match="mean: expected finite values, got NaN"):
         measure(broken, variance, target)
-    with pytest.raises(InputError, match="target: contains NaN"):
+    with pytest.raises(InputError, match="target: expected finite values, got NaN"):
         measure(mean, variance, broken)
     with pytest.raises(InputError, match="target: expected"):
         measure(mean, variance, target[:-1])
     with pytest.raises(InputError, match="variance: "):
         measure(mean, variance[:-1], target)
     with pytest.raises(
-        InputError, match=r"mean: an axis is empty|target: an axis is empty|at least"
+        InputError, match=r"mean: expected no empty axis|target: expected no empty axis|at least"
     ):
         measure(mean[:0], variance[:0], target[:0])
 
@@ -132,13 +132,15 @@ def test_covariances_that_are_none_are_refused() -> None:
     mean, _, target = predictions(10, 2)
     indefinite = covariances(10, 2)
     indefinite[3] = torch.tensor([[1.0, 2.0], [2.0, 1.0]])
-    with pytest.raises(InputError, match=r"not positive definite, the first at sample 3"):
+    with pytest.raises(
+        InputError, match=r"expected positive definite covariances, .* the first at sample 3"
+    ):
         gaussian.gaussian_nll(mean, indefinite, target)
     skewed = covariances(10, 2)
     skewed[0, 0, 1] += 1
-    with pytest.raises(InputError, match="variance: covariances are not symmetric"):
+    with pytest.raises(InputError, match="variance: expected symmetric covariances"):
         regression.mahalanobis_calibration(mean, skewed, target)
-    with pytest.raises(InputError, match=r"variance: .* does not fit mean"):
+    with pytest.raises(InputError, match=r"variance: expected .* for mean"):
         gaussian.gaussian_nll(mean, covariances(10, 3), target)
     with pytest.raises(InputError, match="variance: expected as many axes"):
         gaussian.gaussian_nll(mean[:, 0], covariances(10, 2), target[:, 0])
@@ -147,7 +149,7 @@ def test_covariances_that_are_none_are_refused() -> None:
 def test_too_few_samples_bins_and_levels_are_refused() -> None:
     mean, variance, target = predictions(2)
     for measure in (regression.regression_esd, regression.regression_esd_normalized):
-        with pytest.raises(InputError, match="mean: got 2 samples, expected at least 3"):
+        with pytest.raises(InputError, match="mean: expected at least 3 samples, got 2"):
             measure(mean, variance, target)
     with pytest.raises(InputError, match="bins: expected a whole number"):
         regression.ence(mean, variance, target, bins=0)

@@ -108,7 +108,7 @@ def test_real_outputs_agree_with_the_definition(shared_data):
 def test_bad_parameters_are_named():
     with pytest.raises(InputError, match="phi"):
         mmce([0.5], [True], phi=-1)
-    with pytest.raises(InputError, match="confidence: got 1 samples, expected at least 2"):
+    with pytest.raises(InputError, match="confidence: expected at least 2 samples, got 1"):
         skce([0.5], [True])
     with pytest.raises(InputError, match="correct: expected 0 and 1 only"):
         mmce_weighted([0.5, 0.5], [0.5, 1.0])

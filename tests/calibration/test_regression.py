@@ -217,7 +217,7 @@ def test_nll_is_scipys_for_one_target_diagonal_and_full_covariance() -> None:
 @pytest.mark.parametrize("measure", ["ence", "uce", "quantile_calibration"])
 def test_a_column_of_predictions_is_pointed_out(measure: str) -> None:
     column = torch.ones(5, 1)
-    with pytest.warns(UserWarning, match=r"shape \(5, 1\) given; of one target give \[N\]"):
+    with pytest.warns(UserWarning, match=r"in shape \(5, 1\); pass one target as \[N\]"):
         getattr(regression, measure)(column, column, column)
-    with pytest.raises(InputError, match=r"of one target give \[N\]"):
+    with pytest.raises(InputError, match=r"pass one target as \[N\]"):
         regression.regression_esd(column, column, column)

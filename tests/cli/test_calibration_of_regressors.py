@@ -98,7 +98,7 @@ def test_evidential_outputs_and_parts_of_a_variance_are_taken(tmp_path: Path) ->
         ("beta", -2.0, "beta is -2 at the least; expected beta > 0"),
         ("alpha", 1.0, "alpha <= 1 given"),
         ("alpha", np.nan, "alpha <= 1 given"),
-        ("target", np.nan, "target: contains NaN or infinity"),
+        ("target", np.nan, "target: expected finite values, got NaN or infinity"),
     ],
 )
 def test_evidence_that_is_none_is_named_with_its_file(

@@ -25,8 +25,9 @@ def decayed(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tenso
         places: `[..., N]` float64, ascending along the last axis.
         width: the distance over which a value decays by a factor e.
 
-    >>> decayed(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0]), 1.0)
-    (tensor([0.0000, 1.0000, 0.7358]), tensor([1.3679, 0.3679, 0.0000]))
+    Example:
+        >>> decayed(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0]), 1.0)
+        (tensor([0.0000, 1.0000, 0.7358]), tensor([1.3679, 0.3679, 0.0000]))
     """
     ends = places[..., :1].detach(), places[..., -1:].detach()
     if (ends[1] - ends[0]).amax().item() <= _LARGEST_EXPONENT * width:

@@ -9,8 +9,9 @@ from torch import Tensor
 def root(squared: Tensor) -> Tensor:
     """Return the square root, 0 for values below 0, with gradient 0 instead of infinity there.
 
-    >>> root(torch.tensor([4.0, 0.0, -1e-18]))
-    tensor([2., 0., 0.])
+    Example:
+        >>> root(torch.tensor([4.0, 0.0, -1e-18]))
+        tensor([2., 0., 0.])
     """
     positive = squared > 0
     return torch.where(positive, torch.where(positive, squared, 1.0).sqrt(), 0.0)

@@ -19,6 +19,8 @@ from . import sorting
 from .inputs import pair, whole_number, working_float
 from .quantiles import equal_mass_places
 
+__all__ = ["Reliability", "ece", "error_of", "reliability"]
+
 
 @dataclass(frozen=True)
 class Reliability:
@@ -50,8 +52,9 @@ def bin_index(confidence: Tensor, bins: int) -> Tensor:
     An edge is the number nearest to `j / bins` in the dtype of `confidence`, so that 0.2 lies on
     the edge 0.2 in float32 too. 0 belongs to the first bin.
 
-    >>> bin_index(torch.tensor([0.0, 0.2, 0.21, 1.0]), 5)
-    tensor([0, 0, 1, 4])
+    Example:
+        >>> bin_index(torch.tensor([0.0, 0.2, 0.21, 1.0]), 5)
+        tensor([0, 0, 1, 4])
     """
     values, dtype = working_float(confidence), confidence.dtype
     index = (values * bins).ceil_().sub_(1).clamp_(0, bins - 1)
@@ -93,8 +96,9 @@ def _block_shape(rows: int, columns: int, bins: int, device: str) -> tuple[int, 
 def checked_bins(bins: int) -> int:
     """Return the number of bins if it is one.
 
-    >>> checked_bins(15)
-    15
+    Example:
+        >>> checked_bins(15)
+        15
     """
     return whole_number("bins", bins)
 
@@ -102,8 +106,9 @@ def checked_bins(bins: int) -> int:
 def named_norm(norm: str) -> str:
     """Return the name of a norm if it is one.
 
-    >>> named_norm("l1")
-    'l1'
+    Example:
+        >>> named_norm("l1")
+        'l1'
     """
     if norm not in ("l1", "l2", "max"):
         raise unknown_name("norm", norm, ("l1", "l2", "max"))
@@ -142,9 +147,16 @@ def reliability(
         binning: "width" (equal width) or "mass" (equal mass).
         weights: `[..., N]` sample weights >= 0.
 
-    >>> diagram = reliability([0.2, 0.4, 0.9, 0.9], [False, True, True, False], bins=2)
-    >>> diagram.count, diagram.accuracy
-    (tensor([2, 2]), tensor([0.5000, 0.5000], dtype=torch.float64))
+    Returns:
+        The numbers of each bin.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> diagram = reliability([0.2, 0.4, 0.9, 0.9], [False, True, True, False], bins=2)
+        >>> diagram.count, diagram.accuracy
+        (tensor([2, 2]), tensor([0.5000, 0.5000], dtype=torch.float64))
     """
     checked_bins(bins)
     if binning not in ("width", "mass"):
@@ -247,10 +259,17 @@ def ece(
         binning: "width" (equal width) or "mass" (equal mass, see `reliability`).
         weights: `[..., N]` sample weights >= 0.
 
-    >>> ece([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
-    tensor(0., dtype=torch.float64)
-    >>> ece([0.9, 0.9], [True, False])
-    tensor(0.4000, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> ece([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
+        tensor(0., dtype=torch.float64)
+        >>> ece([0.9, 0.9], [True, False])
+        tensor(0.4000, dtype=torch.float64)
     """
     named_norm(norm)
     diagram = reliability(confidence, correct, bins=bins, binning=binning, weights=weights)
@@ -260,8 +279,16 @@ def ece(
 def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
     """Return the calibration error that a reliability diagram shows, in one of `ece`'s norms.
 
-    >>> error_of(reliability([0.9, 0.9], [True, False]), "max")
-    tensor(0.4000, dtype=torch.float64)
+    Args:
+        diagram: the numbers of each bin.
+        norm: "l1", "l2" or "max".
+
+    Returns:
+        The error `[...]`, float64.
+
+    Example:
+        >>> error_of(reliability([0.9, 0.9], [True, False]), "max")
+        tensor(0.4000, dtype=torch.float64)
     """
     gap = diagram.gap.abs().nan_to_num(0.0)
     if norm == "max":

@@ -12,6 +12,8 @@ from ..errors import InputError
 from .gaussian import _finite
 from .inputs import sample_weights, weighted_mean
 
+__all__ = ["Bleed", "aleatoric_bleed", "covariance_bleed", "nll_optimal_bleed"]
+
 
 class Bleed(NamedTuple):
     """Aleatoric bleed: `total [...]`, and `per_coordinate [..., d]`, which adds up to it."""
@@ -32,7 +34,7 @@ def _variances(name: str, values: ArrayLike) -> Tensor:
     tensor = _vectors(name, values)
     smallest = tensor.detach().min().item()
     if smallest < 0:
-        raise InputError(f"{name}: the smallest value is {smallest:.6g}; expected variances >= 0")
+        raise InputError(f"{name}: expected variances >= 0, got {smallest:.6g}")
     return tensor
 
 
@@ -53,9 +55,16 @@ def aleatoric_bleed(
         truth: the same shape, or one number; None where the data are free of noise.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> aleatoric_bleed([[1.0, 0.0], [3.0, 2.0]])
-    Bleed(total=tensor(7., dtype=torch.float64),
-          per_coordinate=tensor([5., 2.], dtype=torch.float64))
+    Returns:
+        The bleed, in total and per coordinate.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is negative.
+
+    Example:
+        >>> aleatoric_bleed([[1.0, 0.0], [3.0, 2.0]])
+        Bleed(total=tensor(7., dtype=torch.float64),
+              per_coordinate=tensor([5., 2.], dtype=torch.float64))
     """
     return _mean_bleed(aleatoric_terms(aleatoric, truth), weights)
 
@@ -73,9 +82,10 @@ def _mean_bleed(terms: Tensor, weights: ArrayLike | None) -> Bleed:
 def aleatoric_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
     """Return what each sample and coordinate adds to the bleed, `[..., N, d]`.
 
-    >>> aleatoric_terms([1.0, 3.0], 1.0)
-    tensor([[0.],
-            [4.]], dtype=torch.float64)
+    Example:
+        >>> aleatoric_terms([1.0, 3.0], 1.0)
+        tensor([[0.],
+                [4.]], dtype=torch.float64)
     """
     excess = _variances("aleatoric", aleatoric)
     if truth is not None:
@@ -116,9 +126,16 @@ def covariance_bleed(
             None where the data are free of noise.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> covariance_bleed([[[1.0, -1.0], [-1.0, 2.0]]])
-    Bleed(total=tensor(7., dtype=torch.float64),
-          per_coordinate=tensor([2., 5.], dtype=torch.float64))
+    Returns:
+        The bleed, in total and per coordinate.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is negative.
+
+    Example:
+        >>> covariance_bleed([[[1.0, -1.0], [-1.0, 2.0]]])
+        Bleed(total=tensor(7., dtype=torch.float64),
+              per_coordinate=tensor([2., 5.], dtype=torch.float64))
     """
     return _mean_bleed(covariance_terms(aleatoric, truth), weights)
 
@@ -126,8 +143,9 @@ def covariance_bleed(
 def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
     """Return what each sample and coordinate adds to `covariance_bleed`, `[..., N, d]`.
 
-    >>> covariance_terms([[[3.0, 1.0], [1.0, 1.0]]], 1.0)
-    tensor([[5., 1.]], dtype=torch.float64)
+    Example:
+        >>> covariance_terms([[[3.0, 1.0], [1.0, 1.0]]], 1.0)
+        tensor([[5., 1.]], dtype=torch.float64)
     """
     excess = _covariances("aleatoric", aleatoric)
     if truth is not None:
@@ -149,12 +167,11 @@ def _covariances(name: str, values: ArrayLike) -> Tensor:
     given = tensor.detach()
     rounding = 1e-5 * given.abs().amax((-1, -2))
     if bool(((given - given.mT).abs().amax((-1, -2)) > rounding).any()):
-        raise InputError(f"{name}: expected covariances, which are symmetric")
+        raise InputError(f"{name}: expected covariances, got matrices that are not symmetric")
     least = torch.linalg.eigvalsh(given)[..., 0]
     if bool((least < -rounding).any()):
         raise InputError(
-            f"{name}: the smallest eigenvalue is {least.min().item():.6g}; expected covariances, "
-            "whose eigenvalues are >= 0"
+            f"{name}: expected covariances with eigenvalues >= 0, got {least.min().item():.6g}"
         )
     return tensor
 
@@ -183,9 +200,16 @@ def nll_optimal_bleed(
             least squares, Thm 3); None for the best invariant fit, the mean over the orbit.
         weights: `[N]` sample weights >= 0, such as the probability of each point; equal by default.
 
-    >>> nll_optimal_bleed([1.0, 3.0, 5.0, 5.0], [0, 0, 1, 1])
-    Bleed(total=tensor(0.5000, dtype=torch.float64),
-          per_coordinate=tensor([0.5000], dtype=torch.float64))
+    Returns:
+        The bleed, in total and per coordinate.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is negative.
+
+    Example:
+        >>> nll_optimal_bleed([1.0, 3.0, 5.0, 5.0], [0, 0, 1, 1])
+        Bleed(total=tensor(0.5000, dtype=torch.float64),
+              per_coordinate=tensor([0.5000], dtype=torch.float64))
     """
     target = _vectors("target", target)
     if target.ndim != 2:

@@ -77,7 +77,7 @@ class Tally:
         return (self.right_sum + self.wrong_sum) / (self.right + self.wrong).clamp(min=1)
 
     def cells(self, right: Tensor, wrong: Tensor) -> Cells:
-        """Give the cells that hold `right` and `wrong` samples `[..., L, G]` like those here."""
+        """Return the cells that hold `right` and `wrong` samples `[..., L, G]` like those here."""
         right_place = self.right_sum / self.right.clamp(min=1)
         wrong_place = self.wrong_sum / self.wrong.clamp(min=1)
         gain = 1 - right_place
@@ -89,7 +89,7 @@ class Tally:
         )
 
     def observed(self) -> Cells:
-        """Give the cells as they are."""
+        """Return the observed cells."""
         return self.cells(self.right, self.wrong)
 
     def resampled(self, resamples: int, generator: np.random.Generator) -> Cells:
@@ -131,8 +131,9 @@ def _float(counts: np.ndarray) -> Tensor:
 def fine_index(confidence: Tensor) -> tuple[Tensor, int]:
     """Return the cell of each confidence `[L, N]` and how many there are; ties share a cell.
 
-    >>> fine_index(torch.tensor([[0.9, 0.2, 0.9]]))
-    (tensor([[1, 0, 1]]), 3)
+    Example:
+        >>> fine_index(torch.tensor([[0.9, 0.2, 0.9]]))
+        (tensor([[1, 0, 1]]), 3)
     """
     ordered, order = sorting.ascending(confidence)
     size = ordered.shape[-1]
@@ -145,8 +146,9 @@ def fine_index(confidence: Tensor) -> tuple[Tensor, int]:
 def bins_index(confidence: Tensor, bins: int, binning: str) -> tuple[Tensor, int]:
     """Return the bin of each confidence `[L, N]`, as `reliability` has it, and their number.
 
-    >>> bins_index(torch.tensor([[0.9, 0.2]]), 2, "width")
-    (tensor([[1, 0]]), 2)
+    Example:
+        >>> bins_index(torch.tensor([[0.9, 0.2]]), 2, "width")
+        (tensor([[1, 0]]), 2)
     """
     if binning == "width":
         return bin_index(confidence, bins), bins
@@ -159,10 +161,11 @@ def bins_index(confidence: Tensor, bins: int, binning: str) -> tuple[Tensor, int
 def tally(confidence: Tensor, correct: Tensor, index: Tensor, cells: int) -> Tally:
     """Gather samples `[L, N]` into the cells that `index` names.
 
-    >>> gathered = tally(torch.tensor([[0.9, 0.8]]), torch.tensor([[True, False]]),
-    ...                  torch.tensor([[0, 0]]), 1)
-    >>> gathered.right, gathered.wrong
-    (tensor([[1.]], dtype=torch.float64), tensor([[1.]], dtype=torch.float64))
+    Example:
+        >>> gathered = tally(torch.tensor([[0.9, 0.8]]), torch.tensor([[True, False]]),
+        ...                  torch.tensor([[0, 0]]), 1)
+        >>> gathered.right, gathered.wrong
+        (tensor([[1.]], dtype=torch.float64), tensor([[1.]], dtype=torch.float64))
     """
     rows = len(confidence)
     start = cells * torch.arange(rows, device=index.device)[:, None]

@@ -17,9 +17,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._arrays import ArrayLike
 from ..errors import InputError
 from . import _decay_sums, sorting
-from .inputs import ArrayLike, pair, positive
+from .inputs import pair, positive
+
+__all__ = ["CumulativeCurve", "cumulative_curve", "esd", "esd_softened", "ks", "ordered_esd"]
 
 
 def _slope_in_order(
@@ -135,8 +138,9 @@ def ordered_esd(difference: Tensor, order_by: Tensor, weights: Tensor | None = N
     Raises:
         InputError: if there are fewer than 3 samples.
 
-    >>> ordered_esd(torch.tensor([0.5, -0.5, 0.5]), torch.tensor([1.0, 2.0, 3.0]))
-    tensor(-0.0833, dtype=torch.float64)
+    Example:
+        >>> ordered_esd(torch.tensor([0.5, -0.5, 0.5]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor(-0.0833, dtype=torch.float64)
     """
     if difference.shape[-1] < 3:
         raise InputError(f"difference: expected at least 3 samples, got {difference.shape[-1]}")
@@ -168,8 +172,15 @@ def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
         correct: `[..., N]` boolean, or values in [0, 1].
         weights: `[..., N]` sample weights >= 0, at least 3 of them positive.
 
-    >>> esd([0.6, 0.7, 0.8], [True, False, True])
-    tensor(-0.0933, dtype=torch.float64)
+    Returns:
+        The estimate `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> esd([0.6, 0.7, 0.8], [True, False, True])
+        tensor(-0.0933, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
     if mass is not None:
@@ -191,8 +202,15 @@ def ks(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None =
         correct: `[..., N]` boolean, or values in [0, 1].
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> ks([0.9, 0.9, 0.6], [True, False, True])
-    tensor(0.1333, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> ks([0.9, 0.9, 0.6], [True, False, True])
+        tensor(0.1333, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     ordered, order = sorting.ascending(confidence)
@@ -242,9 +260,16 @@ def cumulative_curve(
         correct: `[..., N]` boolean, or values in [0, 1].
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> curve = cumulative_curve([0.5, 0.9], [True, True])
-    >>> curve.accuracy, curve.difference
-    (tensor([0.5000, 1.0000], dtype=torch.float64), tensor([0.2500, 0.3000], dtype=torch.float64))
+    Returns:
+        The curve, one place for each sample.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> curve = cumulative_curve([0.5, 0.9], [True, True])
+        >>> curve.difference
+        tensor([0.2500, 0.3000], dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     ordered, order = sorting.ascending(confidence)
@@ -286,8 +311,15 @@ def esd_softened(
         width: the scale of H, in units of confidence.
         weights: `[..., N]` sample weights >= 0, at least 3 of them positive; see `esd`.
 
-    >>> esd_softened([0.6, 0.7, 0.8], [True, False, True], width=1e-3)
-    tensor(-0.0933, dtype=torch.float64)
+    Returns:
+        The estimate `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> esd_softened([0.6, 0.7, 0.8], [True, False, True], width=1e-3)
+        tensor(-0.0933, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
     positive("width", width)

@@ -1,9 +1,9 @@
-"""Gaussian predictions: what regression measures are given, and how a prediction is scored.
+"""Gaussian predictions: how they are checked, and their scores.
 
-Two shapes of input, told apart by the function and never by the values:
+There are two shapes of input; the function determines which one it takes:
 
 * **one target**, `[..., N]`: the last axis is the samples, leading ones are models, orbit
-  positions or coordinates, and a measure answers for each of them;
+  positions or coordinates, and a measure returns a value for each of them;
 * **d targets**, `[..., N, d]`, or `[N]` for d = 1: the last axis is the coordinates. The variance
   has as many axes as the mean for a diagonal covariance (`[..., N, d]`, or `[..., N, 1]` for one
   variance that all coordinates share), and one axis more for a full one, `[..., N, d, d]`.
@@ -23,14 +23,16 @@ from .._arrays import ArrayLike, as_floating, callers_level
 from ..errors import InputError
 from .inputs import sample_weights, weighted_mean
 
+__all__ = ["gaussian_crps", "gaussian_nll"]
+
 
 def _finite(name: str, tensor: Tensor) -> Tensor:
     if tensor.numel() == 0:
-        raise InputError(f"{name}: an axis is empty, got shape {tuple(tensor.shape)}")
+        raise InputError(f"{name}: expected no empty axis, got shape {tuple(tensor.shape)}")
     # A finite sum proves finite terms at a fraction of the cost of looking at each of them.
     detached = tensor.detach()
     if not (bool(torch.isfinite(detached.sum())) or bool(torch.isfinite(detached).all())):
-        raise InputError(f"{name}: contains NaN or infinity; expected finite values")
+        raise InputError(f"{name}: expected finite values, got NaN or infinity")
     return tensor.double()
 
 
@@ -38,8 +40,8 @@ def _positive(name: str, variance: Tensor) -> Tensor:
     smallest = variance.detach().min().item()
     if smallest <= 0:
         raise InputError(
-            f"{name}: the smallest value is {smallest:.6g}; expected variances > 0"
-            " (not standard deviations, not logarithms)"
+            f"{name}: expected variances > 0, got {smallest:.6g}; pass variances, not logarithms"
+            " or standard deviations"
         )
     return variance
 
@@ -49,13 +51,15 @@ def _broadcast(*tensors: Tensor) -> tuple[Tensor, ...]:
         return torch.broadcast_tensors(*tensors)
     except RuntimeError as error:
         shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
-        raise InputError(f"mean, variance, target: shapes {shapes} do not fit together") from error
+        raise InputError(
+            f"mean, variance, target: expected shapes that broadcast, got {shapes}"
+        ) from error
 
 
 def _hint(mean: Tensor) -> str:
-    """Tell who gives `[N, 1]` how it is read."""
+    """Return the remedy where a column `[N, 1]` was passed for `[N]`."""
     column = mean.ndim > 1 and mean.shape[-1] == 1
-    return f" (shape {tuple(mean.shape)} given; of one target give [N])" if column else ""
+    return f" in shape {tuple(mean.shape)}; pass one target as [N]" if column else ""
 
 
 def one_target(
@@ -63,8 +67,9 @@ def one_target(
 ) -> tuple[Tensor, Tensor]:
     """Check predictions of one target; return `error = target - mean` and `variance`, `[..., N]`.
 
-    >>> one_target([0.0, 1.0], [1.0, 4.0], [0.5, 0.0])[0]
-    tensor([ 0.5000, -1.0000], dtype=torch.float64)
+    Example:
+        >>> one_target([0.0, 1.0], [1.0, 4.0], [0.5, 0.0])[0]
+        tensor([ 0.5000, -1.0000], dtype=torch.float64)
     """
     given = {"mean": mean, "variance": variance, "target": target}
     tensors = [as_floating(name, values) for name, values in given.items()]
@@ -72,15 +77,16 @@ def one_target(
     for name, tensor in zip(given, tensors, strict=True):
         if tensor.ndim == 0 or tensor.shape[-1] != size:
             raise InputError(
-                f"{name}: expected [..., N] with N = {size} as mean has, got {tuple(tensor.shape)}"
+                f"{name}: expected [..., N] with N = {size} as in mean, got {tuple(tensor.shape)}"
             )
     if size < minimum:
         raise InputError(
-            f"mean: got {size} samples, expected at least {minimum}{_hint(tensors[0])}"
+            f"mean: expected at least {minimum} samples, got {size}{_hint(tensors[0])}"
         )
     if size == 1 and tensors[0].numel() > 1:
         warnings.warn(
-            f"mean: one sample in each row{_hint(tensors[0])}", stacklevel=callers_level()
+            f"mean: expected several samples in each row, got 1{_hint(tensors[0])}",
+            stacklevel=callers_level(),
         )
     mean, variance, target = _broadcast(
         *(_finite(name, tensor) for name, tensor in zip(given, tensors, strict=True))
@@ -95,9 +101,10 @@ def vector_target(
 
     `error [..., N, d]`; the variance is `[..., N, d]` if diagonal, else `[..., N, d, d]`.
 
-    >>> error, variance, full = vector_target([[0.0, 0.0]], [[2.0]], [[1.0, 3.0]])
-    >>> variance, full
-    (tensor([[2., 2.]], dtype=torch.float64), False)
+    Example:
+        >>> error, variance, full = vector_target([[0.0, 0.0]], [[2.0]], [[1.0, 3.0]])
+        >>> variance, full
+        (tensor([[2., 2.]], dtype=torch.float64), False)
     """
     mean, variance, target = (
         as_floating(name, values)
@@ -119,13 +126,13 @@ def vector_target(
     size = mean.shape[-2:]
     if target.shape[-2:] != size:
         raise InputError(
-            f"target: expected [..., {size[0]}, {size[1]}] as mean has, got {tuple(target.shape)}"
+            f"target: expected [..., {size[0]}, {size[1]}] as in mean, got {tuple(target.shape)}"
         )
     fits = variance.shape[-3:] == (*size, size[1]) if extra else variance.shape[-2] == size[0]
     if not fits or (not extra and variance.shape[-1] not in (1, size[1])):
         raise InputError(
-            f"variance: shape {tuple(variance.shape)} does not fit mean {tuple(mean.shape)};"
-            " expected [..., N, d], [..., N, 1] or [..., N, d, d]"
+            "variance: expected [..., N, d], [..., N, 1] or [..., N, d, d] for mean"
+            f" {tuple(mean.shape)}, got {tuple(variance.shape)}"
         )
     error = _finite("target", target) - _finite("mean", mean)
     variance = _finite("variance", variance)
@@ -138,8 +145,9 @@ def vector_target(
 def marginal_variance(variance: Tensor, full: bool) -> Tensor:
     """Return the variance of each coordinate `[..., N, d]`, in the frame of the coordinates.
 
-    >>> marginal_variance(torch.tensor([[[2.0, 1.0], [1.0, 3.0]]]), full=True)
-    tensor([[2., 3.]])
+    Example:
+        >>> marginal_variance(torch.tensor([[[2.0, 1.0], [1.0, 3.0]]]), full=True)
+        tensor([[2., 3.]])
     """
     if not full:
         return variance
@@ -153,21 +161,24 @@ def whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tensor, Tenso
 
     Both are the same in every orthonormal frame.
 
-    >>> whitened(torch.tensor([[3.0, 4.0]]), torch.tensor([[9.0, 4.0]]), full=False)[0]
-    tensor([5.])
+    Example:
+        >>> whitened(torch.tensor([[3.0, 4.0]]), torch.tensor([[9.0, 4.0]]), full=False)[0]
+        tensor([5.])
     """
     if not full:
         return (error.square() / variance).sum(-1), variance.log().sum(-1)
     scale = variance.detach().abs().amax()
     asymmetry = (variance - variance.mT).detach().abs().amax()
     if asymmetry > 1e-5 * scale:
-        raise InputError(f"variance: covariances are not symmetric (by {asymmetry.item():.3g})")
+        raise InputError(
+            f"variance: expected symmetric covariances, got a difference of {asymmetry.item():.3g}"
+        )
     factor, failed = torch.linalg.cholesky_ex(variance)
     if bool(failed.any()):
         first = int(failed.reshape(-1).nonzero()[0])
         raise InputError(
-            f"variance: {int((failed > 0).sum())} covariances are not positive definite, the first"
-            f" at sample {first % variance.shape[-3]}"
+            f"variance: expected positive definite covariances, got {int((failed > 0).sum())}"
+            f" others, the first at sample {first % variance.shape[-3]}"
         )
     white = torch.linalg.solve_triangular(factor, error[..., None], upper=False)[..., 0]
     return white.square().sum(-1), 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -192,8 +203,15 @@ def gaussian_nll(
         target: as the mean.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> gaussian_nll([0.0, 0.0], [1.0, 1.0], [1.0, -1.0])
-    tensor(1.4189, dtype=torch.float64)
+    Returns:
+        The score `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> gaussian_nll([0.0, 0.0], [1.0, 1.0], [1.0, -1.0])
+        tensor(1.4189, dtype=torch.float64)
     """
     terms = nll_terms(mean, variance, target)
     return weighted_mean(terms, sample_weights(weights, terms))
@@ -202,8 +220,9 @@ def gaussian_nll(
 def nll_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
     """Return the negative log-likelihood of each sample, `[..., N]`; see `gaussian_nll`.
 
-    >>> nll_terms([0.0, 0.0], [1.0, 1.0], [1.0, 0.0])
-    tensor([1.4189, 0.9189], dtype=torch.float64)
+    Example:
+        >>> nll_terms([0.0, 0.0], [1.0, 1.0], [1.0, 0.0])
+        tensor([1.4189, 0.9189], dtype=torch.float64)
     """
     error, variance, full = vector_target(mean, variance, target)
     return nll_of(*whitened(error, variance, full), error.shape[-1])
@@ -212,8 +231,9 @@ def nll_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor
 def nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
     """Return the negative log-likelihood from Mahalanobis distance and determinant of d targets.
 
-    >>> nll_of(torch.tensor([1.0]), torch.tensor([0.0]), 1)
-    tensor([1.4189])
+    Example:
+        >>> nll_of(torch.tensor([1.0]), torch.tensor([0.0]), 1)
+        tensor([1.4189])
     """
     return 0.5 * (distance + log_determinant + width * math.log(2 * math.pi))
 
@@ -237,8 +257,15 @@ def gaussian_crps(
         target: `[..., N]`.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> gaussian_crps([0.0], [1.0], [0.0])
-    tensor(0.2337, dtype=torch.float64)
+    Returns:
+        The score `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> gaussian_crps([0.0], [1.0], [0.0])
+        tensor(0.2337, dtype=torch.float64)
     """
     terms = crps_terms(mean, variance, target)
     return weighted_mean(terms, sample_weights(weights, terms))
@@ -247,8 +274,9 @@ def gaussian_crps(
 def crps_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
     """Return the continuous ranked probability score of each sample; see `gaussian_crps`.
 
-    >>> crps_terms([0.0], [1.0], [0.0])
-    tensor([0.2337], dtype=torch.float64)
+    Example:
+        >>> crps_terms([0.0], [1.0], [0.0])
+        tensor([0.2337], dtype=torch.float64)
     """
     error, variance = one_target(mean, variance, target)
     deviation = variance.sqrt()

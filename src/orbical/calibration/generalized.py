@@ -22,6 +22,8 @@ from .gaussian import marginal_variance, vector_target
 from .inputs import sample_weights, weighted_mean
 from .quantiles import bin_count, bin_means, equal_mass_index
 
+__all__ = ["gence", "gence_fiber", "gence_floor", "gence_sq", "gence_sq_fiber", "gence_sq_floor"]
+
 gence_floor: float = math.pi / 2 - 1
 """GENCE of a calibrated Gaussian, in any dimension: pi/2 - 1."""
 
@@ -83,8 +85,15 @@ def gence(
         target: as the mean.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> gence([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0])
-    tensor(0.5000, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> gence([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0])
+        tensor(0.5000, dtype=torch.float64)
     """
     terms = gence_terms(mean, variance, target)
     return weighted_mean(terms, sample_weights(weights, terms))
@@ -93,8 +102,9 @@ def gence(
 def gence_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
     """Return what each sample adds to GENCE, `[..., N]`; see `gence`.
 
-    >>> gence_terms([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0]).round(decimals=6)
-    tensor([0., 1.], dtype=torch.float64)
+    Example:
+        >>> gence_terms([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0]).round(decimals=6)
+        tensor([0., 1.], dtype=torch.float64)
     """
     gap, _ = _absolute(mean, variance, target)
     return gap.square().sum(-1)
@@ -121,8 +131,15 @@ def gence_sq(
         target: as the mean.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> gence_sq([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
-    tensor(4.5000, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> gence_sq([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
+        tensor(4.5000, dtype=torch.float64)
     """
     terms = gence_sq_terms(mean, variance, target)
     return weighted_mean(terms, sample_weights(weights, terms))
@@ -131,8 +148,9 @@ def gence_sq(
 def gence_sq_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
     """Return what each sample adds to GENCE_sq, `[..., N]`; see `gence_sq`.
 
-    >>> gence_sq_terms([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
-    tensor([0., 9.], dtype=torch.float64)
+    Example:
+        >>> gence_sq_terms([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
+        tensor([0., 9.], dtype=torch.float64)
     """
     gap, _ = _squared(mean, variance, target)
     return gap.square().sum(-1)
@@ -163,9 +181,16 @@ def gence_fiber(
         bins: the number of bins.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> value = gence_fiber([0.0, 0.0], [math.pi / 2, math.pi / 2], [0.5, 1.5])
-    >>> round(float(value), 6)
-    0.0
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> value = gence_fiber([0.0, 0.0], [math.pi / 2, math.pi / 2], [0.5, 1.5])
+        >>> round(float(value), 6)
+        0.0
     """
     gap, variance = _absolute(mean, variance, target)
     return _mean_over_fibers(gap, variance, bins, weights)
@@ -194,8 +219,15 @@ def gence_sq_fiber(
         bins: the number of bins.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> gence_sq_fiber([0.0, 0.0], [2.5, 2.5], [1.0, 2.0])
-    tensor(0., dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> gence_sq_fiber([0.0, 0.0], [2.5, 2.5], [1.0, 2.0])
+        tensor(0., dtype=torch.float64)
     """
     gap, variance = _squared(mean, variance, target)
     return _mean_over_fibers(gap, variance, bins, weights)

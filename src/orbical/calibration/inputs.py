@@ -53,7 +53,8 @@ def _check_unit_interval(name: str, tensor: Tensor) -> None:
 def positive(name: str, value: float) -> None:
     """Check that a parameter is a finite number above 0.
 
-    >>> positive("phi", 0.4)
+    Example:
+        >>> positive("phi", 0.4)
     """
     if not 0 < value < float("inf"):
         raise InputError(f"{name}: expected a finite number > 0, got {value!r}")
@@ -62,8 +63,9 @@ def positive(name: str, value: float) -> None:
 def whole_number(name: str, value: int) -> int:
     """Return a parameter that must be a whole number >= 1.
 
-    >>> whole_number("bins", 15)
-    15
+    Example:
+        >>> whole_number("bins", 15)
+        15
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InputError(f"{name}: expected a whole number >= 1, got {value!r}")
@@ -78,9 +80,10 @@ def pair(
     `confidence` keeps its dtype and its place in the autograd graph. `correct` is boolean, or
     holds values in [0, 1] (0 and 1, or the share of raters who agree). Leading axes broadcast.
 
-    >>> confidence, correct, _ = pair([0.9, 0.6], [[True, False], [True, True]])
-    >>> confidence.shape, correct.dtype
-    (torch.Size([2, 2]), torch.bool)
+    Example:
+        >>> confidence, correct, _ = pair([0.9, 0.6], [[True, False], [True, True]])
+        >>> confidence.shape, correct.dtype
+        (torch.Size([2, 2]), torch.bool)
     """
     confidence, correct = _arrays(confidence, correct, minimum)
     _check_values(confidence, correct)
@@ -141,9 +144,18 @@ def sample_weights(
 ) -> Tensor | None:
     """Read the weights of samples `[..., N]` as float64; at least `minimum` of a row are above 0.
 
-    >>> sample_weights([1, 2], torch.zeros(2))
-    tensor([1., 2.], dtype=torch.float64)
+    Example:
+        >>> sample_weights([1, 2], torch.zeros(2))
+        tensor([1., 2.], dtype=torch.float64)
     """
+    mass = weights_of(samples, weights)
+    if mass is not None:
+        check_weights(mass, minimum)
+    return mass
+
+
+def weights_of(samples: Tensor, weights: ArrayLike | None) -> Tensor | None:
+    """Read the weights of samples `[..., N]` as float64, without looking at their values."""
     if weights is None:
         return None
     mass = as_array("weights", weights, samples.device).detach().double()
@@ -152,6 +164,11 @@ def sample_weights(
             f"weights: expected {samples.shape[-1]} values along the last axis, one for each"
             f" sample, got shape {tuple(mass.shape)}"
         )
+    return mass
+
+
+def check_weights(mass: Tensor, minimum: int) -> None:
+    """Check that weights `[..., N]` are finite, >= 0, and positive for `minimum` samples."""
     low, high = (bound.item() for bound in mass.aminmax())
     if not (low >= 0 and high < float("inf")):
         raise InputError(
@@ -160,14 +177,14 @@ def sample_weights(
     fewest = int((mass > 0).sum(-1).amin())
     if fewest < minimum:
         raise InputError(f"weights: expected at least {minimum} positive weights, got {fewest}")
-    return mass
 
 
 def weighted_mean(terms: Tensor, weights: Tensor | None) -> Tensor:
     """Return the mean of terms `[..., N]` over the last axis.
 
-    >>> weighted_mean(torch.tensor([1.0, float("inf")]), torch.tensor([2.0, 0.0]))
-    tensor(1.)
+    Example:
+        >>> weighted_mean(torch.tensor([1.0, float("inf")]), torch.tensor([2.0, 0.0]))
+        tensor(1.)
     """
     if weights is None:
         return terms.mean(-1)
@@ -179,16 +196,25 @@ def counted_labels(
 ) -> tuple[Tensor, Tensor | None]:
     """Read labels and weights of outputs `[..., N, C]`; an ignored sample gets the weight 0.
 
-    >>> counted_labels([1, -100], torch.zeros(2, 3), None, -100)
-    (tensor([1, 0]), tensor([1., 0.], dtype=torch.float64))
+    Example:
+        >>> counted_labels([1, -100], torch.zeros(2, 3), None, -100)
+        (tensor([1, 0]), tensor([1., 0.], dtype=torch.float64))
     """
     truth = true_labels(labels, outputs, ignore_index)
-    mass = sample_weights(weights, truth)
+    truth, mass = without_ignored(truth, sample_weights(weights, truth), ignore_index)
+    if mass is not None:
+        check_weights(mass, 1)
+    return truth, mass
+
+
+def without_ignored(
+    truth: Tensor, mass: Tensor | None, ignore_index: int | None
+) -> tuple[Tensor, Tensor | None]:
+    """Return labels and weights in which ignored samples have the label 0 and the weight 0."""
     if ignore_index is None:
         return truth, mass
     counted = truth != ignore_index
-    mass = sample_weights(counted if mass is None else mass * counted, truth)
-    return torch.where(counted, truth, 0), mass
+    return torch.where(counted, truth, 0), counted.double() if mass is None else mass * counted
 
 
 def kept_samples(
@@ -276,8 +302,9 @@ def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple
 def softmax(logits: Tensor) -> Tensor:
     """Return the probabilities of logits `[..., C]`, in float32 at least.
 
-    >>> softmax(torch.zeros(1, 2, dtype=torch.float16))
-    tensor([[0.5000, 0.5000]])
+    Example:
+        >>> softmax(torch.zeros(1, 2, dtype=torch.float16))
+        tensor([[0.5000, 0.5000]])
     """
     # Autocast would send the input through half precision again on some devices.
     with torch.autocast(logits.device.type, enabled=False):
@@ -296,8 +323,9 @@ def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = 
     Returns:
         Probabilities `[..., N, C]`, differentiable.
 
-    >>> probabilities(logits=[[0.0, 0.0]])
-    tensor([[0.5000, 0.5000]])
+    Example:
+        >>> probabilities(logits=[[0.0, 0.0]])
+        tensor([[0.5000, 0.5000]])
     """
     name, outputs = _checked_outputs(probs, logits)
     return outputs if name == "probs" else softmax(outputs)
@@ -306,8 +334,9 @@ def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = 
 def log_probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
     """Return checked log-probabilities `[..., N, C]`; those of logits do not underflow.
 
-    >>> log_probabilities(logits=[[1000.0, 0.0]])
-    tensor([[    0., -1000.]])
+    Example:
+        >>> log_probabilities(logits=[[1000.0, 0.0]])
+        tensor([[    0., -1000.]])
     """
     name, outputs = _checked_outputs(probs, logits)
     if name == "probs":
@@ -330,8 +359,9 @@ def normalized_entropy(
     Returns:
         The normalized entropy `[..., N]`, differentiable.
 
-    >>> normalized_entropy(probs=[[0.5, 0.5], [0.9, 0.1]])
-    tensor([1.0000, 0.4690])
+    Example:
+        >>> normalized_entropy(probs=[[0.5, 0.5], [0.9, 0.1]])
+        tensor([1.0000, 0.4690])
     """
     return entropy_share(probabilities(probs=probs, logits=logits))
 
@@ -339,8 +369,9 @@ def normalized_entropy(
 def entropy_share(p: Tensor) -> Tensor:
     """Return the entropy of each row of probabilities `[..., C]`, divided by log C.
 
-    >>> entropy_share(torch.tensor([[0.5, 0.5]]))
-    tensor([1.])
+    Example:
+        >>> entropy_share(torch.tensor([[0.5, 0.5]]))
+        tensor([1.])
     """
     # torch's xlogy is 0 at p = 0, but its gradient there is not finite: keep p away from 0.
     p = working_float(p)
@@ -376,9 +407,10 @@ def top_label(
     Raises:
         InputError: if outputs and labels do not fit together, or rows are not probabilities.
 
-    >>> confidence, correct = top_label(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
-    >>> confidence, correct
-    (tensor([0.7000, 0.6000]), tensor([ True, False]))
+    Example:
+        >>> confidence, correct = top_label(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+        >>> confidence, correct
+        (tensor([0.7000, 0.6000]), tensor([ True, False]))
     """
     name, outputs = given_outputs(probs, logits)
     outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
@@ -404,9 +436,10 @@ def top_label(
 def top_of(p: Tensor, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Return the pair of probabilities `[..., C]`, predicted where `outputs` is largest.
 
-    >>> p = torch.tensor([[0.7, 0.3]])
-    >>> top_of(p, p, torch.tensor([0]))
-    (tensor([0.7000]), tensor([True]))
+    Example:
+        >>> p = torch.tensor([[0.7, 0.3]])
+        >>> top_of(p, p, torch.tensor([0]))
+        (tensor([0.7000]), tensor([True]))
     """
     predicted = outputs.detach().argmax(-1)
     return p.gather(-1, predicted[..., None])[..., 0], predicted == labels
@@ -463,13 +496,14 @@ def classwise(
     Raises:
         InputError: if outputs and labels do not fit together, or rows are not probabilities.
 
-    >>> confidence, correct = classwise(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
-    >>> confidence
-    tensor([[0.7000, 0.4000],
-            [0.3000, 0.6000]])
-    >>> correct
-    tensor([[ True,  True],
-            [False, False]])
+    Example:
+        >>> confidence, correct = classwise(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+        >>> confidence
+        tensor([[0.7000, 0.4000],
+                [0.3000, 0.6000]])
+        >>> correct
+        tensor([[ True,  True],
+                [False, False]])
     """
     name, outputs = given_outputs(probs, logits)
     outputs, labels, _ = kept_samples(labels, outputs, ignore_index)

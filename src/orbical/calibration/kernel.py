@@ -17,10 +17,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from .._arrays import ArrayLike
 from ..errors import InputError
 from . import _decay_sums, sorting
 from ._math import root
-from .inputs import ArrayLike, pair, positive
+from .inputs import pair, positive
+
+__all__ = ["mmce", "mmce_squared", "mmce_weighted", "skce"]
 
 
 class _LaplacianForm(torch.autograd.Function):
@@ -91,8 +94,15 @@ def mmce_squared(
         phi: the width of the kernel.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> mmce_squared([0.8, 0.8], [True, False])
-    tensor(0.0900, dtype=torch.float64)
+    Returns:
+        The squared error `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> mmce_squared([0.8, 0.8], [True, False])
+        tensor(0.0900, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     positive("phi", phi)
@@ -124,8 +134,15 @@ def mmce(
         phi: the width of the kernel.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> mmce([0.8, 0.8], [True, False])
-    tensor(0.3000, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> mmce([0.8, 0.8], [True, False])
+        tensor(0.3000, dtype=torch.float64)
     """
     return root(mmce_squared(confidence, correct, phi=phi, weights=weights))
 
@@ -152,8 +169,15 @@ def mmce_weighted(
         phi: the width of the kernel.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> mmce_weighted([0.8, 0.8, 0.8], [True, True, False])
-    tensor(0.3600, dtype=torch.float64)
+    Returns:
+        The squared error `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> mmce_weighted([0.8, 0.8, 0.8], [True, True, False])
+        tensor(0.3600, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     positive("phi", phi)
@@ -186,8 +210,15 @@ def skce(
         phi: the width of the kernel.
         weights: `[..., N]` sample weights >= 0, at least 2 of them positive; 1 by default.
 
-    >>> skce([0.8, 0.8], [True, False])
-    tensor(-0.1600, dtype=torch.float64)
+    Returns:
+        The estimate `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> skce([0.8, 0.8], [True, False])
+        tensor(-0.1600, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, minimum=2, weights=weights)
     positive("phi", phi)

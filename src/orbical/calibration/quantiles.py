@@ -22,8 +22,9 @@ def order_statistics(values: Tensor, places: Tensor) -> Tensor:
     each octave in 128 parts. Counting them finds the few parts that hold the wanted places, and
     only the values in those are sorted.
 
-    >>> order_statistics(torch.tensor([[4.0, 1.0, 3.0]]), torch.tensor([0, 2]))
-    tensor([[1., 4.]])
+    Example:
+        >>> order_statistics(torch.tensor([[4.0, 1.0, 3.0]]), torch.tensor([0, 2]))
+        tensor([[1., 4.]])
     """
     if len(values) > 1 or values.device.type != "cpu" or values.shape[-1] < _SELECT_FROM:
         return sorting.ascending(values)[0].index_select(-1, places)
@@ -46,8 +47,9 @@ def equal_mass_places(size: int, bins: int, mass: Tensor | None, device: torch.d
 
     Their ranks are `ceil(j N / bins)`. Weights `mass [..., N]` are in ascending order of values.
 
-    >>> equal_mass_places(4, 2, None, torch.device("cpu"))
-    tensor([1])
+    Example:
+        >>> equal_mass_places(4, 2, None, torch.device("cpu"))
+        tensor([1])
     """
     steps = torch.arange(1, bins, device=device)
     if mass is None:
@@ -62,8 +64,9 @@ def equal_mass_index(key: Tensor, bins: int, mass: Tensor | None = None) -> Tens
     Bins are `(lo, hi]` between values at ranks `ceil(j N / bins)`; equal values share a bin, so the
     result does not depend on the order of the samples. Weights `mass [..., N]` count as repetition.
 
-    >>> equal_mass_index(torch.tensor([4.0, 1.0, 3.0, 2.0]), 2)
-    tensor([1, 0, 1, 0])
+    Example:
+        >>> equal_mass_index(torch.tensor([4.0, 1.0, 3.0, 2.0]), 2)
+        tensor([1, 0, 1, 0])
     """
     whole_number("bins", bins)
     rows = key.detach().reshape(-1, key.shape[-1]).contiguous()
@@ -85,8 +88,9 @@ def equal_mass_index(key: Tensor, bins: int, mass: Tensor | None = None) -> Tens
 def bin_count(index: Tensor, bins: int, mass: Tensor | None = None) -> Tensor:
     """Return how many samples, or how much of their mass, each bin holds, `[..., B]`, in float64.
 
-    >>> bin_count(torch.tensor([0, 0, 1]), 2)
-    tensor([2., 1.], dtype=torch.float64)
+    Example:
+        >>> bin_count(torch.tensor([0, 0, 1]), 2)
+        tensor([2., 1.], dtype=torch.float64)
     """
     count = torch.zeros(*index.shape[:-1], bins, dtype=torch.float64, device=index.device)
     each = count.new_ones(()) if mass is None else mass
@@ -96,9 +100,10 @@ def bin_count(index: Tensor, bins: int, mass: Tensor | None = None) -> Tensor:
 def bin_means(values: Tensor, index: Tensor, count: Tensor, mass: Tensor | None = None) -> Tensor:
     """Return the mean of `values [..., N]` in each bin, `[..., B]`; 0 in an empty bin.
 
-    >>> index = torch.tensor([0, 0, 1])
-    >>> bin_means(torch.tensor([1.0, 3.0, 8.0]), index, bin_count(index, 2))
-    tensor([2., 8.], dtype=torch.float64)
+    Example:
+        >>> index = torch.tensor([0, 0, 1])
+        >>> bin_means(torch.tensor([1.0, 3.0, 8.0]), index, bin_count(index, 2))
+        tensor([2., 8.], dtype=torch.float64)
     """
     values = values.double() if mass is None else values.double() * mass
     total = torch.zeros_like(count).scatter_add(-1, index, values)

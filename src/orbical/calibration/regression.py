@@ -21,6 +21,16 @@ from .gaussian import one_target, vector_target, whitened
 from .inputs import sample_weights, whole_number
 from .quantiles import bin_count, bin_means, equal_mass_index
 
+__all__ = [
+    "Coverage",
+    "ence",
+    "mahalanobis_calibration",
+    "quantile_calibration",
+    "regression_esd",
+    "regression_esd_normalized",
+    "uce",
+]
+
 
 def _over_bins(
     mean: ArrayLike,
@@ -63,8 +73,15 @@ def ence(
         bins: the number of bins.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> ence([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
-    tensor(0.2500, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> ence([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
+        tensor(0.2500, dtype=torch.float64)
     """
     share, mean_square, mean_variance = _over_bins(mean, variance, target, bins, weights)
     predicted = torch.where(share > 0, mean_variance, 1.0).sqrt()
@@ -93,8 +110,15 @@ def uce(
         bins: the number of bins.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> uce([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
-    tensor(1.5000, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> uce([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
+        tensor(1.5000, dtype=torch.float64)
     """
     share, mean_square, mean_variance = _over_bins(mean, variance, target, bins, weights)
     return (share * (mean_square - mean_variance).abs()).sum(-1)
@@ -123,10 +147,17 @@ def regression_esd(
         target: `[..., N]`.
         weights: `[..., N]` sample weights >= 0, at least 3 of them positive; see `esd`.
 
-    >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
-    tensor(0., dtype=torch.float64)
-    >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [2.0, 2.0, 3.0])
-    tensor(2., dtype=torch.float64)
+    Returns:
+        The estimate `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+        tensor(0., dtype=torch.float64)
+        >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [2.0, 2.0, 3.0])
+        tensor(2., dtype=torch.float64)
     """
     error, variance = one_target(mean, variance, target, minimum=3)
     mass = sample_weights(weights, error, minimum=3)
@@ -155,8 +186,15 @@ def regression_esd_normalized(
         target: as the mean.
         weights: `[..., N]` sample weights >= 0, at least 3 of them positive; see `esd`.
 
-    >>> regression_esd_normalized([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [2.0, 2.0, 2.0])
-    tensor(1., dtype=torch.float64)
+    Returns:
+        The estimate `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> regression_esd_normalized([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [2.0, 2.0, 2.0])
+        tensor(1., dtype=torch.float64)
     """
     error, variance, full = vector_target(mean, variance, target)
     if error.shape[-2] < 3:
@@ -186,8 +224,9 @@ class Coverage:
 def checked_levels(levels: int) -> int:
     """Return the number of levels if it is one.
 
-    >>> checked_levels(99)
-    99
+    Example:
+        >>> checked_levels(99)
+        99
     """
     return whole_number("levels", levels)
 
@@ -195,8 +234,9 @@ def checked_levels(levels: int) -> int:
 def coverage_of(probability: Tensor, levels: int, mass: Tensor | None = None) -> Coverage:
     """Return how often probabilities `[..., N]`, uniform if calibrated, lie below each level.
 
-    >>> coverage_of(torch.tensor([0.1, 0.6]), 3).observed
-    tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
+    Example:
+        >>> coverage_of(torch.tensor([0.1, 0.6]), 3).observed
+        tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
     """
     checked_levels(levels)
     index = bin_index(probability.detach().clamp(0, 1), levels + 1)
@@ -230,8 +270,15 @@ def quantile_calibration(
         levels: the number L of levels, `1 / (L+1)` to `L / (L+1)`.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> quantile_calibration([0.0, 0.0], [1.0, 1.0], [-1.0, 0.5], levels=3).observed
-    tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
+    Returns:
+        Observed shares at each level, and their error.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> quantile_calibration([0.0, 0.0], [1.0, 1.0], [-1.0, 0.5], levels=3).observed
+        tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
     """
     error, variance = one_target(mean, variance, target)
     below = torch.special.ndtr(error.detach() / variance.detach().sqrt())
@@ -261,8 +308,15 @@ def mahalanobis_calibration(
         levels: the number L of levels, `1 / (L+1)` to `L / (L+1)`.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> mahalanobis_calibration([[0.0, 0.0]], [[1.0, 1.0]], [[1.0, 1.0]], levels=3).observed
-    tensor([0., 0., 1.], dtype=torch.float64)
+    Returns:
+        Observed shares at each level, and their error.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> mahalanobis_calibration([[0.0, 0.0]], [[1.0, 1.0]], [[1.0, 1.0]], levels=3).observed
+        tensor([0., 0., 1.], dtype=torch.float64)
     """
     error, variance, full = vector_target(mean, variance, target)
     distance, _ = whitened(error.detach(), variance.detach(), full)
@@ -273,7 +327,8 @@ def mahalanobis_calibration(
 def ellipsoid_probability(distance: Tensor, width: int) -> Tensor:
     """Return the probability within the ellipsoid of a squared Mahalanobis distance, chi2_d(m^2).
 
-    >>> ellipsoid_probability(torch.tensor([0.0, 2.0]), 2)
-    tensor([0.0000, 0.6321])
+    Example:
+        >>> ellipsoid_probability(torch.tensor([0.0, 2.0]), 2)
+        tensor([0.0000, 0.6321])
     """
     return torch.special.gammainc(torch.full_like(distance, width / 2), distance / 2)

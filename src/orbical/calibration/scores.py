@@ -33,13 +33,20 @@ def accuracy(
 
     Args:
         probs: probabilities `[..., N, C]`; or
-        logits: scores `[..., N, C]`. Give one of both.
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
         labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
         weights: `[..., N]` sample weights >= 0; 1 by default.
         ignore_index: samples with this label are left out.
 
-    >>> accuracy(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
-    tensor(0.5000, dtype=torch.float64)
+    Returns:
+        The accuracy `[...]`, float64.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    Example:
+        >>> accuracy(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+        tensor(0.5000, dtype=torch.float64)
     """
     _, outputs = given_outputs(probs, logits)
     truth, mass = counted_labels(labels, outputs, weights, ignore_index)
@@ -63,13 +70,20 @@ def nll(
 
     Args:
         probs: probabilities `[..., N, C]`; or
-        logits: scores `[..., N, C]`; differentiable. Give one of both.
+        logits: scores `[..., N, C]`; differentiable. Pass exactly one of the two.
         labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
         weights: `[..., N]` sample weights >= 0; 1 by default.
         ignore_index: samples with this label are left out.
 
-    >>> nll(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])
-    tensor(0.4904, dtype=torch.float64)
+    Returns:
+        The score `[...]`, float64.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    Example:
+        >>> nll(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])
+        tensor(0.4904, dtype=torch.float64)
     """
     log_p = log_probabilities(probs=probs, logits=logits)
     truth, mass = counted_labels(labels, log_p, weights, ignore_index)
@@ -79,8 +93,9 @@ def nll(
 def nll_terms(log_p: Tensor, truth: Tensor) -> Tensor:
     """Return each sample's negative log-likelihood from log-probabilities, in float64.
 
-    >>> nll_terms(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([0]))
-    tensor([0.6931], dtype=torch.float64)
+    Example:
+        >>> nll_terms(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([0]))
+        tensor([0.6931], dtype=torch.float64)
     """
     return -log_p.gather(-1, truth[..., None])[..., 0].double()
 
@@ -88,8 +103,9 @@ def nll_terms(log_p: Tensor, truth: Tensor) -> Tensor:
 def brier_terms(p: Tensor, truth: Tensor) -> Tensor:
     """Return each sample's squared distance `sum_k (p_k - 1(label = k))^2`, in float64.
 
-    >>> brier_terms(torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
-    tensor([0.5000], dtype=torch.float64)
+    Example:
+        >>> brier_terms(torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
+        tensor([0.5000], dtype=torch.float64)
     """
     p = p.double()
     hit = p.gather(-1, truth[..., None])[..., 0]
@@ -110,13 +126,20 @@ def brier(
 
     Args:
         probs: probabilities `[..., N, C]`; or
-        logits: scores `[..., N, C]`; differentiable. Give one of both.
+        logits: scores `[..., N, C]`; differentiable. Pass exactly one of the two.
         labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
         weights: `[..., N]` sample weights >= 0; 1 by default.
         ignore_index: samples with this label are left out.
 
-    >>> brier(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])
-    tensor(0.3125, dtype=torch.float64)
+    Returns:
+        The score `[...]`, float64.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    Example:
+        >>> brier(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])
+        tensor(0.3125, dtype=torch.float64)
     """
     p = probabilities(probs=probs, logits=logits)
     truth, mass = counted_labels(labels, p, weights, ignore_index)
@@ -165,14 +188,21 @@ def brier_parts(
 
     Args:
         probs: probabilities `[N, C]`; or
-        logits: scores `[N, C]`. Give one of both.
+        logits: scores `[N, C]`. Pass exactly one of the two.
         labels: class indices `[N]` or `[N, 1]`; booleans for two classes.
         weights: `[N]` sample weights >= 0; 1 by default.
         ignore_index: samples with this label are left out.
 
-    >>> parts = brier_parts(probs=[[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]], labels=[0, 1, 1])
-    >>> parts.score, parts.refinement
-    (tensor(0.5733, dtype=torch.float64), tensor(0.3333, dtype=torch.float64))
+    Returns:
+        The score and its parts, float64.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    Example:
+        >>> parts = brier_parts(probs=[[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]], labels=[0, 1, 1])
+        >>> parts.score, parts.refinement
+        (tensor(0.5733, dtype=torch.float64), tensor(0.3333, dtype=torch.float64))
     """
     p = probabilities(probs=probs, logits=logits).detach()
     truth, mass = counted_labels(labels, p, weights, ignore_index)

@@ -7,7 +7,10 @@ import math
 import torch
 from torch import Tensor
 
-from .inputs import ArrayLike, pair, positive
+from .._arrays import ArrayLike
+from .inputs import pair, positive
+
+__all__ = ["smooth_ece"]
 
 GRID = 4096
 """Cells of the grid on [0, 1] that residuals are split over; its error is of order GRID^-2."""
@@ -22,8 +25,9 @@ def residual_masses(
 
     The masses of two sets of samples add up to those of their union.
 
-    >>> residual_masses(torch.tensor([0.25]), torch.tensor([True]), grid=2)
-    tensor([0.3750, 0.3750, 0.0000], dtype=torch.float64)
+    Example:
+        >>> residual_masses(torch.tensor([0.25]), torch.tensor([True]), grid=2)
+        tensor([0.3750, 0.3750, 0.0000], dtype=torch.float64)
     """
     z = confidence.detach().double()
     residual = correct.detach().double() - z
@@ -62,8 +66,9 @@ def _smoothed_error(spectrum: Tensor, bandwidth: Tensor) -> Tensor:
 def error_from_masses(masses: Tensor, total: Tensor | int, bandwidth: float | None) -> Tensor:
     """Return smooth ECE from `residual_masses` of so much weight; `None` chooses the bandwidth.
 
-    >>> error_from_masses(residual_masses(torch.tensor([0.9]), torch.tensor([False])), 1, 0.05)
-    tensor(0.9000, dtype=torch.float64)
+    Example:
+        >>> error_from_masses(residual_masses(torch.tensor([0.9]), torch.tensor([False])), 1, 0.05)
+        tensor(0.9000, dtype=torch.float64)
     """
     spectrum = _spectrum(masses) / torch.as_tensor(total, device=masses.device)[..., None]
     if bandwidth is not None:
@@ -99,8 +104,15 @@ def smooth_ece(
         bandwidth: s; chosen automatically if not given.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> smooth_ece([0.9, 0.9, 0.9, 0.9], [True, True, False, False])
-    tensor(0.4000, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> smooth_ece([0.9, 0.9, 0.9, 0.9], [True, True, False, False])
+        tensor(0.4000, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     if bandwidth is not None:

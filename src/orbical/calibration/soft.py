@@ -19,6 +19,8 @@ from .inputs import (
     top_label,
 )
 
+__all__ = ["ece_loss", "s_avuc", "sb_ece"]
+
 
 def sb_ece(
     confidence: ArrayLike,
@@ -43,8 +45,15 @@ def sb_ece(
         temperature: how soft membership is; bins are hard in the limit 0.
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> sb_ece([0.9, 0.9, 0.9], [True, False, False], bins=5, temperature=1e-4)
-    tensor(0.5667, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> sb_ece([0.9, 0.9, 0.9], [True, False, False], bins=5, temperature=1e-4)
+        tensor(0.5667, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     checked_bins(bins)
@@ -61,9 +70,10 @@ def soft_sums(
 ) -> tuple[Tensor, Tensor]:
     """Return the size and the summed `correct - confidence` of each soft bin, `[..., B]`.
 
-    >>> size, gap = soft_sums(torch.tensor([0.9]), torch.tensor([True]), 2, 1e-3)
-    >>> size.sum()
-    tensor(1., dtype=torch.float64)
+    Example:
+        >>> size, gap = soft_sums(torch.tensor([0.9]), torch.tensor([True]), 2, 1e-3)
+        >>> size.sum()
+        tensor(1., dtype=torch.float64)
     """
     z, hit = confidence.double(), correct.double()
     centers = (torch.arange(bins, dtype=torch.float64, device=z.device) + 0.5) / bins
@@ -75,8 +85,9 @@ def soft_sums(
 def soft_error(size: Tensor, gap: Tensor) -> Tensor:
     """Return SB-ECE from the sums of its bins `[..., B]`.
 
-    >>> soft_error(torch.tensor([2.0, 2.0]), torch.tensor([0.4, 0.0]))
-    tensor(0.1414)
+    Example:
+        >>> soft_error(torch.tensor([2.0, 2.0]), torch.tensor([0.4, 0.0]))
+        tensor(0.1414)
     """
     # S_j |A_j - C_j|^2 = (sum_i u_ij d_i)^2 / S_j; a bin far from all samples has size 0, adds 0.
     occupied = size > 0
@@ -106,15 +117,22 @@ def s_avuc(
 
     Args:
         probs: probabilities `[..., N, C]`; or
-        logits: scores `[..., N, C]`; differentiable. Give one of both.
+        logits: scores `[..., N, C]`; differentiable. Pass exactly one of the two.
         labels: class indices `[N]` or `[..., N]`.
         kappa: the entropy, in (0, 1), that separates certain from uncertain.
         temperature: how soft the separation is.
         weights: `[..., N]` sample weights >= 0; 1 by default.
         ignore_index: samples with this label are left out.
 
-    >>> s_avuc(probs=[[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
-    tensor(0.0794, dtype=torch.float64)
+    Returns:
+        The loss `[...]`, float64.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    Example:
+        >>> s_avuc(probs=[[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+        tensor(0.0794, dtype=torch.float64)
     """
     checked_kappa(kappa)
     positive("temperature", temperature)
@@ -127,8 +145,9 @@ def s_avuc(
 def checked_kappa(kappa: float) -> float:
     """Return the entropy that separates certain from uncertain if it can.
 
-    >>> checked_kappa(0.5)
-    0.5
+    Example:
+        >>> checked_kappa(0.5)
+        0.5
     """
     if not 0 < kappa < 1:
         raise InputError(f"kappa: expected a number in (0, 1), got {kappa!r}")
@@ -138,8 +157,9 @@ def checked_kappa(kappa: float) -> float:
 def avuc_of(against: Tensor, for_it: Tensor) -> Tensor:
     """Return S-AvUC from the soft counts of answers whose certainty is wrong, and right.
 
-    >>> avuc_of(torch.tensor(1.0), torch.tensor(1.0))
-    tensor(0.6931)
+    Example:
+        >>> avuc_of(torch.tensor(1.0), torch.tensor(1.0))
+        tensor(0.6931)
     """
     return torch.log1p(against / for_it.clamp(min=torch.finfo(for_it.dtype).tiny))
 
@@ -154,9 +174,10 @@ def avuc_sums(
 ) -> tuple[Tensor, Tensor]:
     """Return `n_AU + n_IC` and `n_AC + n_IU` of `s_avuc`, `[...]` each.
 
-    >>> against, for_it = avuc_sums(probs=[[0.9, 0.1]], labels=[0], kappa=0.5, temperature=0.1)
-    >>> bool(against < for_it)
-    True
+    Example:
+        >>> against, for_it = avuc_sums(probs=[[0.9, 0.1]], labels=[0], kappa=0.5, temperature=0.1)
+        >>> bool(against < for_it)
+        True
     """
     _, correct = top_label(probs=probs, logits=logits, labels=labels)
     return soft_counts(correct, normalized_entropy(probs=probs, logits=logits), kappa, temperature)
@@ -207,8 +228,15 @@ def ece_loss(
         norm: "l1" or "l2".
         weights: `[..., N]` sample weights >= 0; 1 by default.
 
-    >>> ece_loss([0.9, 0.9], [True, False])
-    tensor(0.4000, dtype=torch.float64)
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> ece_loss([0.9, 0.9], [True, False])
+        tensor(0.4000, dtype=torch.float64)
     """
     checked_bins(bins)
     if norm not in ("l1", "l2"):

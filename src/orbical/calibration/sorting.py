@@ -26,8 +26,9 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
     -0.0 and 0.0 are one value, and half precision is sorted as float32. Equal values come in no
     particular order. NaN is not expected.
 
-    >>> ascending(torch.tensor([0.5, -1.0, 0.25]))
-    (tensor([-1.0000,  0.2500,  0.5000]), tensor([1, 2, 0]))
+    Example:
+        >>> ascending(torch.tensor([0.5, -1.0, 0.25]))
+        (tensor([-1.0000,  0.2500,  0.5000]), tensor([1, 2, 0]))
     """
     values = values.detach()
     if values.dtype in (torch.float16, torch.bfloat16):
@@ -54,8 +55,9 @@ def _mirrored(bits: Tensor) -> Tensor:
 def take(values: Tensor, places: Tensor) -> Tensor:
     """Return `values[..., places]`, row by row.
 
-    >>> take(torch.tensor([0.1, 0.2, 0.3]), torch.tensor([2, 0]))
-    tensor([0.3000, 0.1000])
+    Example:
+        >>> take(torch.tensor([0.1, 0.2, 0.3]), torch.tensor([2, 0]))
+        tensor([0.3000, 0.1000])
     """
     if values.ndim == 1:  # two to three times faster than gather
         return values.index_select(0, places)
@@ -65,8 +67,9 @@ def take(values: Tensor, places: Tensor) -> Tensor:
 def put_back(values: Tensor, order: Tensor) -> Tensor:
     """Undo `take(values, order)` for a whole order.
 
-    >>> put_back(torch.tensor([0.3, 0.1, 0.2]), torch.tensor([2, 0, 1]))
-    tensor([0.1000, 0.2000, 0.3000])
+    Example:
+        >>> put_back(torch.tensor([0.3, 0.1, 0.2]), torch.tensor([2, 0, 1]))
+        tensor([0.1000, 0.2000, 0.3000])
     """
     return torch.empty_like(values).scatter_(-1, order, values)
 
@@ -74,8 +77,9 @@ def put_back(values: Tensor, order: Tensor) -> Tensor:
 def ends_of_ties(ordered: Tensor) -> Tensor:
     """Mark the last place of each run of equal values in a sorted array.
 
-    >>> ends_of_ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
-    tensor([ True, False,  True,  True])
+    Example:
+        >>> ends_of_ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
+        tensor([ True, False,  True,  True])
     """
     return torch.nn.functional.pad(ordered[..., 1:] != ordered[..., :-1], (0, 1), value=True)
 
@@ -83,35 +87,36 @@ def ends_of_ties(ordered: Tensor) -> Tensor:
 class Ties(ABC):
     """Runs of equal values in a sorted array `[..., N]`.
 
-    >>> runs = ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
-    >>> runs.at_last(torch.tensor([1.0, 2.0, 3.0, 4.0]))
-    tensor([1., 3., 3., 4.])
-    >>> runs.at_first(torch.tensor([1.0, 2.0, 3.0, 4.0]))
-    tensor([1., 2., 2., 4.])
-    >>> runs.sums_through(torch.tensor([1.0, 2.0, 3.0, 4.0]))
-    tensor([ 1.,  6.,  6., 10.])
-    >>> runs.sums_before(torch.tensor([1.0, 2.0, 3.0, 4.0]))
-    (tensor([0., 1., 1., 6.]), tensor([10.]))
+    Example:
+        >>> runs = ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
+        >>> runs.at_last(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        tensor([1., 3., 3., 4.])
+        >>> runs.at_first(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        tensor([1., 2., 2., 4.])
+        >>> runs.sums_through(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        tensor([ 1.,  6.,  6., 10.])
+        >>> runs.sums_before(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        (tensor([0., 1., 1., 6.]), tensor([10.]))
     """
 
     @abstractmethod
     def at_last(self, values: Tensor) -> Tensor:
-        """Give each place the value at the last place of its run; may overwrite `values`."""
+        """Return for each place the value at the last place of its run; may write to `values`."""
 
     @abstractmethod
     def at_first(self, values: Tensor) -> Tensor:
-        """Give each place the value at the first place of its run; may overwrite `values`."""
+        """Return for each place the value at the first place of its run; may write to `values`."""
 
     @abstractmethod
     def starts(self, like: Tensor) -> Tensor:
-        """Give the index along the last axis at which each place's run starts, shaped `like`."""
+        """Return the index along the last axis where each place's run starts, shaped `like`."""
 
     def sums_through(self, values: Tensor) -> Tensor:
         """Sum all values up to the end of each place's run."""
         return self.at_last(values.cumsum(-1))
 
     def sums_before(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Sum all values before the start of each place's run; also give the sum of all."""
+        """Sum all values before the start of each place's run; also return the sum of all."""
         running = values.cumsum(-1)
         total = running[..., -1:].clone()
         return self.at_first(running.sub_(values)), total

@@ -24,9 +24,10 @@ def as_vectors(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Check predictions, and give `[N]` the axis of a single coordinate; float64.
 
-    >>> mean, variance, target = as_vectors([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
-    >>> mean.shape
-    torch.Size([2, 1])
+    Example:
+        >>> mean, variance, target = as_vectors([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
+        >>> mean.shape
+        torch.Size([2, 1])
     """
     vector_target(mean, variance, target)
     given = (("mean", mean), ("variance", variance), ("target", target))
@@ -38,7 +39,7 @@ def as_vectors(
 
 
 def on_vectors(measure: BoundMeasure, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Give a measure's function the form that takes `[..., N, d]`, and answers `[...]`.
+    """Return a measure's function in the form that takes `[..., N, d]` and returns `[...]`.
 
     A user's function of unknown form is tried on `[..., N]` first where there is one coordinate.
     """
@@ -51,8 +52,8 @@ def on_vectors(measure: BoundMeasure, function: Callable[..., Tensor]) -> Callab
         single = mean.shape[-1] == 1
         if measure.one_target and not single:
             raise InputError(
-                f"measure: {measure.name} is of one target, {mean.shape[-1]} coordinates given; "
-                "expected one of them at a time"
+                f"measure: expected one that takes vectors, got {measure.name}, which takes one "
+                f"target, for {mean.shape[-1]} coordinates; pass one coordinate at a time"
             )
         if measure.one_target:
             return of_one(mean, variance, target)

@@ -1,18 +1,53 @@
-"""Losses that train for calibration, on what a network gives: logits and labels, or parameters.
+"""Losses that train for calibration, on a network's outputs: logits and labels, or parameters.
 
     loss = cross_entropy(logits, labels) + 2.0 * orbical.losses.esd(held_logits, held_labels)
 
-The classification losses are the measures of `orbical.calibration` on the top label. They compute
-in float32 or more under autocast too, and are float64 scalars. Values (labels in range, positive
+Each is a function, and a `torch.nn` module of the same settings (`esd` and `ESDLoss`). The
+classification losses are the measures of `orbical.calibration` on the top label. They compute in
+float32 or more under autocast too, and are float64 scalars. Values (labels in range, positive
 variances) are checked on the CPU only: on an accelerator a check would make the host wait for the
 device at every step.
+
+| function | module | trains for |
+|---|---|---|
+| `esd`, `esd_softened` | `ESDLoss`, `SoftenedESDLoss` | calibration of the top label, no bins |
+| `mmce` | `MMCELoss` | the same, with a kernel |
+| `ece`, `sb_ece` | `ECELoss`, `SBECELoss` | the same, over hard and soft bins |
+| `s_avuc` | `SAvUCLoss` | certainty where right, uncertainty where wrong |
+| `gaussian_nll`, `beta_nll` | `GaussianNLLLoss`, `BetaNLLLoss` | a mean and a variance |
+| `covariance_nll` | `CovarianceNLLLoss` | a mean and a full covariance |
+| `nig_nll`, `nig_regularizer` | `NIGNLLLoss`, `NIGRegularizerLoss` | evidential regression |
 """
 
-from .classification import ece, esd, esd_softened, mmce, s_avuc, sb_ece, top_label
+from .classification import ece, esd, esd_softened, mmce, s_avuc, sb_ece
 from .distributed import gather_across_ranks
+from .modules import (
+    BetaNLLLoss,
+    CovarianceNLLLoss,
+    ECELoss,
+    ESDLoss,
+    GaussianNLLLoss,
+    MMCELoss,
+    NIGNLLLoss,
+    NIGRegularizerLoss,
+    SAvUCLoss,
+    SBECELoss,
+    SoftenedESDLoss,
+)
 from .regression import beta_nll, covariance_nll, gaussian_nll, nig_nll, nig_regularizer
 
 __all__ = [
+    "BetaNLLLoss",
+    "CovarianceNLLLoss",
+    "ECELoss",
+    "ESDLoss",
+    "GaussianNLLLoss",
+    "MMCELoss",
+    "NIGNLLLoss",
+    "NIGRegularizerLoss",
+    "SAvUCLoss",
+    "SBECELoss",
+    "SoftenedESDLoss",
     "beta_nll",
     "covariance_nll",
     "ece",
@@ -25,5 +60,4 @@ __all__ = [
     "nig_regularizer",
     "s_avuc",
     "sb_ece",
-    "top_label",
 ]

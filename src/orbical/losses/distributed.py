@@ -1,4 +1,4 @@
-"""One loss over the batches of all processes."""
+"""Gather the batches of all processes, for one loss over all of them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from torch import Tensor, distributed
 
 from ..errors import InputError
 
+__all__ = ["gather_across_ranks"]
+
 
 class _Gather(torch.autograd.Function):
-    """All ranks' rows, in the order of ranks.
+    """Gather all ranks' rows, in the order of ranks.
 
     Every rank computes the same loss of the same rows, so the gradient that arrives for this
     rank's rows is the whole one; times the number of ranks, because DDP divides by it.
@@ -36,8 +38,8 @@ class _Gather(torch.autograd.Function):
 def gather_across_ranks(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Collect the batches of all ranks, so that a calibration loss under DDP is exact.
 
-    Calibration losses are not sums over samples: the mean of the ranks' losses is another number
-    than the loss of the whole batch. Under DDP, which averages gradients over ranks,
+    Calibration losses are not sums over samples: the mean of the ranks' losses differs from the
+    loss of the whole batch. Under DDP, which averages gradients over ranks,
 
         loss = cross_entropy(logits, labels) + weight * esd(*gather_across_ranks(held, held_labels))
 
@@ -49,7 +51,10 @@ def gather_across_ranks(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]
         labels: `[n]`.
 
     Returns:
-        logits and labels of all ranks, in the order of ranks; differentiable in the logits.
+        Logits and labels of all ranks, in the order of ranks; differentiable in the logits.
+
+    Raises:
+        InputError: if logits and labels differ in length.
 
     Example:
         >>> gathered, _ = gather_across_ranks(torch.zeros(2, 3), torch.tensor([0, 1]))
@@ -57,7 +62,9 @@ def gather_across_ranks(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]
         torch.Size([2, 3])
     """
     if len(logits) != len(labels):
-        raise InputError(f"labels: got {len(labels)}, expected {len(logits)}, one a row of logits")
+        raise InputError(
+            f"labels: expected {len(logits)}, one for each row of logits, got {len(labels)}"
+        )
     if not (distributed.is_available() and distributed.is_initialized()):
         return logits, labels
     counts = [

@@ -7,61 +7,103 @@ import math
 import torch
 from torch import Tensor
 
-from ..errors import InputError
-from .evidential import terms_at_once
-from .reading import values_can_be_read
+from .._arrays import ArrayLike, as_array, as_floating, can_inspect
+from ..calibration.inputs import check_weights, weighted_mean, weights_of
+from ..errors import InputError, unknown_name
+from ._evidential import terms_at_once
+
+__all__ = ["beta_nll", "covariance_nll", "gaussian_nll", "nig_nll", "nig_regularizer"]
 
 
-def _matched(target: Tensor, **parameters: Tensor) -> None:
-    """Check that every parameter fits the target, and that all but the center are positive."""
+_REDUCTIONS = ("mean", "sum", "none")
+
+
+def _read(target: ArrayLike, **parameters: ArrayLike) -> tuple[Tensor, ...]:
+    """Read parameters and target; check that they fit, and that all but the center are positive."""
+    target = as_array("target", target)
     if target.ndim == 0 or target.numel() == 0:
-        raise InputError(f"target: got shape {tuple(target.shape)}, expected [n] or [n, d]")
-    for name, value in parameters.items():
+        raise InputError(f"target: expected shape [n] or [n, d], got {tuple(target.shape)}")
+    found = {name: as_floating(name, value) for name, value in parameters.items()}
+    for name, value in found.items():
         # As many axes too: [n] beside [d, d] would fit by chance where n = d.
         sizes = zip(value.shape, target.shape, strict=False)
         fits = value.ndim == target.ndim and all(one in (1, size) for one, size in sizes)
         if not fits:
             raise InputError(
-                f"{name}: got shape {tuple(value.shape)}, "
-                f"expected one that fits target {tuple(target.shape)}"
+                f"{name}: expected a shape that fits target {tuple(target.shape)}, "
+                f"got {tuple(value.shape)}"
             )
-        if name in ("mean", "gamma") or not values_can_be_read(value):
+        if name in ("mean", "gamma") or not can_inspect(value):
             continue
         least = value.detach().amin().item()  # NaN where there is one, and NaN is not above 0
         if not least > 0:
             raise InputError(f"{name}: expected positive values, got {least}")
+    return *found.values(), target
 
 
-def _mean_over_samples(terms: Tensor) -> Tensor:
-    return terms.reshape(len(terms), -1).sum(-1).mean()
+def _reduced(terms: Tensor, weights: ArrayLike | None, reduction: str) -> Tensor:
+    """Sum terms `[n, ...]` over coordinates, and reduce them over samples."""
+    if reduction not in _REDUCTIONS:
+        raise unknown_name("reduction", reduction, _REDUCTIONS)
+    each = terms.reshape(len(terms), -1).sum(-1)
+    mass = weights_of(each, weights)
+    if mass is not None:
+        if can_inspect(mass):
+            check_weights(mass, 1)
+        mass = mass.to(each.dtype)
+    if reduction == "mean":
+        return weighted_mean(each, mass)
+    each = each if mass is None else each * mass
+    return each if reduction == "none" else each.sum()
 
 
-def gaussian_nll(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
-    """Negative log-density of a Gaussian with independent coordinates.
+def gaussian_nll(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the negative log-density of a Gaussian with independent coordinates.
 
         (log(2 pi s) + (y - m)^2 / s) / 2, summed over coordinates, averaged over samples
 
     Args:
         mean: `[n]` for scalar targets, `[n, d]` for vectors.
-        variance: positive, of the same shape, or `[n, 1]` for one variance a vector.
+        variance: positive, of the same shape, or `[n, 1]` for one variance per vector.
         target: `[n]` or `[n, d]`.
+        weights: `[n]` sample weights >= 0; 1 by default.
+        reduction: "mean" (weighted) over samples, "sum", or "none".
 
     Returns:
-        The loss, a scalar.
+        The loss, a scalar; `[n]` if it is not reduced.
+
+    Raises:
+        InputError: if an argument does not fit; values are checked on the CPU only.
 
     Example:
         >>> gaussian_nll(torch.zeros(2), torch.ones(2), torch.tensor([1.0, -1.0]))
         tensor(1.4189)
     """
-    _matched(target, mean=mean, variance=variance)
-    squared = (target - mean).square()
-    return _mean_over_samples((torch.log(2 * math.pi * variance) + squared / variance) / 2)
+    mean, variance, target = _read(target, mean=mean, variance=variance)
+    return _reduced(_gaussian_terms(mean, variance, target), weights, reduction)
+
+
+def _gaussian_terms(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
+    return (torch.log(2 * math.pi * variance) + (target - mean).square() / variance) / 2
 
 
 def covariance_nll(
-    mean: Tensor, covariance: Tensor, target: Tensor, *, beta: float = 0.0
+    mean: ArrayLike,
+    covariance: ArrayLike,
+    target: ArrayLike,
+    *,
+    beta: float = 0.0,
+    weights: ArrayLike | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
-    """Negative log-density of a Gaussian with a full covariance, averaged over samples.
+    """Return the negative log-density of a Gaussian with a full covariance.
 
         stop_gradient((tr S / d)^beta) * (d log(2 pi) + log det S + (y - m)^T S^-1 (y - m)) / 2
 
@@ -73,40 +115,57 @@ def covariance_nll(
         covariance: `[n, d, d]`, symmetric and positive definite.
         target: `[n, d]`.
         beta: in 0..1.
+        weights: `[n]` sample weights >= 0; 1 by default.
+        reduction: "mean" (weighted) over samples, "sum", or "none".
 
     Returns:
-        The loss, a scalar.
+        The loss, a scalar; `[n]` if it is not reduced.
+
+    Raises:
+        InputError: if an argument does not fit; values are checked on the CPU only.
 
     Example:
         >>> covariance_nll(torch.zeros(2, 2), torch.eye(2).expand(2, 2, 2), torch.zeros(2, 2))
         tensor(1.8379)
     """
-    _matched(target, mean=mean)
+    mean, target = _read(target, mean=mean)
+    covariance = as_floating("covariance", covariance)
     if target.ndim < 2 or covariance.shape != (*target.shape, target.shape[-1]):
         raise InputError(
-            f"covariance: got shape {tuple(covariance.shape)}, expected "
-            f"{(*target.shape, *target.shape[-1:])} for target {tuple(target.shape)}"
+            f"covariance: expected shape {(*target.shape, *target.shape[-1:])}, as target is "
+            f"{tuple(target.shape)}, got {tuple(covariance.shape)}"
         )
     _check_beta(beta)
     factor, failed = torch.linalg.cholesky_ex(covariance)
-    if values_can_be_read(failed) and bool(failed.any()):
+    if can_inspect(failed) and bool(failed.any()):
         first = int(failed.reshape(-1).nonzero()[0])
-        raise InputError(f"covariance: sample {first} is not positive definite")
+        raise InputError(
+            f"covariance: expected positive definite matrices, got another one at sample {first}"
+        )
     error = (target - mean)[..., None]
     white = torch.linalg.solve_triangular(factor, error, upper=False)[..., 0]
     log_det = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
     constant = target.shape[-1] * math.log(2 * math.pi)
     weight = covariance.detach().diagonal(dim1=-2, dim2=-1).mean(-1) ** beta
-    return _mean_over_samples(weight * (white.square().sum(-1) + log_det + constant) / 2)
+    terms = weight * (white.square().sum(-1) + log_det + constant) / 2
+    return _reduced(terms, weights, reduction)
 
 
 def _check_beta(beta: float) -> None:
     if not 0 <= beta <= 1:
-        raise InputError(f"beta: got {beta}, expected a number in 0..1")
+        raise InputError(f"beta: expected a number in 0..1, got {beta}")
 
 
-def beta_nll(mean: Tensor, variance: Tensor, target: Tensor, *, beta: float = 0.5) -> Tensor:
-    """Gaussian negative log-density, each coordinate weighted by its variance to the power beta.
+def beta_nll(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    beta: float = 0.5,
+    weights: ArrayLike | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the Gaussian negative log-density, weighted by the variance to the power beta.
 
         stop_gradient(s^beta) * (log(2 pi s) + (y - m)^2 / s) / 2, summed over coordinates
 
@@ -118,9 +177,14 @@ def beta_nll(mean: Tensor, variance: Tensor, target: Tensor, *, beta: float = 0.
         variance: positive, of the same shape, or `[n, 1]`.
         target: `[n]` or `[n, d]`.
         beta: in 0..1.
+        weights: `[n]` sample weights >= 0; 1 by default.
+        reduction: "mean" (weighted) over samples, "sum", or "none".
 
     Returns:
-        The loss, a scalar.
+        The loss, a scalar; `[n]` if it is not reduced.
+
+    Raises:
+        InputError: if an argument does not fit; values are checked on the CPU only.
 
     Example:
         >>> beta_nll(torch.zeros(2), torch.full((2,), 4.0), torch.tensor([1.0, -1.0]), beta=1.0)
@@ -129,15 +193,23 @@ def beta_nll(mean: Tensor, variance: Tensor, target: Tensor, *, beta: float = 0.
     Paper: Seitzer et al. 2022; the equivariance paper's appendix B, which averages over
     coordinates where this sums.
     """
-    _matched(target, mean=mean, variance=variance)
+    mean, variance, target = _read(target, mean=mean, variance=variance)
     _check_beta(beta)
-    squared = (target - mean).square()
-    terms = (torch.log(2 * math.pi * variance) + squared / variance) / 2
-    return _mean_over_samples(variance.detach() ** beta * terms)
+    terms = _gaussian_terms(mean, variance, target)
+    return _reduced(variance.detach() ** beta * terms, weights, reduction)
 
 
-def nig_nll(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tensor) -> Tensor:
-    """Evidential negative log-density: Student's t from a normal-inverse-gamma prior.
+def nig_nll(
+    gamma: ArrayLike,
+    nu: ArrayLike,
+    alpha: ArrayLike,
+    beta: ArrayLike,
+    target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the evidential negative log-density: Student's t from a normal-inverse-gamma prior.
 
         y ~ t with 2 alpha degrees of freedom, center gamma, scale sqrt(beta (1+nu) / (alpha nu))
         omega = 2 beta (1 + nu)
@@ -153,9 +225,14 @@ def nig_nll(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tens
         alpha: positive.
         beta: positive.
         target: `[n]` or `[n, d]`.
+        weights: `[n]` sample weights >= 0; 1 by default.
+        reduction: "mean" (weighted) over samples, "sum", or "none".
 
     Returns:
-        The loss, a scalar.
+        The loss, a scalar; `[n]` if it is not reduced.
+
+    Raises:
+        InputError: if an argument does not fit; values are checked on the CPU only.
 
     Example:
         >>> one = torch.ones(1, dtype=torch.float64)
@@ -165,22 +242,32 @@ def nig_nll(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tens
     Paper: the equivariance paper's appendix E (after Amini et al. 2020), which is right; the
     density printed in its section 3.5 has sqrt(sigma) for sigma and does not integrate to 1.
     """
-    _matched(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
-    given = torch.broadcast_tensors(gamma, nu, alpha, beta, target)
-    if all(part.dtype == torch.float32 and values_can_be_read(part) for part in given):
-        return terms_at_once(*given) / len(target)
+    parts = _read(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
+    simple = all(part.dtype == torch.float32 and can_inspect(part) for part in parts)
+    if simple and weights is None and reduction == "mean":
+        return terms_at_once(*torch.broadcast_tensors(*parts)) / len(parts[-1])
+    gamma, nu, alpha, beta, target = parts
     omega = 2 * beta * (1 + nu)
-    return _mean_over_samples(
+    terms = (
         torch.log(math.pi / nu) / 2
         - alpha * torch.log(omega)
         + (alpha + 0.5) * torch.log(nu * (target - gamma).square() + omega)
         + torch.lgamma(alpha)
         - torch.lgamma(alpha + 0.5)
     )
+    return _reduced(terms, weights, reduction)
 
 
-def nig_regularizer(gamma: Tensor, nu: Tensor, alpha: Tensor, target: Tensor) -> Tensor:
-    """What evidence costs where the prediction is wrong: `|y - gamma| (2 nu + alpha)`.
+def nig_regularizer(
+    gamma: ArrayLike,
+    nu: ArrayLike,
+    alpha: ArrayLike,
+    target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the penalty of evidence where the prediction is wrong, `|y - gamma| (2 nu + alpha)`.
 
     Add it to `nig_nll` with a weight (0.1 or 1 in the paper); summed over coordinates, averaged
     over samples.
@@ -190,9 +277,14 @@ def nig_regularizer(gamma: Tensor, nu: Tensor, alpha: Tensor, target: Tensor) ->
         nu: positive, fits the target's shape; alpha likewise.
         alpha: positive.
         target: `[n]` or `[n, d]`.
+        weights: `[n]` sample weights >= 0; 1 by default.
+        reduction: "mean" (weighted) over samples, "sum", or "none".
 
     Returns:
-        The penalty, a scalar.
+        The penalty, a scalar; `[n]` if it is not reduced.
+
+    Raises:
+        InputError: if an argument does not fit; values are checked on the CPU only.
 
     Example:
         >>> one = torch.ones(2)
@@ -201,5 +293,5 @@ def nig_regularizer(gamma: Tensor, nu: Tensor, alpha: Tensor, target: Tensor) ->
 
     Paper: the equivariance paper's appendix E.
     """
-    _matched(target, gamma=gamma, nu=nu, alpha=alpha)
-    return _mean_over_samples((target - gamma).abs() * (2 * nu + alpha))
+    gamma, nu, alpha, target = _read(target, gamma=gamma, nu=nu, alpha=alpha)
+    return _reduced((target - gamma).abs() * (2 * nu + alpha), weights, reduction)

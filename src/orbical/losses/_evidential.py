@@ -28,9 +28,10 @@ _SERIES = (1 / 64, -5 / 2048, 61 / 49152, -1385 / 1048576)
 def terms_at_once(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tensor) -> Tensor:
     """Return the sum of all terms of `nig_nll`, for float32 tensors of one shape.
 
-    >>> one = torch.ones(1)
-    >>> terms_at_once(0 * one, one, 2 * one, one, one)  # -log t(1; 4 degrees, scale 1)
-    tensor(1.5387)
+    Example:
+        >>> one = torch.ones(1)
+        >>> terms_at_once(0 * one, one, 2 * one, one, one)  # -log t(1; 4 degrees, scale 1)
+        tensor(1.5387)
     """
     found: Tensor = _Evidential.apply(gamma, nu, alpha, beta, target)
     return found

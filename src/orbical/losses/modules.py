@@ -1,0 +1,162 @@
+"""The losses as `torch.nn` modules: settings in the constructor, `forward(input, target)`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from . import classification, regression
+
+__all__ = [
+    "BetaNLLLoss",
+    "CovarianceNLLLoss",
+    "ECELoss",
+    "ESDLoss",
+    "GaussianNLLLoss",
+    "MMCELoss",
+    "NIGNLLLoss",
+    "NIGRegularizerLoss",
+    "SAvUCLoss",
+    "SBECELoss",
+    "SoftenedESDLoss",
+]
+
+
+class _Loss(nn.Module):
+    """A loss function with its settings: the function's keyword arguments, but for the weights."""
+
+    function: ClassVar[Callable[..., Tensor]]
+    own: ClassVar[tuple[inspect.Parameter, ...]] = ()
+    """Parameters of the constructor beside the settings."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if hasattr(cls, "function"):
+            given = inspect.signature(cls.function).parameters.values()
+            settings = (p for p in given if p.kind is p.KEYWORD_ONLY and p.name != "weights")
+            cls.__signature__ = inspect.Signature([*cls.own, *settings])  # type: ignore[attr-defined]
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        bound = inspect.signature(type(self)).bind(**settings)
+        bound.apply_defaults()
+        taken = [parameter.name for parameter in self.own]
+        self.settings = {k: v for k, v in bound.arguments.items() if k not in taken}
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the constructor takes them."""
+        return ", ".join(f"{k}={v!r}" for k, v in self.settings.items() if v is not None)
+
+
+class _LabelLoss(_Loss):
+    own = (inspect.Parameter("weight", inspect.Parameter.KEYWORD_ONLY, default=None),)
+    weight: Tensor | None
+
+    def __init__(self, *, weight: Tensor | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.register_buffer("weight", weight, persistent=False)
+
+    def forward(self, input: Tensor, target: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Return the loss of logits `[n, classes]`, class indices `[n]` and weights `[n]`."""
+        if self.weight is not None:  # a label to ignore may lie outside of the classes
+            of_class = self.weight[target.reshape(-1).clamp(0, len(self.weight) - 1)]
+            weights = of_class if weights is None else of_class * weights
+        return type(self).function(input, target, weights=weights, **self.settings)
+
+
+class _LikelihoodLoss(_Loss):
+    def forward(
+        self, input: Sequence[Tensor], target: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
+        """Return the loss of parameters, as a head returns them, a target and weights `[n]`."""
+        return type(self).function(*input, target, weights=weights, **self.settings)
+
+
+class ESDLoss(_LabelLoss):
+    """Expected squared difference of the top label; see `esd` for the settings.
+
+    As in all modules for labels, `weight` `[classes]` rescales each class, as in
+    `torch.nn.CrossEntropyLoss`, and `forward` takes sample weights `[n]` beside input and target.
+    There is nothing to train or to save.
+
+    Example:
+        >>> import torch
+        >>> loss = ESDLoss(ignore_index=-100)
+        >>> loss
+        ESDLoss(ignore_index=-100)
+        >>> logits = torch.tensor([[4.0, 0.0], [3.0, 0.0], [0.0, 2.0], [5.0, 0.0], [0.0, 0.0]])
+        >>> loss(logits, torch.tensor([0, 1, 1, 1, -100]))
+        tensor(-0.0202, dtype=torch.float64)
+    """
+
+    function = staticmethod(classification.esd)
+
+
+class SoftenedESDLoss(_LabelLoss):
+    """ESD with a softened indicator; see `esd_softened` for the settings."""
+
+    function = staticmethod(classification.esd_softened)
+
+
+class MMCELoss(_LabelLoss):
+    """Squared maximum mean calibration error; see `mmce` for the settings."""
+
+    function = staticmethod(classification.mmce)
+
+
+class SBECELoss(_LabelLoss):
+    """Soft-binned calibration error; see `sb_ece` for the settings."""
+
+    function = staticmethod(classification.sb_ece)
+
+
+class SAvUCLoss(_LabelLoss):
+    """Soft accuracy-versus-uncertainty loss; see `s_avuc` for the settings."""
+
+    function = staticmethod(classification.s_avuc)
+
+
+class ECELoss(_LabelLoss):
+    """Binned calibration error with the bins held fixed; see `ece` for the settings."""
+
+    function = staticmethod(classification.ece)
+
+
+class GaussianNLLLoss(_LikelihoodLoss):
+    """Gaussian negative log-density; input is `(mean, variance)`; see `gaussian_nll`.
+
+    Example:
+        >>> import torch
+        >>> loss = GaussianNLLLoss(reduction="sum")
+        >>> loss((torch.zeros(2), torch.ones(2)), torch.tensor([1.0, -1.0]))
+        tensor(2.8379)
+    """
+
+    function = staticmethod(regression.gaussian_nll)
+
+
+class BetaNLLLoss(_LikelihoodLoss):
+    """Gaussian density weighted by its variance; input is `(mean, variance)`; see `beta_nll`."""
+
+    function = staticmethod(regression.beta_nll)
+
+
+class CovarianceNLLLoss(_LikelihoodLoss):
+    """Gaussian with a full covariance; input is `(mean, covariance)`; see `covariance_nll`."""
+
+    function = staticmethod(regression.covariance_nll)
+
+
+class NIGNLLLoss(_LikelihoodLoss):
+    """Evidential negative log-density; input is `(gamma, nu, alpha, beta)`; see `nig_nll`."""
+
+    function = staticmethod(regression.nig_nll)
+
+
+class NIGRegularizerLoss(_LikelihoodLoss):
+    """Penalty of wrong evidence; input is `(gamma, nu, alpha)`; see `nig_regularizer`."""
+
+    function = staticmethod(regression.nig_regularizer)
