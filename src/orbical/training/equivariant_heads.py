@@ -100,8 +100,8 @@ def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
     """
     basis = _quadrupoles().to(quadrupole)
     eye = torch.eye(3, dtype=quadrupole.dtype, device=quadrupole.device) / 3**0.5
-    shape: Tensor = torch.einsum("...m,mij->...ij", quadrupole, basis)
-    return scalar[..., None, None] * eye + shape
+    matrices: Tensor = scalar[..., None, None] * eye
+    return matrices + torch.einsum("...m,mij->...ij", quadrupole, basis)
 
 
 def _quadrupoles() -> Tensor:
