@@ -85,10 +85,9 @@ class _ConfidenceMap(Calibrator):
 
 
 class Isotonic(_ConfidenceMap):
-    r"""Isotonic regression: the non-decreasing map of the confidence closest to being correct.
+    """Isotonic regression: the non-decreasing map of the confidence closest to being correct.
 
-    $$\min_g \sum_i w_i \big( g(\mathrm{confidence}_i) - \mathrm{correct}_i \big)^2
-    \quad \text{over non-decreasing } g$$
+        minimize  sum_i w_i (g(confidence_i) - correct_i)^2  over non-decreasing g
 
     Linear between the fitted places, constant outside. Zadrozny and Elkan 2002.
 

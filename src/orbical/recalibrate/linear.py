@@ -207,15 +207,15 @@ def _checked_penalty(name: str, value: float) -> float:
 
 
 class VectorScaling(Calibrator):
-    r"""Vector scaling: `softmax(w * logits + b)`, a scale and a shift for each class.
+    """Vector scaling: `softmax(w * logits + b)`, a scale and a shift for each class.
 
-    $$\min_{w, b} \; \mathrm{NLL} + \frac{\lambda}{C} \sum_k \big( (w_k - 1)^2 + b_k^2 \big)$$
+        minimize  NLL + penalty / C * sum_k ((w_k - 1)^2 + b_k^2)
 
     Convex; solved by Newton's method to rounding. Without penalty every class needs a sample, and
     data that a scaling separates have no optimum and are refused. Guo et al. 2017.
 
     Args:
-        penalty: $\lambda$, the pull toward the identity; 0 for the plain method. The default
+        penalty: the pull toward the identity; 0 for the plain method. The default
             changes the NLL by less than it can be estimated, and makes an optimum exist.
         outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
 
@@ -258,21 +258,21 @@ class VectorScaling(Calibrator):
 
 
 class MatrixScaling(Calibrator):
-    r"""Matrix scaling: `softmax(W logits + b)`, with the ODIR penalty of Kull et al. 2019.
+    """Matrix scaling: `softmax(W logits + b)`, with the ODIR penalty of Kull et al. 2019.
 
-    $$\min_{W, b} \; \mathrm{NLL} + \frac{\lambda}{C (C - 1)} \sum_{i \ne j} W_{ij}^2
-    + \frac{\mu}{C} \sum_k b_k^2 + \frac{\nu}{C} \sum_k (W_{kk} - 1)^2$$
+        minimize  NLL + off_diagonal / (C (C-1)) sum_{i != j} W_ij^2
+                  + intercept / C sum_k b_k^2 + diagonal / C sum_k (W_kk - 1)^2
 
     Convex; solved by Newton's method with conjugate gradients. Without penalties only the
     probabilities are determined: adding one row to all rows of W changes nothing.
 
     Args:
-        off_diagonal: $\lambda$, penalty of the entries of W off the diagonal. The default suits
+        off_diagonal: penalty of the entries of W off the diagonal. The default suits
             some 5,000 samples of 10 to 100 classes; less is better with more samples for each
             entry, and with many classes too little of it overfits badly. Choose it by held-out
             likelihood.
-        intercept: $\mu$, penalty of b.
-        diagonal: $\nu$, penalty of the diagonal's distance from 1; 0 for the plain method, which
+        intercept: penalty of b.
+        diagonal: penalty of the diagonal's distance from 1; 0 for the plain method, which
             refuses data where some class is told apart without any error.
         outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
 

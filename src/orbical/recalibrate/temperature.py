@@ -109,9 +109,9 @@ def _fit_inverse(logits: Tensor, labels: Tensor, weight: Tensor) -> float:
 
 
 class Temperature(Calibrator):
-    r"""Temperature scaling: `softmax(logits / T)` with the T of the highest likelihood.
+    """Temperature scaling: `softmax(logits / T)` with the T of the highest likelihood.
 
-    $$T = \arg\min_T \sum_i w_i \Big( \log \sum_k e^{z_{ik} / T} - z_{i y_i} / T \Big)$$
+        T = argmin_T  sum_i w_i ( log sum_k exp(z_ik / T) - z_i,y_i / T )
 
     Convex in 1/T. Newton's method with bounds needs about three passes over the data; one softmax
     pass gives slope and curvature. The order of classes in a row, hence accuracy, never changes.
@@ -154,11 +154,11 @@ class Temperature(Calibrator):
 
 
 class OrbitTemperature(Temperature):
-    r"""One temperature for whole orbits, so that it serves every element of the group.
+    """One temperature for whole orbits, so that it serves every element of the group.
 
-    $$T = \arg\min_T \sum_i w_i \sum_g w_g \, \mathrm{NLL}(z_{ig}, y_i; T)$$
+        T = argmin_T  sum_i w_i sum_g w_g NLL(z_ig, y_i; T)
 
-    with the group's quadrature weights $w_g$. A temperature fitted at the identity alone is optimal
+    with the group's quadrature weights w_g. A temperature fitted at the identity alone is optimal
     there and may be far off at other elements, where a model that is not invariant is often as sure
     and less accurate.
 

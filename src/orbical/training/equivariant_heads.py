@@ -38,12 +38,11 @@ class MeanCovariance(NamedTuple):
 
 
 def positive_definite(matrix: Tensor, floor: float = FLOOR) -> Tensor:
-    r"""Map symmetric matrices to covariances, equivariantly.
+    """Map symmetric matrices to covariances, equivariantly.
 
-    $$A = a I + T, \; \mathrm{tr}\, T = 0, \quad
-    C = \mathrm{softplus}(a) \exp\!\big( T \, c \tanh(|T| / c) / |T| \big), \; c = 12$$
+        A = a I + T,  tr T = 0,   C = softplus(a) exp(T c tanh(|T| / c) / |T|),  c = 12
+        C + (floor + 4 eps tr C) I,  eps = 2^-23
 
-    to which $(\mathrm{floor} + 4 \epsilon \, \mathrm{tr}\, C) I$ is added, $\epsilon = 2^{-23}$.
     Trace and Frobenius norm are invariant, and the exponential rotates with T. Its determinant is
     1, so a is the size of the covariance and T its shape: a multiple of the identity goes down to
     the floor. The bound on T keeps the exponential finite, and the share of the trace lets the
@@ -67,7 +66,7 @@ def positive_definite(matrix: Tensor, floor: float = FLOOR) -> Tensor:
     square = traceless.square().sum((-1, -2), keepdim=True)
     length = (square + 1e-12).sqrt()  # a root that has a gradient at 0
     shape = torch.linalg.matrix_exp(traceless * (_LARGEST * torch.tanh(length / _LARGEST) / length))
-    whole = functional.softplus(size) * (shape + shape.mT) / 2
+    whole: Tensor = functional.softplus(size) * (shape + shape.mT) / 2
     # Of single precision whatever the matrix has, so that the result does not depend on that.
     rounding = 4 * torch.finfo(torch.float32).eps
     return whole + (floor + rounding * _trace(whole)) * eye
@@ -78,11 +77,11 @@ def _trace(matrix: Tensor) -> Tensor:
 
 
 def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
-    r"""Return the symmetric matrices whose irreducible parts are 0e and 2e.
+    """Return the symmetric matrices whose irreducible parts are 0e and 2e.
 
-    $$A = s I / \sqrt{3} + \sum_m q_m Q_m$$
+        A = scalar I / sqrt(3) + sum_m quadrupole_m Q_m
 
-    with $Q_m$ the orthonormal symmetric matrices of trace 0 in e3nn's order, so that the norm of A
+    with Q_m the orthonormal symmetric matrices of trace 0 in e3nn's order, so that the norm of A
     is that of its parts.
 
     Args:
@@ -100,8 +99,7 @@ def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
     """
     basis = _quadrupoles().to(quadrupole)
     eye = torch.eye(3, dtype=quadrupole.dtype, device=quadrupole.device) / 3**0.5
-    matrices: Tensor = scalar[..., None, None] * eye
-    return matrices + torch.einsum("...m,mij->...ij", quadrupole, basis)
+    return scalar[..., None, None] * eye + torch.einsum("...m,mij->...ij", quadrupole, basis)
 
 
 def _quadrupoles() -> Tensor:
@@ -213,9 +211,9 @@ class VectorEvidentialHead(_VectorHead):
 
 
 class VectorCovarianceHead(_VectorHead):
-    r"""A vector and its full covariance, from scalars and vectors, in the plane or in space.
+    """A vector and its full covariance, from scalars and vectors, in the plane or in space.
 
-    $$A = a I + \sum_k \frac{b_k u_k u_k^T}{1 + |u_k|^2}, \quad C = s^2 P(A)$$
+        A = a I + sum_k b_k u_k u_k^T / (1 + |u_k|^2),   covariance = scale^2 P(A)
 
     with u_k mixtures of the vectors, a and b_k linear in the scalars, and P `positive_definite`.
     Train with `losses.covariance_nll`, scan with `tasks.Regression(representation="vector",
@@ -296,9 +294,9 @@ class IrrepsVarianceHead(_IrrepsHead):
 
 
 class IrrepsCovarianceHead(_IrrepsHead):
-    r"""A vector and its full covariance from e3nn features that hold 0e, 1o and 2e.
+    """A vector and its full covariance from e3nn features that hold 0e, 1o and 2e.
 
-    $$C = s^2 P(A)$$
+        covariance = scale^2 P(A)
 
     with A of the irreducible parts 0e + 2e, and P `positive_definite`.
 

@@ -164,9 +164,9 @@ class _ScaledHead(nn.Module):
 
 
 class MeanVarianceHead(_ScaledHead):
-    r"""A Gaussian for each sample: mean, and a variance for each coordinate.
+    """A Gaussian for each sample: mean, and a variance for each coordinate.
 
-    $$\mu = c + s \, m, \quad \sigma^2 = s^2 (\mathrm{softplus}(v) + \epsilon)$$
+        mean = center + scale * m,   variance = scale^2 (softplus(v) + floor)
 
     with m and v linear in the features. Train with `losses.gaussian_nll` or `losses.beta_nll`, scan
     with `tasks.Regression(uncertainty="variance")`.
@@ -195,12 +195,12 @@ class MeanVarianceHead(_ScaledHead):
 
 
 class EvidentialHead(_ScaledHead):
-    r"""A normal-inverse-gamma distribution for each sample (Amini et al. 2020).
+    """A normal-inverse-gamma distribution for each sample (Amini et al. 2020).
 
-    $$\gamma = c + s \, g, \quad \nu = \mathrm{softplus} + \epsilon, \quad
-    \alpha = 1 + \mathrm{softplus} + \epsilon, \quad \beta = s^2 (\mathrm{softplus} + \epsilon)$$
+        gamma = center + scale * g,   nu = softplus + floor,   alpha = 1 + softplus + floor,
+        beta = scale^2 (softplus + floor)
 
-    so that $\alpha > 1$ and both parts of the variance exist. Train with `losses.nig_nll` and
+    so that alpha > 1 and both parts of the variance exist. Train with `losses.nig_nll` and
     `losses.nig_regularizer`, scan with `tasks.Regression(uncertainty="evidential")`.
 
     Args:
