@@ -77,15 +77,15 @@ def temperature_peers(logits: Tensor, labels: Tensor) -> dict[str, Callable[[], 
 
 def temperature() -> Iterator[Row]:
     logits, labels = outputs(50_000, 100)
-    spent = seconds(lambda: Temperature().fit(logits=logits, labels=labels), runs=10)
+    spent = seconds(lambda: Temperature().fit(logits, labels), runs=10)
     times = {k: seconds(f, runs=2) for k, f in temperature_peers(logits, labels).items()}
     for name, theirs in times.items():
         if theirs == min(times.values()):
             name += " (the fastest)"
         yield at_least("temperature fit, 50,000 x 100", spent, name, theirs, 10)
     lowest, nll = lowest_nll(logits, labels)
-    fitted = Temperature().fit(logits=logits, labels=labels)
-    excess = nll(1 / fitted.temperature_.item()) - lowest
+    fitted = Temperature().fit(logits, labels)
+    excess = nll(1 / fitted.temperature_) - lowest
     yield Row(
         "temperature fit, NLL above the optimum", f"{excess:.1e}", "limit", "1e-12",
         excess / 1e-12, "<= 1", excess <= 1e-12,

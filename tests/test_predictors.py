@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+import orbical as ob
 from orbical.errors import InputError, ModelError
 from orbical.predictors import FunctionPredictor, as_predictor, numpy_function
 
@@ -114,7 +115,7 @@ def test_a_column_of_an_sklearn_answer_is_the_class_of_that_number(images):
 def test_a_fitted_pipeline_is_fitted_and_an_unfitted_one_is_not(images):
     flat = images.flatten(1).numpy()
     pipeline = make_pipeline(FunctionTransformer(np.sqrt), LogisticRegression())
-    with pytest.raises(InputError, match="has not been fitted"):
+    with pytest.raises(InputError, match="got an unfitted one"):
         as_predictor(pipeline)
     pipeline.fit(flat, [0, 1, 0, 1, 1])
     assert answer(as_predictor(pipeline), images).shape == (5, 2)
@@ -172,7 +173,7 @@ def test_import_paths_name_the_users_own_code(tmp_path, monkeypatch, images):
         assert answer(predictor, images).shape == (5, 16)
     with pytest.raises(InputError, match="did you mean 'net'"):
         as_predictor("my_nets:nte")
-    with pytest.raises(InputError, match="an instance of it expected"):
+    with pytest.raises(InputError, match="expected an instance, got the class Box"):
         as_predictor("my_nets:Box")
 
 
@@ -231,7 +232,9 @@ def test_a_function_that_works_is_called_once_for_each_batch(images):
 
 def test_a_module_that_cannot_be_brought_to_the_device_gets_its_modes_back(net):
     predictor = as_predictor(net.to("meta").train())
-    with pytest.raises(ModelError, match=r"Sequential: cannot be brought to cpu: .*meta"):
+    with pytest.raises(
+        ModelError, match=r"Sequential: expected a module that can be moved to cpu, .*meta"
+    ):
         answer(predictor, None)
     assert net.training
 
@@ -258,11 +261,11 @@ def test_code_that_cannot_be_run_is_named_on_one_short_line(tmp_path, monkeypatc
     ("source", "error", "words"),
     [
         ("no_such_package.at_all:net", InputError, "cannot be imported"),
-        ("net.onnx", InputError, "there is no file"),
+        ("net.onnx", InputError, "which does not exist"),
         ("net", InputError, "package.module:attribute or a file"),
         (":net", InputError, "package.module:attribute expected"),
-        (3, InputError, "a int given"),
-        (LogisticRegression(), InputError, "has not been fitted"),
+        (3, InputError, "got int"),
+        (LogisticRegression(), InputError, "got an unfitted one"),
     ],
 )
 def test_models_that_are_none_are_refused(source, error, words):
@@ -277,3 +280,98 @@ def test_files_that_are_no_models_are_refused(tmp_path, name):
     path.write_bytes(b"not a model")
     with pytest.raises(ModelError, match="broken"):
         as_predictor(str(path))
+
+
+class TwoInputs(torch.nn.Module):
+    """A network whose inputs have names, as those of Hugging Face."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(16, 3)
+
+    def forward(self, pixel_values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.linear((pixel_values * mask[:, None]).flatten(1))
+
+
+class WholeBatch(torch.nn.Module):
+    """A network that takes the dictionary itself."""
+
+    def forward(self, batch):
+        return batch["pixel_values"].flatten(1)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda net: net,
+        torch.nn.DataParallel,
+        lambda net: torch.compile(net, backend="eager"),
+        lambda net: torch.nn.DataParallel(torch.compile(net, backend="eager")),
+        torch.jit.script,
+    ],
+    ids=["plain", "parallel", "compiled", "parallel and compiled", "scripted"],
+)
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*")
+def test_a_wrapped_module_is_called_as_the_module_inside_and_takes_a_dictionary(images, wrap):
+    torch.manual_seed(0)
+    inner = TwoInputs()
+    batch = {"pixel_values": images, "mask": torch.rand(5, 4, 4)}
+    expected = inner(**batch).detach()
+    predictor = as_predictor(wrap(inner))
+    torch.testing.assert_close(answer(predictor, batch), expected)
+    torch.testing.assert_close(answer(predictor, tuple(batch.values())), expected)
+    if not isinstance(predictor.module, torch.jit.ScriptModule):
+        assert predictor.fingerprint() == as_predictor(inner).fingerprint()
+        assert predictor.source == as_predictor(inner).source
+
+
+def test_a_dictionary_is_passed_whole_unless_all_its_keys_are_parameters(images):
+    batch = {"pixel_values": images, "mask": torch.ones(5, 4, 4)}
+    assert answer(as_predictor(WholeBatch()), batch).shape == (5, 16)
+    assert answer(as_predictor(lambda pixel_values, mask: mask), batch).shape == (5, 4, 4)
+    assert answer(numpy_function(lambda batch: batch["mask"]), batch).shape == (5, 4, 4)
+
+
+def test_a_hugging_face_model_is_scanned_as_it_is():
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    torch.manual_seed(0)
+    config = transformers.ViTConfig(
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        image_size=8,
+        patch_size=4,
+        num_channels=1,
+        num_labels=3,
+    )
+    model = transformers.ViTForImageClassification(config)
+    images, labels = torch.rand(4, 1, 8, 8), torch.tensor([0, 1, 2, 0])
+    task = ob.tasks.Classification(input={"pixel_values": ob.actions.Images()})
+    options = {"group": "rotations:4", "keep": "probabilities", "progress": False}
+    named = ob.scan(model, ({"pixel_values": images}, labels), task=task, **options)
+    plain = ob.scan(model, (images, labels), task="classification", **options)
+    upright = model.eval()(pixel_values=images).logits.softmax(-1).detach()
+    for scan in (named, plain):
+        found = scan.data["probabilities"].isel(model=0, element=0).values
+        np.testing.assert_allclose(found, upright, atol=1e-5)
+    by_hand = ob.tasks.Classification(read=lambda raw: raw.logits)
+    read = ob.scan(model, (images, labels), task=by_hand, **options)
+    np.testing.assert_array_equal(read.data["confidence"].values, plain.data["confidence"].values)
+
+
+def test_functions_on_numpy_are_scanned_as_they_are():
+    images, labels = torch.rand(4, 1, 8, 8), torch.tensor([0, 1, 0, 1])
+
+    def brighter_half(x):
+        halves = np.stack([x[..., :4].sum((1, 2, 3)), x[..., 4:].sum((1, 2, 3))], axis=1)
+        assert isinstance(x, np.ndarray)
+        return halves
+
+    scan = ob.scan(
+        brighter_half, (images, labels), group="rotations:4", task="classification", progress=False
+    )
+    confidence = scan.data["confidence"].isel(model=0).values
+    halves = torch.stack([images[..., :4].sum((1, 2, 3)), images[..., 4:].sum((1, 2, 3))], 1)
+    np.testing.assert_allclose(confidence[:, 0], halves.softmax(-1).amax(-1), atol=1e-5)
+    np.testing.assert_allclose(confidence[:, 0], confidence[:, 2], atol=1e-5)

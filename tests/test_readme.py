@@ -47,6 +47,7 @@ def test_there_are_examples():
         ("scan", {"aggregate.png", "embedding.png", "worst.png"}),
         ("bounds", {"groups.png"}),
         ("repair", set()),
+        ("integrations", set()),
     ],
 )
 def test_a_guide_runs_from_top_to_bottom_and_prints_what_it_says(

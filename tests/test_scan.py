@@ -302,7 +302,7 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
             "expected 8 outputs for as many inputs, got 3",
         ),
         (dict(models=lambda x: linear(x) / 0), ModelError, "NaN or infinite output"),
-        (dict(models=lambda x: x @ x.new_zeros(3, 3)), ModelError, "raised for a batch"),
+        (dict(models=lambda x: x @ x.new_zeros(3, 3)), ModelError, "expected outputs for a batch"),
         (dict(models=lambda x: linear(x) + 0j), ModelError, "complex64 of shape"),
         (
             dict(models={"ten": linear, "five": lambda x: linear(x)[:, :5]}, labels=None),
@@ -330,14 +330,14 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (
             dict(models={"good": linear, "bad": lambda x: {}["weights"]}),
             ModelError,
-            "<lambda> raised for a batch of 8 (on torch arrays: KeyError",
+            "<lambda>: expected outputs for a batch of 8, got errors (on torch arrays: KeyError",
         ),
         (
             dict(task=ob.tasks.Classification(read=lambda raw: [][0])),
             ModelError,
             "raised IndexError",
         ),
-        (dict(models={"a": linear, "b": None}), InputError, "model 'b': a NoneType given"),
+        (dict(models={"a": linear, "b": None}), InputError, "model 'b': expected a torch module"),
         (
             dict(models=[linear, linear]),
             InputError,

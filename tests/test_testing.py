@@ -85,7 +85,7 @@ def test_data_may_be_kept_in_any_way(keep):
         (dict(x=[torch.rand(3), torch.rand(2)]), "x: a list of 2 given, which makes no array"),
         (dict(x=torch.full((2, 3), torch.nan)), "data: NaN or infinity given, of which model"),
         (dict(tolerance="small"), "tolerance: 'small' given"),
-        (dict(tolerance=-1e-3), "tolerance: -0.001 given, a number >= 0"),
+        (dict(tolerance=-1e-3), "tolerance: expected a number >= 0, got -0.001"),
         (dict(tolerance=np.nan), "tolerance: nan given"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Unit tests for networks: is it equivariant, and where is it not?"""
+"""Unit tests for networks: whether they are equivariant, and where they are not."""
 
 from __future__ import annotations
 
@@ -21,21 +21,29 @@ from .scanning.engine import as_task
 from .scanning.sweep import Sweep, refusal
 from .tasks import Task
 
+__all__ = ["TOLERANCE", "EquivarianceError", "assert_equivariant", "equivariance_error"]
+
 TOLERANCE = {
     torch.float16: 1e-2,
     torch.bfloat16: 5e-2,
     torch.float32: 1e-4,
     torch.float64: 1e-9,
 }
+"""The default tolerance of `assert_equivariant`, relative to the largest output."""
 
 
 @dataclass(frozen=True)
 class EquivarianceError:
-    """How far a model is from equivariance at each element, and where it is worst.
+    """The equivariance error of a model at each group element.
 
     The error at `g` is the largest entry of `h(g x) - g h(x)` over the batch, relative to the
-    largest entry of `h(x)` (of the same quantity, where there are several). `parts` holds it for
-    the answer and for what stands beside it, `{"answer": [K], "covariance": [K]}` say.
+    largest entry of `h(x)` (of the same quantity, if there are several).
+
+    Attributes:
+        parts: the error `[K]` of the prediction and of its uncertainty, such as
+            `{"prediction": [K], "covariance": [K]}`.
+        group: the sampled group.
+        dtype: the lower of the precisions of data and outputs.
     """
 
     parts: Mapping[str, np.ndarray]
@@ -44,39 +52,56 @@ class EquivarianceError:
 
     @property
     def per_element(self) -> np.ndarray:
-        """The error at each element, `[K]`, of the part that is worst there."""
-        return np.max([*self.parts.values()], axis=0)
+        """Return the error at each element, `[K]`, of the part that is worst there."""
+        return np.asarray(np.max([*self.parts.values()], axis=0))
 
     @property
     def worst_part(self) -> str:
-        """The part of the answer that is worst at the worst element."""
+        """Return the part that is worst at the worst element."""
         return max(self.parts, key=lambda name: self.parts[name][self.worst])
 
     @property
     def worst(self) -> int:
-        """The index of the worst element."""
+        """Return the index of the worst element."""
         return int(self.per_element.argmax())
 
     @property
     def largest(self) -> float:
-        """The error at the worst element."""
+        """Return the error at the worst element."""
         return float(self.per_element[self.worst])
 
 
 def equivariance_error(
     model: Any, x: Tree, *, group: Group | str, task: Task | str, batch_size: int = 512
 ) -> EquivarianceError:
-    """Measure `||h(g x) - g h(x)|| / ||h(x)||` for each element of a group.
+    """Measure the equivariance error of a model at each element of a group.
 
-    What a model says of its uncertainty is judged too: variances must stay as they are, and of
-    evidential outputs both parts; covariances must turn, `C(g x) = R C(x) R^T`.
+        error(g) = max |h(g x) - g h(x)| / max |h(x)|
 
-    >>> import orbical as ob, torch
-    >>> error = ob.testing.equivariance_error(
-    ...     lambda v: 2 * v, torch.randn(5, 3), group="rotations3d:32",
-    ...     task=ob.tasks.Regression(input=ob.actions.Vectors(), representation="vector"))
-    >>> error.largest < 1e-5
-    True
+    Uncertainties are checked too: variances, and both parts of evidential outputs, must be
+    invariant; covariances must rotate, `C(g x) = R C(x) R^T`.
+
+    Args:
+        model: any model that `orbical.scan` takes.
+        x: inputs with a leading sample dimension.
+        group: the sampled group, or its text such as `"rotations:8"`.
+        task: the task, or its name; it defines how inputs and outputs transform.
+        batch_size: transformed inputs in one forward pass.
+
+    Returns:
+        The error at each element.
+
+    Raises:
+        InputError: If an argument cannot be used.
+        ModelError: If the model's outputs cannot be read.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> error = ob.testing.equivariance_error(
+        ...     lambda v: 2 * v, torch.randn(5, 3), group="rotations3d:32",
+        ...     task=ob.tasks.Regression(input=ob.actions.Vectors(), representation="vector"))
+        >>> error.largest < 1e-5
+        True
     """
     group = as_group(group)
     task = as_task(task)
@@ -95,18 +120,20 @@ def equivariance_error(
             element, sample = (int(place) for place in marks.nonzero()[0])
             where = f"sample {sample} at {group.name(element)}"
             raise refusal("model", fault, where, x, sample)
-    answers = task.primary(outputs)
-    still = answers[group.identity]
-    expected = task.output.apply(group, still)
-    valid = task.output.valid(group, answers)
-    difference = (answers - expected).abs().nan_to_num(0.0)  # NaN is padding: faults were refused
+    predictions = task.primary(outputs)
+    upright = predictions[group.identity]
+    expected = task.output.apply(group, upright)
+    valid = task.output.valid(group, predictions)
+    difference = (
+        (predictions - expected).abs().nan_to_num(0.0)
+    )  # NaN is padding: faults were refused
     if valid is not None:
         difference = difference * valid[:, None, None]  # fields are [K, B, component, row, column]
-    parts = {"answer": _relative(difference, task.scale(still))}
+    parts = {"prediction": _relative(difference, task.scale(upright))}
     for name, (values, move) in task.companions(outputs).items():
-        home = values[group.identity]
-        parts[name] = _relative((values - move(group, home[None])).abs(), home.abs().max())
-    return EquivarianceError(parts, group, _precision(x, answers))
+        still = values[group.identity]
+        parts[name] = _relative((values - move(group, still[None])).abs(), still.abs().max())
+    return EquivarianceError(parts, group, _precision(x, predictions))
 
 
 def _tensors(task: Task, x: Any) -> Tree:
@@ -129,23 +156,32 @@ def assert_equivariant(
     task: Task | str,
     tolerance: float | None = None,
 ) -> None:
-    """Raise AssertionError, naming the worst element, unless a model is equivariant.
+    """Raise an AssertionError that names the worst element unless a model is equivariant.
 
-    The tolerance, relative to the largest answer, follows the precision of the data unless given:
-    1e-9 for double, 1e-4 for single, 1e-2 and 5e-2 for half precision.
+    Args:
+        model: any model that `orbical.scan` takes.
+        x: inputs with a leading sample dimension.
+        group: the sampled group, or its text such as `"rotations:8"`.
+        task: the task, or its name; it defines how inputs and outputs transform.
+        tolerance: the largest error allowed, relative to the largest output; None chooses by
+            precision: 1e-9 for double, 1e-4 for single, 1e-2 for float16, 5e-2 for bfloat16.
 
-    >>> import orbical as ob, torch
-    >>> pool = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
-    >>> ob.testing.assert_equivariant(pool, torch.rand(4, 3, 8, 8), group="dihedral:4",
-    ...                               task="classification")
+    Raises:
+        AssertionError: If the error at some element exceeds the tolerance.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> pool = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+        >>> ob.testing.assert_equivariant(pool, torch.rand(4, 3, 8, 8), group="dihedral:4",
+        ...                               task="classification")
     """
     if tolerance is not None and not real_number("tolerance", tolerance) >= 0:
-        raise InputError(f"tolerance: {tolerance!r} given, a number >= 0 expected")
+        raise InputError(f"tolerance: expected a number >= 0, got {tolerance!r}")
     error = equivariance_error(model, x, group=group, task=task)
     limit = TOLERANCE[error.dtype] if tolerance is None else tolerance
     if not error.largest <= limit:
         beyond = int((error.per_element > limit).sum())
-        what = "" if error.worst_part == "answer" else f" of the {error.worst_part}"
+        what = "" if error.worst_part == "prediction" else f" of the {error.worst_part}"
         raise AssertionError(
             f"not equivariant under {error.group.spec}: relative error {error.largest:.3g}{what} "
             f"at {error.group.name(error.worst)} (element {error.worst}), {beyond} of "
@@ -153,10 +189,10 @@ def assert_equivariant(
         )
 
 
-def _precision(x: Tree, answers: Tensor) -> torch.dtype:
-    """Give the coarser of the precisions of data and answers."""
-    kinds = [leaf.dtype for leaf in leaves(x) if leaf.is_floating_point()] + [answers.dtype]
-    known = [kind for kind in kinds if kind in TOLERANCE]
+def _precision(x: Tree, predictions: Tensor) -> torch.dtype:
+    """Return the lower of the precisions of data and predictions."""
+    kinds = [leaf.dtype for leaf in leaves(x) if leaf.is_floating_point()] + [predictions.dtype]
+    known: list[torch.dtype] = [kind for kind in kinds if kind in TOLERANCE]
     if not known:
-        raise InputError("x: floating-point data expected")
+        raise InputError(f"x: expected floating-point data, got {predictions.dtype}")
     return max(known, key=lambda kind: TOLERANCE[kind])

@@ -171,7 +171,7 @@ def test_answers_that_are_none_are_failures_too():
         scan = audit({"empties": Empties()}, [*few(), molecule("NH3")])
     said = [one["error"] for one in scan.failures["empties"]]
     assert said[0].endswith("energy that are NaN or infinite")
-    assert said[1].endswith("gave no forces")
+    assert said[1].endswith("returned no forces")
     assert "shape (8, 3)" in said[2]
     assert len(said) == 3
 
@@ -340,7 +340,7 @@ def test_bad_molecules_are_refused_before_any_work():
 
 def test_models_that_do_not_offer_what_is_asked_are_refused():
     ModelError = ob.errors.ModelError
-    with pytest.raises(ModelError, match="model 'emt': dipole asked for, but EMT offers"):
+    with pytest.raises(ModelError, match="model 'emt': expected quantities that EMT offers"):
         audit({"emt": EMT()}, few(), task=ob.tasks.Atoms(["energy", "dipole"]))
     with pytest.raises(ModelError, match=r"forces as .* given, \[molecule, atom, axis\]"):
         audit(lambda b: {"energy": b["pos"].sum((1, 2)), "forces": b["pos"].sum((1, 2))}, few())
@@ -350,7 +350,7 @@ def test_models_that_do_not_offer_what_is_asked_are_refused():
         audit(lambda b: (b["pos"].sum((1, 2)), b["pos"][:, :2]), few())
     with pytest.raises(ModelError, match="NaN"):  # of a network this is a defect, not a failure
         audit(lambda b: (b["pos"].sum((1, 2)) * np.nan, b["pos"]), few())
-    with pytest.raises(ob.errors.InputError, match="workers: 2 given for a calculator"):
+    with pytest.raises(ob.errors.InputError, match="workers: expected 1 for a calculator instance"):
         ob.predictors.CalculatorPredictor(EMT(), workers=2)
 
 

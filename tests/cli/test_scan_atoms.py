@@ -110,6 +110,6 @@ def test_what_cannot_be_asked_is_refused_in_one_line(orbical, folder):
     said = orbical(
         folder, *SCAN, "--model", "emt=potentials:calculator", "--quantities", "dipole", expect=2
     )
-    assert "model 'emt': dipole asked for, but EMT offers" in said
+    assert "model 'emt': expected quantities that EMT offers" in said
     said = orbical(folder, *SCAN, "--model", "emt=potentials:calculator", "--quiet", expect=2)
     assert "--out: not given" in said

@@ -267,14 +267,14 @@ def test_a_scan_finds_no_gap_in_an_equivariant_head(head: type, form: str) -> No
         (lambda: training.MeanVarianceHead(4, 2).fit_scale(torch.randn(9)), "[n, 2] with n >= 2"),
         (
             lambda: training.MeanVarianceHead(4).fit_scale(torch.tensor([1.0, float("nan")])),
-            "NaN or infinite",
+            "NaN or infinity",
         ),
         (lambda: training.VectorVarianceHead(4, 2)(torch.randn(3, 4)), "(scalars [n, S]"),
         (
             lambda: training.VectorVarianceHead(4, 2)((torch.randn(3, 4), torch.randn(3, 2))),
-            "[n, S] and [n, V, d] expected",
+            "expected scalars [n, S] and vectors [n, V, d]",
         ),
-        (lambda: training.IrrepsCovarianceHead("4x0e + 2x1o"), "features of 2e expected"),
+        (lambda: training.IrrepsCovarianceHead("4x0e + 2x1o"), "expected features of 2e"),
     ],
 )
 def test_bad_input_is_named(make, words: str) -> None:

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from orbical import losses, training
 from orbical.errors import InputError, StoreError
-from orbical.training import checkpoints
+from orbical.training import _checkpoints as checkpoints
 
 
 def problem(seed: int = 0) -> tuple[nn.Sequential, training.Interleaved, torch.optim.Optimizer]:
@@ -280,3 +280,36 @@ def test_all_random_states_come_back(tmp_path: Path) -> None:
     assert draw() == first
     with pytest.raises(InputError, match=r"^generators"):
         checkpoints.set_random_state(checkpoints.load(tmp_path / "r.safetensors"), [])
+
+
+def test_an_optimizer_and_its_scheduler_may_be_made_from_the_parameters() -> None:
+    esd = training.interleaved(losses.esd, weight=1.0)
+    by_hand, pairs, optimizer = problem()
+    steps = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    expected = training.fit(
+        by_hand, pairs, objective=esd, optimizer=optimizer, scheduler=steps, epochs=3
+    )
+    made, pairs, _ = problem()
+    found = training.fit(
+        made,
+        pairs,
+        objective=esd,
+        optimizer=lambda parameters: torch.optim.AdamW(parameters, lr=1e-2),
+        scheduler=lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 1),
+        epochs=3,
+    )
+    assert_same_weights(by_hand, made)
+    assert found.rows == expected.rows
+    with pytest.raises(InputError, match="optimizer: expected a torch Optimizer or a function"):
+        training.fit(made, pairs, objective=esd, optimizer="adam", epochs=1)  # type: ignore[arg-type]
+    with pytest.raises(
+        InputError, match=r"scheduler: expected a torch LRScheduler .* got NoneType"
+    ):
+        training.fit(
+            made,
+            pairs,
+            objective=esd,
+            optimizer=torch.optim.Adam,
+            scheduler=lambda optimizer: None,  # type: ignore[arg-type, return-value]
+            epochs=1,
+        )

@@ -87,11 +87,13 @@ def test_batches_of_another_form_are_refused_by_name() -> None:
     paired = training.interleaved(losses.esd, weight=1.0)
     with pytest.raises(InputError, match=r"interleave\(train_loader, calibration_loader\)"):
         paired(model, batch)
-    with pytest.raises(InputError, match=r"a pair of batches given, .*objective=interleaved"):
+    with pytest.raises(InputError, match=r"got a pair of batches; .*objective=interleaved"):
         training.likelihood(model, (batch, batch))
-    with pytest.raises(InputError, match="batch: tuple of Tensor, Tensor, Tensor given"):
+    with pytest.raises(InputError, match="got tuple of Tensor, Tensor, Tensor"):
         training.likelihood(model, (*batch, batch[0]))
-    with pytest.raises(InputError, match="calibration_loss: 'esd' given, a function"):
+    with pytest.raises(
+        InputError, match="calibration_loss: expected a function of logits and labels, got 'esd'"
+    ):
         training.interleaved("esd", weight=1.0)
 
 

@@ -1,8 +1,8 @@
-"""Any model as one protocol: a batch in, raw outputs out, on the device of the scan.
+"""One interface to any model: a batch in, raw outputs out, on the device of the scan.
 
-`as_predictor` adapts torch modules, exported programs (`.pt2`), ONNX files, scikit-learn
-estimators, ASE calculators and plain functions on torch, NumPy or JAX arrays. A model named by an
-import path or an exported program is the user's own code, and loading it runs it.
+`as_predictor` adapts torch modules (Hugging Face, compiled, scripted and `DataParallel` ones
+included), exported programs (`.pt2`), ONNX files, scikit-learn estimators, ASE calculators and
+functions on torch, NumPy or JAX arrays. Loading an import path or an exported program runs code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 
 from .._imports import import_attribute
 from ..errors import InputError
-from .base import Partial, Predictor
+from ._base import PartialOutputs, Predictor
 from .calculators import CalculatorPredictor, is_calculator
 from .files import ExportedPredictor, OnnxPredictor
 from .objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
@@ -24,7 +24,7 @@ __all__ = [
     "ExportedPredictor",
     "FunctionPredictor",
     "OnnxPredictor",
-    "Partial",
+    "PartialOutputs",
     "Predictor",
     "SklearnPredictor",
     "TorchPredictor",
@@ -36,10 +36,22 @@ _FILES = {".onnx": OnnxPredictor, ".pt2": ExportedPredictor}
 
 
 def as_predictor(model: Any) -> Predictor:
-    """Adapt a model, a file name (`.onnx`, `.pt2`) or an import path `package.module:attribute`.
+    """Adapt a model of any supported kind.
 
-    >>> as_predictor("torch.nn:Identity()").source
-    'torch.nn:Identity()'
+    Args:
+        model: a model, a file name (`.onnx`, `.pt2`) or an import path
+            `package.module:attribute`.
+
+    Returns:
+        The predictor; a predictor is returned as it is.
+
+    Raises:
+        InputError: If the model is of no supported kind.
+        ModelError: If its file cannot be read.
+
+    Example:
+        >>> as_predictor("torch.nn:Identity()").source
+        'torch.nn:Identity()'
     """
     if isinstance(model, Predictor):
         return model
@@ -54,12 +66,12 @@ def as_predictor(model: Any) -> Predictor:
     if hasattr(model, "predict_proba") or (hasattr(model, "predict") and hasattr(model, "fit")):
         return SklearnPredictor(model)
     if isinstance(model, type):
-        raise InputError(f"model: the class {model.__name__} given, an instance of it expected")
+        raise InputError(f"model: expected an instance, got the class {model.__name__}")
     if callable(model):
         return FunctionPredictor(model)
     raise InputError(
-        f"model: a {type(model).__name__} given; a torch module, an exported program, an ONNX "
-        "file, an sklearn estimator, an ASE calculator or a callable expected"
+        "model: expected a torch module, an exported program, an ONNX file, a scikit-learn "
+        f"estimator, an ASE calculator or a function, got {type(model).__name__}"
     )
 
 
@@ -67,12 +79,12 @@ def _from_text(text: str) -> Predictor:
     suffix = Path(text).suffix
     if suffix in _FILES:
         if not Path(text).is_file():
-            raise InputError(f"model: there is no file {text!r}")
+            raise InputError(f"model: expected a file, got {text!r}, which does not exist")
         return _FILES[suffix](text)
     if ":" not in text:
         raise InputError(
-            f"model: {text!r} given, package.module:attribute or a file ending in "
-            f"{' or '.join(_FILES)} expected"
+            "model: expected package.module:attribute or a file ending in "
+            f"{' or '.join(_FILES)}, got {text!r}"
         )
     predictor = as_predictor(import_attribute(text, "model"))
     predictor.source = text

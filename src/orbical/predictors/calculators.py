@@ -15,44 +15,45 @@ from torch import Tensor
 from .._imports import import_attribute, name_of
 from .._trees import Tree
 from ..errors import InputError, MissingExtra, ModelError
-from .base import Partial, Predictor, to_numpy
+from ._base import PartialOutputs, Predictor, to_numpy
 
 USUAL = ("energy", "forces")
 _SHAPES: dict[str, tuple[int, ...]] = {"energy": (), "dipole": (3,), "stress": (6,)}
-_MOST_WORDS = 300
+_MESSAGE_LENGTH = 300
 
 
 def is_calculator(thing: Any) -> bool:
-    """Whether this is an ASE calculator, or a class of them, told without loading ASE."""
+    """Check whether this is an ASE calculator, or a class of them, without importing ASE."""
     return hasattr(thing, "implemented_properties") and hasattr(thing, "get_property")
 
 
 class CalculatorPredictor(Predictor):
     """An ASE calculator: energy, forces, dipole and stress of molecules, in the units of ASE.
 
-    Each molecule is calculated afresh, so that no answer depends on the one before. Where the
-    calculator raises, or gives a number that is none, the molecule has NaN for its answer and the
-    error is recorded; the scan goes on.
+    Each molecule is calculated from scratch, so that no result depends on the previous one. If the
+    calculator raises or returns NaN, the molecule gets NaN, and the scan records the error and
+    continues.
 
     Args:
-        calculator: a calculator; or what makes one: a class, a function without arguments, or
+        calculator: a calculator, or a factory of one: a class, a function without arguments, or
             their import path `package.module:attribute`.
-        workers: processes to spread molecules over. Each makes its own calculator, so with more
-            than one `calculator` must be what makes one, and be importable.
+        workers: processes to spread molecules over. Each makes its own calculator, so more than
+            one needs an importable factory.
 
-    >>> from ase.calculators.emt import EMT
-    >>> model = CalculatorPredictor(EMT)
-    >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0.76, 0, 0.59], [-0.76, 0, 0.59]]]),
-    ...          "numbers": torch.tensor([[8, 1, 1]])}
-    >>> {name: tuple(values.shape) for name, values in model(water).items()}
-    {'energy': (1,), 'forces': (1, 3, 3)}
+    Example:
+        >>> from ase.calculators.emt import EMT
+        >>> model = CalculatorPredictor(EMT)
+        >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0.76, 0, 0.59], [-0.76, 0, 0.59]]]),
+        ...          "numbers": torch.tensor([[8, 1, 1]])}
+        >>> {name: tuple(values.shape) for name, values in model(water).items()}
+        {'energy': (1,), 'forces': (1, 3, 3)}
     """
 
     one_at_a_time = True
 
     def __init__(self, calculator: Any, workers: int = 1) -> None:
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise InputError(f"workers: {workers!r} given, a whole number >= 1 expected")
+            raise InputError(f"workers: expected a whole number >= 1, got {workers!r}")
         try:
             import ase  # noqa: F401
         except ImportError:
@@ -62,33 +63,37 @@ class CalculatorPredictor(Predictor):
         self.maker = calculator if _is_maker(calculator) else None
         if workers > 1 and self.maker is None:
             raise InputError(
-                f"workers: {workers} given for a calculator that is made already; what makes one "
-                "(a class, a function, an import path) expected, as each worker needs its own"
+                f"workers: expected 1 for a calculator instance, got {workers}; pass a factory (a "
+                "class, a function, an import path), as each worker needs its own calculator"
             )
-        self._calculator = made(calculator)
+        self._calculator = make_calculator(calculator)
         self._pool: ProcessPoolExecutor | None = None
         is_text = isinstance(calculator, str)
         self.source = calculator if is_text else name_of(type(self._calculator))
 
     @property
     def offers(self) -> tuple[str, ...]:
-        """What the calculator says it can give."""
+        """Return the names of the quantities that the calculator can compute."""
         return tuple(self._calculator.implemented_properties)
 
-    def ask(self, quantities: tuple[str, ...]) -> None:
-        """Ask for these quantities from now on, refused where the calculator offers them not."""
+    def request(self, quantities: tuple[str, ...]) -> None:
+        """Set the quantities to compute; raise if the calculator cannot compute one.
+
+        Args:
+            quantities: their names; empty for energy and forces.
+        """
         wanted = quantities or USUAL
         missing = [name for name in wanted if name not in self.offers]
         if missing:
             raise ModelError(
-                f"{missing[0]} asked for, but {type(self._calculator).__name__} offers "
-                f"{', '.join(self.offers) or 'nothing'}; ask for less with quantities="
+                f"expected quantities that {type(self._calculator).__name__} offers "
+                f"({', '.join(self.offers) or 'none'}), got {missing[0]}; pass quantities="
             )
         self.quantities = wanted
 
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:
-        """Let worker processes go when the scan ends."""
+        """Shut worker processes down when the scan ends."""
         try:
             yield
         finally:
@@ -97,7 +102,7 @@ class CalculatorPredictor(Predictor):
                 self._pool = None
 
     def __call__(self, batch: Tree) -> Any:
-        """Calculate the molecules of a batch `{pos, numbers, and maybe mask, cell, pbc}`."""
+        """Return the quantities of a batch `{pos, numbers, and maybe mask, cell, pbc}`."""
         molecules = _molecules(batch)
         # A calculator may take derivatives by torch, which a scan of networks turns off.
         with torch.inference_mode(False), torch.enable_grad():
@@ -120,16 +125,16 @@ class CalculatorPredictor(Predictor):
                     outputs[name][row] = answer[name]
         device = batch["pos"].device if isinstance(batch["pos"], Tensor) else None
         given = {name: torch.as_tensor(values, device=device) for name, values in outputs.items()}
-        return Partial(given, errors) if errors else given
+        return PartialOutputs(given, errors) if errors else given
 
     def _calculate(self, molecules: list[_Molecule]) -> list[dict[str, Any] | str]:
         if self.workers == 1:
-            return [answer_of(self._calculator, one, self.quantities) for one in molecules]
+            return [calculate(self._calculator, one, self.quantities) for one in molecules]
         try:
             pool = self._pool or self._started()
             each = -(-len(molecules) // (4 * self.workers))
             names = [self.quantities] * len(molecules)
-            return list(pool.map(_answer_in_worker, molecules, names, chunksize=each))
+            return list(pool.map(_calculate_in_worker, molecules, names, chunksize=each))
         except BrokenProcessPool as error:
             raise ModelError(
                 f"model {self.source}: a worker process could not start or was killed: {error}"
@@ -160,8 +165,8 @@ class _Molecule(NamedTuple):
 def _molecules(batch: Tree) -> list[_Molecule]:
     if not isinstance(batch, dict) or not {"pos", "numbers"} <= {*batch}:
         raise InputError(
-            "data: a calculator needs molecules, as a dictionary with pos and numbers; the task "
-            "'atoms' makes them from a list of ase.Atoms"
+            "data: expected molecules, a dictionary with pos and numbers, got "
+            f"{type(batch).__name__}; pass a list of ase.Atoms with the task 'atoms'"
         )
     arrays = to_numpy(batch)
     count = len(arrays["numbers"])
@@ -181,30 +186,30 @@ def _molecules(batch: Tree) -> list[_Molecule]:
     ]
 
 
-def answer_of(
+def calculate(
     calculator: Any, molecule: _Molecule, quantities: tuple[str, ...]
 ) -> dict[str, Any] | str:
-    """Calculate one molecule; where that fails, say why."""
+    """Return the quantities of one molecule, or the reason why that failed."""
     from ase import Atoms
     from ase.calculators.calculator import all_changes
 
     try:
         atoms = Atoms(molecule.numbers, molecule.positions, cell=molecule.cell, pbc=molecule.pbc)
         if hasattr(calculator, "reset"):
-            calculator.reset()  # results of the molecule before must not be taken for this one's
+            calculator.reset()  # results of the previous molecule must not be reused
         calculator.results = {}
         calculator.calculate(atoms, list(quantities), list(all_changes))
         found = {name: calculator.results.get(name) for name in quantities}
     except Exception as error:
-        return f"{type(error).__name__}: {error}"[:_MOST_WORDS]
+        return f"{type(error).__name__}: {error}"[:_MESSAGE_LENGTH]
     for name, values in found.items():
         if values is None:
-            return f"the calculator gave no {name}"
+            return f"the calculator returned no {name}"
         if not np.isfinite(values).all():
-            return f"the calculator gave {name} that are NaN or infinite"
+            return f"the calculator returned {name} that are NaN or infinite"
         size = len(molecule.numbers) * 3 if name == "forces" else _SIZES[name]
         if np.size(values) != size:
-            return f"the calculator gave {name} of shape {np.shape(values)}"
+            return f"the calculator returned {name} of shape {np.shape(values)}"
     return {name: np.array(values, float) for name, values in found.items()}
 
 
@@ -215,25 +220,24 @@ def _is_maker(given: Any) -> bool:
     return isinstance(given, str | type) or not is_calculator(given)
 
 
-def made(given: Any) -> Any:
-    """Make a calculator from what makes one, or take it as it is."""
+def make_calculator(given: Any) -> Any:
+    """Return a calculator, made by its factory if one is given."""
     thing = import_attribute(given, "model") if isinstance(given, str) else given
     maker: Callable[[], Any] | None = thing if _is_maker(thing) else None
     if maker is not None:
         if not callable(maker):
             raise InputError(
-                f"model: a {type(thing).__name__} given; an ASE calculator, or what makes one, "
-                "expected"
+                f"model: expected an ASE calculator or a factory of one, got {type(thing).__name__}"
             )
         try:
             thing = maker()
         except Exception as error:
             raise ModelError(
-                f"model {name_of(maker)}: raised {type(error).__name__} when called without "
-                f"arguments: {error}"
+                f"model {name_of(maker)}: expected a factory without arguments, got "
+                f"{type(error).__name__}: {error}"
             ) from error
     if not is_calculator(thing):
-        raise InputError(f"model: a {type(thing).__name__} given, an ASE calculator expected")
+        raise InputError(f"model: expected an ASE calculator, got {type(thing).__name__}")
     return thing
 
 
@@ -242,8 +246,8 @@ _in_worker: dict[str, Any] = {}
 
 def _start_worker(maker: Any) -> None:
     torch.set_num_threads(1)
-    _in_worker["calculator"] = made(maker)
+    _in_worker["calculator"] = make_calculator(maker)
 
 
-def _answer_in_worker(molecule: _Molecule, quantities: tuple[str, ...]) -> dict[str, Any] | str:
-    return answer_of(_in_worker["calculator"], molecule, quantities)
+def _calculate_in_worker(molecule: _Molecule, quantities: tuple[str, ...]) -> dict[str, Any] | str:
+    return calculate(_in_worker["calculator"], molecule, quantities)

@@ -15,7 +15,7 @@ import torch
 
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, MissingExtra, ModelError
-from .base import Predictor, batch_size
+from ._base import Predictor, batch_size, call_with
 
 
 def _file_hash(path: str) -> str:
@@ -47,8 +47,11 @@ def _padded(leaf: torch.Tensor, missing: int) -> torch.Tensor:
 class OnnxPredictor(Predictor):
     """An ONNX file, run by onnxruntime. Needs the extra `onnx`.
 
-    A batch with one tensor feeds the only input; a dictionary feeds inputs by name. A model with
-    one output answers with a tensor, with several with a tuple.
+    A batch with one tensor feeds the only input; a dictionary feeds inputs by name. One output is
+    returned as a tensor, several as a tuple.
+
+    Args:
+        path: the file.
     """
 
     def __init__(self, path: str) -> None:
@@ -69,7 +72,7 @@ class OnnxPredictor(Predictor):
             return self._onnxruntime.InferenceSession(self._path, providers=providers)
         except Exception as error:
             raise ModelError(
-                f"model: {self._path!r} is not a readable ONNX file: {error}"
+                f"model: expected a readable ONNX file, got {self._path!r} ({error})"
             ) from error
 
     @contextmanager
@@ -92,16 +95,20 @@ class OnnxPredictor(Predictor):
         if isinstance(batch, dict):
             missing = sorted({*self._inputs} - {*batch})
             if missing:
-                raise InputError(f"data: the ONNX model needs a field {missing[0]!r}")
+                raise InputError(
+                    f"data: expected a field {missing[0]!r} for the ONNX model, got {sorted(batch)}"
+                )
             named = {name: batch[name] for name in self._inputs}
         else:
             named = dict(zip(self._inputs, leaves(batch), strict=False))
             if len(named) != len(self._inputs):
-                raise InputError(f"data: the ONNX model has the inputs {sorted(self._inputs)}")
+                raise InputError(
+                    f"data: expected the inputs {sorted(self._inputs)}, got {len(named)}"
+                )
         return {name: _cast(value, self._inputs[name].type) for name, value in named.items()}
 
     def fingerprint(self) -> str | None:
-        """Hash the file, and with it the files beside it that hold its weights."""
+        """Return a hash of the file and of the files beside it that hold its weights."""
         weights = _external_files(Path(self._path))
         hashes = [_file_hash(self._path), *(_file_hash(str(path)) for path in weights)]
         return (
@@ -134,7 +141,11 @@ def _cast(value: torch.Tensor, kind: str) -> Any:
 
 
 class ExportedPredictor(Predictor):
-    """A program saved with `torch.export.save`, or one in memory. Loading a file runs its code."""
+    """A program saved with `torch.export.save`, or one in memory. Loading a file runs its code.
+
+    Args:
+        program: the program, or its file.
+    """
 
     def __init__(self, program: str | torch.export.ExportedProgram) -> None:
         self._path = program if isinstance(program, str) else None
@@ -143,7 +154,7 @@ class ExportedPredictor(Predictor):
             try:
                 program = torch.export.load(program)
             except Exception as error:
-                message = f"model: {self._path!r} is not an exported program: {error}"
+                message = f"model: expected an exported program, got {self._path!r} ({error})"
                 raise ModelError(message) from error
         self._program = program
         self._module = program.module()
@@ -166,10 +177,10 @@ class ExportedPredictor(Predictor):
         return in_fixed_batches(self._run, batch, self._size)
 
     def _run(self, batch: Tree) -> Any:
-        return as_tensors(self._module(*batch) if isinstance(batch, tuple) else self._module(batch))
+        return as_tensors(call_with(self._module, batch, frozenset()))
 
     def fingerprint(self) -> str | None:
-        """Hash the file, or the weights of a program in memory."""
+        """Return a hash of the file, or of the weights of a program in memory."""
         if self._path is not None:
             return _file_hash(self._path)
         digest = hashlib.sha256(str(self._program.graph).encode())
@@ -181,7 +192,7 @@ class ExportedPredictor(Predictor):
 
 
 def _fixed_batch(program: torch.export.ExportedProgram) -> int | None:
-    """Give the batch size a program was exported for, None where it is free."""
+    """Return the batch size a program was exported for, None if it is free."""
     names = set(program.graph_signature.user_inputs)
     for node in program.graph.nodes:
         if node.op == "placeholder" and node.name in names and "val" in node.meta:

@@ -1,4 +1,4 @@
-"""Predictors from Python objects: torch modules, sklearn estimators, functions."""
+"""Predictors from Python objects: torch modules, scikit-learn estimators, functions."""
 
 from __future__ import annotations
 
@@ -13,28 +13,35 @@ import torch
 from .._imports import name_of, words_of
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
-from .base import Predictor, batch_size, to_numpy
+from ._base import Predictor, batch_size, call_with, parameter_names, to_numpy
 
 _NEEDS_DERIVATIVES = ("nference tensor", "does not require grad", "not require gradient")
-_MOST_CLASSES = 100_000  # whole numbers beyond are names, not places in an answer
+_MOST_CLASSES = 100_000  # whole numbers beyond are names, not column indices
 
 
 class TorchPredictor(Predictor):
     """A torch module, run in eval and inference mode; its mode and device are restored.
 
-    Data are given to it in the precision of its weights. A module that takes derivatives as it
-    answers (forces as the slope of an energy) cannot do so in inference mode; where that raises, it
-    is run with derivatives, and this is remembered.
+    Inputs are cast to the precision of its weights. A tuple is passed as arguments, and a
+    dictionary as keyword arguments if `forward` names all of its keys, as Hugging Face models do;
+    else the dictionary is passed as it is. A module that differentiates in `forward` (forces as
+    the gradient of an energy) cannot do so in inference mode; where that raises, it is run with
+    derivatives from then on.
+
+    Args:
+        module: the module; it may be compiled, scripted or wrapped in `DataParallel`.
     """
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = module
-        self.source = name_of(type(module))
+        self._inner = _unwrapped(module)
+        self._named = _forward_names(self._inner)
+        self.source = name_of(type(self._inner))
         self._precisions = {p.dtype for p in module.parameters() if p.is_floating_point()}
         self._differentiates = False
 
     def __call__(self, batch: Tree) -> Any:
-        """Call the module; a dictionary batch is passed as it is, a tuple as arguments."""
+        """Return the module's raw output for a batch."""
         batch = tree_map(self._cast, batch)
         if not self._differentiates:
             try:
@@ -44,12 +51,12 @@ class TorchPredictor(Predictor):
             except RuntimeError as error:
                 if not any(words in str(error) for words in _NEEDS_DERIVATIVES):
                     raise
-        answers = self._run_with_derivatives(batch)
+        outputs = self._run_with_derivatives(batch)
         self._differentiates = True
-        return answers
+        return outputs
 
     def _run(self, batch: Tree) -> Any:
-        return as_tensors(self.module(*batch) if isinstance(batch, tuple) else self.module(batch))
+        return as_tensors(call_with(self.module, batch, self._named))
 
     def _run_with_derivatives(self, batch: Tree) -> Any:
         with torch.inference_mode(False), torch.enable_grad():
@@ -88,13 +95,14 @@ class TorchPredictor(Predictor):
             raise
         except (RuntimeError, NotImplementedError) as error:
             raise ModelError(
-                f"model {self.source}: cannot be brought to {device}: {words_of(error)}"
+                f"model {self.source}: expected a module that can be moved to {device}, got "
+                f"{words_of(error)}"
             ) from error
 
     def fingerprint(self) -> str | None:
-        """Hash the architecture's printed form and all parameters and buffers."""
-        digest = hashlib.sha256(repr(self.module).encode())
-        for name, value in sorted(self.module.state_dict().items()):
+        """Return a hash of the printed architecture and of all parameters and buffers."""
+        digest = hashlib.sha256(repr(self._inner).encode())
+        for name, value in sorted(self._inner.state_dict().items()):
             if not isinstance(value, torch.Tensor):
                 continue
             digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
@@ -103,18 +111,39 @@ class TorchPredictor(Predictor):
         return digest.hexdigest()[:16]
 
 
+def _unwrapped(module: torch.nn.Module) -> torch.nn.Module:
+    """Return the module inside of `torch.compile` and `DataParallel`."""
+    inner = getattr(module, "_orig_mod", module)
+    parallel = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
+    while isinstance(inner, parallel):
+        inner = getattr(inner.module, "_orig_mod", inner.module)
+    return inner
+
+
+def _forward_names(module: torch.nn.Module) -> frozenset[str]:
+    if isinstance(module, torch.jit.ScriptModule):
+        forward: Any = module.forward
+        return frozenset(argument.name for argument in forward.schema.arguments)
+    return parameter_names(module.forward)
+
+
 def _detached(raw: Any) -> Any:
-    """Take the derivatives off the tensors of a raw output, where they lie in plain containers."""
+    """Detach the tensors of a raw output, inside plain containers and Hugging Face outputs."""
     if isinstance(raw, torch.Tensor):
         return raw.detach()
+    if isinstance(raw, dict) and type(raw) is not dict:  # a ModelOutput keeps its attributes
+        return type(raw)(**{name: _detached(value) for name, value in raw.items()})
     return tree_map(_detached, raw) if type(raw) in (dict, tuple, list) else raw
 
 
 class SklearnPredictor(Predictor):
-    """A scikit-learn estimator on flattened inputs: `predict_proba` where it has it.
+    """A scikit-learn estimator on flattened inputs: `predict_proba` if it has it, else `predict`.
 
-    Where its classes are whole numbers, column `c` of the answer is class `c`, also where it never
-    saw some of them.
+    If its classes are whole numbers, column `c` of the output is class `c`, even if it was fitted
+    without some of them.
+
+    Args:
+        estimator: a fitted estimator.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -122,11 +151,13 @@ class SklearnPredictor(Predictor):
         self.source = name_of(type(estimator))
         self.outputs = "probabilities" if hasattr(estimator, "predict_proba") else None
         if not _is_fitted(estimator):
-            raise InputError(f"model: {type(estimator).__name__} has not been fitted")
+            raise InputError(
+                f"model: expected a fitted {type(estimator).__name__}, got an unfitted one"
+            )
         self._columns = _class_columns(estimator)
 
     def __call__(self, batch: Tree) -> Any:
-        """Predict class probabilities, or values."""
+        """Return class probabilities, or values."""
         columns = [leaf.flatten(1).cpu().numpy() for leaf in leaves(batch)]
         table = np.concatenate(columns, axis=1)
         if self.outputs is None:
@@ -145,13 +176,13 @@ def _is_fitted(estimator: Any) -> bool:
 
     try:
         check_is_fitted(estimator)
-    except (NotFittedError, TypeError):  # a look-alike from elsewhere says so by its features
+    except (NotFittedError, TypeError):  # estimators of other packages
         return hasattr(estimator, "n_features_in_")
     return True
 
 
 def _class_columns(estimator: Any) -> np.ndarray | None:
-    """Give the class of each column of `predict_proba`, None where they are 0, 1, 2, ..."""
+    """Return the class of each column of `predict_proba`, None if they are 0, 1, 2, ..."""
     classes = getattr(estimator, "classes_", None)
     if not isinstance(classes, np.ndarray) or classes.dtype.kind not in "iu":
         return None
@@ -163,39 +194,44 @@ def _class_columns(estimator: Any) -> np.ndarray | None:
 class FunctionPredictor(Predictor):
     """A function on torch tensors, or on NumPy (or JAX) arrays.
 
-    It is called with tensors first; where that raises, with NumPy arrays, and it is remembered
-    which worked. `numpy_function` says so beforehand.
+    Batches are passed as to a torch module: a tuple as arguments, a dictionary as keyword arguments
+    if the function names all of its keys.
+
+    Args:
+        function: the function.
+        on: `"torch"` or `"numpy"`, the arrays it takes; None tries both once, torch first.
     """
 
     def __init__(self, function: Callable[..., Any], on: str | None = None) -> None:
         self.function = function
         self._on = on
+        self._named = parameter_names(function)
         self.source = name_of(function)
 
     def __call__(self, batch: Tree) -> Any:
-        """Call the function the way it works."""
+        """Return the function's raw output for a batch."""
         return self._first(batch) if self._on is None else self._call(batch, self._on)
 
     def _call(self, batch: Tree, on: str) -> Any:
         given = to_numpy(batch) if on == "numpy" else batch
-        arguments = given if isinstance(given, tuple) else (given,)
-        return as_tensors(self.function(*arguments))
+        return as_tensors(call_with(self.function, given, self._named))
 
     def _first(self, batch: Tree) -> Any:
-        """Find out how the function can be called; one that works is called once."""
+        """Find out which arrays the function takes; one that works is called once."""
         errors = []
         for on in ("torch", "numpy"):
             try:
-                answer = self._call(batch, on)
+                outputs = self._call(batch, on)
             except torch.OutOfMemoryError:
                 raise
             except Exception as error:
                 errors.append(f"on {on} arrays: {type(error).__name__}: {words_of(error)}")
             else:
                 self._on = on
-                return answer
+                return outputs
         raise ModelError(
-            f"{self.source} raised for a batch of {batch_size(batch)} ({'; '.join(errors)})"
+            f"{self.source}: expected outputs for a batch of {batch_size(batch)}, got errors "
+            f"({'; '.join(errors)})"
         )
 
     @contextmanager
@@ -206,10 +242,17 @@ class FunctionPredictor(Predictor):
 
 
 def numpy_function(function: Callable[..., Any]) -> FunctionPredictor:
-    """Say that a function takes NumPy arrays.
+    """Adapt a function on NumPy arrays, without trying it on tensors first.
 
-    >>> import torch
-    >>> numpy_function(lambda x: x.astype(float).mean((1, 2, 3)))(torch.ones(2, 1, 4, 4))
-    tensor([1., 1.], dtype=torch.float64)
+    Args:
+        function: the function.
+
+    Returns:
+        The predictor.
+
+    Example:
+        >>> import torch
+        >>> numpy_function(lambda x: x.astype(float).mean((1, 2, 3)))(torch.ones(2, 1, 4, 4))
+        tensor([1., 1.], dtype=torch.float64)
     """
     return FunctionPredictor(function, on="numpy")

@@ -1,27 +1,27 @@
-"""Recalibration: maps, fitted on held-out data, from a model's outputs to calibrated probabilities.
+"""Recalibration: maps from a model's scores to calibrated probabilities, fitted on held-out data.
 
 | calibrator | what it learns | for |
 |---|---|---|
 | `Temperature` | one number; predictions stay | the first thing to try |
 | `VectorScaling`, `MatrixScaling` | numbers for each class, for each pair | classes that differ |
 | `Isotonic`, `HistogramBinning` | a curve | many held-out samples |
-| `OrbitTemperature` | one number for all positions of an orbit | scans |
+| `OrbitTemperature` | one number for all elements of an orbit | scans |
 
-In the manner of scikit-learn: parameters in the constructor, `fit`, `transform`, learned attributes
-with a trailing underscore. Inputs are named (`logits=` or `probs=`) and never guessed.
+All are scikit-learn estimators: `fit(X, y)`, `predict_proba(X)`, `clone`, pipelines. Constructors
+state what `X` is, `outputs="logits"` or `outputs="probabilities"`; it is never guessed. Torch
+tensors give torch tensors, differentiable for the scalings; anything else gives NumPy arrays.
 
 >>> import torch
 >>> import orbical as ob
 >>> logits = torch.tensor([[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]])
->>> labels = torch.tensor([0, 0, 1, 1])
->>> scaling = ob.recalibrate.Temperature().fit(logits=logits, labels=labels)
->>> scaling.transform(logits=logits)[0]  # right in three of four cases
+>>> scaling = ob.recalibrate.Temperature().fit(logits, [0, 0, 1, 1])
+>>> scaling.predict_proba(logits)[0]  # right in three of four cases
 tensor([0.7500, 0.2500])
 """
 
-from .base import Calibrator, load
+from ._base import Calibrator, load
+from .confidence_maps import HistogramBinning, Isotonic
 from .linear import MatrixScaling, VectorScaling
-from .reduced import HistogramBinning, Isotonic
 from .temperature import OrbitTemperature, Temperature
 
 __all__ = [

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from .._arrays import ArrayLike
 from ..errors import InputError
-from .base import Calibrator, read_labels, read_logits, rows_of, same_classes
+from ._base import Calibrator
 
 _CONJUGATE_STEPS = 200
 """Most products with the Hessian for one Newton step; an inexact step is a step all the same."""
@@ -51,7 +51,7 @@ class _Diagonal:
 
     def preconditioner(self, spread: Tensor, penalty: Tensor) -> Callable[[Tensor], Tensor]:
         """Divide by the diagonal of the Hessian."""
-        squares = torch.cat([(spread * self.logits.square()).mean(0), spread.mean(0)])
+        squares = torch.cat([(spread * self.logits.square()).sum(0), spread.sum(0)])
         diagonal = squares + 2 * penalty
         diagonal = diagonal.clamp(min=1e-12 * diagonal.max().item())
         return lambda slope: slope / diagonal
@@ -60,10 +60,10 @@ class _Diagonal:
 class _Full:
     """`W z + b`, parameters the rows of `[W, b]`, of length C (C + 1)."""
 
-    def __init__(self, logits: Tensor) -> None:
+    def __init__(self, logits: Tensor, weight: Tensor) -> None:
         self.inputs = torch.cat([logits, torch.ones_like(logits[:, :1])], dim=1)
         self.classes = logits.shape[1]
-        moments = self.inputs.T @ self.inputs / len(logits)
+        moments = self.inputs.T @ (weight[:, None] * self.inputs)
         self.size, self.axes = torch.linalg.eigh(moments)
 
     def __call__(self, parameters: Tensor) -> Tensor:
@@ -77,14 +77,15 @@ class _Full:
 
         Logits are strongly correlated; this undoes it at the cost of two small products.
         """
-        curvature = spread.mean(0)[:, None] * self.size.clamp(min=0) + 2 * penalty.mean()
+        curvature = spread.sum(0)[:, None] * self.size.clamp(min=0) + 2 * penalty.mean()
         # Centered logits do not vary along (1, ..., 1): without penalty nothing is learned there.
         varies = (self.size > 1e-12 * self.size.max()) | bool(penalty.any())
         inverse = torch.where(varies, 1 / curvature.clamp(min=1e-10 * curvature.max().item()), 0.0)
 
         def apply(slope: Tensor) -> Tensor:
             turned = slope.view(self.classes, -1) @ self.axes
-            return ((turned * inverse) @ self.axes.T).flatten()
+            back: Tensor = (turned * inverse) @ self.axes.T
+            return back.flatten()
 
         return apply
 
@@ -116,18 +117,23 @@ def _conjugate_gradients(
     return solution
 
 
-def _curvature(scores: _Scores, probs: Tensor, penalty: Tensor) -> Callable[[Tensor], Tensor]:
+def _curvature(
+    scores: _Scores, probs: Tensor, weight: Tensor, penalty: Tensor
+) -> Callable[[Tensor], Tensor]:
     """Return the Hessian of the penalized mean NLL as a map of directions."""
+    weighted = probs * weight[:, None]
 
     def product(direction: Tensor) -> Tensor:
         change = scores(direction)
         change -= (probs * change).sum(1, keepdim=True)
-        return scores.adjoint(change.mul_(probs)) / len(probs) + 2 * penalty * direction
+        return scores.adjoint(change.mul_(weighted)) + 2 * penalty * direction
 
     return product
 
 
-def _minimize(scores: _Scores, labels: Tensor, identity: Tensor, penalty: Tensor) -> Tensor:
+def _minimize(
+    scores: _Scores, labels: Tensor, weight: Tensor, identity: Tensor, penalty: Tensor
+) -> Tensor:
     """Minimize `mean NLL + sum penalty * (parameters - identity)^2`, convex, by Newton's method.
 
     Each step is found by preconditioned conjugate gradients, more exactly as the minimum comes
@@ -137,8 +143,8 @@ def _minimize(scores: _Scores, labels: Tensor, identity: Tensor, penalty: Tensor
 
     def evaluate(parameters: Tensor) -> tuple[float, Tensor]:
         log_probs = torch.log_softmax(scores(parameters), dim=1)
-        value = -log_probs[rows, labels].mean() + (penalty * (parameters - identity).square()).sum()
-        return value.item(), log_probs
+        value = (penalty * (parameters - identity).square()).sum()
+        return (value - weight @ log_probs[rows, labels]).item(), log_probs
 
     parameters = identity
     value, log_probs = evaluate(parameters)
@@ -148,12 +154,13 @@ def _minimize(scores: _Scores, labels: Tensor, identity: Tensor, penalty: Tensor
             raise _separable()
         residual = probs.clone()
         residual[rows, labels] -= 1
-        slope = scores.adjoint(residual) / len(labels) + 2 * penalty * (parameters - identity)
+        slope = scores.adjoint(residual.mul_(weight[:, None]))
+        slope += 2 * penalty * (parameters - identity)
         size = torch.linalg.vector_norm(slope).item()
         step = -_conjugate_gradients(
-            _curvature(scores, probs, penalty),
+            _curvature(scores, probs, weight, penalty),
             slope,
-            scores.preconditioner(probs * (1 - probs), penalty),
+            scores.preconditioner(probs * (1 - probs) * weight[:, None], penalty),
             min(0.1, math.sqrt(size)) * size,
         )
         decrease = -(slope @ step).item()  # twice what remains to be gained, near the minimum
@@ -177,165 +184,143 @@ def _minimize(scores: _Scores, labels: Tensor, identity: Tensor, penalty: Tensor
 
 def _separable() -> InputError:
     return InputError(
-        "labels: a scaling separates some classes without error, so the likelihood grows without"
-        " end; fit on more data or with a larger penalty"
+        "y: expected labels that no scaling separates, got classes told apart without error, so"
+        " the likelihood grows without end; fit on more data or with a larger penalty"
     )
 
 
 def _all_classes(labels: Tensor, classes: int) -> None:
+    """Refuse an absent class: without a penalty on shifts, its shift has no optimum."""
     absent = (torch.bincount(labels, minlength=classes) == 0).nonzero()[:, 0].tolist()
     if absent:
         raise InputError(
-            f"labels: {len(absent)} of {classes} classes have no sample (the first is"
-            f" {absent[0]}), so their intercepts would be minus infinity; fit on more data or with"
-            " a penalty"
+            f"y: expected all {classes} classes, got no sample of {len(absent)} (the first is"
+            f" {absent[0]}), whose intercepts would be minus infinity; fit on more data or with a"
+            " penalty"
         )
 
 
-def _penalty(name: str, value: float) -> float:
+def _checked_penalty(name: str, value: float) -> float:
     if not (0 <= value < float("inf")):
         raise InputError(f"{name}: expected a finite number >= 0, got {value!r}")
     return float(value)
 
 
-def _held_out(
-    logits: ArrayLike | None, probs: ArrayLike | None, labels: ArrayLike, every_class: bool
-) -> tuple[Tensor, Tensor]:
-    """Read centered scores `[N, C]` in float64 and their labels `[N]`.
-
-    Without a penalty on shifts `every_class` must occur: the shift of an absent one has no optimum.
-    """
-    scores = _centered(rows_of(read_logits(logits, probs)).double())
-    size, classes = scores.shape
-    truth = read_labels(labels, size, classes, scores.device)
-    if every_class:
-        _all_classes(truth, classes)
-    return scores, truth
-
-
 class VectorScaling(Calibrator):
     """Vector scaling: `softmax(w * logits + b)`, a scale and a shift for each class.
 
-        minimize  mean NLL + penalty / C * sum_k ((w_k - 1)^2 + b_k^2)
+        minimize  NLL + penalty / C * sum_k ((w_k - 1)^2 + b_k^2)
 
     Convex; solved by Newton's method to rounding. Without penalty every class needs a sample, and
     data that a scaling separates have no optimum and are refused. Guo et al. 2017.
 
     Args:
-        penalty: how strongly the map is held to the identity; 0 for the plain method.
-            The default changes the NLL by less than it can be estimated, and gives an optimum to
-            data that have none otherwise.
+        penalty: the pull toward the identity; 0 for the plain method. The default
+            changes the NLL by less than it can be estimated, and makes an optimum exist.
+        outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
 
     Attributes:
-        scale_: `[C]`, w.
-        shift_: `[C]`, b; only differences matter, its mean is 0.
+        scale_: w, `[C]`.
+        shift_: b, `[C]`; only differences matter, its mean is 0.
+        classes_: the class of each column, `[C]`.
 
-    >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0], [1.0, 0.0]])
-    >>> scaling = VectorScaling(penalty=0.1).fit(logits=logits, labels=[0, 1, 1, 1, 0])
-    >>> scaling.scale_.shape
-    torch.Size([2])
+    Example:
+        >>> X = [[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0], [1.0, 0.0]]
+        >>> scaling = VectorScaling(penalty=0.1).fit(X, ["cat", "dog", "dog", "dog", "cat"])
+        >>> scaling.scale_.shape, str(scaling.predict(X)[0])
+        ((2,), 'cat')
     """
 
     learned: ClassVar[tuple[str, ...]] = ("scale_", "shift_")
-    scale_: Tensor
-    shift_: Tensor
+    scale_: np.ndarray
+    shift_: np.ndarray
 
-    def __init__(self, penalty: float = 1e-3) -> None:
-        self.penalty = _penalty("penalty", penalty)
+    def __init__(self, penalty: float = 1e-3, *, outputs: str = "logits") -> None:
+        super().__init__(outputs=outputs)
+        self.penalty = penalty
 
-    def fit(
-        self, *, logits: ArrayLike | None = None, probs: ArrayLike | None = None, labels: ArrayLike
-    ) -> Self:
-        """Find scale and shift on held-out data.
-
-        Args:
-            logits: `[N, C]`; or
-            probs: `[N, C]`, rows summing to 1, of which the logarithms are scaled.
-            labels: `[N]` class indices.
-        """
-        scores, truth = _held_out(logits, probs, labels, every_class=self.penalty == 0)
+    def _fit(self, outputs: Tensor, labels: Tensor, weight: Tensor) -> None:
+        strength = _checked_penalty("penalty", self.penalty)
+        scores = _centered(self._logits(outputs).double())
         classes = scores.shape[-1]
+        if strength == 0:
+            _all_classes(labels, classes)
         identity = torch.cat([scores.new_ones(classes), scores.new_zeros(classes)])
-        penalty = torch.full_like(identity, self.penalty / classes)
-        best = _minimize(_Diagonal(scores), truth, identity, penalty)
-        self.scale_, shift = best.view(2, classes)
+        penalty = torch.full_like(identity, strength / classes)
+        best = _minimize(_Diagonal(scores), labels, weight, identity, penalty)
+        self.scale_, shift = best.view(2, classes).cpu().numpy()
         self.shift_ = shift - shift.mean()
-        return self
 
-    def transform(
-        self, *, logits: ArrayLike | None = None, probs: ArrayLike | None = None
-    ) -> Tensor:
-        """Return calibrated probabilities `[..., C]` for `logits` or `probs` `[..., C]`."""
-        self._fitted()
-        scores = _centered(same_classes(read_logits(logits, probs), len(self.scale_)))
-        return torch.softmax(scores * self.scale_.to(scores) + self.shift_.to(scores), dim=-1)
+    def _apply(self, outputs: Tensor) -> Tensor:
+        scores = _centered(self._logits(outputs))
+        scale, shift = (torch.as_tensor(values).to(scores) for values in (self.scale_, self.shift_))
+        return torch.softmax(scores * scale + shift, dim=-1)
 
 
 class MatrixScaling(Calibrator):
-    """Matrix scaling: `softmax(W logits + b)`, with the ODIR penalty.
+    """Matrix scaling: `softmax(W logits + b)`, with the ODIR penalty of Kull et al. 2019.
 
-        minimize  mean NLL + off_diagonal / (C (C-1)) sum_{i != j} W_ij^2 + intercept / C sum b_k^2
+        minimize  NLL + off_diagonal / (C (C-1)) sum_{i != j} W_ij^2
+                  + intercept / C sum_k b_k^2 + diagonal / C sum_k (W_kk - 1)^2
 
-    (Kull et al. 2019), to which `diagonal / C sum (W_kk - 1)^2` may be added. Convex; solved by
-    Newton's method with conjugate gradients. Without penalties only the probabilities are
-    determined: adding one row to all rows of W changes nothing.
+    Convex; solved by Newton's method with conjugate gradients. Without penalties only the
+    probabilities are determined: adding one row to all rows of W changes nothing.
 
     Args:
-        off_diagonal: penalty of the entries of W off the diagonal. The default suits some 5,000
-            samples of 10 to 100 classes; less is better with more samples for each entry, and with
-            many classes too little of it over-fits badly. Choose it by held-out likelihood.
+        off_diagonal: penalty of the entries of W off the diagonal. The default suits
+            some 5,000 samples of 10 to 100 classes; less is better with more samples for each
+            entry, and with many classes too little of it overfits badly. Choose it by held-out
+            likelihood.
         intercept: penalty of b.
-        diagonal: penalty of the diagonal's distance from 1; 0 for the plain method, which refuses
-            data where some class is told apart without any error.
+        diagonal: penalty of the diagonal's distance from 1; 0 for the plain method, which
+            refuses data where some class is told apart without any error.
+        outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
 
     Attributes:
-        weight_: `[C, C]`, W.
-        shift_: `[C]`, b.
+        weight_: W, `[C, C]`.
+        shift_: b, `[C]`.
+        classes_: the class of each column, `[C]`.
 
-    >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0], [1.0, 0.0]])
-    >>> scaling = MatrixScaling().fit(logits=logits, labels=[0, 1, 1, 1, 0])
-    >>> scaling.weight_.shape
-    torch.Size([2, 2])
+    Example:
+        >>> X = [[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0], [1.0, 0.0]]
+        >>> MatrixScaling().fit(X, [0, 1, 1, 1, 0]).weight_.shape
+        (2, 2)
     """
 
     learned: ClassVar[tuple[str, ...]] = ("weight_", "shift_")
-    weight_: Tensor
-    shift_: Tensor
+    weight_: np.ndarray
+    shift_: np.ndarray
 
     def __init__(
-        self, off_diagonal: float = 1000.0, intercept: float = 10.0, diagonal: float = 1e-3
+        self,
+        off_diagonal: float = 1000.0,
+        intercept: float = 10.0,
+        diagonal: float = 1e-3,
+        *,
+        outputs: str = "logits",
     ) -> None:
-        self.off_diagonal = _penalty("off_diagonal", off_diagonal)
-        self.intercept = _penalty("intercept", intercept)
-        self.diagonal = _penalty("diagonal", diagonal)
+        super().__init__(outputs=outputs)
+        self.off_diagonal = off_diagonal
+        self.intercept = intercept
+        self.diagonal = diagonal
 
-    def fit(
-        self, *, logits: ArrayLike | None = None, probs: ArrayLike | None = None, labels: ArrayLike
-    ) -> Self:
-        """Find matrix and shift on held-out data.
-
-        Args:
-            logits: `[N, C]`; or
-            probs: `[N, C]`, rows summing to 1, of which the logarithms are mapped.
-            labels: `[N]` class indices.
-        """
-        scores, truth = _held_out(logits, probs, labels, every_class=self.intercept == 0)
+    def _fit(self, outputs: Tensor, labels: Tensor, weight: Tensor) -> None:
+        names = ("off_diagonal", "intercept", "diagonal")
+        off, intercept, diagonal = (_checked_penalty(name, getattr(self, name)) for name in names)
+        scores = _centered(self._logits(outputs).double())
         classes = scores.shape[-1]
+        if intercept == 0:
+            _all_classes(labels, classes)
         eye = torch.eye(classes, dtype=scores.dtype, device=scores.device)
-        held = eye * (self.diagonal / classes)
-        held += (1 - eye) * (self.off_diagonal / (classes * (classes - 1)))
+        square = eye * (diagonal / classes) + (1 - eye) * (off / (classes * (classes - 1)))
         column = scores.new_zeros(classes, 1)
-        penalty = torch.cat([held, column + self.intercept / classes], dim=1).flatten()
+        penalty = torch.cat([square, column + intercept / classes], dim=1).flatten()
         identity = torch.cat([eye, column], dim=1).flatten()
-        best = _minimize(_Full(scores), truth, identity, penalty)
-        self.weight_, self.shift_ = best.view(classes, -1).split([classes, 1], dim=1)
-        self.shift_ = self.shift_[:, 0]
-        return self
+        best = _minimize(_Full(scores, weight), labels, weight, identity, penalty)
+        found = best.view(classes, classes + 1).cpu().numpy()
+        self.weight_, self.shift_ = found[:, :-1], found[:, -1]
 
-    def transform(
-        self, *, logits: ArrayLike | None = None, probs: ArrayLike | None = None
-    ) -> Tensor:
-        """Return calibrated probabilities `[..., C]` for `logits` or `probs` `[..., C]`."""
-        self._fitted()
-        scores = _centered(same_classes(read_logits(logits, probs), len(self.shift_)))
-        return torch.softmax(scores @ self.weight_.to(scores).T + self.shift_.to(scores), dim=-1)
+    def _apply(self, outputs: Tensor) -> Tensor:
+        scores = _centered(self._logits(outputs))
+        weight, shift = (torch.as_tensor(held).to(scores) for held in (self.weight_, self.shift_))
+        return torch.softmax(scores @ weight.T + shift, dim=-1)

@@ -26,9 +26,8 @@ from ..actions import Action
 from ..actions.base import first_lacking
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements, Group
-from ..predictors import Predictor
-from ..predictors.base import Partial
-from ..predictors.base import batch_size as count_inputs
+from ..predictors import PartialOutputs, Predictor
+from ..predictors._base import batch_size as count_inputs
 from ..tasks import Task
 
 Failures = dict[tuple[int, int], str]
@@ -57,7 +56,7 @@ class Sweep:
     def __post_init__(self) -> None:
         for name, predictor in self.predictors.items():
             try:
-                predictor.ask(self.task.quantities)
+                predictor.request(self.task.quantities)
             except ModelError as error:
                 raise ModelError(f"model {name!r}: {error}") from error
 
@@ -214,7 +213,7 @@ class Sweep:
     def read(self, name: str, raw: Any, moved: Tree) -> Tree:
         """Return what the task reads from a raw output for moved inputs `[K, B, ...]`."""
         elements, samples = next(leaves(moved)).shape[:2]
-        given = raw.outputs if isinstance(raw, Partial) else raw
+        given = raw.outputs if isinstance(raw, PartialOutputs) else raw
         try:
             outputs = self.task.read(given, self.predictors[name].outputs)
             count = count_inputs(outputs)
@@ -341,7 +340,7 @@ def refusal(model: str, fault: str, where: str, batch: Tree, sample: int) -> Orb
 
 def errors_in(raw: Any) -> dict[int, str]:
     """Return the errors of a raw output, by position in the batch."""
-    return raw.errors if isinstance(raw, Partial) else {}
+    return raw.errors if isinstance(raw, PartialOutputs) else {}
 
 
 def without(faults: dict[str, Tensor], failures: Failures) -> dict[str, Tensor]:

@@ -268,9 +268,9 @@ class Task(ABC):
     # What follows from it.
 
     def picked(self, raw: Any) -> Any:
-        """Apply the user's `read`, if there is one."""
+        """Apply the user's `read`; without one, take the logits of a Hugging Face output."""
         if self._read is None:
-            return raw
+            return raw["logits"] if isinstance(raw, Mapping) and "logits" in raw else raw
         try:
             return as_tensors(self._read(raw))
         except Exception as error:

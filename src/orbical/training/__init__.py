@@ -4,13 +4,13 @@
     objective = training.interleaved(losses.esd, weight=2.0)
     history = training.fit(model, pairs, objective=objective, optimizer=optimizer, epochs=30)
 
-`fit` is a convenience: inside a loop of your own the same thing is two lines,
+`fit` is a convenience. In a training loop of your own, the same takes two lines:
 
     for (images, labels), (held_images, held_labels) in training.interleave(train, calibration):
         loss = nll(model(images), labels) + 2.0 * losses.esd(model(held_images), held_labels)
 
-Heads that say how sure a network is fit on any backbone: `EvidentialHead(64, targets=3)`, and for
-vectors that turn with the input `VectorCovarianceHead` and its kin.
+Heads add an uncertainty to any backbone: `EvidentialHead(64, targets=3)`, and, for vectors that
+rotate with the input, `VectorCovarianceHead` and related classes.
 """
 
 from __future__ import annotations

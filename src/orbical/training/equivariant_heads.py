@@ -1,7 +1,7 @@
 """Heads of equivariant networks: vectors with one variance, evidence, or a full covariance.
 
-What turns with the input is made from vectors alone, what stays from scalars alone, so that a head
-is as equivariant as its backbone, exactly. A vector of variances cannot turn; these can:
+Equivariant outputs are computed from vectors alone and invariant ones from scalars alone, so a head
+is exactly as equivariant as its backbone. A vector of variances cannot rotate; these can:
 
 * **one variance** for all coordinates, from the scalars;
 * **a full covariance** `R Sigma R^T`, made from a symmetric matrix A: its trace gives the size, the
@@ -26,25 +26,38 @@ _LARGEST = 12.0
 
 
 class MeanCovariance(NamedTuple):
-    """A Gaussian with a full covariance: `mean [..., d]` and `covariance [..., d, d]`."""
+    """A Gaussian with a full covariance for each sample.
+
+    Attributes:
+        mean: `[..., d]`.
+        covariance: `[..., d, d]`.
+    """
 
     mean: Tensor
     covariance: Tensor
 
 
 def positive_definite(matrix: Tensor, floor: float = FLOOR) -> Tensor:
-    """Return covariances made from symmetric matrices A `[..., d, d]`, which turn as A turns.
+    """Map symmetric matrices to covariances, equivariantly.
 
         A = a I + T,  tr T = 0,   C = softplus(a) exp(T c tanh(|T| / c) / |T|),  c = 12
         C + (floor + 4 eps tr C) I,  eps = 2^-23
 
-    Trace and Frobenius norm stay when A turns, and the exponential turns with T. Its determinant is
+    Trace and Frobenius norm are invariant, and the exponential rotates with T. Its determinant is
     1, so a is the size of the covariance and T its shape: a multiple of the identity goes down to
     the floor. The bound on T keeps the exponential finite, and the share of the trace lets the
-    least eigenvalue outlive the rounding of the largest in single precision.
+    smallest eigenvalue survive the rounding of the largest in single precision.
 
-    >>> positive_definite(torch.zeros(2, 2), floor=0.0).diagonal()  # log 2
-    tensor([0.6931, 0.6931])
+    Args:
+        matrix: symmetric matrices A `[..., d, d]`.
+        floor: the smallest variance.
+
+    Returns:
+        Positive definite matrices `[..., d, d]`.
+
+    Example:
+        >>> positive_definite(torch.zeros(2, 2), floor=0.0).diagonal()  # log 2
+        tensor([0.6931, 0.6931])
     """
     matrix = single(matrix)
     eye = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
@@ -53,8 +66,8 @@ def positive_definite(matrix: Tensor, floor: float = FLOOR) -> Tensor:
     square = traceless.square().sum((-1, -2), keepdim=True)
     length = (square + 1e-12).sqrt()  # a root that has a gradient at 0
     shape = torch.linalg.matrix_exp(traceless * (_LARGEST * torch.tanh(length / _LARGEST) / length))
-    whole = functional.softplus(size) * (shape + shape.mT) / 2
-    # Of single precision whatever the matrix has, so that the answer does not depend on that.
+    whole: Tensor = functional.softplus(size) * (shape + shape.mT) / 2
+    # Of single precision whatever the matrix has, so that the result does not depend on that.
     rounding = 4 * torch.finfo(torch.float32).eps
     return whole + (floor + rounding * _trace(whole)) * eye
 
@@ -64,7 +77,7 @@ def _trace(matrix: Tensor) -> Tensor:
 
 
 def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
-    """Return the symmetric matrices `[..., 3, 3]` whose irreducible parts are 0e and 2e.
+    """Return the symmetric matrices whose irreducible parts are 0e and 2e.
 
         A = scalar I / sqrt(3) + sum_m quadrupole_m Q_m
 
@@ -72,13 +85,17 @@ def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
     is that of its parts.
 
     Args:
-        scalar: `[...]`, of 0e.
-        quadrupole: `[..., 5]`, of 2e.
+        scalar: the part 0e, `[...]`.
+        quadrupole: the part 2e, `[..., 5]`.
 
-    >>> symmetric_from_irreps(torch.tensor(0.0), torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0]))
-    tensor([[0.0000, 0.7071, 0.0000],
-            [0.7071, 0.0000, 0.0000],
-            [0.0000, 0.0000, 0.0000]])
+    Returns:
+        Symmetric matrices `[..., 3, 3]`.
+
+    Example:
+        >>> symmetric_from_irreps(torch.tensor(0.0), torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0]))
+        tensor([[0.0000, 0.7071, 0.0000],
+                [0.7071, 0.0000, 0.0000],
+                [0.0000, 0.0000, 0.0000]])
     """
     basis = _quadrupoles().to(quadrupole)
     eye = torch.eye(3, dtype=quadrupole.dtype, device=quadrupole.device) / 3**0.5
@@ -86,7 +103,7 @@ def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
 
 
 def _quadrupoles() -> Tensor:
-    """Give `[5, 3, 3]`: the harmonics xz, xy, 2y^2 - x^2 - z^2, yz, z^2 - x^2 as matrices."""
+    """Return `[5, 3, 3]`, the harmonics xz, xy, 2y^2 - x^2 - z^2, yz, z^2 - x^2 as matrices."""
     off, six = 0.5**0.5, 6**-0.5
     x, y, z = 0, 1, 2
     basis = torch.zeros(5, 3, 3, dtype=torch.float64)
@@ -109,22 +126,22 @@ class _VectorHead(nn.Module):
         self.register_buffer("scale", torch.ones(()))
 
     def fit_scale(self, targets: Tensor) -> Self:
-        """Take the root mean square of training targets `[n, d]` as the unit; no center turns."""
+        """Set the unit to the root mean square of training targets `[n, d]`; return the head."""
         self.scale.copy_(_root_mean_square(targets))
         return self
 
     def _parts(self, features: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Check features; give the mean, the invariants and the vectors `[..., V, d]`."""
+        """Check features; return the mean, the invariants and the vectors `[..., V, d]`."""
         if not isinstance(features, tuple | list) or len(features) != 2:
             raise InputError(
-                f"features: {type(features).__name__} given, (scalars [n, S], vectors [n, V, d]) "
-                "expected"
+                "features: expected (scalars [n, S], vectors [n, V, d]), got "
+                f"{type(features).__name__}"
             )
         scalars, vectors = features
         if vectors.ndim != scalars.ndim + 1 or vectors.shape[:-2] != scalars.shape[:-1]:
             raise InputError(
-                f"features: scalars {tuple(scalars.shape)} and vectors {tuple(vectors.shape)} "
-                "given, [n, S] and [n, V, d] expected"
+                "features: expected scalars [n, S] and vectors [n, V, d], got shapes "
+                f"{tuple(scalars.shape)} and {tuple(vectors.shape)}"
             )
         mean = self.scale * single(self.mean(vectors.mT)[..., 0])
         return mean, single(self.invariant(scalars)), vectors
@@ -147,18 +164,19 @@ class VectorVarianceHead(_VectorHead):
         scalars: number S of invariant features `[n, S]`.
         vectors: number V of equivariant features `[n, V, d]`, in the plane or in space.
 
-    >>> _ = torch.manual_seed(0)
-    >>> head = VectorVarianceHead(scalars=4, vectors=2)
-    >>> mean, variance = head((torch.randn(6, 4), torch.randn(6, 2, 3)))
-    >>> mean.shape, variance.shape
-    (torch.Size([6, 3]), torch.Size([6, 1]))
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> head = VectorVarianceHead(scalars=4, vectors=2)
+        >>> mean, variance = head((torch.randn(6, 4), torch.randn(6, 2, 3)))
+        >>> mean.shape, variance.shape
+        (torch.Size([6, 3]), torch.Size([6, 1]))
     """
 
     def __init__(self, scalars: int, vectors: int) -> None:
         super().__init__(scalars, vectors, invariants=1)
 
     def forward(self, features: tuple[Tensor, Tensor]) -> MeanVariance:
-        """Answer for `(scalars [n, S], vectors [n, V, d])`."""
+        """Return the distributions for `(scalars [n, S], vectors [n, V, d])`."""
         mean, spread, _ = self._parts(features)
         return MeanVariance(mean, self.scale.square() * softened(spread))
 
@@ -173,19 +191,20 @@ class VectorEvidentialHead(_VectorHead):
         scalars: number S of invariant features `[n, S]`.
         vectors: number V of equivariant features `[n, V, d]`.
 
-    >>> _ = torch.manual_seed(0)
-    >>> found = VectorEvidentialHead(4, 2)((torch.randn(6, 4), torch.randn(6, 2, 3)))
-    >>> found.gamma.shape, found.alpha.shape
-    (torch.Size([6, 3]), torch.Size([6, 1]))
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> found = VectorEvidentialHead(4, 2)((torch.randn(6, 4), torch.randn(6, 2, 3)))
+        >>> found.gamma.shape, found.alpha.shape
+        (torch.Size([6, 3]), torch.Size([6, 1]))
     """
 
     def __init__(self, scalars: int, vectors: int) -> None:
         super().__init__(scalars, vectors, invariants=3)
 
     def forward(self, features: tuple[Tensor, Tensor]) -> Evidence:
-        """Answer for `(scalars [n, S], vectors [n, V, d])`."""
+        """Return the distributions for `(scalars [n, S], vectors [n, V, d])`."""
         gamma, raw, _ = self._parts(features)
-        nu, alpha, beta = raw.split(1, dim=-1)
+        nu, alpha, beta = raw.chunk(3, dim=-1)
         return Evidence(
             gamma, softened(nu), 1 + softened(alpha), self.scale.square() * softened(beta)
         )
@@ -204,10 +223,11 @@ class VectorCovarianceHead(_VectorHead):
         scalars: number S of invariant features `[n, S]`.
         vectors: number V of equivariant features `[n, V, d]`.
 
-    >>> _ = torch.manual_seed(0)
-    >>> found = VectorCovarianceHead(4, 2)((torch.randn(6, 4), torch.randn(6, 2, 3)))
-    >>> bool((torch.linalg.eigvalsh(found.covariance) > 0).all())
-    True
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> found = VectorCovarianceHead(4, 2)((torch.randn(6, 4), torch.randn(6, 2, 3)))
+        >>> bool((torch.linalg.eigvalsh(found.covariance) > 0).all())
+        True
     """
 
     def __init__(self, scalars: int, vectors: int) -> None:
@@ -215,7 +235,7 @@ class VectorCovarianceHead(_VectorHead):
         self.axes = nn.Linear(vectors, vectors, bias=False)
 
     def forward(self, features: tuple[Tensor, Tensor]) -> MeanCovariance:
-        """Answer for `(scalars [n, S], vectors [n, V, d])`."""
+        """Return the distributions for `(scalars [n, S], vectors [n, V, d])`."""
         mean, raw, vectors = self._parts(features)
         axes = single(self.axes(vectors.mT).mT)
         # Bounded: the covariance takes directions from the vectors, and sizes from the scalars.
@@ -240,13 +260,13 @@ class _IrrepsHead(nn.Module):
         given = o3.Irreps(irreps)
         for _, irrep in o3.Irreps(needed):
             if irrep not in given:
-                raise InputError(f"irreps: {irreps!r} given, features of {irrep} expected among it")
+                raise InputError(f"irreps: expected features of {irrep}, got {irreps!r}")
         self.irreps = str(given)
         self.linear = o3.Linear(given, o3.Irreps(needed), biases=True)
         self.register_buffer("scale", torch.ones(()))
 
     def fit_scale(self, targets: Tensor) -> Self:
-        """Take the root mean square of training targets `[n, 3]` as the unit; no center turns."""
+        """Set the unit to the root mean square of training targets `[n, 3]`; return the head."""
         self.scale.copy_(_root_mean_square(targets))
         return self
 
@@ -255,19 +275,20 @@ class IrrepsVarianceHead(_IrrepsHead):
     """A vector and one variance from e3nn features that hold 0e and 1o.
 
     Args:
-        irreps: of the features `[n, D]`, such as `"16x0e + 8x1o"`.
+        irreps: the irreps of the features `[n, D]`, such as `"16x0e + 8x1o"`.
 
-    >>> _ = torch.manual_seed(0)
-    >>> mean, variance = IrrepsVarianceHead("4x0e + 2x1o")(torch.randn(6, 10))
-    >>> mean.shape, variance.shape
-    (torch.Size([6, 3]), torch.Size([6, 1]))
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> mean, variance = IrrepsVarianceHead("4x0e + 2x1o")(torch.randn(6, 10))
+        >>> mean.shape, variance.shape
+        (torch.Size([6, 3]), torch.Size([6, 1]))
     """
 
     def __init__(self, irreps: str) -> None:
         super().__init__(irreps, "1x1o + 1x0e")
 
     def forward(self, features: Tensor) -> MeanVariance:
-        """Answer for features `[n, D]`."""
+        """Return the distributions for features `[n, D]`."""
         mean, spread = self.linear(features).split([3, 1], dim=-1)
         return MeanVariance(self.scale * mean, self.scale.square() * softened(spread))
 
@@ -275,22 +296,25 @@ class IrrepsVarianceHead(_IrrepsHead):
 class IrrepsCovarianceHead(_IrrepsHead):
     """A vector and its full covariance from e3nn features that hold 0e, 1o and 2e.
 
-        covariance = scale^2 P(A),   A of the irreducible parts 0e + 2e, P `positive_definite`
+        covariance = scale^2 P(A)
+
+    with A of the irreducible parts 0e + 2e, and P `positive_definite`.
 
     Args:
-        irreps: of the features `[n, D]`, such as `"16x0e + 8x1o + 4x2e"`.
+        irreps: the irreps of the features `[n, D]`, such as `"16x0e + 8x1o + 4x2e"`.
 
-    >>> _ = torch.manual_seed(0)
-    >>> found = IrrepsCovarianceHead("4x0e + 2x1o + 1x2e")(torch.randn(6, 15))
-    >>> found.covariance.shape
-    torch.Size([6, 3, 3])
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> found = IrrepsCovarianceHead("4x0e + 2x1o + 1x2e")(torch.randn(6, 15))
+        >>> found.covariance.shape
+        torch.Size([6, 3, 3])
     """
 
     def __init__(self, irreps: str) -> None:
         super().__init__(irreps, "1x1o + 1x0e + 1x2e")
 
     def forward(self, features: Tensor) -> MeanCovariance:
-        """Answer for features `[n, D]`."""
+        """Return the distributions for features `[n, D]`."""
         mean, scalar, quadrupole = self.linear(features).split([3, 1, 5], dim=-1)
         exponent = symmetric_from_irreps(scalar[..., 0], quadrupole)
         return MeanCovariance(self.scale * mean, self.scale.square() * positive_definite(exponent))

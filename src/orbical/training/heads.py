@@ -1,11 +1,11 @@
-"""Heads that say how sure a network is: a last layer for any torch backbone, in one line.
+"""Last layers that add an uncertainty to any torch backbone.
 
     model = torch.nn.Sequential(backbone, training.EvidentialHead(64, targets=3))
     loss = losses.nig_nll(*model(x), y)
 
-A head answers in the units of the targets. Inside it works with targets of mean 0 and deviation 1;
-`fit_scale(y)` measures both, and the answer undoes them. Variances are softplus of a linear map, in
-single precision at least, with a floor that keeps likelihoods finite.
+A head predicts in the units of the targets. Internally, targets have mean 0 and standard deviation
+1; `fit_scale(y)` measures both, and `forward` undoes the scaling. Variances are the softplus of a
+linear map, in single precision at least, with a floor that keeps likelihoods finite.
 """
 
 from __future__ import annotations
@@ -19,18 +19,30 @@ from torch.nn import functional
 from orbical.errors import InputError
 
 FLOOR = 1e-6
-"""The least variance that a head answers, in units of the targets' own variance."""
+"""The smallest variance that a head predicts, in units of the targets' variance."""
 
 
 class MeanVariance(NamedTuple):
-    """A Gaussian for each sample: `mean`, and `variance` of its shape or `[n, 1]`."""
+    """A Gaussian for each sample.
+
+    Attributes:
+        mean: `[n]` or `[n, d]`.
+        variance: of the mean's shape, or `[n, 1]`.
+    """
 
     mean: Tensor
     variance: Tensor
 
 
 class Evidence(NamedTuple):
-    """A normal-inverse-gamma distribution for each sample, as `losses.nig_nll` takes it."""
+    """A normal-inverse-gamma distribution for each sample, as `losses.nig_nll` takes it.
+
+    Attributes:
+        gamma: the predicted value, `[n]` or `[n, d]`.
+        nu: evidence for the mean, of that shape or `[n, 1]`.
+        alpha: evidence for the variance, greater than 1.
+        beta: scale of the variance.
+    """
 
     gamma: Tensor
     nu: Tensor
@@ -39,17 +51,17 @@ class Evidence(NamedTuple):
 
     @property
     def aleatoric(self) -> Tensor:
-        """The expected variance of the data, `beta / (alpha - 1)`."""
+        """Return the expected variance of the data, `beta / (alpha - 1)`."""
         return self.beta / (self.alpha - 1)
 
     @property
     def epistemic(self) -> Tensor:
-        """The variance of the mean, `beta / (nu (alpha - 1))`."""
+        """Return the variance of the mean, `beta / (nu (alpha - 1))`."""
         return self.aleatoric / self.nu
 
     @property
     def variance(self) -> Tensor:
-        """Both together: the variance of the predictive Student t distribution."""
+        """Return the sum of both, the variance of the predictive Student t distribution."""
         return self.aleatoric + self.epistemic
 
 
@@ -65,7 +77,7 @@ def softened(raw: Tensor, floor: float = FLOOR) -> Tensor:
 
 
 def single(values: Tensor) -> Tensor:
-    """Return values in single precision at least: what autocast shortened is widened.
+    """Return values in single precision at least, whatever autocast did.
 
     >>> single(torch.zeros(1, dtype=torch.bfloat16)).dtype, single(torch.zeros(1).double()).dtype
     (torch.float32, torch.float64)
@@ -74,7 +86,7 @@ def single(values: Tensor) -> Tensor:
 
 
 def checked_count(name: str, value: int) -> int:
-    """Return a number of features or targets if it is one.
+    """Check a number of features or targets.
 
     >>> checked_count("features", 64)
     64
@@ -85,7 +97,7 @@ def checked_count(name: str, value: int) -> int:
 
 
 def checked_targets(targets: Tensor, width: int) -> Tensor:
-    """Return targets `[n]` or `[n, d]` as `[n, d]` in double precision, or say what is wrong.
+    """Return targets `[n]` or `[n, d]` as `[n, d]` in double precision.
 
     >>> checked_targets(torch.tensor([1.0, 2.0]), 1).shape
     torch.Size([2, 1])
@@ -95,15 +107,15 @@ def checked_targets(targets: Tensor, width: int) -> Tensor:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] != width or len(values) < 2:
         raise InputError(
-            f"targets: shape {tuple(values.shape)} given, [n, {width}] with n >= 2 expected"
+            f"targets: expected shape [n, {width}] with n >= 2, got {tuple(values.shape)}"
         )
     if not bool(torch.isfinite(values).all()):
-        raise InputError("targets: NaN or infinite values given")
+        raise InputError("targets: expected finite values, got NaN or infinity")
     return values
 
 
 class _ScaledHead(nn.Module):
-    """A linear layer whose parts are a center and what else the head says of each coordinate."""
+    """A linear layer that predicts a center and other numbers for each coordinate."""
 
     center: Tensor
     scale: Tensor
@@ -119,10 +131,16 @@ class _ScaledHead(nn.Module):
         self.register_buffer("scale", torch.ones(1 if shared else targets))
 
     def fit_scale(self, targets: Tensor) -> Self:
-        """Take the mean and the deviation of training targets `[n]` or `[n, d]` as the units.
+        """Set the units from training targets: their mean and standard deviation.
 
         A constant coordinate keeps the deviation 1. With a shared variance all coordinates share
         one deviation, their root mean square.
+
+        Args:
+            targets: `[n]` or `[n, d]`.
+
+        Returns:
+            The head itself.
         """
         values = checked_targets(targets, self.targets)
         variance = values.var(0, correction=0)
@@ -141,7 +159,7 @@ class _ScaledHead(nn.Module):
         return self.center + self.scale * single(raw)
 
     def _shaped(self, values: Tensor) -> Tensor:
-        """Answer single targets as `[n]`, the shape of their labels."""
+        """Return single targets as `[n]`, the shape of their labels."""
         return values[..., 0] if self.targets == 1 else values
 
 
@@ -155,21 +173,22 @@ class MeanVarianceHead(_ScaledHead):
 
     Args:
         features: the width of the backbone's last layer.
-        targets: the number d of coordinates; 1 answers `[n]`, more answer `[n, d]`.
-        shared: one variance `[n, 1]` for all coordinates, as targets that turn need.
+        targets: the number d of coordinates; 1 gives `[n]`, more give `[n, d]`.
+        shared: one variance `[n, 1]` for all coordinates, as targets that rotate need.
 
-    >>> _ = torch.manual_seed(0)
-    >>> model = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), MeanVarianceHead(16, targets=3))
-    >>> mean, variance = model(torch.randn(4, 5))
-    >>> mean.shape, variance.shape, bool((variance > 0).all())
-    (torch.Size([4, 3]), torch.Size([4, 3]), True)
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> model = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), MeanVarianceHead(16, targets=3))
+        >>> mean, variance = model(torch.randn(4, 5))
+        >>> mean.shape, variance.shape, bool((variance > 0).all())
+        (torch.Size([4, 3]), torch.Size([4, 3]), True)
     """
 
     def __init__(self, features: int, targets: int = 1, shared: bool = False) -> None:
         super().__init__(features, targets, others=1, shared=shared)
 
     def forward(self, features: Tensor) -> MeanVariance:
-        """Answer for features `[n, features]`."""
+        """Return the distributions for features `[n, features]`."""
         mean, spread = self._raw(features)
         variance = self.scale.square() * softened(spread)
         return MeanVariance(self._shaped(self._placed(mean)), self._shaped(variance))
@@ -186,16 +205,17 @@ class EvidentialHead(_ScaledHead):
 
     Args:
         features: the width of the backbone's last layer.
-        targets: the number d of coordinates; 1 answers `[n]`, more answer `[n, d]`.
-        shared: one nu, alpha and beta `[n, 1]` for all coordinates, as targets that turn need.
+        targets: the number d of coordinates; 1 gives `[n]`, more give `[n, d]`.
+        shared: one nu, alpha and beta `[n, 1]` for all coordinates, as targets that rotate need.
 
-    >>> _ = torch.manual_seed(0)
-    >>> head = EvidentialHead(16).fit_scale(torch.tensor([10.0, 14.0]))
-    >>> found = head(torch.zeros(2, 16))
-    >>> found.gamma.shape, bool((found.alpha > 1).all())
-    (torch.Size([2]), True)
-    >>> torch.allclose(found.variance, found.aleatoric + found.epistemic)
-    True
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> head = EvidentialHead(16).fit_scale(torch.tensor([10.0, 14.0]))
+        >>> found = head(torch.zeros(2, 16))
+        >>> found.gamma.shape, bool((found.alpha > 1).all())
+        (torch.Size([2]), True)
+        >>> torch.allclose(found.variance, found.aleatoric + found.epistemic)
+        True
 
     Paper: the equivariance paper's section 3.5 and appendix E.
     """
@@ -204,7 +224,7 @@ class EvidentialHead(_ScaledHead):
         super().__init__(features, targets, others=3, shared=shared)
 
     def forward(self, features: Tensor) -> Evidence:
-        """Answer for features `[n, features]`."""
+        """Return the distributions for features `[n, features]`."""
         gamma, nu, alpha, beta = self._raw(features)
         return Evidence(
             self._shaped(self._placed(gamma)),

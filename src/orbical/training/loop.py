@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,22 +17,36 @@ from torch.optim.lr_scheduler import LRScheduler
 from orbical._trees import tree_map
 from orbical.errors import InputError
 
-from . import checkpoints
+from . import _checkpoints as checkpoints
 from .objectives import Objective, likelihood
 
 Scores = dict[str, float]
+_Kind = TypeVar("_Kind")
 
 
 @dataclass
 class History:
-    """What each epoch gave: `rows` of scores, the best epoch, and whether patience ran out."""
+    """The scores of a training run.
+
+    Attributes:
+        rows: the scores of each epoch: `epoch`, `loss`, and those of `validate`.
+        best_epoch: the epoch of the lowest monitored score, with `patience`; else None.
+        stopped_early: whether patience ran out.
+    """
 
     rows: list[Scores] = field(default_factory=list)
     best_epoch: int | None = None
     stopped_early: bool = False
 
     def column(self, name: str) -> list[float]:
-        """One score over the epochs in which it was measured."""
+        """Return one score over the epochs in which it was measured.
+
+        Args:
+            name: the score's name, such as `"loss"`.
+
+        Returns:
+            Its values, in the order of epochs.
+        """
         return [row[name] for row in self.rows if name in row]
 
 
@@ -40,10 +54,10 @@ def fit(
     model: nn.Module,
     batches: Iterable[Any],
     *,
-    optimizer: Optimizer,
+    optimizer: Optimizer | Callable[[Iterator[nn.Parameter]], Optimizer],
     epochs: int,
     objective: Objective = likelihood,
-    scheduler: LRScheduler | None = None,
+    scheduler: LRScheduler | Callable[[Optimizer], LRScheduler] | None = None,
     validate: Callable[[nn.Module, int], Scores] | None = None,
     monitor: str = "loss",
     patience: int | None = None,
@@ -52,33 +66,38 @@ def fit(
     autocast: torch.dtype | None = None,
     progress: bool = False,
 ) -> History:
-    """Train a model, epoch by epoch, and continue a killed run where it stopped.
+    """Train a model for some epochs, or resume a run that was killed.
 
-    With `checkpoint` the state after each epoch (weights, optimizer, scheduler, random states,
-    history) goes to `last.safetensors` in that folder, and the run resumes from it if it is
+    With `checkpoint`, the state after each epoch (weights, optimizer, scheduler, random states,
+    history) is saved to `last.safetensors` in that folder, and the run resumes from it if it is
     there. On a CPU the resumed run equals the uninterrupted one bit for bit, provided that the
     loaders draw from the global random states or from `generators`.
 
     Args:
-        model: on the device where it is to be trained; batches are moved there.
-        batches: a loader that gives what `objective` takes: `(inputs, labels)`, or pairs of those
-            from `interleave`.
-        optimizer: of the model's parameters.
-        epochs: passes over `batches`, in all (a resumed run does the remaining ones).
+        model: the network, on the device to train on; batches are moved there.
+        batches: a loader of what `objective` takes: `(inputs, labels)`, or pairs of those from
+            `interleave`.
+        optimizer: an optimizer of the model's parameters, or a function that makes one from
+            them, such as `lambda parameters: torch.optim.Adam(parameters, lr=1e-2)`.
+        epochs: the total number of passes over `batches`, including those before a resume.
         objective: the loss of the model on a batch.
-        scheduler: stepped after each epoch.
+        scheduler: a scheduler of the optimizer, stepped after each epoch, or a function that
+            makes one from it.
         validate: called after each epoch, in evaluation mode and without gradients, with the
-            model and the epoch's number (from 1); gives scores for the history, `{}` for none.
-        monitor: the score that is to fall: `"loss"` (mean training loss) or one of `validate`'s.
-        patience: epochs without a new lowest `monitor` after which to stop; the model then has
-            the weights of its best epoch, also when all epochs were done. None trains to the end.
+            model and the epoch's number (from 1); returns scores for the history, `{}` for none.
+        monitor: the score to minimize: `"loss"` (mean training loss) or one of `validate`'s.
+        patience: epochs without a new lowest `monitor` after which to stop; the model then gets
+            the weights of its best epoch, even if all epochs were run. None trains to the end.
         checkpoint: a folder, or None.
         generators: the loaders' own random generators, saved with the checkpoint.
         autocast: dtype of mixed precision, for example `torch.bfloat16`, or None.
         progress: show a progress bar (rich).
 
     Returns:
-        The history: for each epoch `epoch`, `loss`, and what `validate` gave.
+        The scores of each epoch.
+
+    Raises:
+        InputError: If an argument cannot be used, or if the checkpoint is of another model.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -91,6 +110,10 @@ def fit(
     """
     _check(model, batches, epochs, monitor, validate, patience)
     device = next(model.parameters()).device
+    if not isinstance(optimizer, Optimizer):
+        optimizer = _made("optimizer", optimizer, model.parameters(), Optimizer)
+    if scheduler is not None and not isinstance(scheduler, LRScheduler):
+        scheduler = _made("scheduler", scheduler, optimizer, LRScheduler)
     last = None if checkpoint is None else Path(checkpoint) / "last.safetensors"
     best: dict[str, Tensor] | None = None
     history = History()
@@ -118,6 +141,17 @@ def fit(
     return history
 
 
+def _made(name: str, factory: Any, argument: Any, kind: type[_Kind]) -> _Kind:
+    """Call the factory of an optimizer or a scheduler."""
+    made = factory(argument) if callable(factory) else factory
+    if not isinstance(made, kind):
+        raise InputError(
+            f"{name}: expected a torch {kind.__name__} or a function that makes one, got"
+            f" {type(made).__name__}"
+        )
+    return made
+
+
 def _check(
     model: nn.Module,
     batches: Iterable[Any],
@@ -127,15 +161,15 @@ def _check(
     patience: int | None,
 ) -> None:
     if next(model.parameters(), None) is None:
-        raise InputError("model: it has no parameters; expected a model to train")
+        raise InputError("model: expected parameters to train, got none")
     if isinstance(batches, Sized) and len(batches) == 0:
-        raise InputError("batches: the loader is empty; expected at least one batch")
+        raise InputError("batches: expected at least one batch, got an empty loader")
     if epochs < 1:
-        raise InputError(f"epochs: got {epochs}, expected at least 1")
+        raise InputError(f"epochs: expected a whole number >= 1, got {epochs}")
     if patience is not None and patience < 1:
-        raise InputError(f"patience: got {patience}, expected at least 1, or None")
+        raise InputError(f"patience: expected a whole number >= 1 or None, got {patience}")
     if monitor != "loss" and validate is None:
-        raise InputError(f"monitor: got {monitor!r} without validate; expected 'loss'")
+        raise InputError(f"monitor: expected 'loss' without validate, got {monitor!r}")
 
 
 def _one_epoch(
@@ -159,13 +193,13 @@ def _one_epoch(
         with precision:
             loss = objective(model, moved)
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        torch.autograd.backward(loss)
         optimizer.step()
         total += loss.detach()
         count += 1
         advance()
     if count == 0:
-        raise InputError("batches: the loader gave no batch; expected one that can be read again")
+        raise InputError("batches: expected a loader that can be read again, got no batch")
     return float(total) / count
 
 
@@ -188,7 +222,7 @@ def _keep_best(
 ) -> dict[str, Tensor] | None:
     row = history.rows[-1]
     if monitor not in row:
-        raise InputError(f"monitor: validate gave no {monitor!r}; it gave {sorted(row)}")
+        raise InputError(f"monitor: expected one of {sorted(row)}, got {monitor!r}")
     lowest = (
         math.inf if history.best_epoch is None else history.rows[history.best_epoch - 1][monitor]
     )
@@ -237,8 +271,8 @@ def _resume(
         optimizer.load_state_dict(state["optimizer"])
     except (RuntimeError, ValueError) as other:
         raise InputError(
-            f"checkpoint: {str(path)!r} is of another model or optimizer ({other}); "
-            "expected the same, or an empty folder"
+            f"checkpoint: expected a state of this model and optimizer, got {str(path)!r} of "
+            f"another model or optimizer ({other}); pass an empty folder"
         ) from other
     if scheduler is not None and state["scheduler"] is not None:
         scheduler.load_state_dict(state["scheduler"])

@@ -15,7 +15,12 @@ Objective = Callable[[nn.Module, Any], Tensor]
 
 
 class Interleaved:
-    """Pairs of batches, one from each of two loaders; made by `interleave`."""
+    """Pairs of batches, one from each of two loaders; made by `interleave`.
+
+    Args:
+        train: batches for the likelihood.
+        calibration: batches for the calibration loss.
+    """
 
     def __init__(self, train: Iterable[Any], calibration: Iterable[Any]) -> None:
         self.train = train
@@ -31,28 +36,28 @@ class Interleaved:
                 other = next(held_out, None)
                 if other is None:
                     raise InputError(
-                        "calibration: the loader is empty when it is read again; "
-                        "expected one that can be iterated more than once, not an iterator"
+                        "calibration: expected a loader that can be iterated more than once, got "
+                        "no batch when it was read again; pass a list or a DataLoader"
                     ) from None
             yield batch, other
 
     def __len__(self) -> int:
         if not isinstance(self.train, Sized):
-            raise TypeError("train: the loader has no length")
+            raise TypeError(f"train: expected a length, got {type(self.train).__name__} without")
         return len(self.train)
 
 
 def interleave(train: Iterable[Any], calibration: Iterable[Any]) -> Interleaved:
     """Pair each training batch with a batch held out for the calibration loss.
 
-    One pass over the pairs is one pass over `train`; `calibration` starts anew with each pass and
-    is cycled where it is the shorter one. Both are read again each epoch, so both must be loaders
-    (iterable more than once), not iterators.
+    One pass over the pairs is one pass over `train`; `calibration` restarts with each pass and is
+    cycled where it is shorter. Both are read again in each epoch, so both must be loaders (iterable
+    more than once), not iterators.
 
     Args:
         train: batches for the likelihood.
         calibration: batches for the calibration loss, from samples the likelihood never sees.
-            A short last batch is left out by the loader's `drop_last=True`.
+            Pass `drop_last=True` to the loader to drop a short last batch.
 
     Returns:
         An iterable of pairs `(training batch, calibration batch)`, as long as `train`.
@@ -65,22 +70,22 @@ def interleave(train: Iterable[Any], calibration: Iterable[Any]) -> Interleaved:
     """
     for name, loader in (("train", train), ("calibration", calibration)):
         if not isinstance(loader, Iterable):
-            raise InputError(f"{name}: got {type(loader).__name__}, expected a loader of batches")
+            raise InputError(f"{name}: expected a loader of batches, got {type(loader).__name__}")
         if isinstance(loader, Iterator):
             raise InputError(
-                f"{name}: got an iterator, which can be read once only; "
-                "expected a loader (a list, a DataLoader) that each epoch can read again"
+                f"{name}: expected a loader that each epoch can read again, got an iterator; pass "
+                "a list or a DataLoader"
             )
         if isinstance(loader, Sized) and len(loader) == 0:
-            raise InputError(f"{name}: the loader is empty; expected at least one batch")
+            raise InputError(f"{name}: expected at least one batch, got an empty loader")
     return Interleaved(train, calibration)
 
 
 def likelihood(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
-    """Mean negative log-likelihood of a batch `(inputs, labels)`.
+    """Return the mean negative log-likelihood of a batch `(inputs, labels)`.
 
     Args:
-        model: gives logits `[n, classes]`.
+        model: a network that returns logits `[n, classes]`.
         batch: inputs `[n, ...]` and labels `[n]`.
 
     Returns:
@@ -95,19 +100,19 @@ def likelihood(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
-    """Take a batch apart, or say what was given in its place."""
+    """Return the inputs and the labels of a batch."""
     if isinstance(batch, tuple | list) and len(batch) == 2:
         inputs, labels = batch
         if isinstance(labels, Tensor):
             return inputs, labels
         if isinstance(labels, tuple | list):
             raise InputError(
-                f"{name}: a pair of batches given, (inputs, labels) expected; pairs of "
-                "`interleave` need objective=interleaved(loss, weight=...)"
+                f"{name}: expected (inputs, labels), got a pair of batches; pass "
+                "objective=interleaved(loss, weight=...) for pairs of `interleave`"
             )
     raise InputError(
-        f"{name}: {_described(batch)} given, (inputs, labels) expected; write an "
-        "objective(model, batch) of your own for anything else"
+        f"{name}: expected (inputs, labels), got {_described(batch)}; pass an objective(model, "
+        "batch) of your own for anything else"
     )
 
 
@@ -117,17 +122,18 @@ def _described(batch: Any) -> str:
 
 
 def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: float) -> Objective:
-    """Make the objective `NLL(training batch) + weight * calibration_loss(calibration batch)`.
+    """Return the objective `NLL(training batch) + weight * calibration_loss(calibration batch)`.
 
     Both batches go through the model in one forward pass: half as many kernel launches as two
     passes, and batch norm sees one distribution.
 
     Args:
-        calibration_loss: of logits `[n, classes]` and labels `[n]`, as in `orbical.losses`.
+        calibration_loss: a function of logits `[n, classes]` and labels `[n]`, as in
+            `orbical.losses`.
         weight: lambda, not negative.
 
     Returns:
-        A function of the model and a pair of batches, as `interleave` gives them.
+        A function of the model and a pair of batches from `interleave`.
 
     Example:
         >>> from orbical import losses
@@ -140,19 +146,19 @@ def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: fl
     """
     if not callable(calibration_loss):
         raise InputError(
-            f"calibration_loss: {calibration_loss!r} given, a function of logits and labels "
-            "expected, such as orbical.losses.esd"
+            f"calibration_loss: expected a function of logits and labels, got "
+            f"{calibration_loss!r}; pass orbical.losses.esd, for example"
         )
     if not weight >= 0:
-        raise InputError(f"weight: got {weight}, expected a number that is not negative")
+        raise InputError(f"weight: expected a number >= 0, got {weight}")
 
     def objective(
         model: nn.Module, pair: tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
     ) -> Tensor:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or isinstance(pair[0], Tensor):
             raise InputError(
-                "batches: single batches given, pairs expected; "
-                "interleave(train_loader, calibration_loader) makes them"
+                "batches: expected pairs of batches, got single ones; pass "
+                "interleave(train_loader, calibration_loader)"
             )
         inputs, labels = _batch("training batch", pair[0])
         held_inputs, held_labels = _batch("calibration batch", pair[1])

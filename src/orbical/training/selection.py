@@ -13,7 +13,14 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Selection(Generic[Key]):
-    """The chosen setting, its validation scores, and which settings were admissible."""
+    """The chosen setting, as returned by `select`.
+
+    Attributes:
+        choice: the setting.
+        accuracy: its validation accuracy.
+        ece: its validation ECE.
+        admissible: all settings within the tolerance; empty if there is none.
+    """
 
     choice: Key
     accuracy: float
@@ -27,7 +34,7 @@ def select(
     baseline_accuracy: float,
     tolerance: float = 0.015,
 ) -> Selection[Key]:
-    """Choose the setting of lowest ECE that gives up at most `tolerance` of accuracy.
+    """Choose the setting of lowest ECE that loses at most `tolerance` of accuracy.
 
     Args:
         scores: for each setting (a lambda, or any key) its accuracy and ECE on VALIDATION data,
@@ -36,8 +43,8 @@ def select(
         tolerance: the largest loss of accuracy, 0.015 in the paper.
 
     Returns:
-        The choice. Where no setting is admissible it is the most accurate one, and `admissible`
-        is empty: say so when you report it.
+        The choice. If no setting is admissible, it is the most accurate one, and `admissible` is
+        empty: report that.
 
     Example:
         >>> scores = {0.6: (0.92, 0.040), 2.0: (0.91, 0.031), 6.0: (0.88, 0.012)}
@@ -47,15 +54,16 @@ def select(
     Paper: ESD, section 5.2.
     """
     if not scores:
-        raise InputError("scores: got none, expected at least one setting")
+        raise InputError("scores: expected at least one setting, got none")
     if not 0 <= baseline_accuracy <= 1:
-        raise InputError(f"baseline_accuracy: got {baseline_accuracy}, expected a share in 0..1")
+        raise InputError(f"baseline_accuracy: expected a value in [0, 1], got {baseline_accuracy}")
     if not tolerance >= 0:
-        raise InputError(f"tolerance: got {tolerance}, expected a share that is not negative")
+        raise InputError(f"tolerance: expected a number >= 0, got {tolerance}")
     for key, (accuracy, ece) in scores.items():
         if not (0 <= accuracy <= 1 and 0 <= ece <= 1):
             raise InputError(
-                f"scores: {key!r} has accuracy {accuracy} and ECE {ece}; expected shares in 0..1"
+                f"scores: expected values in [0, 1], got accuracy {accuracy} and ECE {ece} for "
+                f"{key!r}"
             )
     # 1e-12: a loss of accuracy of exactly the tolerance is admissible whatever its rounding.
     floor = baseline_accuracy - tolerance - 1e-12

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any, TypeVar
 
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -213,12 +215,14 @@ def measured(
 
 def _fitted(kind: type[Scaling], logits: Tensor, labels: Tensor) -> Scaling | None:
     try:
-        return kind().fit(logits=logits, labels=labels)
-    except InputError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            return kind().fit(logits, labels)
+    except (InputError, ConvergenceWarning):
         return None  # a network that has learnt nothing has no best scaling
 
 
 def _after(scaling: Temperature | VectorScaling | None, logits: Tensor, labels: Tensor) -> Scores:
     if scaling is None:
         return scores(labels, logits=logits)
-    return scores(labels, probs=scaling.transform(logits=logits))
+    return scores(labels, probs=scaling.predict_proba(logits))

@@ -24,8 +24,8 @@ def test_isotonic_is_scikit_learns_map_of_the_top_label(shared_data: Path) -> No
     reference = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(
         confidence[fit].numpy(), (predicted == labels)[fit].double().numpy()
     )
-    isotonic = Isotonic().fit(probs=probs[fit], labels=labels[fit])
-    calibrated = isotonic.transform(probs=probs[rest].double())
+    isotonic = Isotonic(outputs="probabilities").fit(probs[fit], labels[fit])
+    calibrated = isotonic.predict_proba(probs[rest].double())
     top = calibrated.gather(1, predicted[rest, None])[:, 0]
     np.testing.assert_allclose(top.numpy(), reference.predict(confidence[rest]), atol=1e-9)
     others = probs[rest].double().scatter(1, predicted[rest, None], 0.0)
@@ -46,7 +46,9 @@ def test_classwise_isotonic_is_scikit_learns_map_of_each_class_normalized() -> N
     ]
     expected = np.stack(columns, 1)
     expected = expected / expected.sum(1, keepdims=True)
-    calibrated = Isotonic(reduce="classes").fit(probs=probs, labels=labels).transform(probs=probs)
+    calibrated = (
+        Isotonic(reduce="classes", outputs="probabilities").fit(probs, labels).predict_proba(probs)
+    )
     np.testing.assert_allclose(calibrated.numpy(), expected, atol=1e-9)
 
 
@@ -54,8 +56,8 @@ def test_histogram_binning_answers_with_the_share_of_hits_in_the_bin() -> None:
     logits, labels = outputs(300, 4)
     probs = torch.softmax(logits, 1)
     confidence, predicted = probs.max(1)
-    binning = HistogramBinning(bins=10).fit(probs=probs, labels=labels)
-    calibrated = binning.transform(probs=probs).gather(1, predicted[:, None])[:, 0]
+    binning = HistogramBinning(bins=10, outputs="probabilities").fit(probs, labels)
+    calibrated = binning.predict_proba(probs).gather(1, predicted[:, None])[:, 0]
     for group in np.array_split(confidence.argsort().numpy(), 10):
         hits = (predicted == labels)[group].double().mean()
         torch.testing.assert_close(calibrated[group], hits.expand(len(group)).to(calibrated))
@@ -77,16 +79,17 @@ def test_maps_of_tied_and_saturated_confidences_stay_probabilities(
     counts = torch.as_tensor(rng.multinomial(levels, np.ones(classes) / classes, size=size))
     probs = (counts.double() / levels).to(dtype)
     labels = torch.as_tensor(rng.integers(0, classes, size))
-    for calibrator in (Isotonic(reduce=reduce), HistogramBinning(bins=4, reduce=reduce)):
-        mapped = calibrator.fit(probs=probs, labels=labels).transform(probs=probs)
+    for kind in (Isotonic(), HistogramBinning(bins=4)):
+        calibrator = kind.set_params(reduce=reduce, outputs="probabilities")
+        mapped = calibrator.fit(probs, labels).predict_proba(probs)
         assert (mapped >= 0).all()
         torch.testing.assert_close(
             mapped.sum(1).double(), torch.ones(size).double(), atol=1e-5, rtol=0
         )
-        torch.testing.assert_close(calibrator.transform(probs=probs.flip(0)), mapped.flip(0))
+        torch.testing.assert_close(calibrator.predict_proba(probs.flip(0)), mapped.flip(0))
     top, predicted = probs.max(1)
     if reduce == "top":
-        isotonic = Isotonic().fit(probs=probs, labels=labels).transform(probs=probs)
+        isotonic = Isotonic(outputs="probabilities").fit(probs, labels).predict_proba(probs)
         confidence = isotonic.gather(1, predicted[:, None])[top.argsort(), 0]
         assert (confidence.diff() >= -1e-6).all()
         hits = (predicted == labels).double().mean()
@@ -95,19 +98,19 @@ def test_maps_of_tied_and_saturated_confidences_stay_probabilities(
 
 def test_constant_outputs_are_mapped_to_their_accuracy() -> None:
     probs = torch.full((8, 2), 0.5)
-    for calibrator in (Isotonic(), HistogramBinning(), Isotonic("classes")):
-        calibrator.fit(probs=probs, labels=[0, 0, 0, 0, 0, 0, 1, 1])
-        torch.testing.assert_close(calibrator.transform(probs=probs)[0], torch.tensor([0.75, 0.25]))
+    for calibrator in (Isotonic(), HistogramBinning(), Isotonic(reduce="classes")):
+        calibrator.set_params(outputs="probabilities").fit(probs, [0, 0, 0, 0, 0, 0, 1, 1])
+        torch.testing.assert_close(calibrator.predict_proba(probs)[0], torch.tensor([0.75, 0.25]))
 
 
 def test_a_certain_row_shares_what_is_left_evenly() -> None:
     probs = torch.tensor([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    calibrated = Isotonic().fit(probs=probs, labels=[0, 0, 0, 1]).transform(probs=probs)
+    calibrated = Isotonic(outputs="probabilities").fit(probs, [0, 0, 0, 1]).predict_proba(probs)
     torch.testing.assert_close(calibrated[0], torch.tensor([0.75, 0.125, 0.125]))
 
 
 def test_a_single_class_is_learned_by_maps_of_each_class() -> None:
     probs = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
-    for calibrator in (Isotonic("classes"), HistogramBinning(reduce="classes")):
-        calibrator.fit(probs=probs, labels=[0, 0])
-        torch.testing.assert_close(calibrator.transform(probs=probs)[1], torch.tensor([1.0, 0.0]))
+    for calibrator in (Isotonic(), HistogramBinning()):
+        calibrator.set_params(reduce="classes", outputs="probabilities").fit(probs, [0, 0])
+        torch.testing.assert_close(calibrator.predict_proba(probs)[1], torch.tensor([1.0, 0.0]))

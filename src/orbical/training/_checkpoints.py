@@ -18,10 +18,10 @@ TENSOR = "__tensor__"
 
 
 def save(path: Path, state: Mapping[str, Any]) -> None:
-    """Write nested dictionaries, lists, numbers, strings and tensors; whole or not at all.
+    """Write nested dictionaries, lists, numbers, strings and tensors to one file, atomically.
 
     Args:
-        path: the file; written beside and renamed, so a kill leaves the former one.
+        path: the file; replaced only once the new one is complete.
         state: the nested state.
 
     Example:
@@ -49,8 +49,8 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         raise InputError(
-            f"{name}: got {type(value).__name__}, which a checkpoint cannot hold; expected "
-            "tensors, numbers, strings, and dictionaries and lists of them"
+            f"{name}: expected tensors, numbers, strings, or dictionaries and lists of them, got "
+            f"{type(value).__name__}"
         )
 
     tree = strip(state, "state")
@@ -61,7 +61,7 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read what `save` wrote, tensors on the CPU; tuples come back as lists.
+    """Read a file of `save`, with tensors on the CPU and tuples as lists.
 
     Args:
         path: the file.
@@ -76,7 +76,10 @@ def load(path: Path) -> dict[str, Any]:
             tree = json.loads((file.metadata() or {})["tree"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, KeyError, ValueError) as broken:
-        raise StoreError(f"checkpoint: {str(path)!r} cannot be read ({broken})") from broken
+        raise StoreError(
+            f"checkpoint: expected a file of `fit`, got {str(path)!r}, which cannot be read "
+            f"({broken})"
+        ) from broken
 
     def fill(value: Any) -> Any:
         if isinstance(value, dict):
@@ -85,17 +88,18 @@ def load(path: Path) -> dict[str, Any]:
             return {key: fill(v) for key, v in value["pairs"]}
         return [fill(v) for v in value] if isinstance(value, list) else value
 
-    return fill(tree)
+    state: dict[str, Any] = fill(tree)
+    return state
 
 
 def random_state(generators: Sequence[torch.Generator]) -> dict[str, Any]:
-    """Every random state a training step may draw from, as tensors and numbers.
+    """Return every random state a training step may draw from, as tensors and numbers.
 
     Args:
         generators: the loaders' own generators, beside the global ones.
 
     Returns:
-        State of torch (CPU and each CUDA device), NumPy, Python and the given generators.
+        The states of torch (CPU and each CUDA device), NumPy, Python and the generators.
 
     Example:
         >>> before = random_state([])
@@ -104,7 +108,7 @@ def random_state(generators: Sequence[torch.Generator]) -> dict[str, Any]:
         >>> bool((torch.rand(2) == first).all())
         True
     """
-    name, keys, position, has_gauss, gauss = cast(tuple, np.random.get_state())  # noqa: NPY002
+    name, keys, position, has_gauss, gauss = cast(tuple[Any, ...], np.random.get_state())  # noqa: NPY002
     version, words, gauss_next = random.getstate()
     return {
         "torch": torch.get_rng_state(),
@@ -116,7 +120,7 @@ def random_state(generators: Sequence[torch.Generator]) -> dict[str, Any]:
 
 
 def set_random_state(state: Mapping[str, Any], generators: Sequence[torch.Generator]) -> None:
-    """Restore what `random_state` gave; see there.
+    """Restore the states that `random_state` returned.
 
     Args:
         state: as returned by `random_state`.
@@ -124,8 +128,8 @@ def set_random_state(state: Mapping[str, Any], generators: Sequence[torch.Genera
     """
     if len(state["generators"]) != len(generators):
         raise InputError(
-            f"generators: got {len(generators)}, expected {len(state['generators'])}, as many as "
-            "when the checkpoint was written"
+            f"generators: expected {len(state['generators'])}, as when the checkpoint was written, "
+            f"got {len(generators)}"
         )
     torch.set_rng_state(state["torch"])
     if torch.cuda.is_available() and state["cuda"]:

@@ -1,0 +1,85 @@
+"""A scan as a flat dictionary of scores, as loggers take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import torch
+
+from ..errors import InputError
+from ..groups import Group
+from ..store.scan_result import Scan
+from ..tasks import Task
+
+
+@dataclass(eq=False)
+class OrbitScores:
+    """What the callbacks share: a sample, and the scores of a model along its orbits."""
+
+    data: Any
+    _: KW_ONLY
+    group: Group | str
+    task: Task | str = "classification"
+    measures: Sequence[str] = ("ece",)
+    every_n_epochs: int = 1
+    prefix: str = "orbit/"
+
+    def __post_init__(self) -> None:
+        if self.every_n_epochs < 1:
+            raise InputError(
+                f"every_n_epochs: expected a whole number >= 1, got {self.every_n_epochs}"
+            )
+
+    def _is_due(self, epoch: int) -> bool:
+        """Check whether this epoch, counted from 1, is one to scan in."""
+        return epoch % self.every_n_epochs == 0
+
+    def _scores(self, model: torch.nn.Module) -> dict[str, float]:
+        """Scan a model in memory, on its own device, and return its scores."""
+        from ..scanning import scan
+
+        device = next((str(weight.device) for weight in model.parameters()), "cpu")
+        result = scan(
+            model, self.data, group=self.group, task=self.task, device=device, progress=False
+        )
+        scores = summary_scores(result) | measure_scores(result, self.measures)
+        return {self.prefix + name: value for name, value in scores.items()}
+
+
+def summary_scores(scan: Scan) -> dict[str, float]:
+    """Return accuracy, confidence and score at three positions, and the invariance gap.
+
+    >>> import orbical as ob
+    >>> images, labels = ob.datasets.digits()
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    >>> found = ob.scan(net, (images[:9], labels[:9]), group="cyclic:4", task="classification",
+    ...                 progress=False)
+    >>> [name for name in summary_scores(found) if name.startswith("accuracy")]
+    ['accuracy_upright', 'accuracy_orbit', 'accuracy_worst']
+    """
+    from .. import nero
+
+    table = nero.summary(scan).isel(model=0)
+    scores = {
+        f"{name}_{position}": float(table[name].sel(position=position))
+        for name in ("accuracy", "confidence", "score")
+        if name in table
+        for position in table["position"].values
+    }
+    return scores | {"invariance_gap": float(table["invariance_gap"])}
+
+
+def measure_scores(scan: Scan, measures: Sequence[str]) -> dict[str, float]:
+    """Return calibration measures upright, averaged over the orbit, and at the worst element."""
+    from ..calibration import along_orbit
+
+    scores = {}
+    for name in measures:
+        curve = along_orbit(scan, name).isel(model=0)
+        worst = curve.min() if curve.attrs.get("higher_is_better", False) else curve.max()
+        scores[f"{name}_upright"] = float(curve.isel(element=scan.group.identity))
+        scores[f"{name}_orbit"] = float(curve.weighted(curve["weight"]).mean("element"))
+        scores[f"{name}_worst"] = float(worst)
+    return scores

@@ -1,0 +1,45 @@
+"""A Lightning callback that scans a small sample along its orbits in each epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import MissingExtra
+from ._scores import OrbitScores
+
+try:
+    from lightning.pytorch import Callback
+except ImportError:
+    raise MissingExtra("lightning", "lightning", "OrbitCallback") from None
+
+__all__ = ["OrbitCallback"]
+
+
+@dataclass(eq=False)
+class OrbitCallback(OrbitScores, Callback):  # type: ignore[misc,unused-ignore]
+    """Log accuracy, confidence and calibration along the orbit after each training epoch.
+
+    The sample is scanned in memory on the module's device, by the first process alone. Names of
+    scores are such as `orbit/accuracy_upright`, `orbit/accuracy_orbit` (the mean over the group),
+    `orbit/accuracy_worst`, `orbit/confidence_orbit`, `orbit/ece_orbit`, `orbit/invariance_gap`.
+
+    Args:
+        data: a small sample of inputs, or `(inputs, labels)`, as `orbical.scan` takes it.
+        group: the sampled group, such as `"rotations:8"`.
+        task: the task, or its name.
+        measures: measures of `orbical.calibration.along_orbit`; pass `()` without labels.
+        every_n_epochs: scan in each n-th epoch only.
+        prefix: the beginning of the names of scores.
+
+    Example:
+        >>> import torch
+        >>> images, labels = torch.rand(16, 1, 8, 8), torch.arange(16) % 10
+        >>> callback = OrbitCallback((images, labels), group="rotations:8")
+        >>> # lightning.Trainer(callbacks=[callback])
+    """
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Scan the module and log its scores."""
+        if trainer.is_global_zero and self._is_due(trainer.current_epoch + 1):
+            pl_module.log_dict(self._scores(pl_module), rank_zero_only=True)

@@ -1,0 +1,47 @@
+"""A callback of Hugging Face's Trainer that scans a small sample along its orbits in each epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import MissingExtra
+from ._scores import OrbitScores
+
+try:
+    from transformers import TrainerCallback
+except ImportError:
+    raise MissingExtra("transformers", "transformers", "OrbitCallback") from None
+
+__all__ = ["OrbitCallback"]
+
+
+@dataclass(eq=False, kw_only=True)
+class OrbitCallback(OrbitScores, TrainerCallback):  # type: ignore[misc,unused-ignore]
+    """Log accuracy, confidence and calibration along the orbit after each training epoch.
+
+    A callback of transformers does not know its trainer, so add it afterwards:
+    `trainer.add_callback(OrbitCallback(data, group="rotations:8", trainer=trainer))`. It logs with
+    `trainer.log`, hence to every logger of `report_to`. The sample is scanned in memory on the
+    model's device, by the first process alone. Names of scores are such as
+    `orbit/accuracy_upright`, `orbit/accuracy_orbit` (the mean over the group),
+    `orbit/accuracy_worst`, `orbit/confidence_orbit`, `orbit/ece_orbit`, `orbit/invariance_gap`.
+
+    Args:
+        data: a small sample of inputs, or `(inputs, labels)`, as `orbical.scan` takes it.
+        group: the sampled group, such as `"rotations:8"`.
+        task: the task, or its name.
+        measures: measures of `orbical.calibration.along_orbit`; pass `()` without labels.
+        every_n_epochs: scan in each n-th epoch only.
+        prefix: the beginning of the names of scores.
+        trainer: the trainer to log with.
+    """
+
+    trainer: Any
+
+    def on_epoch_end(
+        self, args: Any, state: Any, control: Any, model: Any = None, **others: Any
+    ) -> None:
+        """Scan the model and log its scores."""
+        if state.is_world_process_zero and self._is_due(round(state.epoch)):
+            self.trainer.log(self._scores(model))

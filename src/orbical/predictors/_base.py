@@ -1,0 +1,116 @@
+"""The interface of predictors, and how a batch is passed to a model."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .._trees import Tree, leaves, tree_map
+
+
+@dataclass(frozen=True)
+class PartialOutputs:
+    """The outputs of a model that failed on some inputs of a batch; a scan records the errors.
+
+    Attributes:
+        outputs: raw outputs for the whole batch, with NaN for the inputs that failed.
+        errors: messages by index in the batch.
+    """
+
+    outputs: Any
+    errors: dict[int, str]
+
+
+class Predictor(ABC):
+    """A model with the interface of a scan. Subclass it to adapt a model of another kind.
+
+    Attributes:
+        source: where the model comes from, for records.
+        outputs: what it returns, such as `"probabilities"` for a scikit-learn classifier; None
+            if only the user knows.
+        one_at_a_time: whether it evaluates inputs one by one, and perhaps slowly; a scan then
+            stores its outputs sample by sample.
+        quantities: the requested quantities, for models that compute several.
+    """
+
+    source: str
+    outputs: str | None = None
+    one_at_a_time: bool = False
+    quantities: tuple[str, ...] = ()
+
+    @abstractmethod
+    def __call__(self, batch: Tree) -> Any:
+        """Return the raw outputs for a batch.
+
+        Args:
+            batch: a tensor `[N, ...]`, or a dictionary or tuple of them.
+
+        Returns:
+            Outputs with a leading dimension N, or `PartialOutputs`.
+        """
+
+    def request(self, quantities: tuple[str, ...]) -> None:
+        """Set the quantities that the task needs.
+
+        Args:
+            quantities: their names; a model with a single output may ignore them.
+        """
+        self.quantities = quantities
+
+    @contextmanager
+    def ready(self, device: torch.device) -> Iterator[None]:
+        """Prepare the model for a scan on a device, and restore it afterwards.
+
+        Args:
+            device: where batches are.
+        """
+        yield
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of the model's content, or None if it cannot be read."""
+        return None
+
+
+def to_numpy(batch: Tree) -> Tree:
+    """Convert a batch of tensors to NumPy arrays."""
+    return tree_map(lambda leaf: leaf.detach().cpu().numpy(), batch)
+
+
+def call_with(function: Callable[..., Any], batch: Tree, named: frozenset[str]) -> Any:
+    """Call a model: a tuple as arguments, a dictionary as keywords if all keys are `named`.
+
+    >>> call_with(lambda x, mask: x * mask, {"x": 3, "mask": 2}, frozenset({"x", "mask"}))
+    6
+    >>> call_with(len, {"x": 3, "mask": 2}, frozenset())
+    2
+    """
+    if isinstance(batch, tuple):
+        return function(*batch)
+    if isinstance(batch, dict) and named.issuperset(batch):
+        return function(**batch)
+    return function(batch)
+
+
+def parameter_names(function: Callable[..., Any]) -> frozenset[str]:
+    """Return the names of the parameters that can be passed by keyword.
+
+    >>> sorted(parameter_names(lambda x, /, mask=None, **others: x))
+    ['mask']
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # functions written in C may have no signature
+        return frozenset()
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return frozenset(parameter.name for parameter in parameters if parameter.kind in kinds)
+
+
+def batch_size(batch: Tree) -> int:
+    """Count the inputs in a batch."""
+    return len(next(leaves(batch)))

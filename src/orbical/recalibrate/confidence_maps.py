@@ -1,0 +1,180 @@
+"""Isotonic regression and histogram binning: maps of one confidence, for many classes.
+
+A problem of C classes is reduced to maps of one number in one of two ways. `"top"`: one map of
+the largest probability to its accuracy; the other classes share the remainder in proportion.
+`"classes"`: one map for each class's probability, and rows are normalized.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..calibration.sorting import ascending
+from ..errors import InputError, unknown_name
+from ._base import Calibrator
+
+
+class _ConfidenceMap(Calibrator):
+    """Maps of one confidence, in joined arrays; map k begins at `offsets_[k]`."""
+
+    learned: ClassVar[tuple[str, ...]] = ("places_", "values_", "offsets_")
+    places_: np.ndarray
+    values_: np.ndarray
+    offsets_: np.ndarray
+
+    def __init__(self, *, reduce: str = "top", outputs: str = "logits") -> None:
+        super().__init__(outputs=outputs)
+        self.reduce = reduce
+
+    @abstractmethod
+    def _fit_map(
+        self, confidence: Tensor, correct: Tensor, weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return places and values `[M]` of a map, from ascending confidences."""
+
+    @abstractmethod
+    def _apply_map(self, places: Tensor, values: Tensor, confidence: Tensor) -> Tensor:
+        """Return the map's value at each confidence."""
+
+    def _fit(self, outputs: Tensor, labels: Tensor, weight: Tensor) -> None:
+        if self.reduce not in ("top", "classes"):
+            raise unknown_name("reduce", self.reduce, ("top", "classes"))
+        probs = self._probabilities(outputs).double()
+        if self.reduce == "top":
+            top, predicted = probs.max(1)
+            pairs = [(top, predicted == labels)]
+        else:
+            pairs = [(probs[:, k].contiguous(), labels == k) for k in range(probs.shape[1])]
+        maps = []
+        for confidence, correct in pairs:
+            ordered, order = ascending(confidence)
+            maps.append(self._fit_map(ordered, correct[order].double(), weight[order]))
+        self.places_ = torch.cat([places for places, _ in maps]).cpu().numpy()
+        self.values_ = torch.cat([values for _, values in maps]).cpu().numpy()
+        self.offsets_ = np.cumsum([0, *(len(places) for places, _ in maps)])
+
+    def _apply(self, outputs: Tensor) -> Tensor:
+        probs = self._probabilities(outputs.detach()).double()
+        places, values = (torch.as_tensor(part).to(probs) for part in (self.places_, self.values_))
+        maps = [(places[a:b], values[a:b]) for a, b in pairwise(self.offsets_.tolist())]
+        if self.reduce == "top":
+            result = self._apply_to_top(maps[0], probs)
+        else:
+            columns = [
+                self._apply_map(*one, probs[..., k].contiguous()) for k, one in enumerate(maps)
+            ]
+            result = torch.stack(columns, dim=-1)
+            total = result.sum(-1, keepdim=True)
+            result = torch.where(total > 0, result / total, 1 / len(maps))
+        return result.to(outputs.dtype)
+
+    def _apply_to_top(self, one_map: tuple[Tensor, Tensor], probs: Tensor) -> Tensor:
+        top, predicted = probs.max(-1, keepdim=True)
+        calibrated = self._apply_map(*one_map, top.contiguous())
+        others = probs.scatter(-1, predicted, 0.0)
+        left = others.sum(-1, keepdim=True)
+        even = torch.full_like(others, 1 / (others.shape[-1] - 1)).scatter(-1, predicted, 0.0)
+        shares = torch.where(left > 0, others / left, even)
+        return (shares * (1 - calibrated)).scatter(-1, predicted, calibrated)
+
+
+class Isotonic(_ConfidenceMap):
+    """Isotonic regression: the non-decreasing map of the confidence closest to being correct.
+
+        minimize  sum_i w_i (g(confidence_i) - correct_i)^2  over non-decreasing g
+
+    Linear between the fitted places, constant outside. Zadrozny and Elkan 2002.
+
+    Args:
+        reduce: `"top"` maps the largest probability; the calibrated value belongs to the class
+            that was on top in `X`, even if another class ends above it. `"classes"` fits one map
+            for each class; a row whose classes are all mapped to 0 becomes uniform.
+        outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
+
+    Attributes:
+        places_: confidences at the maps' corners, one map after the other.
+        values_: the maps at their corners.
+        offsets_: where each map begins in `places_` and `values_`.
+        classes_: the class of each column, `[C]`.
+
+    Example:
+        >>> X = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
+        >>> Isotonic(outputs="probabilities").fit(X, [0, 1, 1, 1]).predict_proba(X)[:, 0]
+        array([1. , 0.5, 0.5, 0. ])
+    """
+
+    def _fit_map(
+        self, confidence: Tensor, correct: Tensor, weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        from scipy.optimize import isotonic_regression
+
+        places, index = torch.unique_consecutive(confidence, return_inverse=True)
+        mass = torch.zeros_like(places).index_add(0, index, weight)
+        mean = torch.zeros_like(places).index_add(0, index, weight * correct) / mass
+        fitted = isotonic_regression(mean.cpu().numpy(), weights=mass.cpu().numpy())
+        values = torch.as_tensor(fitted.x).to(places).clamp_(0, 1)
+        # Inside a constant stretch the corners say nothing: keep its two ends.
+        corner = torch.ones(len(values), dtype=torch.bool, device=values.device)
+        corner[1:-1] = (values[1:-1] != values[:-2]) | (values[1:-1] != values[2:])
+        return places[corner], values[corner]
+
+    def _apply_map(self, places: Tensor, values: Tensor, confidence: Tensor) -> Tensor:
+        if len(places) == 1:
+            return values.expand_as(confidence)
+        right = torch.searchsorted(places, confidence).clamp_(1, len(places) - 1)
+        low, high = places[right - 1], places[right]
+        share = ((confidence - low) / (high - low)).clamp(0, 1)
+        return torch.lerp(values[right - 1], values[right], share)
+
+
+class HistogramBinning(_ConfidenceMap):
+    """Histogram binning: the accuracy in each bin of the confidence.
+
+    Bins of equal mass, `(lo, hi]`, between confidences of the data; equal confidences share a
+    bin. Confidences outside the data belong to the first or last bin. Zadrozny and Elkan 2001.
+
+    Args:
+        bins: the number of bins.
+        reduce: `"top"` maps the largest probability, `"classes"` fits one map for each class, as
+            in `Isotonic`.
+        outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
+
+    Attributes:
+        places_: the upper edge of each bin, one map after the other.
+        values_: the accuracy in each bin.
+        offsets_: where each map begins in `places_` and `values_`.
+        classes_: the class of each column, `[C]`.
+
+    Example:
+        >>> X = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
+        >>> binning = HistogramBinning(bins=2, outputs="probabilities").fit(X, [0, 0, 1, 1])
+        >>> binning.predict_proba(X)[:, 0]
+        array([1. , 1. , 0.5, 0.5])
+    """
+
+    def __init__(self, bins: int = 15, *, reduce: str = "top", outputs: str = "logits") -> None:
+        super().__init__(reduce=reduce, outputs=outputs)
+        self.bins = bins
+
+    def _fit_map(
+        self, confidence: Tensor, correct: Tensor, weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or self.bins < 1:
+            raise InputError(f"bins: expected a whole number >= 1, got {self.bins!r}")
+        mass = (weight / weight.min()).cumsum(0)  # exact for equal weights, of any number
+        steps = torch.arange(1, self.bins + 1, device=mass.device)
+        # The slack keeps rounded sums from moving an edge by one sample.
+        reached = torch.searchsorted(mass, mass[-1] * steps / self.bins * (1 - 1e-12))
+        edges = torch.unique(confidence[reached])
+        index = torch.searchsorted(edges, confidence).clamp_(max=len(edges) - 1)
+        total = torch.zeros_like(edges).index_add(0, index, weight)
+        return edges, torch.zeros_like(edges).index_add(0, index, weight * correct) / total
+
+    def _apply_map(self, places: Tensor, values: Tensor, confidence: Tensor) -> Tensor:
+        return values[torch.searchsorted(places, confidence).clamp_(max=len(places) - 1)]

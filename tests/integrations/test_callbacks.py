@@ -1,0 +1,158 @@
+"""Callbacks in real, tiny training runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import orbical as ob
+from orbical.errors import InputError
+
+IMAGES = torch.rand(12, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+LABELS = torch.arange(12) % 3
+NAMES = {
+    f"orbit/{name}_{position}"
+    for name in ("accuracy", "confidence", "score", "ece")
+    for position in ("upright", "orbit", "worst")
+} | {"orbit/invariance_gap"}
+
+
+def expected(model: torch.nn.Module) -> dict[str, float]:
+    scan = ob.scan(
+        model, (IMAGES, LABELS), group="rotations:4", task="classification", progress=False
+    )
+    correct = scan.data["correct"].isel(model=0).values
+    confidence = scan.data["confidence"].isel(model=0).values
+    return {
+        "orbit/accuracy_upright": correct[:, 0].mean(),
+        "orbit/accuracy_orbit": correct.mean(),
+        "orbit/accuracy_worst": correct.mean(0).min(),
+        "orbit/confidence_orbit": confidence.mean(),
+    }
+
+
+def test_lightning_logs_scores_along_the_orbit_in_each_epoch(tmp_path: Path) -> None:
+    lightning = pytest.importorskip("lightning", reason="lightning is not installed")
+    from orbical.integrations.lightning import OrbitCallback
+
+    class Net(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.Sequential(
+                torch.nn.Flatten(),
+                torch.nn.Linear(64, 8),
+                torch.nn.Dropout(),
+                torch.nn.Linear(8, 3),
+            )
+
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            return self.layers(images)
+
+        def training_step(self, batch: list[torch.Tensor], index: int) -> torch.Tensor:
+            images, labels = batch
+            return torch.nn.functional.cross_entropy(self(images), labels)
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.Adam(self.parameters(), lr=1e-2)
+
+    logged: list[dict[str, float]] = []
+
+    class Recorder(lightning.pytorch.loggers.logger.DummyLogger):
+        def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+            logged.append(metrics)
+
+    torch.manual_seed(0)
+    net = Net()
+    trainer = lightning.Trainer(
+        max_epochs=2,
+        accelerator="cpu",
+        logger=Recorder(),
+        callbacks=[OrbitCallback((IMAGES, LABELS), group="rotations:4")],
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        enable_checkpointing=False,
+        default_root_dir=tmp_path,
+        log_every_n_steps=1,
+    )
+    trainer.fit(net, DataLoader(TensorDataset(IMAGES, LABELS), batch_size=6))
+    epochs = [row for row in logged if "orbit/accuracy_orbit" in row]
+    assert len(epochs) == 2
+    assert set(epochs[0]) >= NAMES
+    assert epochs[0]["orbit/score_orbit"] != epochs[1]["orbit/score_orbit"], "the net has learned"
+    for name, value in expected(net).items():
+        assert trainer.callback_metrics[name].item() == pytest.approx(value, abs=1e-6)
+
+
+def test_transformers_logs_scores_along_the_orbit_in_the_epochs_chosen(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    from orbical.integrations.transformers import OrbitCallback
+
+    torch.manual_seed(0)
+    config = transformers.ViTConfig(
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        image_size=8,
+        patch_size=4,
+        num_channels=1,
+        num_labels=3,
+    )
+    model = transformers.ViTForImageClassification(config)
+    rows = [
+        {"pixel_values": image, "labels": label}
+        for image, label in zip(IMAGES, LABELS, strict=True)
+    ]
+    trainer = transformers.Trainer(
+        model,
+        transformers.TrainingArguments(
+            output_dir=str(tmp_path),
+            num_train_epochs=2,
+            per_device_train_batch_size=6,
+            use_cpu=True,
+            report_to=[],
+            save_strategy="no",
+            disable_tqdm=True,
+        ),
+        train_dataset=rows,
+    )
+    trainer.add_callback(
+        OrbitCallback((IMAGES, LABELS), group="rotations:4", every_n_epochs=2, trainer=trainer)
+    )
+    trainer.train()
+    found = [row for row in trainer.state.log_history if "orbit/accuracy_orbit" in row]
+    assert [row["epoch"] for row in found] == [2.0]
+    assert set(found[0]) >= NAMES
+    for name, value in expected(model).items():
+        assert found[0][name] == pytest.approx(value, abs=1e-6)
+
+
+def test_scores_without_labels_are_those_that_need_none() -> None:
+    from orbical.integrations._scores import OrbitScores
+
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
+    scores = OrbitScores(IMAGES, group="rotations:4", measures=(), prefix="")._scores(net)
+    assert "accuracy_orbit" not in scores
+    assert np.isfinite(scores["confidence_orbit"])
+    with pytest.raises(InputError, match="every_n_epochs: expected a whole number >= 1, got 0"):
+        OrbitScores(IMAGES, group="rotations:4", every_n_epochs=0)
+
+
+@pytest.mark.parametrize("package", ["lightning", "transformers"])
+def test_a_missing_package_is_named_with_its_extra(package: str) -> None:
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from orbical.errors import MissingExtra\n"
+        f"try:\n    import orbical.integrations.{package}\n"
+        "except MissingExtra as error:\n    print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"pip install 'orbical[{package}]'" in said.stdout

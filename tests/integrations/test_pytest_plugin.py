@@ -1,0 +1,79 @@
+"""The pytest plugin, in sessions of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import orbical as ob
+
+pytest_plugins = "pytester"
+PLUGIN = ("-p", "no:orbical", "-p", "orbical.integrations.pytest_plugin", "-p", "no:cacheprovider")
+
+
+def test_equivariance_is_asserted_by_a_fixture(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import torch
+
+        def pool(x):
+            return x.mean((2, 3))
+
+        def corner(x):
+            return x[..., :2, :2].flatten(1)
+
+        def test_pool(assert_equivariant):
+            assert_equivariant(pool, torch.rand(2, 3, 8, 8), group="dihedral:4",
+                               task="classification")
+
+        def test_corner(assert_equivariant):
+            assert_equivariant(corner, torch.rand(2, 3, 8, 8), group="dihedral:4",
+                               task="classification")
+        """
+    )
+    result = pytester.runpytest_inprocess(*PLUGIN)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*not equivariant under dihedral:4*"])
+
+
+def test_stored_scans_are_checked_against_the_thresholds_of_pyproject(
+    pytester: pytest.Pytester,
+) -> None:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
+    images, labels = torch.rand(8, 1, 8, 8), torch.arange(8) % 3
+    ob.scan(
+        {"net": net},
+        (images, labels),
+        group="rotations:4",
+        task="classification",
+        out=pytester.path / "run.zarr",
+        progress=False,
+    )
+    pytester.makepyprojecttoml("[tool.orbical.check]\nmax_gap = 10.0\nmin_accuracy = 0.99\n")
+    pytester.makepyfile(
+        """
+        import orbical
+
+        def test_as_configured(orbical_check):
+            orbical_check("run.zarr")
+
+        def test_keywords_take_precedence(orbical_check):
+            orbical_check(orbical.load("run.zarr"), min_accuracy=0.0, models=["net"])
+        """
+    )
+    result = pytester.runpytest_inprocess(*PLUGIN)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["FAIL net: accuracy*0.99*"])
+
+
+def test_loading_the_plugin_imports_no_heavy_package() -> None:
+    code = (
+        "import sys, orbical.integrations.pytest_plugin;"
+        "print(sorted({'torch', 'numpy', 'xarray', 'typer', 'sklearn'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

@@ -1,0 +1,216 @@
+"""scikit-learn's own checks, and calibrators inside its tools."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from held_out import outputs
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.ensemble import StackingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+from orbical.errors import InputError
+from orbical.recalibrate import (
+    Calibrator,
+    HistogramBinning,
+    Isotonic,
+    MatrixScaling,
+    OrbitTemperature,
+    Temperature,
+    VectorScaling,
+)
+
+ALL: list[Calibrator] = [
+    Temperature(),
+    VectorScaling(),
+    MatrixScaling(),
+    Isotonic(),
+    Isotonic(reduce="classes"),
+    HistogramBinning(),
+    HistogramBinning(reduce="classes"),
+]
+
+THREE_CLASSES = dict.fromkeys(
+    [
+        "check_classifiers_classes",
+        "check_classifiers_train",
+        "check_estimators_fit_returns_self",
+        "check_estimators_overwrite_params",
+        "check_readonly_memmap_input",
+    ],
+    "it has 3 classes and 2 columns; X needs one column for each class",
+)
+ONE_LABEL = {
+    "check_classifiers_one_label": "labels of one class do not make it predict that class always: "
+    "it maps confidences of whichever class has the largest score"
+}
+
+
+def exceptions(calibrator: Calibrator) -> dict[str, str]:
+    """The checks that cannot hold, each with the reason."""
+    moves_classes = (
+        isinstance(calibrator, VectorScaling) or calibrator.get_params().get("reduce") == "classes"
+    )
+    return THREE_CLASSES if moves_classes else THREE_CLASSES | ONE_LABEL
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(ALL, expected_failed_checks=exceptions)
+def test_every_calibrator_passes_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+class _TwoClasses:
+    """Makes scikit-learn's checks give two classes to their two columns."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("calibrator", ALL, ids=repr)
+def test_the_excepted_checks_pass_with_as_many_columns_as_classes(calibrator: Calibrator) -> None:
+    kind = type(calibrator)
+    binary = type(f"TwoClass{kind.__name__}", (_TwoClasses, kind), {"__init__": kind.__init__})
+    seen = set()
+    for estimator, check in estimator_checks_generator(binary(**calibrator.get_params())):
+        if check.func.__name__ in THREE_CLASSES:
+            check(estimator)
+            seen.add(check.func.__name__)
+    assert seen == set(THREE_CLASSES)
+
+
+@pytest.mark.parametrize("calibrator", [*ALL, OrbitTemperature()], ids=repr)
+def test_clones_parameters_and_pickles_are_faithful(calibrator: Calibrator) -> None:
+    other = clone(calibrator).set_params(outputs="probabilities")
+    assert other.get_params() == calibrator.get_params() | {"outputs": "probabilities"}
+    assert not hasattr(other, "classes_")
+    logits, labels = outputs(200)
+    X = torch.softmax(logits, 1).numpy()
+    X = X.reshape(50, 4, 4) if isinstance(calibrator, OrbitTemperature) else X
+    other.fit(X, labels[: len(X)])
+    again = pickle.loads(pickle.dumps(other))
+    np.testing.assert_array_equal(again.predict_proba(X), other.predict_proba(X))
+
+
+@pytest.mark.parametrize("calibrator", ALL, ids=repr)
+def test_the_result_is_of_the_kind_of_the_input_and_the_same_for_all(
+    calibrator: Calibrator,
+) -> None:
+    pandas, xarray = pytest.importorskip("pandas"), pytest.importorskip("xarray")
+    logits, labels = outputs(300)
+    array = logits.numpy()
+    reference = clone(calibrator).fit(logits, labels)
+    expected = reference.predict_proba(logits)
+    assert isinstance(expected, torch.Tensor)
+    assert expected.dtype == torch.float64
+    kinds = [
+        (array, labels.numpy()),
+        (np.asfortranarray(array)[::-1][::-1], labels.numpy().astype(">i4")),
+        (array.astype(">f8"), labels.tolist()),
+        (array.tolist(), labels.numpy().astype(float)),
+        (pandas.DataFrame(array, columns=list("abcd")), pandas.Series(labels.numpy())),
+        (xarray.DataArray(array, dims=("sample", "class")), xarray.DataArray(labels.numpy())),
+    ]
+    for X, y in kinds:
+        fitted = clone(calibrator).fit(X, y)
+        found = fitted.predict_proba(X)
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_allclose(found, expected.numpy(), atol=1e-12)
+        np.testing.assert_array_equal(fitted.predict(X), reference.predict(logits).numpy())
+        np.testing.assert_array_equal(fitted.transform(X), found)
+    assert reference.predict_proba(array.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("calibrator", ALL[:3], ids=repr)
+def test_scalings_pass_gradients_on(calibrator: Calibrator) -> None:
+    logits, labels = outputs(200)
+    fitted = clone(calibrator).fit(logits, labels)
+    leaf = logits.clone().requires_grad_()
+    fitted.predict_proba(leaf)[:, 0].sum().backward()
+    assert leaf.grad is not None
+    assert bool((leaf.grad.abs() > 0).any())
+
+
+@pytest.mark.parametrize("calibrator", ALL, ids=repr)
+def test_whole_weights_are_repetitions_and_zero_weights_are_absent(
+    calibrator: Calibrator,
+) -> None:
+    logits, labels = outputs(300)
+    weight = torch.arange(300) % 4
+    weighted = clone(calibrator).fit(logits, labels, sample_weight=weight)
+    repeated = clone(calibrator).fit(
+        logits.repeat_interleave(weight, 0), labels.repeat_interleave(weight)
+    )
+    torch.testing.assert_close(
+        weighted.predict_proba(logits), repeated.predict_proba(logits), atol=1e-6, rtol=0
+    )
+    plain = clone(calibrator).fit(logits, labels)
+    assert not torch.allclose(weighted.predict_proba(logits), plain.predict_proba(logits))
+
+
+def test_one_column_is_the_score_of_the_second_of_two_classes() -> None:
+    logits, labels = outputs(200, 2)
+    both = logits - logits[:, :1]
+    one = VectorScaling().fit(both[:, 1:], labels)
+    two = VectorScaling().fit(both, labels)
+    torch.testing.assert_close(one.predict_proba(both[:, 1:]), two.predict_proba(both))
+    probs = torch.softmax(both, 1)
+    third = VectorScaling(outputs="probabilities").fit(probs[:, 1:], labels)
+    torch.testing.assert_close(third.predict_proba(probs[:, 1:]), two.predict_proba(both))
+
+
+def test_labels_name_the_columns_in_sorted_order() -> None:
+    logits, labels = outputs(200, 3)
+    names = np.array(["bird", "cat", "dog"])
+    fitted = Temperature().fit(logits.numpy(), names[labels])
+    assert fitted.classes_.tolist() == names.tolist()
+    np.testing.assert_array_equal(fitted.predict(logits), names[logits.argmax(1)])
+    assert Temperature().fit(logits, labels + 1).predict(logits)[0] == logits[0].argmax() + 1
+    with pytest.raises(InputError, match="y: expected column indices 0 to 2 or 3 distinct labels"):
+        Temperature().fit(logits, np.where(labels == 2, "cat", names[labels]))
+
+
+def test_a_pipeline_ends_in_a_calibrator() -> None:
+    X, y = make_classification(800, n_informative=6, n_classes=3, random_state=0)
+    model = LogisticRegression(C=100.0).fit(X[:400], y[:400])
+    pipeline = make_pipeline(FunctionTransformer(model.decision_function), Temperature())
+    pipeline.fit(X[400:600], y[400:600])
+    direct = Temperature().fit(model.decision_function(X[400:600]), y[400:600])
+    probs = pipeline.predict_proba(X[600:])
+    np.testing.assert_allclose(probs, direct.predict_proba(model.decision_function(X[600:])))
+    np.testing.assert_array_equal(pipeline.predict(X[600:]), model.predict(X[600:]))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_stacking_calibrates_an_estimator_by_cross_validation(classes: int) -> None:
+    X, y = make_classification(600, n_informative=8, n_classes=classes, random_state=0)
+    names = np.array(["ape", "bee", "cow"])[y]
+    stack = StackingClassifier(
+        [("bayes", GaussianNB())],
+        final_estimator=VectorScaling(outputs="probabilities"),
+        stack_method="predict_proba",
+    ).fit(X, names)
+    held_out = cross_val_predict(GaussianNB(), X, names, method="predict_proba")
+    direct = VectorScaling(outputs="probabilities").fit(held_out, names)
+    expected = direct.predict_proba(GaussianNB().fit(X, names).predict_proba(X))
+    np.testing.assert_allclose(stack.predict_proba(X), expected, atol=1e-6)
+    assert set(stack.predict(X)) <= set(names)
+
+
+def test_a_grid_search_chooses_a_penalty_by_likelihood() -> None:
+    logits, labels = outputs(300)
+    search = GridSearchCV(VectorScaling(), {"penalty": [1e-3, 1e4]}, scoring="neg_log_loss")
+    assert search.fit(logits.numpy(), labels.numpy()).best_params_ == {"penalty": 1e-3}
