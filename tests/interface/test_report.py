@@ -37,7 +37,7 @@ def test_the_footer_says_what_was_scanned_and_when(scan, tmp_path):
 
 def test_the_samples_of_a_smaller_report_are_said(scan, tmp_path):
     text = report(scan, tmp_path / "some.html", samples=30).read_text("utf-8")
-    assert "30 of 90 samples: 10 whose answers vary most" in text
+    assert "30 of 90 samples: 10 that vary most along the orbit" in text
 
 
 def test_a_large_report_is_a_folder_that_opens_without_a_server(scan, tmp_path, monkeypatch):

@@ -54,7 +54,7 @@ def test_all_samples_can_be_asked_for(store, tmp_path):
 
 def test_mistakes_are_said(store, tmp_path):
     for words, message in [
-        (["--samples", "many"], "a whole number or 'all' expected"),
+        (["--samples", "many"], "expected an integer or 'all'"),
         (["-o", str(tmp_path / "report.txt")], "ends in .html"),
         (["--method", "nothing"], "unknown name 'nothing'"),
     ]:

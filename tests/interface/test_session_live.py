@@ -364,7 +364,7 @@ def test_a_reader_of_ones_own_must_be_given(
         progress=False,
     )
     header, _ = ask(open_session(scan, model), "state")
-    assert "models cannot be asked" in header["warnings"][0]
+    assert "models cannot run" in header["warnings"][0]
     assert header["live"] is False
     assert ask(open_session(scan, model), "place", element=1)[1]["input/image"].shape == (1, 8, 8)
     for given in ({"task": task}, {"read": lambda raw: raw["logits"]}):

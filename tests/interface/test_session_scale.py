@@ -105,7 +105,7 @@ def test_many_samples_are_placed_by_their_neighbors(
 ) -> None:
     monkeypatch.setattr(sample_maps, "REPRESENTATIVES", 60)
     header, arrays = ask(open_session(digits), "embedding", method="isomap")
-    assert header["note"] == "60 of 120 samples placed, the rest by their neighbours"
+    assert header["note"] == "60 of 120 samples embedded, the rest by their neighbors"
     xy = arrays["xy"]
     assert np.isfinite(xy).all()
     points = np.concatenate([*digits.data["score"].values], 1)
