@@ -22,7 +22,7 @@ def bright(views):
 
 
 @pytest.fixture(scope="module")
-def build_report():
+def made():
     generator = torch.Generator().manual_seed(0)
     images = 0.92 * torch.rand(9, 1, 56, 56, generator=generator)
     objects = torch.zeros(9, 1, 5)

@@ -64,7 +64,7 @@ def unlabeled():
 
 
 @pytest.fixture(scope="module", params=[dipoles, flows, unlabeled])
-def build_report(request):
+def made(request):
     session = Session({"scan": request.param()})
     view = session.scan_view()
     chosen = chosen_samples(view, None)

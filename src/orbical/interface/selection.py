@@ -14,6 +14,8 @@ from urllib.parse import quote, unquote
 
 from ..errors import InputError, unknown_name
 
+__all__ = ["Selection"]
+
 COLORS = ("mean", "variance", "correct", "class", "gap")
 ORDERS = ("worst", "best", "variable")
 REFERENCES = ("truth", "consensus")

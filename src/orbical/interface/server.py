@@ -20,6 +20,8 @@ from .session import KINDS, Session
 from .static_files import StaticFile, read_static_files
 from .timeouts import protocol_with_timeout
 
+__all__ = ["Server", "serve"]
+
 FIRST_PORT = 8420
 PORTS_TRIED = 100
 MOST_MESSAGE_BYTES = 1 << 18

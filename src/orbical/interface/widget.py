@@ -17,6 +17,8 @@ from .selection import Selection
 from .session import KINDS, Session
 from .widget_fallback import WidgetFallback
 
+__all__ = ["widget"]
+
 
 def widget(session: Session, height: int = 900) -> Any:
     """Return a widget that shows a session (extra `notebook`).

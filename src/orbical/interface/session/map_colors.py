@@ -66,7 +66,7 @@ def _correct(view: ScanView, selection: Selection) -> Answer:
     metric = view.metrics["correct"]
     sums = moments_of(view, view.variable(metric, view.reference(selection)))
     values = over_models(sums.mean[view.of(selection)])
-    title = "Accuracy over the orbit"
+    title = "Fraction of the orbit predicted correctly"
     return {"scale": "sequential", "range": [0.0, 1.0], "title": title}, {"values": values}
 
 
@@ -82,7 +82,7 @@ def _gap(view: ScanView, selection: Selection) -> Answer:
         return {"scale": "diverging", "range": [-1.0, 1.0], "title": title}, {"values": values}
     stored = view.cache.get_or_compute("gap", lambda: view.reader.whole("invariance_gap"))
     values = over_models(stored[models])
-    title = "Invariance gap: distance of the outputs from their mean"
+    title = "Invariance gap: distance of the predictions from their mean"
     about = {"scale": "sequential", "range": [0.0, _spread(values)[1]], "title": title}
     return about, {"values": values}
 
