@@ -20,7 +20,7 @@ from orbical.interface import open_session
 from orbical.interface.orbit_positions import OrbitLocator
 from orbical.interface.session import Session
 from orbical.interface.wire import decode
-from orbical.predictors import Partial, Predictor
+from orbical.predictors import PartialOutputs, Predictor
 
 
 @pytest.fixture
@@ -132,7 +132,9 @@ def test_an_error_for_one_input_is_shown_for_that_frame_only(
         def __call__(self, batch: torch.Tensor) -> Any:
             outputs = nets["first"](batch).detach()
             dark = (batch.sum((1, 2, 3)) < threshold).nonzero().flatten().tolist()
-            return Partial(outputs, dict.fromkeys(dark, "no convergence")) if dark else outputs
+            return (
+                PartialOutputs(outputs, dict.fromkeys(dark, "no convergence")) if dark else outputs
+            )
 
     light = digits.data["input"].values.sum((1, 2, 3))
     failing, (before, after) = int(light.argmin()), np.argsort(light)[-2:]
