@@ -11,7 +11,16 @@ FIRST = (
     *("index.md", "guide", "studies", "theory.md", "metrics.md"),
     *("api", "benchmarks.md", "design.md"),
 )
-GUIDES = ("scan", "calibration", "bounds", "repair", "uncertainty", "interface", "own-task")
+GUIDES = (
+    "scan",
+    "calibration",
+    "bounds",
+    "repair",
+    "uncertainty",
+    "integrations",
+    "interface",
+    "own-task",
+)
 TITLES = {"Api": "API"}
 
 

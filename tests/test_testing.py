@@ -65,7 +65,7 @@ def test_two_channels_of_a_change_are_no_vector_field():
 
 
 def test_no_samples_are_refused():
-    with pytest.raises(InputError, match="x: no samples given"):
+    with pytest.raises(InputError, match="x: expected at least one sample, got none"):
         ob.testing.equivariance_error(
             POOL, torch.rand(0, 3, 8, 8), group="cyclic:4", task="classification"
         )
@@ -81,9 +81,12 @@ def test_data_may_be_kept_in_any_way(keep):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (dict(x=None), "x: NoneType given"),
-        (dict(x=[torch.rand(3), torch.rand(2)]), "x: a list of 2 given, which makes no array"),
-        (dict(x=torch.full((2, 3), torch.nan)), "data: NaN or infinity given, of which model"),
+        (dict(x=None), "x: expected arrays with a leading sample dimension"),
+        (
+            dict(x=[torch.rand(3), torch.rand(2)]),
+            "x: expected samples of the same shape, got a list of 2",
+        ),
+        (dict(x=torch.full((2, 3), torch.nan)), "data: expected finite numbers, got NaN"),
         (dict(tolerance="small"), "tolerance: 'small' given"),
         (dict(tolerance=-1e-3), "tolerance: expected a number >= 0, got -0.001"),
         (dict(tolerance=np.nan), "tolerance: nan given"),

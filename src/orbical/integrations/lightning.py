@@ -17,7 +17,7 @@ __all__ = ["OrbitCallback"]
 
 
 @dataclass(eq=False)
-class OrbitCallback(OrbitScores, Callback):  # type: ignore[misc,unused-ignore]
+class OrbitCallback(OrbitScores, Callback):  # type: ignore[misc, unused-ignore]
     """Log accuracy, confidence and calibration along the orbit after each training epoch.
 
     The sample is scanned in memory on the module's device, by the first process alone. Names of

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from torch import Tensor
 
-from .._arrays import ArrayLike, warn_of_probabilities
+from .._arrays import ArrayLike, as_array, warn_of_probabilities
 from ..calibration.inputs import tolerance, working_float
 from ..errors import InputError, StoreError, unknown_name
 
@@ -25,7 +25,7 @@ _FLOATS = (np.float64, np.float32, np.float16)
 _REGISTRY: dict[str, type[Calibrator]] = {}
 
 
-class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc,unused-ignore]
+class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A map from class scores to calibrated probabilities, fitted on held-out labels.
 
     A scikit-learn classifier and transformer whose features are the scores of a model: column k
@@ -252,8 +252,7 @@ def read_weights(
     """
     if weights is None:
         return torch.full((size,), 1 / size, dtype=torch.float64, device=device)
-    array = weights if isinstance(weights, Tensor) else np.asarray(weights, np.float64)
-    tensor = torch.as_tensor(array, dtype=torch.float64, device=device)
+    tensor = as_array(name, weights, device).double()
     if tensor.shape != (size,):
         raise InputError(f"{name}: expected shape ({size},), got {tuple(tensor.shape)}")
     if not bool(torch.isfinite(tensor).all()) or bool((tensor < 0).any()) or tensor.sum() <= 0:

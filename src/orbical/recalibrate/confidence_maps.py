@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..calibration.inputs import whole_number
 from ..calibration.sorting import ascending
-from ..errors import InputError, unknown_name
+from ..errors import unknown_name
 from ._base import Calibrator
 
 
@@ -165,12 +166,11 @@ class HistogramBinning(_ConfidenceMap):
     def _fit_map(
         self, confidence: Tensor, correct: Tensor, weight: Tensor
     ) -> tuple[Tensor, Tensor]:
-        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or self.bins < 1:
-            raise InputError(f"bins: expected a whole number >= 1, got {self.bins!r}")
+        bins = whole_number("bins", self.bins)
         mass = (weight / weight.min()).cumsum(0)  # exact for equal weights, of any number
-        steps = torch.arange(1, self.bins + 1, device=mass.device)
+        steps = torch.arange(1, bins + 1, device=mass.device)
         # The slack keeps rounded sums from moving an edge by one sample.
-        reached = torch.searchsorted(mass, mass[-1] * steps / self.bins * (1 - 1e-12))
+        reached = torch.searchsorted(mass, mass[-1] * steps / bins * (1 - 1e-12))
         edges = torch.unique(confidence[reached])
         index = torch.searchsorted(edges, confidence).clamp_(max=len(edges) - 1)
         total = torch.zeros_like(edges).index_add(0, index, weight)

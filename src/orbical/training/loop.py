@@ -193,7 +193,7 @@ def _one_epoch(
         with precision:
             loss = objective(model, moved)
         optimizer.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss)
+        loss.backward()
         optimizer.step()
         total += loss.detach()
         count += 1
