@@ -56,7 +56,7 @@ __all__ = [
     "SmoothECE",
 ]
 
-Outputs = dict[str, Tensor]
+Outputs = dict[str, Any]
 """`probs` or `logits`, `[N, C]`."""
 
 
@@ -66,7 +66,7 @@ class WeightedMetric(Metric):
     is_differentiable = False
     higher_is_better = False
     full_state_update = False
-    plot_lower_bound = 0.0
+    plot_lower_bound: float | None = 0.0
 
     def _add_sum(self, name: str, *shape: int, dtype: torch.dtype = torch.float64) -> None:
         self.add_state(name, torch.zeros(shape, dtype=dtype), dist_reduce_fx="sum")
