@@ -127,7 +127,7 @@ def test_regression_comparisons_take_vectors_and_name_bad_input() -> None:
     assert found.high < 0
     with pytest.raises(InputError, match="a: expected \\(mean, variance\\)"):
         regression_compare("gence_fiber", target, diagonal, target)
-    with pytest.raises(InputError, match="gence is a mean"):
+    with pytest.raises(InputError, match="got gence, a mean over samples"):
         regression_compare("gence", diagonal, full, target)
     with pytest.raises(InputError, match="got ence, which takes one target, for 2 coordinates"):
         regression_compare("ence", diagonal, full, target)

@@ -131,11 +131,11 @@ def test_bad_input_is_named(scan: ob.Scan) -> None:
         along_orbit(scan, "eec")
     with pytest.raises(InputError, match=r"^by: .* did you mean 'label'"):
         along_orbit(scan, "ece", by="lable")
-    with pytest.raises(InputError, match=r"^element: 6 given, expected 0 to 5"):
+    with pytest.raises(InputError, match=r"^element: expected 0 to 5, got 6"):
         reliability_at(scan, 6, "one")
     with pytest.raises(InputError, match=r"^element: expected a whole number"):
         reliability_at(scan, "first", "one")
-    with pytest.raises(InputError, match=r"^model: not given"):
+    with pytest.raises(InputError, match=r"^model: expected one of"):
         reliability_at(scan, 0)
     with pytest.raises(InputError, match=r"^model: unknown"):
         reliability_at(scan, 0, "third")
@@ -145,5 +145,5 @@ def test_bad_input_is_named(scan: ob.Scan) -> None:
     unlabeled = ob.scan(
         network(0), images[:10], group="cyclic:4", task="classification", progress=False
     )
-    with pytest.raises(InputError, match=r"^scan: it holds no 'correct'"):
+    with pytest.raises(InputError, match=r"^scan: expected a labeled .* without 'correct'"):
         along_orbit(unlabeled, "ece")

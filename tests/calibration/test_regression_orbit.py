@@ -167,7 +167,7 @@ def test_the_mahalanobis_measure_is_flat_for_an_equivariant_model_and_gence_is_n
 
 
 def test_one_target_measures_of_vectors_are_given_by_component(turning: ob.Scan) -> None:
-    with pytest.raises(InputError, match="ence is of one target, the scan has 2 components"):
+    with pytest.raises(InputError, match="got ence, which takes one target, for 2 components"):
         along_orbit(turning, "ence")
     found = along_orbit(turning, "ence", by="component")
     assert found.dims == ("model", "component", "element")

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from orbical import calibration
+from orbical.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +65,61 @@ def test_a_calibrated_squared_error_is_what_draws_show(form: str) -> None:
     assert float(found.calibrated) == pytest.approx(squares.mean(), rel=0.01)
     reach = float(found.calibrated_high - found.calibrated_low)
     assert reach == pytest.approx(2 * 1.96 * squares.std(), rel=0.03)
+
+
+@pytest.mark.parametrize("name", ["ece", "ece_mass", "smooth_ece", "sb_ece", "ks", "esd", "skce"])
+def test_equal_weights_give_the_interval_without_weights(outputs, name: str) -> None:
+    pair = calibration.top_label(**outputs)
+    plain = calibration.interval(name, *pair, resamples=400)
+    weighted = calibration.interval(name, *pair, weights=torch.full((300,), 2.0), resamples=400)
+    assert float(weighted.value) == pytest.approx(float(plain.value), abs=1e-12)
+    width = float(plain.high - plain.low)
+    for end in ("low", "high", "calibrated"):
+        ours, theirs = (float(getattr(one, end)) for one in (weighted, plain))
+        assert ours == pytest.approx(theirs, abs=0.25 * width), end
+
+
+def test_a_weighted_table_weights_every_measure_it_holds(outputs) -> None:
+    weights = torch.linspace(0, 1, 300, dtype=torch.float64)
+    found = calibration.classification_table(**outputs, weights=weights, resamples=20)
+    pair = calibration.top_label(**outputs)
+    for name in ("ece", "ks", "esd", "mmce", "skce", "smooth_ece"):
+        expected = getattr(calibration, name)(*pair, weights=weights)
+        assert float(found[name].value) == pytest.approx(float(expected), abs=1e-12), name
+    for name in ("nll", "brier", "accuracy", "classwise_ece", "classwise_ks"):
+        expected = getattr(calibration, name)(**outputs, weights=weights)
+        assert float(found[name].value) == pytest.approx(float(expected), abs=1e-12), name
+        assert found[name].low <= found[name].value <= found[name].high
+
+
+def test_weights_that_a_measure_does_not_take_are_refused(outputs) -> None:
+    pair = calibration.top_label(**outputs)
+    with pytest.raises(InputError, match="takes no weights"):
+        calibration.interval(lambda z, y: calibration.ks(z, y), *pair, weights=torch.ones(300))
+
+
+def test_the_interval_of_a_weighted_mean_covers_it() -> None:
+    draw = np.random.default_rng(3)
+    weights = draw.uniform(0, 2, 300)
+    covered = 0
+    for _ in range(400):
+        found = calibration.mean_interval(
+            draw.normal(1, 1, 300), np.ones(300), np.ones(300), weights=weights
+        )
+        covered += bool(found.low <= 1 <= found.high)
+    assert covered / 400 == pytest.approx(0.95, abs=0.03)
+
+
+def test_a_table_without_ignored_labels_is_that_of_the_others(outputs) -> None:
+    logits, labels = outputs["logits"], outputs["labels"].clone()
+    labels[::3] = -100
+    kept = labels != -100
+    found = calibration.classification_table(
+        logits=logits, labels=labels, ignore_index=-100, resamples=20
+    )
+    expected = calibration.classification_table(
+        logits=logits[kept], labels=labels[kept], resamples=20
+    )
+    assert {name: float(part.value) for name, part in found.items()} == {
+        name: float(part.value) for name, part in expected.items()
+    }

@@ -88,16 +88,16 @@ def test_evidential_outputs_and_parts_of_a_variance_are_taken(tmp_path: Path) ->
     )
     assert "mahalanobis_calibration" in json.loads(run(full, "--json", *FEW))["outputs"]["full"]
     np.savez(evidential, gamma=one, nu=one, alpha=one, beta=one, target=target)
-    assert "alpha <= 1 given" in refused(evidential)
+    assert "expected alpha > 1" in refused(evidential)
 
 
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("nu", 0.0, "nu is 0 at the least; expected nu > 0"),
-        ("beta", -2.0, "beta is -2 at the least; expected beta > 0"),
-        ("alpha", 1.0, "alpha <= 1 given"),
-        ("alpha", np.nan, "alpha <= 1 given"),
+        ("nu", 0.0, "expected nu > 0, got values down to 0"),
+        ("beta", -2.0, "expected beta > 0, got values down to -2"),
+        ("alpha", 1.0, "expected alpha > 1"),
+        ("alpha", np.nan, "expected alpha > 1"),
         ("target", np.nan, "target: expected finite values, got NaN or infinity"),
     ],
 )

@@ -148,7 +148,7 @@ def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
         ([store], InputError, "check: expected a threshold, got none"),
         ([store, "--max-gap", 1, "--model", "c"], InputError, "--model: unknown name 'c'"),
         ([store, "--max-gap", 1, "--config", tmp_path / "no.toml"], InputError, "--config:"),
-        ([tmp_path / "no.zarr", "--max-gap", 1], StoreError, "there is no store"),
+        ([tmp_path / "no.zarr", "--max-gap", 1], StoreError, "does not exist"),
         ([store, "--max-ece", 1, "--bins", 0], InputError, "bins"),
         ([store, "--max", "ece"], InputError, "--max: expected NAME=VALUE, got 'ece'"),
         ([store, "--max", "eze=1"], InputError, "did you mean 'max_ece'"),

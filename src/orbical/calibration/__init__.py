@@ -1,25 +1,27 @@
-"""Calibration: can a model's confidence be trusted?
+"""Calibration: measure whether a model's confidence can be trusted.
 
 Functions on arrays. Most take a pair `(confidence, correct)`, made from a model's outputs by
-`top_label` or `classwise`, reduce over the last axis, broadcast over leading ones, and return
-float64. The same measures as torchmetrics classes are in `metrics`
-and `regression_metrics`.
+`top_label` or `classwise`, reduce over the last axis, broadcast over leading axes, and return
+float64. The same measures as torchmetrics classes are in `metrics` and `regression_metrics`; all of
+them are entries of one registry, `MEASURES`, which tables, commands and the interface read.
 
-| to | there is |
+| to | use |
 |---|---|
 | see everything at once | `classification_table`, `regression_table` |
 | measure a classifier | `ece`, `smooth_ece`, `ks`, `esd`, `mmce`, `skce`, `sb_ece`, `classwise_*` |
 | score it | `nll`, `brier`, `brier_parts`, `accuracy` |
-| know how sure a value is | `interval`, `regression_interval`, `mean_interval` |
-| hold two models against each other | `compare`, `compare_means`, `regression_compare` |
-| draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
-| follow a scan along its orbit | `along_orbit`, `reliability_at`, `detections` |
 | measure a regressor | `ence`, `regression_esd`, `mahalanobis_calibration`, `gaussian_nll`, ... |
+| quantify uncertainty | `interval`, `regression_interval`, `mean_interval` |
+| compare two models | `compare`, `compare_means`, `regression_compare` |
+| draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
+| measure along an orbit | `along_orbit`, `mean_over_orbit`, `pooled_over_orbit`, `detections` |
+| add a measure | `register`, `Measure` |
 
->>> import orbical as ob
->>> confidence, correct = ob.calibration.top_label(probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 0])
->>> ob.calibration.ece(confidence, correct, bins=15)
-tensor(0.4500, dtype=torch.float64)
+Example:
+    >>> import orbical as ob
+    >>> pair = ob.calibration.top_label(probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 0])
+    >>> ob.calibration.ece(*pair, bins=15)
+    tensor(0.4500, dtype=torch.float64)
 """
 
 from __future__ import annotations

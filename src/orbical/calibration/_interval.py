@@ -1,7 +1,4 @@
-"""The interval of a measure, put together from draws of two worlds.
-
-Why the ends are what they are is said in the text of `intervals`.
-"""
+"""The interval of a measure, assembled from draws of two worlds; `intervals` explains its ends."""
 
 from __future__ import annotations
 
@@ -52,7 +49,7 @@ class Interval:
 
     @property
     def excess(self) -> Tensor:
-        """How far the value lies above that of a calibrated model: what bias does not explain."""
+        """The value minus that of a calibrated model: the part that bias does not explain."""
         return self.value - self.calibrated
 
 
@@ -133,7 +130,7 @@ def assemble(
 
 
 def joined(parts: list[Interval], shape: torch.Size) -> Interval:
-    """Join the intervals of blocks of rows, and give them the leading shape."""
+    """Join the intervals of blocks of rows into one of the leading shape."""
     whole: dict[str, Any] = {"level": parts[0].level, "method": parts[0].method}
     for field in fields(Interval):
         if field.name not in whole:
@@ -143,7 +140,7 @@ def joined(parts: list[Interval], shape: torch.Size) -> Interval:
 
 
 def checked_level(level: float) -> float:
-    """Return the level of an interval if it is one.
+    """Return the level of an interval if it is valid.
 
     >>> checked_level(0.95)
     0.95
@@ -154,7 +151,7 @@ def checked_level(level: float) -> float:
 
 
 def checked_resamples(resamples: int) -> int:
-    """Return the number of resamples if it is one that quantiles can be taken of.
+    """Return the number of resamples if it is large enough for quantiles.
 
     >>> checked_resamples(1000)
     1000
@@ -177,7 +174,7 @@ def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]
 
 
 def normal_quantile(level: float) -> float:
-    """Return how many standard deviations either side of the mean hold a level.
+    """Return the number of standard deviations around the mean that cover a level.
 
     >>> round(normal_quantile(0.95), 3)
     1.96

@@ -1,4 +1,4 @@
-"""What calibration along an orbit reads from a scan, and how it names what it found."""
+"""Reading a scan for calibration along an orbit, and labeling the results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_together(*arrays: xr.DataArray) -> Iterator[np.ndarray]:
     """Read several arrays in one pass over the store."""
     from dask.base import compute
 
-    for part in compute(*(array.data for array in arrays)):  # type: ignore[no-untyped-call]
+    for part in compute(*(array.data for array in arrays)):
         yield np.asarray(part)
 
 

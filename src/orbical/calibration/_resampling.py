@@ -1,4 +1,4 @@
-"""Samples drawn again, and labels drawn as a calibrated model would have them.
+"""Resampled samples, and labels drawn as for a calibrated model.
 
 Two worlds for every measure: the data with replacement, and the same predictions with outcomes
 drawn from them. Nothing here loops over single resamples; blocks of them are bounded in memory.

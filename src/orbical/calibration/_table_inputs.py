@@ -55,8 +55,8 @@ class Outputs:
         name, outputs = given_outputs(probs, logits)
         mass = sample_weights(weights, outputs[..., 0])
         outputs, truth, kept = kept_samples(labels, outputs, ignore_index)
-        self.outputs = {name: outputs}
-        self.given = {**self.outputs, "labels": truth}
+        self.outputs: dict[str, Any] = {name: outputs}
+        self.given: dict[str, Any] = {**self.outputs, "labels": truth}
         self.weights = mass if mass is None or kept is None else mass[..., kept]
         self._found: dict[str, Any] = {}
 
@@ -83,7 +83,8 @@ class Outputs:
     @property
     def labels(self) -> Tensor:
         """Return class indices `[N]`."""
-        return self.given["labels"]
+        labels: Tensor = self.given["labels"]
+        return labels
 
     def once(self, key: str, compute: Callable[[], Any]) -> Any:
         """Return what several measures share, computed at the first call."""

@@ -19,10 +19,10 @@ from .inputs import probabilities
 from .scores import brier_parts
 
 _WORK = 1 << 28
-"""Additions that all draws together may cost; of very large outputs fewer draws are made."""
+"""Largest number of additions of all draws together; very large outputs get fewer draws."""
 
 _FITS = 40_000
-"""Isotonic regressions of each world at most: of many classes fewer draws are made, too."""
+"""Largest number of isotonic regressions in each world; many classes get fewer draws, too."""
 
 _FEWEST = 20
 
@@ -40,18 +40,22 @@ def brier_part_intervals(
 
     Args:
         probs: probabilities `[N, C]`; or
-        logits: scores `[N, C]`. Give one of both.
+        logits: scores `[N, C]`. Pass exactly one of the two.
         labels: class indices `[N]`.
         level: nominal coverage.
         resamples: number of draws from each of two worlds; fewer where `N C` or C is large.
-        seed: of the draws.
+        seed: seed of the draws.
 
-    >>> rng = np.random.default_rng(0)
-    >>> z = rng.uniform(0.5, 1, 500)
-    >>> found = brier_part_intervals(probs=np.stack([z, 1 - z], 1),
-    ...                              labels=(rng.random(500) > z).astype(int), resamples=50)
-    >>> bool(found["brier_calibration"].low == 0)
-    True
+    Returns:
+        The two intervals, by name.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> z = rng.uniform(0.5, 1, 500)
+        >>> found = brier_part_intervals(probs=np.stack([z, 1 - z], 1),
+        ...                              labels=(rng.random(500) > z).astype(int), resamples=50)
+        >>> bool(found["brier_calibration"].low == 0)
+        True
     """
     checked_level(level)
     checked_resamples(resamples)

@@ -1,4 +1,4 @@
-"""Two models on the same samples: how far apart is a measure of theirs, and can it be chance?"""
+"""The difference of a measure between two models on the same samples, with its interval."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Comparison:
         difference: of the measured values.
         low: lower end of the interval for the population's difference.
         high: upper end.
-        p_value: 1 less the level at which the interval no longer holds 0.
+        p_value: 1 minus the level at which the interval no longer contains 0.
         level: nominal coverage.
     """
 
@@ -85,14 +85,18 @@ def compare(
         b: the same of the other, sample by sample.
         level: nominal coverage.
         resamples: number of draws from each world.
-        seed: of the draws.
-        options: of the measure.
+        seed: seed of the draws.
+        options: options of the measure.
 
-    >>> confidence = np.linspace(0.5, 1.0, 1000)
-    >>> correct = np.random.default_rng(0).random(1000) < confidence
-    >>> found = compare("ece", (confidence, correct), (confidence ** 2, correct))
-    >>> bool(found.high < 0), bool(found.p_value < 0.01)
-    (True, True)
+    Returns:
+        The difference `a - b` with its interval and p-value.
+
+    Example:
+        >>> confidence = np.linspace(0.5, 1.0, 1000)
+        >>> correct = np.random.default_rng(0).random(1000) < confidence
+        >>> found = compare("ece", (confidence, correct), (confidence ** 2, correct))
+        >>> bool(found.high < 0), bool(found.p_value < 0.01)
+        (True, True)
     """
     chosen = _distance_of(measure, "pair", options)
     checked_level(level)
@@ -100,7 +104,7 @@ def compare(
     pairs = [binary_pair(*_one_pair(name, given)) for name, given in (("a", a), ("b", b))]
     sizes = [len(confidence) for confidence, _ in pairs]
     if sizes[0] != sizes[1]:
-        raise InputError(f"b: {sizes[1]} samples given, a has {sizes[0]}; expected the same ones")
+        raise InputError(f"b: expected the {sizes[0]} samples of a, got {sizes[1]}")
     values = [chosen.value(*given).detach().double().cpu() for given in pairs]
     worlds = paired_worlds(chosen, pairs, resamples, np.random.default_rng(seed))
     return _compared(chosen, values, worlds, level)
@@ -129,15 +133,19 @@ def regression_compare(
         target: as the means.
         level: nominal coverage.
         resamples: number of draws from each world.
-        seed: of the draws.
-        options: of the measure.
+        seed: seed of the draws.
+        options: options of the measure.
 
-    >>> rng = np.random.default_rng(0)
-    >>> target = rng.normal(size=1000)
-    >>> right, timid = (np.zeros(1000), np.ones(1000)), (np.zeros(1000), np.full(1000, 4.0))
-    >>> found = regression_compare("ence", right, timid, target, resamples=200)
-    >>> bool(found.high < 0), bool(found.p_value < 0.01)
-    (True, True)
+    Returns:
+        The difference `a - b` with its interval and p-value.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> target = rng.normal(size=1000)
+        >>> right, timid = (np.zeros(1000), np.ones(1000)), (np.zeros(1000), np.full(1000, 4.0))
+        >>> found = regression_compare("ence", right, timid, target, resamples=200)
+        >>> bool(found.high < 0), bool(found.p_value < 0.01)
+        (True, True)
     """
     chosen = _distance_of(measure, "regression", options)
     checked_level(level)
@@ -148,7 +156,9 @@ def regression_compare(
             raise InputError(f"{name}: expected (mean, variance), got {type(given).__name__}")
         mean, variance, truth = as_vectors(*given, target)
         if mean.ndim != 2:
-            raise InputError(f"{name}: expected a mean of shape [N] or [N, d]")
+            raise InputError(
+                f"{name}: expected a mean of shape [N] or [N, d], got {tuple(mean.shape)}"
+            )
         predictions.append((mean, variance))
     estimate = on_vectors(chosen, chosen.value)
     values = [estimate(*given, truth).detach().double().cpu() for given in predictions]
@@ -164,7 +174,10 @@ def _distance_of(
 ) -> BoundMeasure:
     chosen = bound(measure, kind, options)
     if chosen.distance is None:
-        raise InputError(f"measure: {chosen.name} is a mean; compare the terms of its samples")
+        raise InputError(
+            f"measure: expected a calibration error, got {chosen.name}, a mean over samples; use "
+            "compare_means on its terms"
+        )
     return chosen
 
 
@@ -212,5 +225,5 @@ def _one_pair(name: str, given: Any) -> tuple[ArrayLike, ArrayLike]:
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise InputError(f"{name}: expected (confidence, correct), got {type(given).__name__}")
     if torch.as_tensor(given[0]).ndim != 1:
-        raise InputError(f"{name}: expected confidence of shape [N]")
+        raise InputError(f"{name}: expected confidence of shape [N], got more axes")
     return given[0], given[1]

@@ -24,7 +24,7 @@ from .smooth import smooth_ece
 
 _NARROWEST, _WIDEST = 0.04, 0.1
 _FEWEST = 3.0
-"""Samples under the Gaussian, below which an accuracy says nothing and is left out."""
+"""Least number of samples under the Gaussian; with fewer, the accuracy is left out."""
 
 _IMAGES = (-2, 0, 2)
 
@@ -75,15 +75,19 @@ def reliability_curve(
         correct: `[N]` boolean, or 0 and 1.
         bandwidth: of the Gaussian; by default that of `smooth_ece`, within 0.04 and 0.1.
         points: number of places P.
-        level: of the band and of the error's interval.
+        level: nominal coverage of the band and of the error's interval.
         resamples: number of draws.
-        seed: of the draws.
+        seed: seed of the draws.
 
-    >>> confidence = np.linspace(0.5, 1.0, 400)
-    >>> correct = np.random.default_rng(0).random(400) < confidence
-    >>> curve = reliability_curve(confidence, correct, resamples=100)
-    >>> round(float(curve.density.mean()), 2), curve.accuracy.shape
-    (1.0, torch.Size([201]))
+    Returns:
+        The curve, its band, the density of confidences and the error.
+
+    Example:
+        >>> confidence = np.linspace(0.5, 1.0, 400)
+        >>> correct = np.random.default_rng(0).random(400) < confidence
+        >>> curve = reliability_curve(confidence, correct, resamples=100)
+        >>> round(float(curve.density.mean()), 2), curve.accuracy.shape
+        (1.0, torch.Size([201]))
     """
     checked_level(level)
     checked_resamples(resamples)

@@ -1,9 +1,9 @@
 """Calibration of detections: confidence against precision at an IoU threshold, along the orbit.
 
 A detection scan stores, for every sample and element, the confidence of each detection and whether
-it is right: whether the greedy matching at the scan's IoU threshold gave it an object. The share
-of right ones among detections of one confidence is their precision, which a calibrated detector
-states. How many there are differs from view to view.
+it is correct, that is matched to an object at the scan's IoU threshold. The share of correct
+detections at a confidence is their precision, which equals the confidence of a calibrated detector.
+Their number differs from view to view.
 """
 
 from __future__ import annotations
@@ -19,34 +19,35 @@ if TYPE_CHECKING:
 
 
 def detections(scan: Scan | xr.Dataset) -> xr.Dataset:
-    """Take each detection of a scan as a sample of its own, for every measure of calibration.
+    """Return each detection of a scan as a sample of its own, for the measures of calibration.
 
     Args:
         scan: a labeled detection scan, or its `data`.
 
     Returns:
         A dataset of `confidence` and `correct` `[model, sample, element]`, in which `sample` runs
-        over samples and their places for a detection, NaN where there is none (or where it meets
-        only an object that hardly shows). `along_orbit`, `pair_at` and `reliability_at` take it.
+        over samples and their slots for a detection, NaN where there is none (or where it matches
+        only a hardly visible object). `along_orbit`, `pair_at` and `reliability_at` take it.
 
-    >>> import orbical as ob, torch
-    >>> made = ob.datasets.scenes(2, window=32, radius=8)
-    >>> def center(views):
-    ...     return torch.tensor([[[8.0, 8, 24, 24, 0.6, 0]]]).repeat(len(views), 1, 1)
-    >>> task = ob.tasks.Detection(ob.actions.Window(32), most=2)
-    >>> scan = ob.scan(center, (made["images"], made["objects"]), group="translations:8:8",
-    ...                task=task, progress=False)
-    >>> found = detections(scan)
-    >>> dict(found["confidence"].sizes)
-    {'model': 1, 'sample': 4, 'element': 9}
-    >>> ob.calibration.along_orbit(found, "ece").shape
-    (1, 9)
+    Example:
+        >>> import orbical as ob, torch
+        >>> made = ob.datasets.scenes(2, window=32, radius=8)
+        >>> def center(views):
+        ...     return torch.tensor([[[8.0, 8, 24, 24, 0.6, 0]]]).repeat(len(views), 1, 1)
+        >>> task = ob.tasks.Detection(ob.actions.Window(32), most=2)
+        >>> scan = ob.scan(center, (made["images"], made["objects"]), group="translations:8:8",
+        ...                task=task, progress=False)
+        >>> found = detections(scan)
+        >>> dict(found["confidence"].sizes)
+        {'model': 1, 'sample': 4, 'element': 9}
+        >>> ob.calibration.along_orbit(found, "ece").shape
+        (1, 9)
     """
     data: xr.Dataset = getattr(scan, "data", scan)  # type: ignore[arg-type]
     for name in ("box_score", "box_correct"):
         if name not in getattr(data, "data_vars", ()):
             raise InputError(
-                f"scan: it holds no {name!r}; expected a labeled scan of a detection task"
+                f"scan: expected a labeled scan of a detection task, got one without {name!r}"
             )
     stacked = data[["box_score", "box_correct"]].stack(each=("sample", "detection"))
     stacked = stacked.drop_vars(["each", "sample", "detection"], errors="ignore")
@@ -56,8 +57,8 @@ def detections(scan: Scan | xr.Dataset) -> xr.Dataset:
     confidence = stacked["confidence"].where(judged)
     confidence.attrs["meaning"] = "confidence of a detection"
     correct = stacked["correct"]
-    correct.attrs["meaning"] = "whether a detection is right"
-    # What tells a finished sample from an unfinished one elsewhere: here, whether it is there.
+    correct.attrs["meaning"] = "whether a detection is correct"
+    # Elsewhere this separates finished from unfinished samples; here, whether there is a detection.
     found = stacked.assign(confidence=confidence, correct=correct, score_vs_consensus=confidence)
     found.attrs = data.attrs
     return found

@@ -1,4 +1,4 @@
-"""How far a measure can be trusted: intervals, and the value of a calibrated model.
+"""Intervals of a measure, and its value for a calibrated model.
 
 A calibration error is a distance, `theta = ||nu||` with nu the signed residual; its estimate
 `||nu + noise||` is biased upwards and never 0, so the percentile bootstrap misses a calibrated
@@ -13,13 +13,14 @@ confidences) and B those of the data drawn again, the ends of the interval are:
   of the observed one (distance value, q(B)), reaches the value. It is 0 exactly if the value is
   one that a calibrated model may show.
 
-Where every answer is right, or every one wrong, drawing again shows no errors either: the upper end
-is then at least the measure at the worst accuracy that n such answers allow (Clopper and Pearson).
+Where all predictions are correct, or all are wrong, resamples have no contrast either: the upper
+end is then at least the measure at the worst accuracy that n such predictions allow (Clopper and
+Pearson).
 
 Measures that estimate a square (ESD, SKCE) have the squared interval of their distance. In
 simulated worlds (N = 200 and 1000; calibrated, and ECE .03 and .1 with errors of one sign, of both
 signs, and in one bin alone) a nominal 95 % covers 92 to 100 % for every measure; where only a few
-answers are wrong, 85 % (N = 100, confidence .98, accuracy .95).
+predictions are wrong, 85 % (N = 100, confidence .98, accuracy .95).
 `tests/calibration/test_intervals.py` repeats it.
 """
 
@@ -70,21 +71,28 @@ def interval(
     reduces over the last axis is taken as a distance, and is called on resampled samples.
 
     Args:
-        measure: "ece", "ks", "esd", "smooth_ece", "mmce", "mmce_squared", "skce", "sb_ece"; or a
-            function.
+        measure: the name of a registered measure of pairs, such as "ece"; or a function.
         confidence: `[..., N]` in [0, 1].
         correct: `[..., N]` boolean, or 0 and 1.
+        weights: `[..., N]` sample weights >= 0, resampled with their samples; 1 by default.
         level: nominal coverage.
         resamples: number of draws from each of the two worlds.
-        seed: of the draws.
-        options: of the measure, such as `bins`.
+        seed: seed of the draws.
+        options: options of the measure, such as `bins`.
 
-    >>> import torch
-    >>> confidence = torch.linspace(0.5, 1.0, 1000, dtype=torch.float64)
-    >>> correct = torch.rand(1000, generator=torch.Generator().manual_seed(0)) < confidence
-    >>> found = interval("ece", confidence, correct)
-    >>> print(found)
-    0.03333 [0, 0.05...], if calibrated 0.02... [0.01..., 0.04...]
+    Returns:
+        The value, its interval, and what a calibrated model would show.
+
+    Raises:
+        InputError: if the pair is not one, or if weights are given to a measure without them.
+
+    Example:
+        >>> import torch
+        >>> confidence = torch.linspace(0.5, 1.0, 1000, dtype=torch.float64)
+        >>> correct = torch.rand(1000, generator=torch.Generator().manual_seed(0)) < confidence
+        >>> found = interval("ece", confidence, correct)
+        >>> print(found)
+        0.03333 [0, 0.05...], if calibrated 0.02... [0.01..., 0.04...]
     """
     chosen = bound(measure, "pair", options)
     checked_level(level)
@@ -133,23 +141,25 @@ def regression_interval(
     not 0. A function of `(mean, variance, target)` is taken as a distance.
 
     Args:
-        measure: "ence", "uce", "regression_esd", "regression_esd_normalized",
-            "quantile_calibration", "mahalanobis_calibration", "gence", "gence_sq", "gence_fiber",
-            "gence_sq_fiber", "gaussian_nll", "gaussian_crps"; or a function.
-        mean: `[N]` or `[..., N, d]`; leading axes are drawn again together and answered each.
+        measure: the name of a registered measure of regression, such as "ence"; or a function.
+        mean: `[N]` or `[..., N, d]`; leading axes are resampled together.
         variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
         target: as the mean.
         level: nominal coverage.
         resamples: number of draws from each of the two worlds.
-        seed: of the draws.
-        options: of the measure, such as `bins`, or `levels` of the two that count coverage.
+        seed: seed of the draws.
+        options: options of the measure, such as `bins` or `levels`.
 
-    >>> rng = np.random.default_rng(0)
-    >>> variance = rng.uniform(0.5, 2, 400)
-    >>> found = regression_interval("ence", np.zeros(400), variance,
-    ...                             rng.normal(0, variance ** 0.5), resamples=200)
-    >>> bool(found.low == 0), bool(found.high > found.value)
-    (True, True)
+    Returns:
+        The value, its interval, and what a calibrated model would show.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> variance = rng.uniform(0.5, 2, 400)
+        >>> found = regression_interval("ence", np.zeros(400), variance,
+        ...                             rng.normal(0, variance ** 0.5), resamples=200)
+        >>> bool(found.low == 0), bool(found.high > found.value)
+        (True, True)
     """
     chosen = bound(measure, "regression", options)
     checked_level(level)
@@ -161,7 +171,7 @@ def regression_interval(
 
 
 def oracle_bound(samples: int, level: float = 0.95) -> float:
-    """Return the oracle bound: how far an ECE may stray, for one who knows the true accuracies.
+    """Return the oracle bound on the deviation of an ECE, for known true accuracies.
 
         P[ |mean_i CE(z_i) - ECE| > epsilon ] <= 2 exp(-2 n epsilon^2),   CE(z) = |Acc_z - z|
         epsilon = sqrt(log(2 / (1 - level)) / (2 n))
@@ -174,8 +184,12 @@ def oracle_bound(samples: int, level: float = 0.95) -> float:
         samples: n.
         level: the probability that the bound holds.
 
-    >>> round(oracle_bound(1000), 4)
-    0.0429
+    Returns:
+        epsilon.
+
+    Example:
+        >>> round(oracle_bound(1000), 4)
+        0.0429
     """
     if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
         raise InputError(f"samples: expected a whole number >= 1, got {samples!r}")

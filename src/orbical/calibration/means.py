@@ -127,13 +127,17 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     with c the normal quantile: what the models share cancels in each sample's difference.
 
     Args:
-        a: `[N]`, the score of each sample under one model, such as its NLL, or 1 where it is right.
+        a: `[N]`, the score of each sample under one model, such as its NLL, or 1 where correct.
         b: `[N]`, the same under the other model.
         level: nominal coverage.
 
-    >>> found = compare_means([1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0])
-    >>> round(float(found.difference), 2), round(float(found.high), 2)
-    (0.5, 1.07)
+    Returns:
+        The difference `a - b` with its interval and p-value.
+
+    Example:
+        >>> found = compare_means([1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0])
+        >>> round(float(found.difference), 2), round(float(found.high), 2)
+        (0.5, 1.07)
     """
     reach = normal_quantile(checked_level(level))
     one, other = (_terms(name, values) for name, values in (("a", a), ("b", b)))

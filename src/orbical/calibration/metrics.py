@@ -56,7 +56,7 @@ __all__ = [
     "SmoothECE",
 ]
 
-Outputs = dict[str, Tensor]
+Outputs = dict[str, Any]
 """`probs` or `logits`, `[N, C]`."""
 
 
@@ -66,7 +66,7 @@ class WeightedMetric(Metric):
     is_differentiable = False
     higher_is_better = False
     full_state_update = False
-    plot_lower_bound = 0.0
+    plot_lower_bound: float | None = 0.0
 
     def _add_sum(self, name: str, *shape: int, dtype: torch.dtype = torch.float64) -> None:
         self.add_state(name, torch.zeros(shape, dtype=dtype), dist_reduce_fx="sum")
@@ -142,6 +142,7 @@ class ECE(_OfOutputs):
         options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
     Example:
+        >>> import torch
         >>> metric = ECE(bins=10)
         >>> metric.update(torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 0]))
         >>> metric.compute()
@@ -189,6 +190,7 @@ class SmoothECE(_OfOutputs):
         options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
     Example:
+        >>> import torch
         >>> metric = SmoothECE()
         >>> metric.update(torch.tensor([[0.9, 0.1], [0.9, 0.1]]), torch.tensor([0, 1]))
         >>> metric.compute()
@@ -225,6 +227,7 @@ class SBECE(_OfOutputs):
         options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
     Example:
+        >>> import torch
         >>> metric = SBECE(bins=5, temperature=1e-4)
         >>> metric.update(torch.tensor([[0.9, 0.1], [0.9, 0.1]]), torch.tensor([0, 1]))
         >>> metric.compute()
@@ -262,6 +265,7 @@ class SAvUC(_OfOutputs):
         options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
     Example:
+        >>> import torch
         >>> metric = SAvUC()
         >>> metric.update(torch.tensor([[0.9, 0.1], [0.6, 0.4]]), torch.tensor([0, 1]))
         >>> metric.compute()
@@ -325,6 +329,7 @@ class Accuracy(_Mean):
     """Share of samples whose most probable class is the label; keeps two sums.
 
     Example:
+        >>> import torch
         >>> metric = Accuracy()
         >>> metric.update(torch.tensor([[0.9, 0.1], [0.9, 0.1]]), torch.tensor([0, 1]))
         >>> metric.compute()
@@ -342,6 +347,7 @@ class NLL(_Mean):
     """Mean negative log-likelihood; keeps two sums.
 
     Example:
+        >>> import torch
         >>> metric = NLL()
         >>> metric.update(torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
         >>> metric.compute()
@@ -357,6 +363,7 @@ class Brier(_Mean):
     """Brier score over all classes; keeps two sums.
 
     Example:
+        >>> import torch
         >>> metric = Brier()
         >>> metric.update(torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
         >>> metric.compute()
@@ -407,6 +414,7 @@ class EqualMassECE(_Kept):
         options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
     Example:
+        >>> import torch
         >>> metric = EqualMassECE(bins=1)
         >>> metric.update(torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 0]))
         >>> metric.compute()
@@ -422,6 +430,7 @@ class KS(_Kept):
     """KS error of the top label; see `ks`.
 
     Example:
+        >>> import torch
         >>> metric = KS()
         >>> metric.update(torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 0]))
         >>> metric.compute()
@@ -436,6 +445,7 @@ class ESD(_Kept):
     """Expected squared difference of the top label; see `esd`.
 
     Example:
+        >>> import torch
         >>> metric = ESD()
         >>> preds = torch.tensor([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2]])
         >>> metric.update(preds, torch.tensor([0, 1, 0]))
@@ -457,6 +467,7 @@ class MMCE(_Kept):
         options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
     Example:
+        >>> import torch
         >>> metric = MMCE()
         >>> metric.update(torch.tensor([[0.8, 0.2], [0.8, 0.2]]), torch.tensor([0, 1]))
         >>> metric.compute()
@@ -476,6 +487,7 @@ class SKCE(_Kept):
         options: `from_logits`, `ignore_index`, and those of `torchmetrics.Metric`.
 
     Example:
+        >>> import torch
         >>> metric = SKCE()
         >>> metric.update(torch.tensor([[0.8, 0.2], [0.8, 0.2]]), torch.tensor([0, 1]))
         >>> metric.compute()

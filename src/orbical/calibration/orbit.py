@@ -2,7 +2,7 @@
 
 A scan stores confidence and correctness for every model, sample and element. The binned error is
 made from sums, so it is read chunk by chunk and the whole scan is never in memory; other measures
-are given one model at a time, all its elements at once.
+are computed one model at a time, for all its elements at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..store.scan_result import Scan
 
 _BLOCK = 1 << 23
-"""Numbers of one array that are read at once."""
+"""Values of one array that are read at once."""
 
 
 def along_orbit(
@@ -48,12 +48,12 @@ def along_orbit(
 
         value[model, element] = measure over samples of (confidence, correct) at that element
 
-    A model can be calibrated on upright inputs and over-confident on turned ones; one number over
-    all of them hides it. Samples whose scan is unfinished are left out. A regression scan with
+    A model can be calibrated on upright inputs and overconfident on rotated ones, which a single
+    number hides. Samples whose scan is unfinished are left out. A regression scan with
     uncertainty has the measures of regression, of `(mean, variance, truth)` in the frame of each
     element, and "aleatoric_bleed", whose option `truth` is the true variance (0 by default; of full
-    covariances it is the squared Frobenius norm); those that a calibrated model does not bring to
-    0 carry its value as the attribute `floor`.
+    covariances it is the squared Frobenius norm); those whose value for a calibrated
+    model is not 0 have it as the attribute `floor`.
 
     Args:
         scan: a labeled scan of classification, or of regression with uncertainty; or its `data`.
@@ -61,13 +61,13 @@ def along_orbit(
             `(confidence, correct)` that reduces over the last axis; for regression of
             `(mean, variance, target)`.
         by: a coordinate on `sample`, such as "label": its values become a dimension. For
-            regression also "component": each coordinate of the target apart.
+            regression also "component": each component of the target separately.
         interval: whether to attach the coordinates `low`, `high` and `calibrated`, of the array's
             shape; see `interval`.
         level: nominal coverage of the interval.
         resamples: number of draws for the interval.
-        seed: of these draws.
-        options: of the measure, such as `bins`.
+        seed: seed of these draws.
+        options: options of the measure, such as `bins`.
 
     Returns:
         `[model, element]` or `[model, by, element]`, with the attributes that figures need.
@@ -103,16 +103,20 @@ def reliability_at(
     Args:
         scan: a labeled classification scan, or its `data`.
         element: the index of the element.
-        model: the name of a model; may be left out where the scan has one.
-        options: of `reliability`, such as `bins`.
+        model: the name of a model; optional if the scan has only one.
+        options: options of `reliability`, such as `bins`.
 
-    >>> import orbical as ob
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, (images[:100], labels[:100]), group="rotations:8",
-    ...                task="classification", progress=False)
-    >>> int(reliability_at(scan, 2).count.sum())
-    100
+    Returns:
+        The diagram.
+
+    Example:
+        >>> import orbical as ob
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:100], labels[:100]), group="rotations:8",
+        ...                task="classification", progress=False)
+        >>> int(reliability_at(scan, 2).count.sum())
+        100
     """
     return reliability_of(*pair_at(scan, element, model), **options)
 
@@ -122,19 +126,28 @@ def pair_at(
 ) -> tuple[Tensor, Tensor]:
     """Return `(confidence [N], correct [N])` of one model at one group element.
 
-    >>> import orbical as ob
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, (images[:20], labels[:20]), group="cyclic:4", task="classification",
-    ...                progress=False)
-    >>> confidence, correct = pair_at(scan, 0)
-    >>> confidence.shape, correct.dtype
-    (torch.Size([20]), torch.bool)
+    Args:
+        scan: a labeled classification scan, or its `data`.
+        element: the index of the element.
+        model: the name of a model; optional if the scan has only one.
+
+    Returns:
+        The pair of all finished samples.
+
+    Example:
+        >>> import orbical as ob
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="cyclic:4", task="classification",
+        ...                progress=False)
+        >>> confidence, correct = pair_at(scan, 0)
+        >>> confidence.shape, correct.dtype
+        (torch.Size([20]), torch.bool)
     """
     confidence, correct = responses_of(scan)
     names = [str(name) for name in confidence["model"].values]
     if model is None and len(names) > 1:
-        raise InputError(f"model: not given, expected one of {', '.join(names)}")
+        raise InputError(f"model: expected one of {', '.join(names)}, got None")
     if model is not None and model not in names:
         raise unknown_name("model", model, names)
     size = confidence.sizes["element"]
@@ -143,7 +156,7 @@ def pair_at(
     except TypeError:
         raise InputError(f"element: expected a whole number, got {element!r}") from None
     if not 0 <= place < size:
-        raise InputError(f"element: {place} given, expected 0 to {size - 1}")
+        raise InputError(f"element: expected 0 to {size - 1}, got {place}")
     chosen = {"model": 0 if model is None else names.index(model), "element": place}
     z, y = (np.asarray(part.isel(chosen).values) for part in (confidence, correct))
     finished = ~np.isnan(z)
@@ -153,13 +166,20 @@ def pair_at(
 def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]:
     """Yield each model's name and its pair `(confidence [K, N], correct [K, N])`.
 
-    >>> import orbical as ob
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, (images[:20], labels[:20]), group="cyclic:4", task="classification",
-    ...                progress=False)
-    >>> [confidence.shape for _, confidence, _ in pairs_along(scan)]
-    [torch.Size([4, 20])]
+    Args:
+        scan: a labeled classification scan, or its `data`.
+
+    Yields:
+        Name, confidence and correctness of the samples that are finished at all elements.
+
+    Example:
+        >>> import orbical as ob
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="cyclic:4", task="classification",
+        ...                progress=False)
+        >>> [confidence.shape for _, confidence, _ in pairs_along(scan)]
+        [torch.Size([4, 20])]
     """
     confidence, correct = responses_of(scan)
     for place, name in enumerate(confidence["model"].values):
@@ -178,8 +198,8 @@ def responses_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
             raise InputError(
-                f"scan: it holds no {name!r}; expected a labeled scan of classification, or of "
-                "regression with uncertainty="
+                "scan: expected a labeled scan of classification, or of regression with "
+                f"uncertainty=, got one without {name!r}"
             )
     return responses(scan, "confidence"), responses(scan, "correct")
 
@@ -250,7 +270,7 @@ def _along(
     interval: bool,
     draws: dict[str, Any],
 ) -> dict[str, np.ndarray]:
-    """Return a measure, and its interval if asked, `[model, group, element]` each."""
+    """Return a measure, and optionally its interval, `[model, group, element]` each."""
     names = ("value", *ENDS) if interval else ("value",)
     shape = (confidence.sizes["model"], groups, confidence.sizes["element"])
     found = {name: np.full(shape, np.nan) for name in names}
@@ -279,9 +299,9 @@ def _along(
 
 
 def _alike(seen: np.ndarray) -> list[slice]:
-    """Cut elements `[K, N]` into runs of which the same samples have an answer.
+    """Split elements `[K, N]` into runs in which the same samples have an output.
 
-    Mostly that is one run of all elements; detections come and go along an orbit.
+    Usually all elements are one run; detections come and go along an orbit.
     """
     whole = seen.all(0) | ~seen.any(0)
     if whole.all():

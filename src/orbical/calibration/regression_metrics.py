@@ -85,6 +85,7 @@ class GENCE(_Mean):
     """GENCE; a calibrated Gaussian has `gence_floor`.
 
     Example:
+        >>> import torch
         >>> metric = GENCE()
         >>> metric.update((torch.zeros(2), torch.ones(2)), torch.tensor([1.0, -1.0]))
         >>> metric.compute()
@@ -98,6 +99,7 @@ class GENCESquared(_Mean):
     """Squared GENCE; a calibrated Gaussian has `gence_sq_floor`.
 
     Example:
+        >>> import torch
         >>> metric = GENCESquared()
         >>> metric.update((torch.zeros(2), torch.ones(2)), torch.tensor([1.0, -2.0]))
         >>> metric.compute()
@@ -111,6 +113,7 @@ class GaussianNLL(_Mean):
     """Negative log-likelihood of Gaussian predictions.
 
     Example:
+        >>> import torch
         >>> metric = GaussianNLL()
         >>> metric.update((torch.zeros(2), torch.ones(2)), torch.zeros(2))
         >>> metric.compute()
@@ -124,6 +127,7 @@ class GaussianCRPS(_Mean):
     """Continuous ranked probability score of Gaussian predictions.
 
     Example:
+        >>> import torch
         >>> metric = GaussianCRPS()
         >>> metric.update({"mean": torch.zeros(2), "variance": torch.ones(2)}, torch.zeros(2))
         >>> metric.compute()
@@ -169,6 +173,7 @@ class RegressionESD(_Kept):
     """Regression ESD: unbiased, without bins.
 
     Example:
+        >>> import torch
         >>> metric = RegressionESD()
         >>> metric.update((torch.zeros(3), torch.tensor([1.0, 2.0, 3.0])), torch.ones(3))
         >>> metric.compute()
@@ -189,6 +194,7 @@ class ENCE(_Kept):
         options: Options of `torchmetrics.Metric`.
 
     Example:
+        >>> import torch
         >>> metric = ENCE(bins=1)
         >>> metric.update((torch.zeros(2), torch.full((2,), 4.0)), torch.tensor([1.0, -1.0]))
         >>> metric.compute()
@@ -207,6 +213,7 @@ class UCE(_Kept):
         options: Options of `torchmetrics.Metric`.
 
     Example:
+        >>> import torch
         >>> metric = UCE(bins=1)
         >>> metric.update((torch.zeros(2), torch.full((2,), 4.0)), torch.tensor([1.0, -1.0]))
         >>> metric.compute()

@@ -1,6 +1,6 @@
 """Calibration of regression along the orbit: errors against predicted variances at each element.
 
-A scan of regression with uncertainty stores `error`, the truth moved along less the answer, in the
+A scan of regression with uncertainty stores `error`, the moved truth minus the prediction, in the
 frame of each element, and `variance` (or `covariance`) there. Every measure depends on these two.
 """
 
@@ -33,12 +33,12 @@ BLEED = "aleatoric_bleed"
 
 @dataclass(frozen=True)
 class Predictions:
-    """One model's answers along the orbit, S samples (or points of samples) at K elements.
+    """One model's predictions along the orbit, S samples (or points of samples) at K elements.
 
     Attributes:
         error: `[K, S, d]`, truth less mean, in the frame of the element.
         variance: `[K, S, d]`, `[K, S, 1]`, or a full covariance `[K, S, d, d]`.
-        aleatoric: `[K, S, d]` or `[K, S, 1]`: the variance that is ascribed to the data; of a full
+        aleatoric: `[K, S, d]` or `[K, S, 1]`: the variance that is ascribed to the data; for a full
             covariance all its entries, `[K, S, d d]`, whose norm is the same in every frame.
         sample: `[S]`, the sample that each belongs to.
     """
@@ -58,7 +58,7 @@ class Predictions:
         )
 
     def by_component(self) -> Predictions:
-        """Look at each coordinate apart: `[d, K, S, 1]`, with its marginal variance."""
+        """Return each component separately: `[d, K, S, 1]`, with its marginal variance."""
         width = self.error.shape[-1]
 
         def apart(values: Tensor) -> Tensor:
@@ -73,7 +73,7 @@ class Predictions:
 
 
 def holds_regression(scan: Scan | xr.Dataset) -> bool:
-    """Say whether a scan is one of regression with a truth and with uncertainty."""
+    """Check whether a scan is of regression with targets and uncertainty."""
     variables = getattr(getattr(scan, "data", scan), "data_vars", ())
     return {"error", "variance"} <= {*variables}
 
@@ -109,9 +109,9 @@ def predictions_along(scan: Scan | xr.Dataset, model: int) -> Predictions:
 
 
 def _points_first(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Make points samples, `[K, N * n, ...]`; those without a truth stand last in each sample.
+    """Make points samples, `[K, N * n, ...]`; those without a target come last in each sample.
 
-    A permutation moves the points without a truth, and at each element they must be the same rows.
+    A permutation moves the points without a target; at each element they must be the same rows.
     """
     absent = arrays["error"].isnan().any(-1)
     order = absent.to(torch.uint8).argsort(dim=2, stable=True)
@@ -127,7 +127,7 @@ def predictions_at(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return `(mean, variance, target)` of one model at one element, errors taken as targets.
 
-    The mean is 0, which no measure minds; one coordinate is given as `[S]`, several as `[S, d]`.
+    The mean is 0, on which no measure depends; one component is `[S]`, several are `[S, d]`.
 
     >>> import orbical as ob
     >>> task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
@@ -158,8 +158,8 @@ def regression_along(
         scan: a labeled scan of regression with uncertainty, or its `data`.
         measure: a name, or a function of `(mean, variance, target)`.
         by: "component", or a coordinate on `sample`.
-        draws: level, resamples and seed of the intervals; None for none.
-        options: of the measure.
+        draws: level, resamples and seed of the intervals; None for no intervals.
+        options: options of the measure.
     """
     from ..nero import responses
 
@@ -216,8 +216,8 @@ class _Measured:
     def __call__(self, found: Predictions) -> dict[str, Tensor]:
         if self.measure.one_target and found.error.shape[-1] > 1:
             raise InputError(
-                f"measure: {self.name} is of one target, the scan has {found.error.shape[-1]} "
-                "components; expected by='component', or a measure of vectors such as 'gence' or "
+                f"measure: expected one of vectors, got {self.name}, which takes one target, for "
+                f"{found.error.shape[-1]} components; pass by='component', or use 'gence' or "
                 "'mahalanobis_calibration'"
             )
         given = torch.zeros_like(found.error), found.variance, found.error
@@ -227,7 +227,7 @@ class _Measured:
 
 
 class _Bleed:
-    """Aleatoric bleed at all elements at once: a mean over samples, 0 where nothing bleeds."""
+    """Aleatoric bleed at all elements at once: a mean over samples, 0 without bleed."""
 
     name = BLEED
 

@@ -39,56 +39,61 @@ def calibration(
             metavar="FILES",
             help="Saved outputs, .npz with logits or probs, and labels; or target with mean and "
             "variance, covariance, or aleatoric and epistemic; or with gamma, nu, alpha and beta. "
-            "Several are compared in pairs. Or one stored scan, such as run.zarr.",
+            "Several files are compared in pairs. Or one stored scan, such as run.zarr.",
         ),
     ] = None,
     group: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=PATTERN",
-            help="Files that are seeds of one method, such as esd='esd-*.npz'. Gives mean and "
-            "standard deviation over them. Repeatable.",
+            help="Files of one method with different seeds, such as esd='esd-*.npz'. Prints mean "
+            "and standard deviation. Repeatable.",
         ),
     ] = None,
-    bins: Annotated[int, typer.Option(help="Bins of the binned measures.")] = 15,
-    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
-    resamples: Annotated[int, typer.Option(help="Draws for each interval.")] = 1000,
+    bins: Annotated[int, typer.Option(help="Number of bins of binned measures.")] = 15,
+    level: Annotated[float, typer.Option(help="Nominal coverage of the intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option(help="Number of draws for each interval.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     figure: Annotated[
-        Path | None, typer.Option(help="Write a reliability figure here: .png, .pdf or .svg.")
+        Path | None,
+        typer.Option(help="Write a reliability figure: .png, .pdf or .svg."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the numbers as CSV.")] = False,
-    as_latex: Annotated[bool, typer.Option("--latex", help="Print a table for LaTeX.")] = False,
+    as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
 ) -> None:
-    """Tell how far a model's confidence can be trusted.
+    """Measure how well a model's confidence is calibrated.
 
     \b
     orbical calibration outputs.npz --figure reliability.png
     orbical calibration mine.npz theirs.npz
     orbical calibration run.zarr
 
-    Every measure comes with its interval, and with the value that a calibrated model would show.
+    Each measure is printed with its interval and the value of a calibrated model.
     """
     from ..errors import InputError
 
     settings: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
     if sum((as_json, as_csv, as_latex)) > 1:
-        raise InputError("--json, --csv, --latex: expected one of them at most")
+        raise InputError("--json, --csv, --latex: expected at most one of them, got several")
     format_ = "json" if as_json else "csv" if as_csv else "latex" if as_latex else "text"
     given = list(files or [])
     if group:
         if given:
-            raise InputError(f"files: {given[0]} given beside --group; name it by a group")
+            raise InputError(
+                f"files: expected none with --group, got {given[0]}"
+            )
         if figure is not None:
-            raise InputError("--figure: not drawn of groups; give the files themselves")
+            raise InputError(
+                "--figure: expected none with --group, got one"
+            )
         _show_groups({name: _tables(paths, settings) for name, paths in _groups(group)}, format_)
         return
     if not given:
-        raise InputError("files: none given; expected outputs.npz, run.zarr or --group name=glob")
+        raise InputError("files: expected outputs.npz, run.zarr or --group name=glob, got none")
     if any(path.is_dir() for path in given):
         if len(given) > 1:
-            raise InputError("files: a stored scan is looked at alone; several paths given")
+            raise InputError("files: expected a single stored scan, got several paths")
         show_scan(given[0], settings, figure, format_)
         return
     outputs = _named_outputs(given)
@@ -100,7 +105,7 @@ def calibration(
 
 
 def read_outputs(path: Path) -> dict[str, Any]:
-    """Read saved outputs; the names of the arrays say what they are, `logits` first."""
+    """Read saved outputs by the names of their arrays; `logits` take precedence over `probs`."""
     from ..errors import InputError
 
     arrays = read_npz(path, "files")
@@ -109,13 +114,13 @@ def read_outputs(path: Path) -> dict[str, Any]:
             given = {name: arrays[name] for name in names}
             return _gaussian(given, path) if "target" in given else given
     raise InputError(
-        f"{path}: holds {', '.join(sorted(arrays)) or 'nothing'}; expected logits or probs, and "
-        "labels; or mean, variance and target"
+        f"{path}: expected logits or probs, and labels; or mean, variance and target; got "
+        f"{', '.join(sorted(arrays)) or 'nothing'}"
     )
 
 
 def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Turn a regressor's outputs into mean, variance and target, and the aleatoric part if told."""
+    """Convert a regressor's outputs to mean, variance, target and, if known, aleatoric part."""
     import torch
 
     from ..errors import InputError
@@ -123,13 +128,13 @@ def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
 
     for name, values in arrays.items():
         if values.dtype.kind != "f":
-            raise InputError(f"{path}: {name} of dtype {values.dtype} given, expected real numbers")
+            raise InputError(f"{path}: expected real numbers for {name}, got {values.dtype}")
     if "alpha" in arrays and not bool((arrays["alpha"] > 1).all()):
-        raise InputError(f"{path}: alpha <= 1 given, where no variance exists; expected alpha > 1")
+        raise InputError(f"{path}: expected alpha > 1, got values <= 1, which have no variance")
     for name in {"nu", "beta"} & {*arrays}:
         if not bool((arrays[name] > 0).all()):
             raise InputError(
-                f"{path}: {name} is {arrays[name].min():.4g} at the least; expected {name} > 0"
+                f"{path}: expected {name} > 0, got values down to {arrays[name].min():.4g}"
             )
     target = arrays.pop("target")
     found = variances({name: torch.from_numpy(part) for name, part in arrays.items()})
@@ -153,12 +158,12 @@ def _groups(given: list[str]) -> list[tuple[str, list[Path]]]:
     for text in given:
         name, equals, pattern = text.partition("=")
         if not equals or not name or not pattern:
-            raise InputError(f"--group: {text!r} given, expected name=pattern")
+            raise InputError(f"--group: expected name=pattern, got {text!r}")
         base = Path(pattern)
         root = Path(base.anchor) if base.is_absolute() else Path()
         paths = sorted(root.glob(str(base.relative_to(root)) if base.is_absolute() else pattern))
         if not paths:
-            raise InputError(f"--group: no file matches {pattern!r}")
+            raise InputError(f"--group: expected files that match {pattern!r}, got none")
         found.append((name, paths))
     return found
 
@@ -188,7 +193,7 @@ def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, An
 
     classifiers = {name: one for name, one in outputs.items() if "labels" in one}
     if not classifiers:
-        raise InputError("--figure: the reliability diagram is for classifiers' outputs")
+        raise InputError("--figure: expected outputs of a classifier, got those of regressors")
     draws = {key: settings[key] for key in ("level", "resamples", "seed")}
     curves = {
         name: reliability_curve(*top_label(**one), **draws) for name, one in classifiers.items()
@@ -225,10 +230,10 @@ def _show(
 
 
 def _as_output(row: dict[str, Any]) -> dict[str, Any]:
-    """Write a difference as a row of the same table: that of `outputs` less that of `less`."""
+    """Return a difference as a row of the same table: that of `outputs` minus that of `minus`."""
     return {
         "outputs": row["a"],
-        "less": row["b"],
+        "minus": row["b"],
         "measure": row["measure"],
         "value": row["difference"],
         **{key: row[key] for key in ("low", "high", "p_value")},
@@ -236,7 +241,7 @@ def _as_output(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def over_seeds(tables: list[dict[str, Interval]]) -> dict[str, tuple[float, float | None]]:
-    """Return each measure's mean and standard deviation over seeds; none of a single seed."""
+    """Return each measure's mean and standard deviation over seeds; None for a single seed."""
     import statistics
 
     found = {}

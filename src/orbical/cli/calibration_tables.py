@@ -1,4 +1,4 @@
-"""What `orbical calibration` prints: tables for people, for programs and for papers."""
+"""The output of `orbical calibration`: tables on the console, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..calibration._interval import Interval
 
-_CAPTION = "if calibrated: what a model with these very predictions would have if they were right, "
-_CAPTION += "its mean and range; bold: a value beyond that range"
+_CAPTION = "if calibrated: mean and range of a calibrated model with the same predictions; "
+_CAPTION += "bold: a value outside that range"
 _FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
 
 
@@ -96,7 +96,7 @@ def _plain_table(title: str) -> Any:
 
 
 def _cell(text: str, style: str = "") -> Any:
-    """Keep brackets as they are; a console would read them as its own markup."""
+    """Return a cell whose brackets the console does not read as markup."""
     from rich.text import Text
 
     return Text(text, style=style)
@@ -125,9 +125,9 @@ def print_tables(
         console.print(shown)
         console.print()
     if comparisons:
-        console.print("Differences on the same samples, bold where 0 lies outside the interval")
+        console.print("Differences on the same samples, bold if 0 is outside the interval")
         console.print()
-    by_pair = itertools.groupby(comparisons, key=lambda row: f"{row['a']} less {row['b']}")
+    by_pair = itertools.groupby(comparisons, key=lambda row: f"{row['a']} minus {row['b']}")
     for title, rows in by_pair:
         console.print(_comparison_table(title, list(rows), level))
         console.print()
