@@ -63,7 +63,8 @@ def per_class(
     outputs, truth, kept = kept_samples(labels, outputs, ignore_index)
     if mass is not None:
         options["weights"] = (mass if kept is None else mass[..., kept])[..., None, :]
-    return measure(*classwise(**{name: outputs}, labels=truth), **options)
+    given: dict[str, Any] = {name: outputs}
+    return measure(*classwise(**given, labels=truth), **options)
 
 
 def classwise_ece(
@@ -98,7 +99,12 @@ def classwise_ece(
         >>> classwise_ece(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0], bins=1)
         tensor(0.4500, dtype=torch.float64)
     """
-    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    given: dict[str, Any] = {
+        "probs": probs,
+        "logits": logits,
+        "weights": weights,
+        "ignore_index": ignore_index,
+    }
     options = {"bins": bins, "norm": norm, "binning": binning}
     return per_class(ece, labels=labels, **given, **options).mean(-1)
 
@@ -127,7 +133,12 @@ def classwise_ks(
         >>> classwise_ks(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
         tensor(0.4500, dtype=torch.float64)
     """
-    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    given: dict[str, Any] = {
+        "probs": probs,
+        "logits": logits,
+        "weights": weights,
+        "ignore_index": ignore_index,
+    }
     return per_class(ks, labels=labels, **given).mean(-1)
 
 
@@ -155,7 +166,12 @@ def classwise_esd(
         >>> classwise_esd(probs=[[0.7, 0.3], [0.4, 0.6], [0.6, 0.4]], labels=[0, 0, 1])
         tensor(-0.0900, dtype=torch.float64)
     """
-    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    given: dict[str, Any] = {
+        "probs": probs,
+        "logits": logits,
+        "weights": weights,
+        "ignore_index": ignore_index,
+    }
     return per_class(esd, labels=labels, **given).mean(-1)
 
 
@@ -185,7 +201,12 @@ def classwise_mmce(
         >>> classwise_mmce(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
         tensor(0.3000, dtype=torch.float64)
     """
-    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    given: dict[str, Any] = {
+        "probs": probs,
+        "logits": logits,
+        "weights": weights,
+        "ignore_index": ignore_index,
+    }
     return per_class(mmce, labels=labels, **given, phi=phi).mean(-1)
 
 
@@ -215,7 +236,12 @@ def classwise_skce(
         >>> classwise_skce(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
         tensor(0.0900, dtype=torch.float64)
     """
-    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    given: dict[str, Any] = {
+        "probs": probs,
+        "logits": logits,
+        "weights": weights,
+        "ignore_index": ignore_index,
+    }
     return per_class(skce, labels=labels, **given, phi=phi).mean(-1)
 
 
@@ -245,5 +271,10 @@ def classwise_smooth_ece(
         >>> classwise_smooth_ece(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
         tensor(0.3000, dtype=torch.float64)
     """
-    given = {"probs": probs, "logits": logits, "weights": weights, "ignore_index": ignore_index}
+    given: dict[str, Any] = {
+        "probs": probs,
+        "logits": logits,
+        "weights": weights,
+        "ignore_index": ignore_index,
+    }
     return per_class(smooth_ece, labels=labels, **given, bandwidth=bandwidth).mean(-1)

@@ -15,11 +15,11 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..errors import InputError
 from ._math import root
+from ._quantiles import bin_count, bin_means, equal_mass_index
 from .binned import bin_index
 from .cumulative import ordered_esd
 from .gaussian import one_target, vector_target, whitened
 from .inputs import sample_weights, whole_number
-from .quantiles import bin_count, bin_means, equal_mass_index
 
 __all__ = [
     "Coverage",

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..calibration.sorting import ascending
+from ..calibration._sorting import ascending
 from ..errors import InputError, unknown_name
 from ._base import Calibrator
 
