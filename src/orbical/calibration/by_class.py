@@ -105,7 +105,7 @@ def classwise_ece(
         "weights": weights,
         "ignore_index": ignore_index,
     }
-    options = {"bins": bins, "norm": norm, "binning": binning}
+    options: dict[str, Any] = {"bins": bins, "norm": norm, "binning": binning}
     return per_class(ece, labels=labels, **given, **options).mean(-1)
 
 

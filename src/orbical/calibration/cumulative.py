@@ -63,7 +63,8 @@ def _inner(first: Tensor, second: Tensor) -> Tensor:
     """Return `sum_i first_i second_i` along the last axis, `[..., 1]`, without the products."""
     if first.ndim == 1:
         return torch.dot(first, second)[None]
-    return torch.linalg.vecdot(first, second)[..., None]
+    products: Tensor = torch.linalg.vecdot(first, second)
+    return products[..., None]
 
 
 class _Slope(torch.autograd.Function):
@@ -86,7 +87,12 @@ class _Slope(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return _Slope.apply(gradient, *ctx.saved_tensors), None, None
+        return _slope(gradient, *ctx.saved_tensors), None, None
+
+
+def _slope(difference: Tensor, order_by: Tensor, weights: Tensor | None) -> Tensor:
+    slope: Tensor = _Slope.apply(difference, order_by, weights)  # type: ignore[no-untyped-call]
+    return slope
 
 
 class _ESD(torch.autograd.Function):
@@ -118,7 +124,7 @@ class _ESD(torch.autograd.Function):
             return None, None
         confidence, correct, gradient = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is asked for
-            gradient = -_Slope.apply(correct.double() - confidence, confidence.detach(), None)
+            gradient = -_slope(correct.double() - confidence, confidence.detach(), None)
         return (grad_value[..., None].to(gradient.dtype) * gradient).to(confidence.dtype), None
 
 
@@ -150,7 +156,7 @@ def ordered_esd(difference: Tensor, order_by: Tensor, weights: Tensor | None = N
         raise InputError(f"difference: expected at least 3 samples, got {difference.shape[-1]}")
     difference, order_by = torch.broadcast_tensors(difference.double(), order_by)
     weights = None if weights is None else weights.expand(difference.shape)
-    slope = _Slope.apply(difference, order_by.detach(), weights)
+    slope = _slope(difference, order_by.detach(), weights)
     return (difference * slope).sum(-1) / 2
 
 
@@ -189,7 +195,7 @@ def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
     confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
     if mass is not None:
         return ordered_esd(correct.double() - confidence.double(), confidence, mass)
-    value, _ = _ESD.apply(confidence, correct)
+    value: Tensor = _ESD.apply(confidence, correct)[0]  # type: ignore[no-untyped-call]
     return value
 
 

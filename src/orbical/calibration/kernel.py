@@ -70,7 +70,8 @@ class _LaplacianForm(torch.autograd.Function):
 def _sum_over_pairs(
     confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
 ) -> Tensor:
-    value, _ = _LaplacianForm.apply(confidence, correct, weight, phi, diagonal)
+    given = (confidence, correct, weight, phi, diagonal)
+    value: Tensor = _LaplacianForm.apply(*given)[0]  # type: ignore[no-untyped-call]
     return value
 
 

@@ -331,4 +331,6 @@ def ellipsoid_probability(distance: Tensor, width: int) -> Tensor:
         >>> ellipsoid_probability(torch.tensor([0.0, 2.0]), 2)
         tensor([0.0000, 0.6321])
     """
-    return torch.special.gammainc(torch.full_like(distance, width / 2), distance / 2)
+    half = torch.full_like(distance, width / 2)
+    probability: Tensor = torch.special.gammainc(half, distance / 2)
+    return probability
