@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.dlpack import from_dlpack
 
 from .errors import InputError
 
@@ -52,7 +53,7 @@ def _read(values: ArrayLike) -> Tensor:
         return _of_numpy(np.stack(values)) if _is_array(first) else torch.as_tensor(values)
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | np.generic):
         try:
-            return torch.from_dlpack(values)
+            return from_dlpack(values)
         except (TypeError, RuntimeError, BufferError):  # a dtype or device that only NumPy reads
             pass
     return _of_numpy(np.asarray(values)) if _is_array(values) else torch.as_tensor(values)
@@ -136,17 +137,17 @@ def class_indices(labels: ArrayLike, classes: int, device: torch.device) -> Tens
 
 def _integers(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
     """Read labels as int64; booleans are the indices of two classes."""
-    labels = as_array("labels", labels, device)
-    if labels.dtype == torch.bool and classes == 2:
-        return labels.long()
-    if labels.dtype == torch.bool or labels.dtype.is_floating_point or labels.dtype.is_complex:
-        one_hot = labels.ndim > 1 and labels.shape[-1] == classes
+    given = as_array("labels", labels, device)
+    if given.dtype == torch.bool and classes == 2:
+        return given.long()
+    if given.dtype == torch.bool or given.dtype.is_floating_point or given.dtype.is_complex:
+        one_hot = given.ndim > 1 and given.shape[-1] == classes
         remedy = "labels.argmax(-1)" if one_hot else "labels.astype(int) or labels.long()"
         raise InputError(
-            f"labels: expected integer class indices, got {_dtype(labels)} of shape "
-            f"{tuple(labels.shape)}; pass class indices, e.g. {remedy}"
+            f"labels: expected integer class indices, got {_dtype(given)} of shape "
+            f"{tuple(given.shape)}; pass class indices, e.g. {remedy}"
         )
-    return labels.long()
+    return given.long()
 
 
 def check_range(labels: Tensor, classes: int, ignore_index: int | None = None) -> None:
@@ -179,24 +180,24 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
         tensor([0, 1])
     """
     samples, classes = outputs.shape[-2:]
-    labels = _integers(labels, classes, outputs.device)
-    if labels.ndim > 1 and labels.shape[-2:] == (samples, 1) and samples > 1:
-        labels = labels[..., 0]
-    if labels.ndim == 0 or labels.shape[-1] != samples:
-        one_hot = labels.ndim > 1 and labels.shape[-1] == classes
+    truth = _integers(labels, classes, outputs.device)
+    if truth.ndim > 1 and truth.shape[-2:] == (samples, 1) and samples > 1:
+        truth = truth[..., 0]
+    if truth.ndim == 0 or truth.shape[-1] != samples:
+        one_hot = truth.ndim > 1 and truth.shape[-1] == classes
         remedy = "; pass class indices, e.g. labels.argmax(-1)" if one_hot else ""
         raise InputError(
             f"labels: expected {samples} labels along the last axis, one for each sample, "
-            f"got shape {tuple(labels.shape)}{remedy}"
+            f"got shape {tuple(truth.shape)}{remedy}"
         )
-    if labels.shape == outputs.shape[:-1]:
-        return labels
+    if truth.shape == outputs.shape[:-1]:
+        return truth
     try:
-        return labels.expand(outputs.shape[:-1])
+        return truth.expand(outputs.shape[:-1])
     except RuntimeError as error:
         raise InputError(
             f"labels: expected a shape that fits outputs {tuple(outputs.shape)}, "
-            f"got {tuple(labels.shape)}"
+            f"got {tuple(truth.shape)}"
         ) from error
 
 

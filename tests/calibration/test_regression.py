@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from torch import Tensor
 
-from orbical.calibration import gaussian, quantiles, regression
+from orbical.calibration import _quantiles, gaussian, regression
 from orbical.errors import InputError
 
 
@@ -94,17 +94,17 @@ def test_selection_finds_the_values_that_a_sort_finds(
     rng = np.random.default_rng(seed)
     exponents = rng.normal(size=distinct) * spread
     pool = torch.as_tensor(np.exp2(np.clip(exponents, -120, 120))).to(dtype)
-    size = quantiles._SELECT_FROM + data.draw(st.integers(0, 50))
+    size = _quantiles._SELECT_FROM + data.draw(st.integers(0, 50))
     values = pool[torch.as_tensor(rng.integers(0, distinct, size))]
     places = torch.as_tensor(np.sort(rng.integers(0, size, 9)))
-    found = quantiles.order_statistics(values[None], places)[0]
+    found = _quantiles.order_statistics(values[None], places)[0]
     assert torch.equal(found, values.sort().values[places])
 
 
 @pytest.mark.parametrize("bins", [7, 100])
 def test_bins_of_equal_mass_hold_equal_numbers(bins: int) -> None:
     key = torch.rand(2, 700, generator=torch.Generator().manual_seed(0)) + 0.1
-    index = quantiles.equal_mass_index(key, bins)
+    index = _quantiles.equal_mass_index(key, bins)
     for row in index:
         assert torch.equal(torch.bincount(row, minlength=bins), torch.full((bins,), 700 // bins))
 

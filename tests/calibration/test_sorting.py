@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from orbical.calibration import sorting
+from orbical.calibration import _sorting
 
 
-@pytest.mark.parametrize("ways", [sorting._TiedPlaces, sorting._AllPlaces])
+@pytest.mark.parametrize("ways", [_sorting._TiedPlaces, _sorting._AllPlaces])
 @pytest.mark.parametrize("shape", [(1,), (2, 1), (60,), (3, 40)])
 @pytest.mark.parametrize("levels", [1, 7, 10_000])
 def test_each_place_gets_the_value_at_the_end_or_start_of_its_run(ways, shape, levels):

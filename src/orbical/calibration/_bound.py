@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from .cells import Cells
+from ._cells import Cells
 
 Index = Callable[[Tensor], tuple[Tensor, int]]
 OfCells = Callable[[Cells], Tensor]

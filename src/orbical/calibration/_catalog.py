@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..errors import unknown_name
-from . import by_class, cells, gaussian, generalized, regression, scores, sorting
+from . import _cells, _sorting, by_class, gaussian, generalized, regression, scores
 from ._bound import BoundMeasure, OfCells, OfWhitened
 from ._interval import Interval
 from ._table_inputs import Outputs, Predictions, Settings
@@ -42,7 +42,7 @@ def _on_cells(
 ) -> BoundMeasure:
     """Bind a distance, or with a distance of its own the estimate of its square."""
     power = 1 if distance is None else 2
-    forms = (cells.fine_index, cell_value or cell_distance, cell_distance)
+    forms = (_cells.fine_index, cell_value or cell_distance, cell_distance)
     return BoundMeasure(name, value, distance or value, power, *forms)
 
 
@@ -51,38 +51,38 @@ def _ece(name: str, bins: int = 15, norm: str = "l1", binning: str = "width") ->
     if binning not in ("width", "mass"):
         raise unknown_name("binning", binning, ("width", "mass"))
     value = partial(ece, bins=bins, norm=named_norm(norm), binning=binning)
-    error = partial(cells.binned_error, norm=norm)
-    index = partial(cells.bins_index, bins=bins, binning=binning)
+    error = partial(_cells.binned_error, norm=norm)
+    index = partial(_cells.bins_index, bins=bins, binning=binning)
     return BoundMeasure(name, value, value, 1, index, error, error)
 
 
 def _ks(name: str) -> BoundMeasure:
-    return _on_cells(name, ks, cells.largest_deviation)
+    return _on_cells(name, ks, _cells.largest_deviation)
 
 
 def _esd(name: str) -> BoundMeasure:
-    forms = (cells.cumulative_norm, cells.unbiased_cumulative)
+    forms = (_cells.cumulative_norm, _cells.unbiased_cumulative)
     return _on_cells(name, esd, *forms, distance=_esd_root)
 
 
 def _smooth_ece(name: str, bandwidth: float | None = None) -> BoundMeasure:
     if bandwidth is not None:
         positive("bandwidth", bandwidth)
-    error = partial(cells.smoothed_error, bandwidth=bandwidth)
+    error = partial(_cells.smoothed_error, bandwidth=bandwidth)
     return _on_cells(name, partial(smooth_ece, bandwidth=bandwidth), error)
 
 
 def _mmce(name: str, phi: float = 0.4) -> BoundMeasure:
     positive("phi", phi)
-    norm = partial(cells.kernel_norm, phi=phi)
+    norm = partial(_cells.kernel_norm, phi=phi)
     return _on_cells(name, partial(mmce, phi=phi), norm)
 
 
 def _mmce_squared(name: str, phi: float = 0.4) -> BoundMeasure:
     positive("phi", phi)
-    norm = partial(cells.kernel_norm, phi=phi)
+    norm = partial(_cells.kernel_norm, phi=phi)
 
-    def squared(gathered: cells.Cells) -> Tensor:
+    def squared(gathered: _cells.Cells) -> Tensor:
         return norm(gathered).square()
 
     value, distance = (partial(form, phi=phi) for form in (mmce_squared, mmce))
@@ -91,8 +91,8 @@ def _mmce_squared(name: str, phi: float = 0.4) -> BoundMeasure:
 
 def _skce(name: str, phi: float = 0.4) -> BoundMeasure:
     positive("phi", phi)
-    unbiased = partial(cells.unbiased_kernel, phi=phi)
-    norm = partial(cells.kernel_norm, phi=phi)
+    unbiased = partial(_cells.unbiased_kernel, phi=phi)
+    norm = partial(_cells.kernel_norm, phi=phi)
     value, distance = (partial(form, phi=phi) for form in (skce, mmce))
     return _on_cells(name, value, norm, unbiased, distance)
 
@@ -100,7 +100,7 @@ def _skce(name: str, phi: float = 0.4) -> BoundMeasure:
 def _sb_ece(name: str, bins: int = 15, temperature: float = 0.01) -> BoundMeasure:
     checked_bins(bins)
     positive("temperature", temperature)
-    error = partial(cells.soft_binned_error, bins=bins, temperature=temperature)
+    error = partial(_cells.soft_binned_error, bins=bins, temperature=temperature)
     return _on_cells(name, partial(sb_ece, bins=bins, temperature=temperature), error)
 
 
@@ -108,12 +108,12 @@ def _cumulative_distance(
     difference: Tensor, order_by: Tensor, weights: Tensor | None = None
 ) -> Tensor:
     """Return the root of the biased form of `ordered_esd`."""
-    ordered, order = sorting.ascending(order_by)
+    ordered, order = _sorting.ascending(order_by)
     share = torch.full_like(difference, 1 / difference.shape[-1])
     if weights is not None:
         share = (weights / weights.sum(-1, keepdim=True)).expand(difference.shape)
     sums = (difference * share).gather(-1, order).cumsum(-1)
-    squares = sorting.ties(ordered).at_last(sums).square()
+    squares = _sorting.ties(ordered).at_last(sums).square()
     return (squares * share.gather(-1, order)).sum(-1).sqrt()
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ._bound import BoundMeasure
-from .cells import Cells, Tally, tally
+from ._cells import Cells, Tally, tally
 
 BLOCK = 1 << 22
 """Values that are kept in memory at once while resamples are drawn."""

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import unknown_name
-from . import sorting
+from . import _sorting
+from ._quantiles import equal_mass_places
 from .inputs import pair, whole_number, working_float
-from .quantiles import equal_mass_places
 
 __all__ = ["Reliability", "ece", "error_of", "reliability"]
 
@@ -117,7 +117,7 @@ def named_norm(norm: str) -> str:
 
 def _equal_mass_edges(confidence: Tensor, weights: Tensor | None, bins: int) -> Tensor:
     """Return `[R, B+1]` edges of which the inner ones are quantiles among the values themselves."""
-    ordered, order = sorting.ascending(confidence)
+    ordered, order = _sorting.ascending(confidence)
     rows, size = ordered.shape
     mass = None if weights is None else weights.gather(-1, order)
     place = equal_mass_places(size, bins, mass, ordered.device)

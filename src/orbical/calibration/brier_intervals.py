@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike, true_labels
+from ._cells import fine_index
 from ._interval import Interval, checked_level, checked_resamples, ends, tail_quantiles
-from .cells import fine_index
 from .inputs import probabilities
 from .scores import brier_parts
 

@@ -63,8 +63,8 @@ def per_class(
     outputs, truth, kept = kept_samples(labels, outputs, ignore_index)
     if mass is not None:
         options["weights"] = (mass if kept is None else mass[..., kept])[..., None, :]
-    given: dict[str, Any] = {name: outputs, "labels": truth}
-    return measure(*classwise(**given), **options)
+    given: dict[str, Any] = {name: outputs}
+    return measure(*classwise(**given, labels=truth), **options)
 
 
 def classwise_ece(
@@ -105,7 +105,7 @@ def classwise_ece(
         "weights": weights,
         "ignore_index": ignore_index,
     }
-    options = {"bins": bins, "norm": norm, "binning": binning}
+    options: dict[str, Any] = {"bins": bins, "norm": norm, "binning": binning}
     return per_class(ece, labels=labels, **given, **options).mean(-1)
 
 

@@ -24,8 +24,8 @@ from ._interval import (
     unbiased,
 )
 from ._resampling import PairedWorlds, paired_worlds
+from ._targets import as_vectors, on_vectors, paired_targets
 from .registry import Measure, bound
-from .targets import as_vectors, on_vectors, paired_targets
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,14 +19,14 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError
-from . import _decay_sums, sorting
+from . import _decay_sums, _sorting
 from .inputs import pair, positive
 
 __all__ = ["CumulativeCurve", "cumulative_curve", "esd", "esd_softened", "ks", "ordered_esd"]
 
 
 def _slope_in_order(
-    d: Tensor, ties: sorting.Ties, mass: Tensor | None
+    d: Tensor, ties: _sorting.Ties, mass: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradient of ESD by the differences `d`, both in the order of confidence, unscaled.
 
@@ -48,10 +48,13 @@ def _slope_in_order(
     return total, rest, below[..., -1:]
 
 
-def _scale(size: int, mass: Tensor | None) -> float | Tensor:
-    """Return 2 over the mass of all triples of different samples; `[..., 1]` if weighted."""
-    if mass is None:
-        return 2.0 / (size * (size - 1) * (size - 2))
+def _scale(size: int) -> float:
+    """Return 2 over the number of triples of different samples."""
+    return 2.0 / (size * (size - 1) * (size - 2))
+
+
+def _scale_of(mass: Tensor) -> Tensor:
+    """Return 2 over the mass of all triples of different samples, `[..., 1]`."""
     total, squares, cubes = (mass.pow(power).sum(-1, keepdim=True) for power in (1, 2, 3))
     return 2.0 / (total.pow(3) - 3 * total * squares + 2 * cubes)
 
@@ -60,7 +63,8 @@ def _inner(first: Tensor, second: Tensor) -> Tensor:
     """Return `sum_i first_i second_i` along the last axis, `[..., 1]`, without the products."""
     if first.ndim == 1:
         return torch.dot(first, second)[None]
-    return torch.linalg.vecdot(first, second)[..., None]
+    products: Tensor = torch.linalg.vecdot(first, second)
+    return products[..., None]
 
 
 class _Slope(torch.autograd.Function):
@@ -68,13 +72,14 @@ class _Slope(torch.autograd.Function):
 
     @staticmethod
     def forward(difference: Tensor, order_by: Tensor, weights: Tensor | None) -> Tensor:
-        ordered, order = sorting.ascending(order_by)
-        d = sorting.take(difference, order)
-        mass = None if weights is None else sorting.take(weights, order)
+        ordered, order = _sorting.ascending(order_by)
+        d = _sorting.take(difference, order)
+        mass = None if weights is None else _sorting.take(weights, order)
         d = d if mass is None else d.mul_(mass)
-        total, rest, _ = _slope_in_order(d, sorting.ties(ordered), mass)
-        slope = torch.sub(total, rest, out=rest).mul_(_scale(d.shape[-1], mass))
-        return sorting.put_back(slope if mass is None else slope.mul_(mass), order)
+        total, rest, _ = _slope_in_order(d, _sorting.ties(ordered), mass)
+        scale = _scale(d.shape[-1]) if mass is None else _scale_of(mass)
+        slope = torch.sub(total, rest, out=rest).mul_(scale)
+        return _sorting.put_back(slope if mass is None else slope.mul_(mass), order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -82,7 +87,12 @@ class _Slope(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return _Slope.apply(gradient, *ctx.saved_tensors), None, None
+        return _slope(gradient, *ctx.saved_tensors), None, None
+
+
+def _slope(difference: Tensor, order_by: Tensor, weights: Tensor | None) -> Tensor:
+    slope: Tensor = _Slope.apply(difference, order_by, weights)  # type: ignore[no-untyped-call]
+    return slope
 
 
 class _ESD(torch.autograd.Function):
@@ -94,13 +104,13 @@ class _ESD(torch.autograd.Function):
 
     @staticmethod
     def forward(confidence: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
-        ordered, order = sorting.ascending(confidence)
-        d = sorting.take(correct, order).double().sub_(ordered)
-        total, rest, sum_of_d = _slope_in_order(d, sorting.ties(ordered), None)
-        scale = _scale(d.shape[-1], None)
+        ordered, order = _sorting.ascending(confidence)
+        d = _sorting.take(correct, order).double().sub_(ordered)
+        total, rest, sum_of_d = _slope_in_order(d, _sorting.ties(ordered), None)
+        scale = _scale(d.shape[-1])
         value = (total * sum_of_d - _inner(d, rest))[..., 0] * (scale / 2)
         gradient = torch.add(total * -scale, rest, alpha=scale, out=torch.empty_like(ordered))
-        return value, sorting.put_back(gradient, order)
+        return value, _sorting.put_back(gradient, order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -114,7 +124,7 @@ class _ESD(torch.autograd.Function):
             return None, None
         confidence, correct, gradient = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is asked for
-            gradient = -_Slope.apply(correct.double() - confidence, confidence.detach(), None)
+            gradient = -_slope(correct.double() - confidence, confidence.detach(), None)
         return (grad_value[..., None].to(gradient.dtype) * gradient).to(confidence.dtype), None
 
 
@@ -146,7 +156,7 @@ def ordered_esd(difference: Tensor, order_by: Tensor, weights: Tensor | None = N
         raise InputError(f"difference: expected at least 3 samples, got {difference.shape[-1]}")
     difference, order_by = torch.broadcast_tensors(difference.double(), order_by)
     weights = None if weights is None else weights.expand(difference.shape)
-    slope = _Slope.apply(difference, order_by.detach(), weights)
+    slope = _slope(difference, order_by.detach(), weights)
     return (difference * slope).sum(-1) / 2
 
 
@@ -185,7 +195,7 @@ def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
     confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
     if mass is not None:
         return ordered_esd(correct.double() - confidence.double(), confidence, mass)
-    value, _ = _ESD.apply(confidence, correct)
+    value: Tensor = _ESD.apply(confidence, correct)[0]  # type: ignore[no-untyped-call]
     return value
 
 
@@ -213,13 +223,13 @@ def ks(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None =
         tensor(0.1333, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
-    ordered, order = sorting.ascending(confidence)
+    ordered, order = _sorting.ascending(confidence)
     difference = correct.double() - confidence.double()
-    difference = sorting.take(difference if mass is None else difference * mass, order)
+    difference = _sorting.take(difference if mass is None else difference * mass, order)
     deviation = difference.cumsum(-1).abs()
     # Inside a run of equal confidences the sum depends on the order of the samples: only its end
     # is a threshold.
-    largest = torch.where(sorting.ends_of_ties(ordered), deviation, 0.0).amax(-1)
+    largest = torch.where(_sorting.ends_of_ties(ordered), deviation, 0.0).amax(-1)
     return largest / (order.shape[-1] if mass is None else mass.sum(-1))
 
 
@@ -272,10 +282,10 @@ def cumulative_curve(
         tensor([0.2500, 0.3000], dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
-    ordered, order = sorting.ascending(confidence)
-    ties, threshold = sorting.ties(ordered), ordered.double()
-    hits = sorting.take(correct.detach().double(), order)
-    each = torch.ones_like(threshold) if mass is None else sorting.take(mass, order)
+    ordered, order = _sorting.ascending(confidence)
+    ties, threshold = _sorting.ties(ordered), ordered.double()
+    hits = _sorting.take(correct.detach().double(), order)
+    each = torch.ones_like(threshold) if mass is None else _sorting.take(mass, order)
     total = each.sum(-1, keepdim=True)
     return CumulativeCurve(
         threshold=threshold,
@@ -329,10 +339,10 @@ def esd_softened(
 def softened(confidence: Tensor, correct: Tensor, mass: Tensor | None, width: float) -> Tensor:
     """Return `esd_softened` of checked tensors `[..., N]`."""
     size = confidence.shape[-1]
-    _, order = sorting.ascending(confidence)
-    places = sorting.take(confidence.double(), order)
-    d = sorting.take(correct.double(), order) - places
-    mass = None if mass is None else sorting.take(mass, order)
+    _, order = _sorting.ascending(confidence)
+    places = _sorting.take(confidence.double(), order)
+    d = _sorting.take(correct.double(), order) - places
+    mass = None if mass is None else _sorting.take(mass, order)
     d = d if mass is None else d * mass
     squares = d.square()
     before, after = _decay_sums.decayed(d, places, width)
@@ -343,4 +353,4 @@ def softened(confidence: Tensor, correct: Tensor, mass: Tensor | None, width: fl
     q = squares.cumsum(-1) - squares - once + twice / 4
     if mass is None:
         return (s.square() - q).sum(-1) / (size * (size - 1) * (size - 2))
-    return (mass * (s.square() - q)).sum(-1) * _scale(size, mass)[..., 0] / 2
+    return (mass * (s.square() - q)).sum(-1) * _scale_of(mass)[..., 0] / 2

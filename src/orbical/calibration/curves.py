@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError
+from ._cells import Cells, fine_index, tally
 from ._interval import (
     Interval,
     binary_pair,
@@ -17,7 +18,6 @@ from ._interval import (
     checked_resamples,
     tail_quantiles,
 )
-from .cells import Cells, fine_index, tally
 from .inputs import positive
 from .intervals import interval
 from .smooth import smooth_ece

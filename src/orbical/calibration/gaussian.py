@@ -48,7 +48,7 @@ def _positive(name: str, variance: Tensor) -> Tensor:
 
 def _broadcast(*tensors: Tensor) -> tuple[Tensor, ...]:
     try:
-        return torch.broadcast_tensors(*tensors)
+        return tuple(torch.broadcast_tensors(*tensors))
     except RuntimeError as error:
         shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
         raise InputError(
@@ -282,5 +282,6 @@ def crps_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tenso
     deviation = variance.sqrt()
     z = error / deviation
     density = torch.exp(-0.5 * z.square()) / math.sqrt(2 * math.pi)
-    centered = 2 * torch.special.ndtr(z) - 1
+    below: Tensor = torch.special.ndtr(z)
+    centered = 2 * below - 1
     return deviation * (z * centered + 2 * density - 1 / math.sqrt(math.pi))

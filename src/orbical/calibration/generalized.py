@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
+from ._quantiles import bin_count, bin_means, equal_mass_index
 from .gaussian import marginal_variance, vector_target
 from .inputs import sample_weights, weighted_mean
-from .quantiles import bin_count, bin_means, equal_mass_index
 
 __all__ = ["gence", "gence_fiber", "gence_floor", "gence_sq", "gence_sq_fiber", "gence_sq_floor"]
 

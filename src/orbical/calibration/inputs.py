@@ -133,7 +133,7 @@ def _not_a_pair(confidence: Tensor, correct: Tensor) -> str:
 
 def _one_shape(*arrays: Tensor) -> tuple[Tensor, ...]:
     try:
-        return torch.broadcast_tensors(*arrays)
+        return tuple(torch.broadcast_tensors(*arrays))
     except RuntimeError as error:
         shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
         raise InputError(f"correct: expected a shape that broadcasts, got {shapes}") from error

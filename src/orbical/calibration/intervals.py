@@ -38,6 +38,7 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..errors import InputError
 from ._bound import BoundMeasure, takes_weights
+from ._cells import Tally, tally
 from ._interval import (
     Interval,
     assemble,
@@ -48,9 +49,8 @@ from ._interval import (
     weighted_pair,
 )
 from ._resampling import BLOCK, drawn_pairs
-from .cells import Tally, tally
+from ._targets import as_vectors, drawn_targets, on_vectors
 from .registry import Measure, bound
-from .targets import as_vectors, drawn_targets, on_vectors
 
 
 def interval(

@@ -19,7 +19,7 @@ from torch.autograd.function import once_differentiable
 
 from .._arrays import ArrayLike
 from ..errors import InputError
-from . import _decay_sums, sorting
+from . import _decay_sums, _sorting
 from ._math import root
 from .inputs import pair, positive
 
@@ -38,11 +38,11 @@ class _LaplacianForm(torch.autograd.Function):
     def forward(
         confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
     ) -> tuple[Tensor, Tensor]:
-        ordered, order = sorting.ascending(confidence)
-        ties = sorting.ties(ordered)
+        ordered, order = _sorting.ascending(confidence)
+        ties = _sorting.ties(ordered)
         z = ordered.double()
-        errors = sorting.take(correct, order).double().sub_(z)
-        weight = None if weight is None else sorting.take(weight, order)
+        errors = _sorting.take(correct, order).double().sub_(z)
+        weight = None if weight is None else _sorting.take(weight, order)
         if weight is not None:
             errors.mul_(weight)
         left, right = _decay_sums.decayed(errors, z, phi)
@@ -52,7 +52,7 @@ class _LaplacianForm(torch.autograd.Function):
         value = torch.linalg.vecdot(errors, reach)
         slope = ties.at_last(right).sub_(ties.at_first(left)).mul_(errors).mul_(2 / phi)
         slope.sub_(reach.mul_(2) if weight is None else reach.mul_(2).mul_(weight))
-        return value, sorting.put_back(slope.to(ordered.dtype), order)
+        return value, _sorting.put_back(slope.to(ordered.dtype), order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -70,7 +70,8 @@ class _LaplacianForm(torch.autograd.Function):
 def _sum_over_pairs(
     confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
 ) -> Tensor:
-    value, _ = _LaplacianForm.apply(confidence, correct, weight, phi, diagonal)
+    given = (confidence, correct, weight, phi, diagonal)
+    value: Tensor = _LaplacianForm.apply(*given)[0]  # type: ignore[no-untyped-call]
     return value
 
 

@@ -20,10 +20,10 @@ from ._bound import BoundMeasure, takes_weights
 from ._interval import Interval
 from ._orbit_arrays import ENDS, read_together
 from ._pooled import pooled_reliability
+from ._targets import on_vectors
 from .orbit import along_orbit, equal_width_options, responses_of
 from .registry import MEASURES, Measure, bound, measures
 from .regression_orbit import holds_regression, predictions_along
-from .targets import on_vectors
 
 if TYPE_CHECKING:
     import xarray as xr

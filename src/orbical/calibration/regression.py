@@ -15,11 +15,11 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..errors import InputError
 from ._math import root
+from ._quantiles import bin_count, bin_means, equal_mass_index
 from .binned import bin_index
 from .cumulative import ordered_esd
 from .gaussian import one_target, vector_target, whitened
 from .inputs import sample_weights, whole_number
-from .quantiles import bin_count, bin_means, equal_mass_index
 
 __all__ = [
     "Coverage",
@@ -331,4 +331,6 @@ def ellipsoid_probability(distance: Tensor, width: int) -> Tensor:
         >>> ellipsoid_probability(torch.tensor([0.0, 2.0]), 2)
         tensor([0.0000, 0.6321])
     """
-    return torch.special.gammainc(torch.full_like(distance, width / 2), distance / 2)
+    half = torch.full_like(distance, width / 2)
+    probability: Tensor = torch.special.gammainc(half, distance / 2)
+    return probability

@@ -17,11 +17,11 @@ from torch import Tensor
 from ..errors import InputError, unknown_name
 from ._bound import BoundMeasure
 from ._orbit_arrays import ENDS, groups_of, labeled, read_together
+from ._targets import on_vectors
 from .bleed import aleatoric_terms, covariance_terms
 from .intervals import regression_interval
 from .means import mean_interval
 from .registry import Measure, bound, measures
-from .targets import on_vectors
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -47,7 +47,8 @@ def _spectrum(masses: Tensor) -> Tensor:
     inner = masses[..., 1:-1] / 2
     ends = masses[..., :1], masses[..., -1:]
     even = torch.cat([ends[0], inner, ends[1], inner.flip(-1)], dim=-1)
-    return torch.fft.rfft(even).real
+    spectrum: Tensor = torch.fft.rfft(even).real
+    return spectrum
 
 
 def _smoothed_error(spectrum: Tensor, bandwidth: Tensor) -> Tensor:
@@ -57,7 +58,7 @@ def _smoothed_error(spectrum: Tensor, bandwidth: Tensor) -> Tensor:
     # A Gaussian reflected at 0 and 1 without end is the heat kernel of the interval: it multiplies
     # each cosine by a Gaussian in its wave number.
     damped = spectrum * torch.exp(-(bandwidth[..., None] * waves).square() / 2)
-    density = torch.fft.irfft(damped, n=2 * grid)[..., : grid + 1] * (2 * grid)
+    density: Tensor = torch.fft.irfft(damped, n=2 * grid)[..., : grid + 1] * (2 * grid)
     weight = torch.ones_like(waves)
     weight[0] = weight[-1] = 0.5
     return (density.abs() * weight).sum(-1) / grid

@@ -33,7 +33,8 @@ def terms_at_once(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target
         >>> terms_at_once(0 * one, one, 2 * one, one, one)  # -log t(1; 4 degrees, scale 1)
         tensor(1.5387)
     """
-    found: Tensor = _Evidential.apply(gamma, nu, alpha, beta, target)
+    given = (gamma, nu, alpha, beta, target)
+    found: Tensor = _Evidential.apply(*given)  # type: ignore[no-untyped-call]
     return found
 
 

@@ -141,8 +141,8 @@ def esd_softened(
         tensor(-0.0202, dtype=torch.float64)
     """
     positive("width", width)
-    _, *pair, mass = _read(logits, labels, weights, ignore_index, minimum=3)
-    return softened(*pair, mass, width)
+    _, confidence, correct, mass = _read(logits, labels, weights, ignore_index, minimum=3)
+    return softened(confidence, correct, mass, width)
 
 
 def mmce(
@@ -180,8 +180,8 @@ def mmce(
         tensor(0.2323, dtype=torch.float64)
     """
     positive("phi", phi)
-    _, *pair, mass = _read(logits, labels, weights, ignore_index)
-    return mean_over_pairs(*pair, mass, phi)
+    _, confidence, correct, mass = _read(logits, labels, weights, ignore_index)
+    return mean_over_pairs(confidence, correct, mass, phi)
 
 
 def sb_ece(
@@ -218,8 +218,8 @@ def sb_ece(
     """
     whole_number("bins", bins)
     positive("temperature", temperature)
-    _, *pair, mass = _read(logits, labels, weights, ignore_index)
-    return soft_error(*soft_sums(*pair, bins, temperature, mass))
+    _, confidence, correct, mass = _read(logits, labels, weights, ignore_index)
+    return soft_error(*soft_sums(confidence, correct, bins, temperature, mass))
 
 
 def s_avuc(
@@ -295,5 +295,5 @@ def ece(
         tensor(0.4820, dtype=torch.float64)
     """
     whole_number("bins", bins)
-    _, *pair, mass = _read(logits, labels, weights, ignore_index)
-    return fixed_bins_error(*pair, mass, bins)
+    _, confidence, correct, mass = _read(logits, labels, weights, ignore_index)
+    return fixed_bins_error(confidence, correct, mass, bins)

@@ -73,4 +73,6 @@ def gather_across_ranks(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]
     ]
     distributed.all_gather(counts, torch.full_like(counts[0], len(logits)))
     sizes = [int(count) for count in counts]
-    return _Gather.apply(logits, sizes), _Gather.apply(labels, sizes)
+    every_logit: Tensor = _Gather.apply(logits, sizes)  # type: ignore[no-untyped-call]
+    every_label: Tensor = _Gather.apply(labels, sizes)  # type: ignore[no-untyped-call]
+    return every_logit, every_label

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..calibration._sorting import ascending
 from ..calibration.inputs import whole_number
-from ..calibration.sorting import ascending
 from ..errors import unknown_name
 from ._base import Calibrator
 

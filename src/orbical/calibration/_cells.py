@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from . import sorting
+from . import _sorting
 from ._decay_sums import decayed
 from .binned import bin_index, reliability
 from .inputs import working_float
@@ -135,12 +135,12 @@ def fine_index(confidence: Tensor) -> tuple[Tensor, int]:
         >>> fine_index(torch.tensor([[0.9, 0.2, 0.9]]))
         (tensor([[1, 0, 1]]), 3)
     """
-    ordered, order = sorting.ascending(confidence)
+    ordered, order = _sorting.ascending(confidence)
     size = ordered.shape[-1]
     cells = min(size, FINE)
     places = torch.arange(size, device=order.device).repeat(len(ordered), 1)
-    first = sorting.ties(ordered).at_first(places)
-    return sorting.put_back(first * cells // size, order), cells
+    first = _sorting.ties(ordered).at_first(places)
+    return _sorting.put_back(first * cells // size, order), cells
 
 
 def bins_index(confidence: Tensor, bins: int, binning: str) -> tuple[Tensor, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from . import sorting
+from . import _sorting
 from .inputs import whole_number
 
 _SELECT_FROM = 1 << 15
@@ -27,7 +27,7 @@ def order_statistics(values: Tensor, places: Tensor) -> Tensor:
         tensor([[1., 4.]])
     """
     if len(values) > 1 or values.device.type != "cpu" or values.shape[-1] < _SELECT_FROM:
-        return sorting.ascending(values)[0].index_select(-1, places)
+        return _sorting.ascending(values)[0].index_select(-1, places)
     row = values[0]
     integer, shift = (torch.int64, 45) if row.dtype == torch.float64 else (torch.int32, 16)
     part = (row.view(integer) >> shift).long()
@@ -35,7 +35,7 @@ def order_statistics(values: Tensor, places: Tensor) -> Tensor:
     upto = count.cumsum(0)
     holder = torch.searchsorted(upto, places, right=True)
     wanted = torch.zeros_like(count, dtype=torch.bool).index_fill_(0, holder, True)
-    candidates = sorting.ascending(row[wanted.index_select(0, part)])[0]
+    candidates = _sorting.ascending(row[wanted.index_select(0, part)])[0]
     kept = torch.where(wanted, count, 0)
     # A place among the candidates is its place among all, less the values in parts left out.
     left_out = (upto - count) - (kept.cumsum(0) - kept)
@@ -74,7 +74,7 @@ def equal_mass_index(key: Tensor, bins: int, mass: Tensor | None = None) -> Tens
     if mass is None:
         edges = order_statistics(rows, equal_mass_places(size, bins, None, device))
     else:
-        ordered, order = sorting.ascending(rows)
+        ordered, order = _sorting.ascending(rows)
         sorted_mass = mass.expand(key.shape).reshape(rows.shape).gather(-1, order)
         edges = ordered.gather(-1, equal_mass_places(size, bins, sorted_mass, device))
     if bins > _COMPARE_UP_TO:
