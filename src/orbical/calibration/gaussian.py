@@ -278,8 +278,8 @@ def crps_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tenso
         >>> crps_terms([0.0], [1.0], [0.0])
         tensor([0.2337], dtype=torch.float64)
     """
-    error, variance = one_target(mean, variance, target)
-    deviation = variance.sqrt()
+    error, spread = one_target(mean, variance, target)
+    deviation = spread.sqrt()
     z = error / deviation
     density = torch.exp(-0.5 * z.square()) / math.sqrt(2 * math.pi)
     below: Tensor = torch.special.ndtr(z)
