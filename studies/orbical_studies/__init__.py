@@ -38,7 +38,6 @@ NOT_YET_PORTED = (
     "digits_nero",
     "esd",
     "examples",
-    "galaxies",
     "networks",
     "piv",
     "point_clouds",

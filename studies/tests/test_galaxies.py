@@ -1,70 +1,81 @@
-"""The trainings of the galaxy study: resumed, measured, invariant where they must be."""
+"""The galaxy study: packing, training, statistics, matched orbits, claims, and a tiny run."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
+from orbical.calibration import top_label
+from orbical_studies.__main__ import main
 from orbical_studies.data import galaxies
+from orbical_studies.framework import Paths, Results
+from orbical_studies.framework.page import render
+from orbical_studies.framework.training import arrays_file
 from orbical_studies.galaxies import (
-    collecting,
-    commands,
-    findings,
+    contrasts,
+    matching,
     packing,
-    texts,
+    report,
+    simulation,
+    study,
     training,
-    verdicts,
 )
-from orbical_studies.galaxies.kinds import kinds
-from orbical_studies.galaxies.numbers import Numbers, read
-from orbical_studies.galaxies.page import TABLES
-from orbical_studies.galaxies.settings import Trial, trials
+from orbical_studies.galaxies.collecting import KEPT, collect, read_trials
+from orbical_studies.galaxies.settings import Settings, Trial, trials
+from orbical_studies.trials import Trials
 
-DOCS = Path(__file__).parents[2] / "docs" / "studies" / "galaxies.md"
-
-
-@pytest.fixture
-def packed(tmp_path):
-    """Generated galaxies in the form of the packed catalogues."""
-    arrays = {}
-    for part, seed in (("train", 0), ("test", 1)):
-        images, labels = galaxies(132, size=24, seed=seed)
-        arrays[f"efigi-{part}-pixels"] = images.expand(-1, 3, -1, -1).mul(255).byte().numpy()
-        arrays[f"efigi-{part}-labels"] = labels.numpy()
-    np.savez(tmp_path / "galaxies.npz", **arrays)
-    return tmp_path / "galaxies.npz"
+PATHS = Paths.in_checkout("galaxies")
 
 
-def test_every_group_blur_data_and_seed_is_trained_once():
-    named = [str(trial) for trial in trials()]
+def test_every_group_blur_data_and_seed_is_trained_once() -> None:
+    named = [str(trial) for trial in trials(Settings())]
     assert len(named) == len({*named}) == ((2 * 7 + 1) * (3 + 3) + 4) * 3
+    assert str(Trial("efigi", "cyclic:1", 0.0, 0, 1, 5)) == "efigi/cyclic:1 x 5/blur 0/seed 0"
+    assert str(Trial("efigi", "cyclic:8", 1.25, 2, 1)) == "efigi/cyclic:8/blur 1.25/seed 2"
 
 
-def test_a_training_is_measured_along_the_circle_and_not_repeated(packed, tmp_path, capsys):
-    words = ["train", "--pack", str(packed), "--out", str(tmp_path / "out"), "--epochs", "1"]
-    words += ["--seeds", "0", "--only", "efigi/cyclic:4/blur 0/"]
-    commands.main(words)
-    rows = [json.loads(line) for line in (tmp_path / "out" / "trials.jsonl").open()]
-    assert [row["name"] for row in rows] == ["efigi/cyclic:4/blur 0/seed 0"]
-    assert rows[0]["defect_group"] < 1e-4
-    assert 0 < rows[0]["action_defect"] < 0.2
-    assert rows[0]["refitted_nll"] < rows[0]["nll"]  # it has seen the labels
-    (file,) = (tmp_path / "out").glob("*.npz")
-    with np.load(file) as kept:
+def test_generated_galaxies_are_packed_trained_and_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(packing, "GENERATED", (130, 30))
+    options = ["--data", "generated", "--epochs", "1", "--seeds", "0", "--only", ":1/blur 0/"]
+    options += ["--results", str(tmp_path), "--work", str(tmp_path / "work")]
+    for step in ("pack", "train", "collect", "train"):
+        main(["galaxies", step, *options])
+    assert "0 trainings to run, 2 finished before" in capsys.readouterr().out
+    results = Results(tmp_path)
+    found = read_trials(results)
+    assert [trial.group for trial in found] == ["cyclic:1", "dihedral:1"]
+    trial, scores = [*found.items()][1]
+    assert scores["defect_group"] < 1e-4
+    assert 0 < scores["action_defect"] < 0.2
+    assert scores["refitted_nll"] < scores["nll"]  # it has seen the labels
+    with np.load(arrays_file(results.work, trial)) as kept:
         accuracy, confidence, _ = kept["curves"].astype(float)
-        right = kept["logits"].argmax(1) == np.load(packed)["efigi-test-labels"]
+        predicted = kept["logits"].argmax(1)
+    truth = np.arange(30) % 3
+    right = predicted == np.concatenate([truth, np.array([0, 2, 1])[truth]])
     assert accuracy[0] == pytest.approx(right.mean(), abs=2e-3)
-    assert np.allclose(accuracy[::9], accuracy[0], atol=0.03)  # quarter turns, up to resampling
     assert ((confidence > 0) & (confidence <= 1)).all()
-    commands.main(words)
-    assert "0 networks to train" in capsys.readouterr().out.splitlines()[-1]
+    assert results["bounds"]["ceiling"].item() == pytest.approx(2 / 3, abs=1e-5)
+    assert results["results"]["steps"].tolist() == [1, 1]
+    assert len(results["angles"]) == training.ANGLES  # of the plain network alone
 
 
-def test_images_are_blurred_once_and_keep_their_disc():
+def test_a_mirrored_test_galaxy_stands_beside_each_generated_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(packing, "GENERATED", (3, 6))
+    images, labels = packing.SPLITS["generated"]()["test"]
+    assert torch.equal(images[6:], images[:6].flip(-1))
+    assert labels.tolist() == [0, 1, 2, 0, 1, 2, 0, 2, 1, 0, 2, 1]
+
+
+def test_images_are_blurred_once_and_keep_their_disc() -> None:
     images = torch.rand(2, 3, 24, 24)
     kept = training.prepared(images, 0.0)
     assert float(kept[..., 0, 0].max()) == 0
@@ -72,232 +83,223 @@ def test_images_are_blurred_once_and_keep_their_disc():
     assert training.prepared(images, 2.0)[..., 8:16, 8:16].std() < 0.3 * images.std()
 
 
-def test_a_refitted_regression_solves_its_penalised_problem():
-    pytest.importorskip("sklearn")
+def test_a_refitted_regression_solves_its_penalized_problem() -> None:
     from sklearn.linear_model import LogisticRegression
 
     features, labels = torch.randn(90, 5), torch.arange(90) % 3
-    ours = training._refitted(features, labels).softmax(1)
+    ours = training.refit(features, labels).softmax(1)
     theirs = LogisticRegression(max_iter=1000, tol=1e-8).fit(features, labels)
     assert np.allclose(ours, theirs.predict_proba(features), atol=1e-3)
 
 
-def test_the_gap_is_the_root_mean_square_distance_from_the_orbits_mean():
+def test_the_gap_is_the_root_mean_square_distance_from_the_mean_over_the_orbit() -> None:
     probabilities = torch.tensor([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]])
-    assert training._gap(probabilities) == pytest.approx(0.5)
+    assert training.invariance_gap(probabilities) == pytest.approx(0.5)
 
 
-def test_without_the_catalogues_generated_galaxies_are_named(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("ORBICAL_DATA", str(tmp_path))
-    with pytest.raises(SystemExit) as end:
-        commands.main(["pack", "--pack", str(tmp_path / "galaxies.npz")])
-    assert end.value.code == 2
-    assert "`--data generated` needs no files" in capsys.readouterr().err
+def pairs_of(shift: float, seed: int, count: int = 400, confidence: float = 0.7) -> list:
+    """Three seeds of predictions that are correct more often by a shift."""
+    random = np.random.default_rng(seed)
+    easy = random.random(count)  # shared by the networks, as a galaxy's difficulty is
+    return [
+        (
+            torch.full((count,), confidence),
+            torch.from_numpy(easy + 0.1 * random.random(count) < shift),
+        )
+        for _ in range(3)
+    ]
 
 
-def test_a_mirrored_test_galaxy_stands_beside_each_generated_one(monkeypatch):
-    monkeypatch.setattr(packing, "GENERATED", (3, 6))
-    images, labels = packing.SPLITS["generated"]()["test"]
-    assert torch.equal(images[6:], images[:6].flip(-1))
-    assert labels.tolist() == [0, 1, 2, 0, 1, 2, 0, 2, 1, 0, 2, 1]
+def gains(measure: str, **networks: list) -> pd.DataFrame:
+    outputs = {(name.replace("_", ":"), 0.0): pairs for name, pairs in networks.items()}
+    rows = pd.DataFrame(contrasts.contrast_rows("some", outputs, "none"))
+    return rows.query("contrast == 'gain' and measure == @measure").set_index("family")
 
 
-def test_a_trial_prints_as_its_name():
-    assert str(Trial("efigi", "cyclic:1", 0.0, 0, width=5)) == "efigi/cyclic:1 x 5/blur 0/seed 0"
-    assert str(Trial("efigi", "cyclic:8", 1.25, 2)) == "efigi/cyclic:8/blur 1.25/seed 2"
+def test_networks_that_predict_alike_do_not_differ_and_better_ones_do() -> None:
+    alike = pairs_of(0.7, 1)
+    found = gains("accuracy", cyclic_1=alike, cyclic_4=pairs_of(0.8, 1), dihedral_4=alike)
+    assert found["low"]["cyclic"] > 0.05
+    assert found["low"]["dihedral"] <= 0 <= found["high"]["dihedral"]
+    middle = (found["value"]["cyclic"] + found["value"]["dihedral"]) / 2
+    assert found["value"]["both"] == pytest.approx(middle)
 
 
-def write_answers(folder):
-    """Made-up answers of all networks of orders 1 and 4, on sixty galaxies of each data set."""
-    arrays = {}
-    random = np.random.default_rng(0)
+def test_the_interval_of_a_difference_is_that_of_paired_samples() -> None:
+    one, other = pairs_of(0.7, 1)[:1], pairs_of(0.8, 2)[:1]
+    gain = gains("accuracy", cyclic_1=one, cyclic_4=other).loc["cyclic"]
+    each = other[0][1].double() - one[0][1].double()
+    reach = 1.96 * float(each.std()) / len(each) ** 0.5
+    assert gain["high"] - gain["value"] == pytest.approx(reach, rel=0.15)
+
+
+def test_the_signed_contrast_is_the_difference_of_confidence_minus_accuracy() -> None:
+    found = gains(
+        "overconfidence", cyclic_1=pairs_of(0.7, 1), cyclic_4=pairs_of(0.7, 1, confidence=0.9)
+    )
+    assert found["value"]["cyclic"] == pytest.approx(0.2, abs=1e-6)
+    assert found["low"]["cyclic"] > 0.1
+
+
+def test_draws_of_few_seeds_vary_as_their_mean_does() -> None:
+    seeds = np.array([0.1, 0.4, 0.2])
+    chosen = np.random.default_rng(0).integers(3, size=(40_000, 3))
+    drawn = contrasts.resampled_seeds(np.tile(seeds, (len(chosen), 1)), chosen)
+    assert drawn.var() == pytest.approx(seeds.var(ddof=1) / 3, rel=0.03)
+    alone = contrasts.resampled_seeds(np.full((5, 1), 0.3), np.zeros((5, 1), int))
+    assert np.allclose(alone, 0.3)
+
+
+def test_slopes_are_those_of_least_squares() -> None:
+    values = {1: 0.3, 2: 0.5, 4: 0.4, 12: 0.9}
+    found = contrasts.slope({n: np.array([value]) for n, value in values.items()})
+    assert found[0] == pytest.approx(np.polyfit(np.log2([*values]), [*values.values()], 1)[0])
+
+
+def test_a_rotated_copy_is_matched_and_costs_accuracy_where_its_label_differs() -> None:
+    images, _ = galaxies(12, size=32, noise=0.1, seed=3)
+    both = torch.cat([images, images.rot90(1, (2, 3))])
+    labels = torch.arange(24) // 12  # the rotated copy is of the other class
+    rows = {row["group"]: row for row in matching.neighbor_rows("some", both, labels)}
+    assert rows["trivial"]["matched"] == 0
+    assert (rows["C_4"]["matched"], rows["C_4"]["orbits"], rows["C_4"]["wrong"]) == (24, 12, 1)
+    assert rows["C_4"]["ceiling"] == pytest.approx(0.5)
+
+
+def test_a_mirror_invariant_classifier_lies_within_its_bounds() -> None:
+    images, labels = galaxies(30, size=32, seed=1)
+    truth = torch.cat([labels, torch.tensor([0, 2, 1])[labels]])
+    logits = torch.randn(30, 3).repeat(2, 1)
+    outputs = {"dihedral:1": [logits.softmax(-1).max(-1)]}
+    (row,) = matching.bound_rows("some", torch.cat([images, images.flip(-1)]), truth, outputs)
+    correct = top_label(logits=logits, labels=truth)[1]
+    assert row["orbits"] == 30
+    assert row["ceiling"] == pytest.approx(2 / 3)
+    assert row["accuracy"] == pytest.approx(float(correct.double().mean()))
+    assert row["lower"] - 1e-9 <= row["ece"] <= row["upper"] + 1e-9
+    assert row["mirror_gap"] == pytest.approx(0, abs=1e-6)
+
+
+def test_coverage_falls_where_the_truth_lies_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "true_differences", lambda *_: {"accuracy": 0.5, "esd": 0.5})
+    assert {row["covered"] for row in simulation.coverage_rows(2, draws=50)} == {0.0}
+
+
+def test_the_printed_coverage_is_near_the_nominal_one() -> None:
+    assert Results(PATHS.results)["coverage"]["covered"].min() >= 0.9
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Collect made-up predictions of networks of orders 1, 2, 4 and 12 on sixty galaxies."""
+    results = Results(tmp_path_factory.mktemp("galaxies"))
+    random, arrays = np.random.default_rng(0), {}
     for name, classes in (("efigi", 3), ("galaxyzoo2", 2)):
         for part in ("train", "test"):
             arrays[f"{name}-{part}-pixels"] = random.integers(0, 255, (60, 3, 32, 32), np.uint8)
             arrays[f"{name}-{part}-labels"] = np.arange(60) % classes
     images, labels = galaxies(30, size=32, seed=1)
-    pixels = torch.cat([images, images.flip(-1)]).mul(255).byte().numpy()
     for part in ("train", "test"):
-        arrays[f"generated-{part}-pixels"] = pixels
+        both = torch.cat([images, images.flip(-1)]).mul(255).byte().numpy()
+        arrays[f"generated-{part}-pixels"] = both
         arrays[f"generated-{part}-labels"] = np.concatenate([labels, np.array([0, 2, 1])[labels]])
-    np.savez(folder / "galaxies.npz", **arrays)
-    scores = dict.fromkeys(collecting.KEPT, 0.1) | {"parameters": 10}
-    with (folder / "trials.jsonl").open("w") as file:
-        for trial in trials(orders=(1, 4)):
-            truth = arrays[f"{trial.data}-test-labels"]
-            logits = random.normal(size=(len(truth), truth.max() + 1)).astype(np.float32)
-            logits[np.arange(len(truth)), truth] += 1 + trial.group.endswith("4")
-            if trial.group.startswith("dihedral"):
-                logits[len(truth) // 2 :] = logits[: len(truth) // 2]
-            np.savez(folder / trial.file, logits=logits, curves=random.random((3, 36)))
-            file.write(json.dumps({"name": str(trial), **vars(trial), **scores}) + "\n")
+    kept = Trials(results.work)
+    np.savez(results.work / packing.FILE, **arrays)
+    for trial in trials(Settings(orders=(1, 2, 4, 12), seeds=(0, 1))):
+        truth = arrays[f"{trial.data}-test-labels"]
+        logits = random.normal(size=(len(truth), truth.max() + 1)).astype(np.float32)
+        logits[np.arange(len(truth)), truth] += 1 + (trial.order > 2)
+        if trial.group.startswith("dihedral"):
+            logits[len(truth) // 2 :] = logits[: len(truth) // 2]
+        file = arrays_file(results.work, trial)
+        np.savez(file, logits=logits, curves=random.random((3, training.ANGLES)))
+        scores = dict.fromkeys(KEPT, 0.1) | {"parameters": 10}
+        kept.add({"name": str(trial), **vars(trial), **scores})
+    collect(Settings(), results)
+    results.write("coverage", Results(PATHS.results)["coverage"])
+    return results
 
 
-@pytest.fixture
-def answered(tmp_path):
-    write_answers(tmp_path)
-    return tmp_path
+def test_collected_predictions_become_a_page_with_figures(collected: Results) -> None:
+    page = collected.folder / "page.md"
+    main(["galaxies", "page", "--results", str(collected.folder), "--page", str(page)])
+    assert "nan" not in page.read_text()
+    made = {path.stem for path in (collected.folder / "galaxies").glob("*.png")}
+    assert made == {"efigi", "galaxyzoo2", "nero", "invariance", "mirrors"}
+    bounds, rows = collected["bounds"], collected["results"]
+    assert (bounds["ece"].between(bounds["lower"] - 1e-6, bounds["upper"] + 1e-6)).all()
+    assert rows["ece"].between(rows["ece_low"], rows["ece_high"]).all()
 
 
-@pytest.fixture(scope="module")
-def collected(tmp_path_factory):
-    """The folder of the CSV files of made-up answers; each test reads them anew."""
-    folder = tmp_path_factory.mktemp("galaxies")
-    write_answers(folder)
-    commands.main(["collect", "--out", str(folder), "--page", str(folder / "page.md")])
-    return folder / "page"
-
-
-def test_answers_become_tables_verdicts_and_figures(collected):
-    page = collected.with_suffix(".md")
-    commands.main(["report", "--page", str(page)])
-    written = page.read_text()
-    assert all(f"<!-- table: {name} -->" in written for name in TABLES)
-    assert "nan" not in written
-    pictures = {path.stem for path in collected.glob("*.png")}
-    assert pictures == {"efigi", "galaxyzoo2", "nero", "invariance", "mirrors"}
-    numbers = read(collected)
-    assert all(row["lower"] <= row["ece"] <= row["upper"] for row in numbers.bounds)
-    assert all(row["ceiling"] == pytest.approx(2 / 3, abs=1e-5) for row in numbers.bounds)
-    for row in numbers.results:
-        assert row["ece_low"] <= row["ece"] <= row["ece_high"]
-
-
-def test_generated_galaxies_alone_make_a_page(answered):
-    lines = (answered / "trials.jsonl").read_text().splitlines()
-    kept = [line for line in lines if json.loads(line)["data"] == "generated"]
-    (answered / "trials.jsonl").write_text("\n".join(kept) + "\n")
-    options = ["--out", str(answered), "--page", str(answered / "page.md")]
-    commands.main(["collect", *options])
-    commands.main(["report", *options])
-    assert "The photographs were not trained on" in (answered / "page.md").read_text()
-
-
-def test_a_verdict_follows_the_intervals(collected):
-    numbers = read(collected)
-    assert "more accurate" in texts.summary(numbers)
-    for row in numbers.contrasts:
-        if row["contrast"] == "gain" and row["measure"] == "accuracy":
-            row.update(value=-0.1, low=-0.2, high=-0.05)
-    assert "less accurate" in texts.summary(numbers)
-
-
-def test_the_summary_says_what_the_signed_contrast_shows(collected):
-    numbers = read(collected)
-    for row in numbers.results:
-        row["overconfidence"] = 0.05
-    for row in numbers.contrasts:
-        row.update(value=0.0, low=-0.01, high=0.03)
-    assert "less overconfident" not in texts.summary(numbers)
-    assert "3.0 points of confidence less accuracy" in texts.summary(numbers)
-    for row in numbers.contrasts:
-        if (row["contrast"], row["measure"]) == ("over wide", "overconfidence"):
-            row.update(value=-0.02, low=-0.03, high=-0.01)
-    assert "less overconfident on 2 of 2 catalogues" in texts.summary(numbers)
-    assert "not so here: confidence less accuracy is better on 2 of 2" in findings.sentences(
-        numbers
-    )
-    for row in numbers.results:
-        row["overconfidence"] = -0.01  # a network that is too unsure does not gain by being more so
-    assert "less overconfident" not in texts.summary(numbers)
-
-
-def test_a_presence_and_an_absence_are_judged_with_the_same_word():
-    null = [{"measure": "accuracy", "low": -0.012, "high": 0.004}]
-    assert verdicts.verdict(null) == verdicts.no_improvement(null)
-    assert verdicts.verdict(null) == "open: no change is seen, at most 1.2 points of accuracy"
-
-
-def some_numbers(results):
-    return Numbers(results, angles=[], contrasts=[], neighbours=[], bounds=[], coverage=[])
-
-
-def test_kinds_of_networks_are_counted_apart():
-    def row(network, width, ece, over):
-        return {
-            **{"data": "efigi", "network": network, "width": width, "ece": ece, "nll": 0.4},
-            **{"ece_calibrated": 0.02, "ece_calibrated_high": 0.03, "train_nll": 0.3},
-            **{"esd_low": 0.0, "overconfidence": over},
-        }
-
-    rows = [row("cyclic:1", 1, 0.02, 0.01), row("cyclic:4", 1, 0.025, 0.0)]
-    rows += [row("cyclic:1 x 5", 5, 0.05, 0.03), row("cyclic:1 x 5", 5, 0.02, 0.01)]
-    found = kinds(some_numbers(rows))
-    assert {name: (kind.above, kind.count) for name, kind in found.items()} == {
-        "plain": (0, 1),
-        "group": (0, 1),
-        "wide": (1, 2),
-    }
-    assert found["wide"].excess == pytest.approx(0.015)
-    assert found["wide"].overconfidence == pytest.approx(0.02)
-
-
-def test_exact_and_nearly_invariant_networks_are_told_apart():
-    where = {"data": "efigi", "width": 1}
-    rows = [
-        where | {"network": "cyclic:1", "defect_group": 0.0},
-        where | {"network": "cyclic:4", "defect_group": 5e-7},
-        where | {"network": "dihedral:12", "defect_group": 0.3},
-        where | {"network": "dihedral:12", "defect_group": 0.1},
-    ]
-    words = findings.exactly(some_numbers(rows))
-    assert words.startswith("to rounding for C_4, and for D_12 as far as turning pixels allows")
-    assert "0.30" in words
-
-
-def test_networks_with_fewer_seeds_are_named(collected):
-    numbers = read(collected)
-    lost = {"data": "efigi", "network": "dihedral:4", "blur": 2.5, "seed": 1}
-    numbers.results.remove(*numbers.of(**lost))
-    words = texts.exactness_text(numbers)
-    assert "3 seeds but for EFIGI, D_4, blur 2.5: 2 seeds (a largest n)." in words
-
-
-def test_an_interval_is_drawn_from_end_to_end_even_below_its_estimate(collected):
-    from orbical_studies.galaxies import figures
-
-    numbers = read(collected)
-    for row in numbers.results:
-        row.update(esd=-1e-3, esd_low=0.0, esd_high=2e-3)
-    panel = figures.orders_figure(numbers, "efigi").axes[4]
+def test_an_interval_is_drawn_from_end_to_end_even_above_its_estimate(collected: Results) -> None:
+    changed = Results(collected.folder / "changed")
+    for name in ("angles", "bounds"):
+        changed.write(name, collected[name])
+    below = {"esd": -1e-3, "esd_low": 0.0, "esd_high": 2e-3}
+    changed.write("results", collected["results"].assign(**below))
+    panel = next(report.figures(changed))[1].axes[4]
     bars = [bar.get_segments()[0][:, 1] for bar in panel.collections]
-    assert len(bars) == 3 * (2 + 1)  # blurs; two orders and the wide plain network
+    assert len(bars) == 3 * (4 + 1)  # blurs; four orders and the wide plain network
     assert np.allclose(bars, [0.0, 2.0])
 
 
-def test_the_page_quotes_no_sentence_of_the_paper():
-    assert not {"“", "”"} & {*DOCS.read_text(encoding="utf-8")}
+def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
+    low, high = {"low": -0.2, "high": -0.05}, {"low": 0.05, "high": 0.2}
+    changes = {
+        "contrasts": [
+            ("contrast in ['over wide', 'gain lost', 'late', 'blur'] or data == 'generated'", high),
+            ("contrast == 'slope' and measure in ['accuracy', 'esd']", low),
+            ("contrast == 'gain' and measure == 'ece'", high),
+        ],
+        "results": [("order == 4", {"ece": 0.5, "gap_circle": 1.0}), ("width == 5", {"ece": 0.9})],
+    }
+    committed, changed = Results(PATHS.results), Results(tmp_path)
+    for path in PATHS.results.glob("*.csv"):
+        frame = committed[path.stem].copy()
+        for rows, values in changes.get(path.stem, []):
+            frame.loc[frame.query(rows).index, [*values]] = [*values.values()]
+        changed.write(path.stem, frame)
+    before = PATHS.page.read_text(encoding="utf-8").splitlines()
+    after = render(study, changed, PATHS.template).splitlines()
+    no, part = "not confirmed here", "in 2 of 6, open in the others"
+    for claim, usual, other in (
+        ("Accuracy rises", "confirmed", "contradicted"),
+        ("The gain is due", "open", "confirmed"),
+        ("It rises most", "open", "confirmed"),
+        ("The rise levels", "confirmed", no),
+        ("Blur changes", "confirmed", no),
+        ("ECE does not fall", "open", f"contradicted {part}"),
+        ("ECE varies", no, "confirmed"),
+        ("A correct symmetry does not", "open", f"confirmed {part}"),
+        ("A correct symmetry need not", f"contradicted {part}", "confirmed"),
+        ("A symmetry alone", no, "confirmed"),
+        ("C_n and D_n", "confirmed", no),
+        ("The larger n", "confirmed", no),
+        ("An incorrect symmetry", "open", "confirmed"),
+    ):
+        for lines, verdict in ((before, usual), (after, other)):
+            (line,) = (line for line in lines if line.startswith(f"| {claim}"))
+            assert line.endswith(f"| {verdict} |"), claim
 
 
-def test_packed_images_that_do_not_fit_the_answers_are_named(answered, capsys):
-    kept = dict(np.load(answered / "galaxies.npz"))
-    kept["efigi-test-labels"] = kept["efigi-test-labels"][:50]
-    np.savez(answered / "galaxies.npz", **kept)
-    with pytest.raises(SystemExit) as end:
-        commands.main(["collect", "--out", str(answered), "--page", str(answered / "page.md")])
-    assert end.value.code == 2
-    assert "pack: 50 test images given" in capsys.readouterr().err
+def test_the_signed_contrast_counts_only_where_both_networks_are_too_confident(
+    tmp_path: Path,
+) -> None:
+    changed = Results(tmp_path)
+    for path in PATHS.results.glob("*.csv"):
+        frame = Results(PATHS.results)[path.stem]
+        unsure = {"overconfidence": -0.01} if path.stem == "results" else {}
+        changed.write(path.stem, frame.assign(**unsure))
+    judged = [
+        report.facts(results)["calibration"]("over wide", "wide plain", "over wide")
+        for results in (Results(PATHS.results), changed)
+    ]
+    assert [len(rows) for rows in judged] == [6, 4]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["train", "--pack", "none.npz"], "pack: there is no file 'none.npz'"),
-        (["collect", "--out", "nowhere"], "out: there is no file"),
-        (["train", "--orders", "0"], "orders: 0 given, expected at least 1"),
-        (["report", "--page", "none.md"], "results: there is no file"),
-    ],
-)
-def test_what_is_missing_or_wrong_is_said_in_one_line(words, message, capsys):
-    with pytest.raises(SystemExit) as end:
-        commands.main(words)
-    assert end.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-def test_a_verdict_near_0_is_called_marginal():
-    numbers = read(DOCS.with_suffix(""))
-    assert "is marginal: one end of its interval" in texts.marginal_text(numbers)
-    for row in numbers.contrast("gain", "ece", data="generated", family="dihedral"):
-        row |= {"low": 0.02, "high": 0.06}
-    assert "is clear: 0 is far from both ends" in texts.marginal_text(numbers)
+def test_packed_images_that_are_missing_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["galaxies", "train", "--work", str(tmp_path)])
+    assert "run the step 'pack'" in capsys.readouterr().err

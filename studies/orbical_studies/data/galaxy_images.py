@@ -3,51 +3,49 @@
 from __future__ import annotations
 
 import csv
+import zipfile
 from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from orbical.datasets.folders import data_file
-from orbical.datasets.image_folders import archived, read_images
+from orbical.datasets import image_folder
 from orbical.errors import InputError, unknown_name
 
-EFIGI_CLASSES = ("elliptical or lenticular", "early spiral", "late spiral or irregular")
-"""Hubble type T up to 0, 1 to 4, and from 5 on."""
-
-GALAXY_ZOO_CLASSES = ("not spiral", "spiral")
+from ._files import data_file
 
 
 def efigi(folder: str | Path | None = None, size: int = 100) -> tuple[Tensor, Tensor]:
-    """Read the EFIGI catalogue: 4,458 galaxies with the Hubble types given by experts.
+    """Read the EFIGI catalog: 4,458 galaxies with Hubble types assigned by experts.
 
     Args:
-        folder: holds `images100.zip` and `EFIGI_labels.csv`; None looks in `efigi` under
-            `data_folder()`.
-        size: side of the images in pixels.
+        folder: Contains `images100.zip` and `EFIGI_labels.csv`; default `efigi` in the data folder.
+        size: Side of the images in pixels.
 
     Returns:
-        images `[n, 3, size, size]`, float32 in 0..1, and labels `[n]`, int64 (`EFIGI_CLASSES`).
+        Images `[n, 3, size, size]`, float32 in 0..1, and labels `[n]`, int64: 0 elliptical or
+        lenticular (Hubble type T up to 0), 1 early spiral (1 to 4), 2 late spiral or irregular.
 
     Example:
         >>> efigi(folder=".")
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: folder: there is no file 'EFIGI_labels.csv' in '.'; ...
+        orbical.errors.InputError: folder: expected a folder with the file 'EFIGI_labels.csv', ...
 
     Paper: Baillard et al. 2011.
     """
     table = data_file("EFIGI_labels.csv", folder, "efigi")
-    images = archived(data_file("images100.zip", folder, "efigi"))
+    archive = data_file("images100.zip", folder, "efigi")
     with table.open(newline="") as file:
         types = {row["pgc_id"]: float(row["T"]) for row in csv.DictReader(file)}
-    missing = [name for name in images if Path(name).stem not in types]
-    if missing:
-        raise InputError(f"folder: {missing[0]!r} has no row in {table.name!r}")
-    hubble = torch.tensor([types[Path(name).stem] for name in images])
-    labels = torch.bucketize(hubble, torch.tensor([0.5, 4.5]))
-    return read_images(images.items(), size), labels
+    galaxies = [Path(name).stem for name in _images_in(archive)]
+    unknown = [galaxy for galaxy in galaxies if galaxy not in types]
+    if unknown:
+        raise InputError(f"folder: expected a row in {table.name!r} for each image, got none for "
+                         f"{unknown[0]!r}")  # fmt: skip
+    hubble = torch.tensor([types[galaxy] for galaxy in galaxies])
+    return image_folder(archive, size)[0], torch.bucketize(hubble, torch.tensor([0.5, 4.5]))
 
 
 def galaxy_zoo(
@@ -56,12 +54,12 @@ def galaxy_zoo(
     """Read 2,000 galaxies of Galaxy Zoo 2, spiral or not by the votes of volunteers.
 
     Args:
-        folder: holds `gz2_spiral_106.zip`; None looks in `galaxyzoo2` under `data_folder()`.
+        folder: Contains `gz2_spiral_106.zip`; default `galaxyzoo2` in the data folder.
         split: `"train"` (1,400) or `"validation"` (600).
-        size: side of the images in pixels.
+        size: Side of the images in pixels.
 
     Returns:
-        images `[n, 3, size, size]`, float32 in 0..1, and labels `[n]`, int64 (1: spiral).
+        Images `[n, 3, size, size]`, float32 in 0..1, and labels `[n]`, int64 (1: spiral).
 
     Example:
         >>> galaxy_zoo(split="test")
@@ -73,17 +71,24 @@ def galaxy_zoo(
     """
     if split not in ("train", "validation"):
         raise unknown_name("split", split, ["train", "validation"])
-    files = archived(data_file("gz2_spiral_106.zip", folder, "galaxyzoo2"))
-    chosen = {name: read for name, read in files.items() if name.startswith(f"{split}/")}
-    labels = torch.tensor([int(Path(name).parent.name == "spirals") for name in chosen])
-    return read_images(chosen.items(), size), labels
+    archive = data_file("gz2_spiral_106.zip", folder, "galaxyzoo2")
+    images, labels, classes = image_folder(archive, size)
+    rows = torch.tensor([name.startswith(f"{split}/") for name in _images_in(archive)])
+    return images[rows], (labels[rows] == classes.index("spirals")).long()
+
+
+def _images_in(archive: Path) -> list[str]:
+    """List the images of an archive in the order in which `image_folder` reads them."""
+    with zipfile.ZipFile(archive) as files:
+        names = sorted(files.namelist())
+    return [name for name in names if name.lower().endswith((".jpg", ".jpeg", ".png"))]
 
 
 def point_spread(images: Tensor, sigma: float) -> Tensor:
     """Blur images `[n, c, h, w]` as a telescope does: by a Gaussian of `sigma` pixels, once.
 
-    The border is mirrored. A corruption to be applied to the original images: blurs add up in
-    their squares, so that blurring twice is another blur.
+    The border is mirrored. Apply it to the original images: the squares of the widths add up, so
+    blurring twice is another blur.
 
     Example:
         >>> star = torch.zeros(1, 1, 17, 17)
@@ -93,21 +98,14 @@ def point_spread(images: Tensor, sigma: float) -> Tensor:
         '1.000 0.159'
     """
     if not 0 <= sigma < float("inf"):
-        raise InputError(f"sigma: {sigma!r} given, a width of 0 or more pixels expected")
+        raise InputError(f"sigma: expected a width of 0 or more pixels, got {sigma!r}")
     if sigma == 0:
         return images
     reach = min(int(4 * sigma + 0.5), min(images.shape[-2:]) - 1)
     offsets = torch.arange(-reach, reach + 1, dtype=images.dtype, device=images.device)
     profile = torch.exp(-0.5 * (offsets / sigma) ** 2)
-    profile = profile / profile.sum()
-    channels = images.shape[1]
-    for axis in (-1, -2):
-        shape = [1, 1, 1, 1]
-        shape[axis] = len(profile)
-        pad = (reach, reach, 0, 0) if axis == -1 else (0, 0, reach, reach)
-        images = functional.conv2d(
-            functional.pad(images, pad, mode="reflect"),
-            profile.view(shape).expand(channels, 1, -1, -1),
-            groups=channels,
-        )
+    kernel = (profile / profile.sum()).expand(images.shape[1], 1, 1, -1)
+    for _ in ("rows", "columns"):
+        padded = functional.pad(images, (reach, reach, 0, 0), mode="reflect")
+        images = functional.conv2d(padded, kernel, groups=images.shape[1]).mT
     return images

@@ -11,8 +11,6 @@ from orbical.errors import InputError
 
 from .galaxy_images import point_spread
 
-CLASSES = ("elliptical", "spiral, arms opening leftwards", "spiral, arms opening rightwards")
-
 
 def galaxies(
     count: int = 600, size: int = 48, psf: float = 1.0, noise: float = 0.03, seed: int = 0
@@ -20,19 +18,20 @@ def galaxies(
     """Generate galaxies: smooth ellipticals, and discs with logarithmic spiral arms of both senses.
 
     Each has its own Sersic index, radius, inclination, position angle, arm number, pitch and
-    contrast. A turned galaxy is as likely as the upright one, and its class does not change; a
-    mirrored spiral is of the other class, so that rotations are a correct symmetry here and
-    reflections an incorrect one.
+    contrast. A rotated galaxy is as likely as the upright one and of the same class; a mirrored
+    spiral is of the other class. Rotations are thus a correct symmetry and reflections an
+    incorrect one.
 
     Args:
-        count: how many.
-        size: side in pixels.
-        psf: width of the telescope's Gaussian blur in pixels.
-        noise: standard deviation of the sky noise.
-        seed: of all random numbers.
+        count: Number of galaxies.
+        size: Side in pixels.
+        psf: Width of the telescope's Gaussian blur in pixels.
+        noise: Standard deviation of the sky noise.
+        seed: Of all random numbers.
 
     Returns:
-        images `[count, 1, size, size]`, float32 in 0..1, and labels `[count]`, int64 (`CLASSES`).
+        Images `[count, 1, size, size]`, float32 in 0..1, and labels `[count]`, int64: 0 elliptical,
+        1 spiral with arms opening to the left, 2 to the right.
 
     Example:
         >>> images, labels = galaxies(6, size=32)
@@ -40,7 +39,7 @@ def galaxies(
         (torch.Size([6, 1, 32, 32]), [0, 1, 2, 0, 1, 2])
     """
     if count < 1 or size < 8:
-        raise InputError(f"count, size: {count} and {size} given, at least 1 and 8 expected")
+        raise InputError(f"count, size: expected at least 1 and 8, got {count} and {size}")
     random = torch.Generator().manual_seed(seed)
 
     def between(low: float, high: float) -> Tensor:

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def fixed(value: float | None, digits: int = 3) -> str:
-    """Format a number with a fixed number of decimals; a missing value is empty.
+    """Format a number with a fixed number of decimals; a missing value is empty, a 0 has no sign.
 
     Example:
-        >>> fixed(0.12345), fixed(2, 1), fixed(float("nan"))
-        ('0.123', '2.0', '')
+        >>> fixed(0.12345), fixed(2, 1), fixed(-0.0001), fixed(float("nan"))
+        ('0.123', '2.0', '0.000', '')
     """
-    return "" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+    return "" if value is None or math.isnan(value) else f"{value:z.{digits}f}"
 
 
 def percent(value: float, digits: int = 0) -> str:

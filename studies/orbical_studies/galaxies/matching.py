@@ -3,57 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch.nn import functional
 
-from orbical import bounds
 from orbical.actions import Images
+from orbical.bounds import OrbitTable, classification, match_orbits
 from orbical.calibration import share_interval
 from orbical.groups import dihedral
 
-from ..pages import Row
+from ..framework.results import Row
 from .contrasts import Pair
 from .training import BINS, prepared
 
-COARSE = 32
-TURNS = 24
+COARSE, TURNS = 32, 24
 
 
-def neighbour_rows(data: str, images: Tensor, labels: Tensor) -> list[Row]:
+def neighbor_rows(data: str, images: Tensor, labels: Tensor) -> list[Row]:
     """Find each galaxy's nearest other after the best element of a group, on coarse images.
 
     Distances are relative to the galaxy's own norm. `turning` is how far a galaxy lies from itself
-    after a turn and the turn back: no tolerance below it means anything.
+    after a rotation and its inverse: a tolerance below it is meaningless.
 
     Args:
-        data: its name.
-        images: test images, `[n, channels, h, w]`.
+        data: Its name.
+        images: Test images, `[n, channels, h, w]`.
         labels: `[n]`.
 
     Returns:
-        one row a group: the `least` and the median distance `nearest`; how many galaxies are
+        One row a group: the `least` and the median distance `nearest`; how many galaxies are
         `matched` within `turning`, into how many `orbits`, and the accuracy `ceiling` of those;
         and the share `wrong` of nearest ones of another class.
     """
-    grey = prepared(images, 0.0).mean(1, keepdim=True)
-    coarse = functional.avg_pool2d(grey, grey.shape[-1] // COARSE)
+    gray = prepared(images, 0.0).mean(1, keepdim=True)
+    coarse = functional.avg_pool2d(gray, gray.shape[-1] // COARSE)
     best, turning = _least_squares(coarse)
-    facts = {"galaxies": len(coarse), "turning": turning}
+    head = {"galaxies": len(coarse), "turning": turning}
     norms = coarse.flatten(1).norm(dim=1)
     return [
-        {"data": data, "group": name, **facts, **_nearest_others(squared, norms, labels, turning)}
+        {"data": data, "group": name, **head, **_nearest_others(squared, norms, labels, turning)}
         for name, squared in best.items()
     ]
 
 
 def _least_squares(coarse: Tensor) -> tuple[dict[str, Tensor], float]:
-    """Give squared distances `[n, n]` after the best element of each group, and `turning`."""
+    """Return squared distances `[n, n]` after the best element of each group, and `turning`."""
     group, action = dihedral(TURNS), Images("bicubic")
-    angles, mirrored = _angles(group), _mirrored(group)
+    linear = group.linear("plane")
+    angles = np.degrees(np.arctan2(linear[:, 1, 0], linear[:, 0, 0])).round(6) % 360
+    mirrored = np.linalg.det(linear) < 0
     members = {
         "trivial": (angles == 0) & ~mirrored,
         "C_4": (angles % 90 == 0) & ~mirrored,
@@ -76,9 +77,7 @@ def _least_squares(coarse: Tensor) -> tuple[dict[str, Tensor], float]:
 
 
 def _nearest_others(squared: Tensor, norms: Tensor, labels: Tensor, turning: float) -> Row:
-    """Give how near the nearest others are, which of them share an orbit, and their labels."""
-    from scipy.sparse.csgraph import connected_components
-
+    """Measure how near the nearest others are, which of them share an orbit, and their labels."""
     distances = squared.fill_diagonal_(torch.inf).clamp_min(0).sqrt()
     least, place = distances.min(0)
     relative = least / norms
@@ -90,65 +89,45 @@ def _nearest_others(squared: Tensor, norms: Tensor, labels: Tensor, turning: flo
         "nearest": float(relative.median()),
         "matched": int((relative <= turning).sum()),
         "orbits": int(orbits),
-        "ceiling": bounds.OrbitTable.from_labels(orbit, labels.numpy()).accuracy_ceiling,
+        "ceiling": OrbitTable.from_labels(orbit, labels.numpy()).accuracy_ceiling,
         "wrong": float(share.value),
         "wrong_low": float(share.low),
         "wrong_high": float(share.high),
     }
 
 
-def _angles(group: Any) -> np.ndarray:
-    linear = group.linear("plane")
-    return np.degrees(np.arctan2(linear[:, 1, 0], linear[:, 0, 0])).round(6) % 360
-
-
-def _mirrored(group: Any) -> np.ndarray:
-    return np.linalg.det(group.linear("plane")) < 0
-
-
 def bound_rows(
-    data: str, images: Tensor, labels: Tensor, answers: Mapping[str, Sequence[Pair]]
+    data: str, images: Tensor, labels: Tensor, outputs: Mapping[str, Sequence[Pair]]
 ) -> list[Row]:
     """Evaluate the bounds of a mirror-invariant classifier, on orbits that are matched exactly.
 
     Args:
-        data: its name.
-        images: test images with their mirrored copies.
+        data: Its name.
+        images: Test images with their mirrored copies.
         labels: `[n]`.
-        answers: confidence and predicted class of each seed, by network.
+        outputs: Confidence and predicted class of each seed, by network.
 
     Returns:
-        one row a network and seed: the accuracy and its ceiling, the ECE and its sharp interval,
-        both of the orbit's mean answer, and how far the mirrored answer lies from the upright one.
+        One row a network and seed: accuracy and its ceiling, ECE and its sharp interval, both of
+        the orbit's mean prediction, and how much mirroring an image changes the prediction.
     """
-    mirror = dihedral(1)
-    orbit = bounds.match_orbits(images.numpy(), mirror, action=Images()).orbit
+    orbit = match_orbits(images.numpy(), dihedral(1), action=Images()).orbit
+    first = np.unique(orbit, return_index=True)[1]
     count = int(labels.max()) + 1
-    size = np.bincount(orbit)
-    rows = []
-    for network, seeds in answers.items():
-        for seed, (confidence, predicted) in enumerate(seeds):
-            mean = np.bincount(orbit, weights=confidence.double().numpy()) / size
-            gap = float(np.abs(confidence.double().numpy() - mean[orbit]).max())
-            first = predicted.numpy()[np.unique(orbit, return_index=True)[1]]
-            table = bounds.OrbitTable.from_labels(
-                orbit, labels.numpy(), labels=count, confidence=mean[orbit], predicted=first[orbit]
-            )
-            found = bounds.classification(table, bins=BINS)
+    rows: list[Row] = []
+    for network, seeds in outputs.items():
+        for seed, (confidence, classes) in enumerate(seeds):
+            given, predicted = confidence.double().numpy(), classes.numpy()
+            mean = (np.bincount(orbit, weights=given) / np.bincount(orbit))[orbit]
+            one = {"confidence": mean, "predicted": predicted[first][orbit]}
+            table = OrbitTable.from_labels(orbit, labels.numpy(), labels=count, **one)
+            found = classification(table, bins=BINS)
             rows.append(
-                {
-                    "data": data,
-                    "network": network,
-                    "seed": seed,
-                    "galaxies": len(orbit),
-                    "orbits": int(orbit.max()) + 1,
-                    "accuracy": table.accuracy,
-                    "ceiling": table.accuracy_ceiling,
-                    "ece": found["ece"].value,
-                    "lower": found["sharp_lower"].value,
-                    "upper": found["sharp_upper"].value,
-                    "mirror_gap": gap,
-                    "changed": float((predicted.numpy() != first[orbit]).mean()),
-                }
+                {"data": data, "network": network, "seed": seed, "galaxies": len(orbit)}
+                | {"orbits": len(first), "accuracy": table.accuracy}
+                | {"ceiling": table.accuracy_ceiling, "ece": found["ece"].value}
+                | {"lower": found["sharp_lower"].value, "upper": found["sharp_upper"].value}
+                | {"mirror_gap": float(np.abs(given - mean).max())}
+                | {"changed": float((predicted != predicted[first][orbit]).mean())}
             )
     return rows

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-ORDERS = (1, 2, 3, 4, 6, 8, 12)
+from ..framework import TrainingSettings, option
+
 FAMILIES = ("cyclic", "dihedral")
+# Widths of the added blur in pixels; generated galaxies come with a blur of their own.
 BLURS = {"efigi": (0.0, 1.25, 2.5), "galaxyzoo2": (0.0, 1.25, 2.5), "generated": (0.0,)}
-"""Widths of the added blur in pixels; generated galaxies come with a blur of their own."""
-
-DATA = tuple(BLURS)
+# The cost of mirrors on generated galaxies needs no larger group, and no wide network.
 GENERATED_ORDERS = (1, 2)
-"""What generated galaxies show needs no larger group, and no wide network: their mirrors' cost."""
-
-SEEDS = (0, 1, 2)
-SIZE = 64
-ANGLES = 36
-EPOCHS = 40
+# The wide plain network has five times the fields, and so about the parameters of D_12.
 WIDE = 5
-"""The wide plain network has five times the fields, and so about the parameters of D_12."""
+
+
+@dataclass(frozen=True)
+class Settings(TrainingSettings):
+    """What is trained."""
+
+    data: tuple[str, ...] = option(tuple(BLURS), "data sets", choices=tuple(BLURS))
+    seeds: tuple[int, ...] = option((0, 1, 2), "seeds of each network", least=0)
+    orders: tuple[int, ...] = option((1, 2, 3, 4, 6, 8, 12), "orders n of C_n and D_n", least=1)
+    epochs: int = option(40, "epochs of each training", least=1)
+    worlds: int = option(200, "simulated worlds of the coverage", least=1)
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Trial:
     group: str
     blur: float
     seed: int
-    epochs: int = EPOCHS
+    epochs: int
     width: int = 1
 
     def __str__(self) -> str:
@@ -38,38 +43,27 @@ class Trial:
 
     @property
     def network(self) -> str:
-        """The group, and how many times wider than the others the network is, where it is."""
+        """The group, and the width if it is not 1."""
         return self.group if self.width == 1 else f"{self.group} x {self.width}"
 
     @property
-    def file(self) -> str:
-        """Name of the file of its answers."""
-        return str(self).replace("/", "-").replace(" ", "").replace(":", "") + ".npz"
+    def order(self) -> int:
+        """The order n of the group C_n or D_n."""
+        return int(self.group.split(":")[1])
 
 
-def trials(
-    seeds: Sequence[int] = SEEDS,
-    epochs: int = EPOCHS,
-    data: Sequence[str] = DATA,
-    orders: Sequence[int] = ORDERS,
-) -> list[Trial]:
+def trials(settings: Settings) -> Iterator[Trial]:
     """List all trainings: those of one seed before the next, the largest groups first.
 
-    >>> len(trials())
+    >>> len(list(trials(Settings())))
     282
     """
-    networks = [
-        (f"{family}:{order}", 1) for order in sorted(orders, reverse=True) for family in FAMILIES
-    ]
-    return [
-        Trial(name, group, blur, seed, epochs, width)
-        for seed in seeds
-        for group, width in [*networks, ("cyclic:1", WIDE)]
-        for name in data
-        if name != "generated" or (width == 1 and _order(group) in GENERATED_ORDERS)
-        for blur in BLURS[name]
-    ]
-
-
-def _order(group: str) -> int:
-    return int(group.split(":")[1])
+    orders = sorted(settings.orders, reverse=True)
+    networks = [(f"{family}:{order}", 1) for order in orders for family in FAMILIES]
+    for seed in settings.seeds:
+        for group, width in [*networks, ("cyclic:1", WIDE)]:
+            for name in settings.data:
+                for blur in BLURS[name]:
+                    trial = Trial(name, group, blur, seed, settings.epochs, width)
+                    if name != "generated" or (width == 1 and trial.order in GENERATED_ORDERS):
+                        yield trial

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -16,67 +16,69 @@ from orbical import calibration
 from orbical.actions import Images
 from orbical.groups import rotations
 from orbical.zoo.group_cnn import GroupCNN
-from orbical_studies.data import point_spread
 
-from .packing import Split
-from .settings import ANGLES, Trial
+from ..data import point_spread
+from ..framework import Results, training
+from ..networks import parameters_of
+from .packing import Split, unpack
+from .settings import Settings, Trial, trials
 
-RATE = 5e-3
-DECAY = 1e-3
-BATCH = 128
-WARM_UP = 50
-BINS = 15
+RATE, DECAY, BATCH, WARM_UP = 5e-3, 1e-3, 128, 50
 FIELDS = (8, 16, 32)
-DEFECT_SAMPLES = 64
+BINS, ANGLES, DEFECT_SAMPLES = 15, 36, 64
 
 
-def run(splits: dict[str, Split], trial: Trial) -> dict[str, Any]:
+def train(settings: Settings, results: Results) -> None:
+    """Train all networks on the packed data that are not trained yet."""
+    setup = partial(unpack, results, training.device())
+    packed = setup()
+    wanted = [trial for trial in trials(settings) if f"{trial.data}-train" in packed]
+    training.train(wanted, settings, results.work, setup, run)
+
+
+def run(splits: dict[str, Split], trial: Trial) -> tuple[dict[str, float], dict[str, np.ndarray]]:
     """Train one network and measure it: scores, logits of the test images, curves over angles."""
     start = time.time()
     (images, labels), (tested, truth) = (
         (prepared(images, trial.blur), labels)
         for images, labels in (splits[f"{trial.data}-{part}"] for part in ("train", "test"))
     )
-    scale = images.std((0, 2, 3), keepdim=True)  # no mean is taken off, so that the sky stays 0
+    scale = images.std((0, 2, 3), keepdim=True)  # the mean is not subtracted: the sky stays 0
     images, tested = images / scale, tested / scale
     model = _trained(trial, images, labels)
-    trained = time.time() - start
-    with _full_precision():
-        logits = _answers(model, tested)
-        features = _answers(lambda part: model.classify[:-1](model.pooled(part)), tested)
+    # By default a GPU rounds the inputs of a convolution to ten bits.
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        logits = _outputs(model, tested)
+        features = _outputs(lambda part: model.classify[:-1](model.pooled(part)), tested)
         defect = model.defect(tested[:DEFECT_SAMPLES])
     probabilities, action_defect = _along_the_circle(model, tested)
-    refitted = _refitted(features, truth)
-    return {
-        "scores": {
-            **_scores(logits, truth),
-            **{f"refitted_{name}": value for name, value in _scores(refitted, truth).items()},
-            "train_nll": float(functional.cross_entropy(_answers(model, images), labels)),
-            "defect_group": defect,
-            "gap_circle": _gap(probabilities),
-            "action_defect": action_defect,
-            "parameters": sum(p.numel() for p in model.parameters()),
-            "seconds_training": trained,
-            "seconds": time.time() - start,
-        },
-        "logits": logits.cpu().numpy(),
-        "curves": _curves(probabilities, truth).cpu().numpy(),
+    refitted = scores(refit(features, truth), truth)
+    measured = {
+        **scores(logits, truth),
+        **{f"refitted_{name}": value for name, value in refitted.items()},
+        "train_nll": float(functional.cross_entropy(_outputs(model, images), labels)),
+        "defect_group": defect,
+        "gap_circle": invariance_gap(probabilities),
+        "action_defect": action_defect,
+        "parameters": parameters_of(model),
+        "seconds": time.time() - start,
     }
+    curves = _curves(probabilities, truth)
+    return measured, {"logits": logits.cpu().numpy(), "curves": curves.cpu().numpy()}
 
 
-def _scores(logits: Tensor, truth: Tensor) -> dict[str, float]:
+def scores(logits: Tensor, truth: Tensor) -> dict[str, float]:
+    """Measure accuracy, ECE and negative log-likelihood."""
     confidence, correct = calibration.top_label(logits=logits, labels=truth)
     return {
         "accuracy": float(correct.double().mean()),
-        "confidence": float(confidence.mean()),
         "ece": float(calibration.ece(confidence, correct, bins=BINS)),
-        "esd": float(calibration.esd(confidence, correct)),
         "nll": float(functional.cross_entropy(logits, truth)),
     }
 
 
 def prepared(images: Tensor, blur: float) -> Tensor:
-    """Blur each image once, and keep the disc that stays in the image however it is turned."""
+    """Blur each image once, and keep the disc that stays in the image at every rotation."""
     size = images.shape[-1]
     axis = (torch.arange(size, device=images.device) - (size - 1) / 2) / (size / 2)
     radius = (axis[:, None].square() + axis.square()).sqrt()
@@ -85,11 +87,11 @@ def prepared(images: Tensor, blur: float) -> Tensor:
 
 def _trained(trial: Trial, images: Tensor, labels: Tensor) -> GroupCNN:
     torch.manual_seed(trial.seed)
-    device = images.device
-    classes = int(labels.max()) + 1
+    device, classes = images.device, int(labels.max()) + 1
     fields = [trial.width * each for each in FIELDS]
     model = GroupCNN(trial.group, classes, channels=images.shape[1], fields=fields).to(device)
-    steps = trial.epochs * (len(labels) // BATCH)
+    batches = len(labels) // BATCH
+    steps = trial.epochs * batches
     on_gpu = device.type == "cuda"
     optimizer = torch.optim.AdamW(model.parameters(), RATE, weight_decay=DECAY, fused=on_gpu)
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -100,7 +102,7 @@ def _trained(trial: Trial, images: Tensor, labels: Tensor) -> GroupCNN:
     model.train()
     for _ in range(trial.epochs):
         order = torch.randperm(len(labels), device=device, generator=draw)
-        for rows in order.split(BATCH)[: len(labels) // BATCH]:
+        for rows in order.split(BATCH)[:batches]:
             with torch.autocast(device.type, torch.bfloat16, enabled=on_gpu):
                 loss = functional.cross_entropy(model(images[rows]), labels[rows])
             optimizer.zero_grad(set_to_none=True)
@@ -110,44 +112,32 @@ def _trained(trial: Trial, images: Tensor, labels: Tensor) -> GroupCNN:
     return model.eval()
 
 
-@contextmanager
-def _full_precision() -> Iterator[None]:
-    """Let no convolution round its inputs to ten bits, as a GPU does by default."""
-    before = torch.backends.cudnn.allow_tf32
-    torch.backends.cudnn.allow_tf32 = False
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.allow_tf32 = before
-
-
 @torch.inference_mode()
-def _answers(model: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+def _outputs(model: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
     return torch.cat([model(part) for part in images.split(256)]).float()
 
 
 @torch.inference_mode()
 def _along_the_circle(model: GroupCNN, images: Tensor) -> tuple[Tensor, float]:
-    """Give class probabilities at each angle, `[angles, n, classes]`, and the action defect."""
+    """Return class probabilities at each angle, `[angles, n, classes]`, and the action defect."""
     group, action = rotations(ANGLES), Images("bicubic")
-    answers, lost = [], []
+    outputs, lost = [], []
     for k in range(ANGLES):
         moved = action.apply(group[k : k + 1], images)[0]
-        answers.append(_answers(model, moved).softmax(-1))
+        outputs.append(_outputs(model, moved).softmax(-1))
         some = (images[:DEFECT_SAMPLES], moved[None, :DEFECT_SAMPLES])
         lost.append(action.defect(group[k : k + 1], *some).mean())
-    return torch.stack(answers), float(torch.stack(lost).mean())
+    return torch.stack(outputs), float(torch.stack(lost).mean())
 
 
-def _refitted(features: Tensor, truth: Tensor) -> Tensor:
-    """Give the logits of a logistic regression fitted to the test features and their labels.
+def refit(features: Tensor, truth: Tensor) -> Tensor:
+    """Return the logits of a logistic regression fitted to the test features and their labels.
 
-    The published numbers are those of such a regression (unit penalty); it has seen every label
-    that it is scored on. Measured to show how far this lies from the network's own answers.
+    The published numbers are those of such a regression (unit penalty), which has seen every label
+    it is scored on. Measured to show how far it lies from the network's own predictions.
     """
     features = features.double()
-    count = int(truth.max()) + 1
-    weights = features.new_zeros(features.shape[1] + 1, count, requires_grad=True)
+    weights = features.new_zeros(features.shape[1] + 1, int(truth.max()) + 1, requires_grad=True)
     optimizer = torch.optim.LBFGS([weights], max_iter=100, line_search_fn="strong_wolfe")
 
     def logits() -> Tensor:
@@ -164,14 +154,14 @@ def _refitted(features: Tensor, truth: Tensor) -> Tensor:
     return logits().detach()
 
 
-def _gap(probabilities: Tensor) -> float:
-    """Give the invariance gap: root mean square distance from the mean answer of the orbit."""
+def invariance_gap(probabilities: Tensor) -> float:
+    """Compute the root mean square distance from the mean prediction over the orbit."""
     distance = (probabilities - probabilities.mean(0)).square().sum(-1)
     return float(distance.mean().sqrt())
 
 
 def _curves(probabilities: Tensor, labels: Tensor) -> Tensor:
-    """Give accuracy, confidence and ECE at each angle, `[3, angles]`."""
+    """Compute accuracy, confidence and ECE at each angle, `[3, angles]`."""
     confidence, predicted = probabilities.max(-1)
     correct = predicted == labels
     ece = calibration.ece(confidence, correct, bins=BINS)

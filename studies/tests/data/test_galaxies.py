@@ -68,7 +68,7 @@ def test_galaxies_without_a_row_in_the_catalogue_are_refused(tmp_path):
     picture(tmp_path / "PGC2.jpg")
     with zipfile.ZipFile(tmp_path / "images100.zip", "w") as archive:
         archive.write(tmp_path / "PGC2.jpg", "PGC2.jpg")
-    with pytest.raises(InputError, match=r"PGC2\.jpg' has no row in 'EFIGI_labels\.csv'"):
+    with pytest.raises(InputError, match=r"expected a row in 'EFIGI_labels\.csv'.*'PGC2'"):
         efigi(tmp_path)
 
 
@@ -88,7 +88,7 @@ def test_blurs_add_up_in_their_squares():
 
 
 def test_a_negative_blur_is_refused():
-    with pytest.raises(InputError, match="sigma: -1 given"):
+    with pytest.raises(InputError, match=r"sigma: expected .* got -1"):
         point_spread(torch.zeros(1, 1, 8, 8), -1)
 
 
@@ -110,10 +110,13 @@ def test_generated_galaxies_repeat_and_mirror_into_the_other_class():
     assert left.mean() > 0.3 > -0.3 > right.mean()
 
 
-def test_the_real_galaxies_are_read(shared_data):
-    images, labels = efigi(shared_data / "efigi", size=20)
+def test_the_real_galaxies_are_read():
+    try:
+        images, labels = efigi(size=20)
+    except InputError:
+        pytest.skip("the catalogs are not here")
     assert images.shape == (4458, 3, 20, 20)
     assert labels.bincount().tolist() == [1022, 1465, 1971]
-    images, labels = galaxy_zoo(shared_data / "galaxyzoo2", "validation", size=20)
+    images, labels = galaxy_zoo(split="validation", size=20)
     assert images.shape == (600, 3, 20, 20)
     assert labels.bincount().tolist() == [300, 300]

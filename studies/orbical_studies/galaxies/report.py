@@ -1,0 +1,316 @@
+"""Numbers and figures of the galaxy study, from its results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from orbical.figures import LINES, MODELS, PAGE, SOFT, figure, styled
+
+from ..framework import Results, fixed
+
+TITLES = {"efigi": "EFIGI", "galaxyzoo2": "Galaxy Zoo 2", "generated": "generated"}
+PHOTOGRAPHS = ("efigi", "galaxyzoo2")
+LETTERS = {"cyclic": "C", "dihedral": "D"}
+LABELS = {
+    "accuracy": "accuracy",
+    "ece": "ECE, 15 bins",
+    "esd": "ESD (1e-3)",
+    "overconfidence": "confidence minus\naccuracy (points)",
+}
+SCALES = {"accuracy": 1.0, "ece": 1.0, "esd": 1e3, "overconfidence": 1e2}
+WIDTH, WIDE_AT = 6.2, 17
+# Networks whose NERO plots are drawn.
+SHOWN = {"plain": "plain", "C_4": "$C_{4}$", "C_12": "$C_{12}$", "D_12": "$D_{12}$"}
+
+
+def short(network: str) -> str:
+    """Name a network by its group.
+
+    >>> short("dihedral:4"), short("cyclic:1"), short("cyclic:1 x 5")
+    ('D_4', 'plain', 'plain, 5 x wider')
+    """
+    group, _, width = network.partition(" x ")
+    family, order = group.split(":")
+    name = "plain" if group == "cyclic:1" else f"{LETTERS[family]}_{order}"
+    return f"{name}, {width} x wider" if width else name
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """Format a difference with its sign; a rounded 0 has none.
+
+    >>> signed(1.23), signed(-0.04)
+    ('+1.2', '0.0')
+    """
+    text = fixed(value, digits)
+    return f"+{text}" if float(text) > 0 else text
+
+
+def judged(rows: pd.DataFrame) -> str:
+    """Judge the claim that a number is above 0 from the intervals in some rows.
+
+    >>> judged(pd.DataFrame({"above": [True, False], "below": [False, False]}))
+    'confirmed in 1 of 2, open in the others'
+    """
+    above, below, count = rows["above"].sum(), rows["below"].sum(), len(rows)
+    if above and below:
+        return f"mixed: for it in {above}, against it in {below} of {count}"
+    word = "confirmed" if above else "contradicted" if below else "open"
+    part = f" in {above + below} of {count}, open in the others"
+    return word + part if 0 < above + below < count else word
+
+
+def _networks(results: Results) -> pd.DataFrame:
+    rows = results["results"]
+    narrow = pd.Series("with a group", rows.index).where(rows["network"] != "cyclic:1", "plain")
+    return rows.assign(
+        short=rows["network"].map(short),
+        kind=narrow.where(rows["width"] == 1, "wide plain"),
+        excess=rows["ece"] - rows["ece_calibrated"],
+        above=rows["ece"] > rows["ece_calibrated_high"],
+        esd_above=rows["esd_low"] > 0,
+        ece_width=rows["ece_high"] - rows["ece_low"],
+    )
+
+
+def _contrasts(results: Results) -> pd.DataFrame:
+    """Read the contrasts in points, ESD in thousandths; `shown` is value and interval as text."""
+    rows = results["contrasts"]
+    thousandths = rows["measure"] == "esd"
+    ends = rows[["value", "low", "high"]].mul(np.where(thousandths, 1e3, 1e2), axis=0)
+    texts = [
+        [signed(number, 2 if small else 1) for number in line]
+        for line, small in zip(ends.to_numpy(), thousandths, strict=True)
+    ]
+    return rows.assign(
+        **ends,
+        shown=[f"{value} [{low}, {high}]" for value, low, high in texts],
+        reach=np.maximum(-ends["low"], ends["high"]),
+        above=ends["low"] > 0,
+        below=ends["high"] < 0,
+    )
+
+
+def facts(results: Results) -> dict[str, Any]:
+    """Return what the page refers to."""
+    rows, contrasts = _networks(results), _contrasts(results)
+    photographs = rows[rows["data"].isin(PHOTOGRAPHS)]
+    narrow = photographs[photographs["width"] == 1]
+    compared = contrasts[contrasts["data"].isin(PHOTOGRAPHS)]
+    averaged = compared["family"] == "both"
+    where = ["data", "family", "blur"]
+    orders = narrow.groupby([*where, "order"])["ece"].mean().groupby(where)
+    ranks = rows[["ece", "refitted_ece"]].groupby(rows["data"]).rank().groupby(rows["data"])
+    on_generated = "data == 'generated' and contrast == 'gain' and family == 'dihedral'"
+
+    def contrast(rows: pd.DataFrame, name: str, measure: str) -> pd.DataFrame:
+        return rows[(rows["contrast"] == name) & (rows["measure"] == measure)]
+
+    means = partial(contrast, compared[averaged])
+
+    def calibration(name: str, kind: str, to_largest: str) -> pd.DataFrame:
+        """Return ECE and ESD, and the signed contrast where both networks are too confident."""
+        before = photographs[photographs["kind"] == kind].groupby("data")["overconfidence"].mean()
+        change = means(to_largest, "overconfidence").set_index("data")["value"] / 100
+        found = means(name, "overconfidence")
+        kept = found[found["data"].map(np.minimum(before, before + change) >= 0)]
+        return pd.concat([means(name, "ece"), means(name, "esd"), kept])
+
+    return {
+        "titles": TITLES,
+        "letters": LETTERS,
+        "signed": signed,
+        "judged": judged,
+        "rows": rows,
+        "data": dict(iter(rows.groupby("data", sort=False))),
+        "kinds": {"both": photographs, **dict(iter(photographs.groupby("data", sort=False)))},
+        "each": partial(contrast, compared[~averaged]),
+        "means": means,
+        "calibration": calibration,
+        "spoiled": contrasts.query(f"{on_generated} and measure != 'accuracy'"),
+        "places": list(contrasts[where].drop_duplicates().itertuples(index=False, name=None)),
+        "shown": contrasts.set_index([*where, "measure", "contrast"])["shown"],
+        "ranges": orders.max() - orders.min(),
+        "widths": narrow.groupby(where)["ece_width"].mean(),
+        "sharp": rows[rows["blur"] == 0].groupby(["data", "short"]),
+        "defects": narrow[narrow["kind"] != "plain"].groupby("short", sort=False)["defect_group"],
+        "correlations": ranks.corr().xs("ece", level=1)["refitted_ece"],
+        "angles": _circles(results),
+        "bounds": results["bounds"],
+        "neighbors": results["neighbours"],
+        "coverage": results["coverage"],
+    }
+
+
+def _circles(results: Results) -> dict[tuple[str, str], pd.DataFrame]:
+    """Return the measures along the circle without blur, by data set and network."""
+    angles = results["angles"]
+    sharp = angles[angles["blur"] == 0]
+    return dict(iter(sharp.groupby(["data", sharp["network"].map(short)], sort=False)))
+
+
+def figures(results: Results) -> Iterator[tuple[str, Figure]]:
+    """Draw measures against the order, NERO plots, the gap and refitted ECE, and mirrors."""
+    rows = _networks(results)
+    for data in PHOTOGRAPHS:
+        yield f"{data}.png", _orders(rows[rows["data"] == data])
+    yield "nero.png", _nero(results)
+    yield "invariance.png", _invariance(rows)
+    yield "mirrors.png", _mirrors(rows[rows["data"] == "generated"], results["bounds"])
+
+
+def _orders(rows: pd.DataFrame) -> Figure:
+    """Draw all measures against the order, for both families and all blurs."""
+    blurs = dict(iter(rows.groupby("blur")))
+    with styled():
+        fig = figure(WIDTH, 6.6)
+        panels = fig.subplots(len(LABELS), len(LETTERS), sharey="row", sharex=True)
+        for line, (measure, title) in zip(panels, LABELS.items(), strict=True):
+            for ax, family in zip(line, LETTERS, strict=True):
+                for place, (blur, at_blur) in enumerate(blurs.items()):
+                    shift = 1 + 0.05 * (place - (len(blurs) - 1) / 2)
+                    style = {"color": MODELS[place], "label": f"blur {blur:g} px"}
+                    _along(ax, at_blur[at_blur["family"] == family], measure, shift, style)
+                    at, wide = WIDE_AT * shift**1.5, at_blur[at_blur["width"] > 1]
+                    middle = _seeds(ax, at, wide, measure, MODELS[place])
+                    ax.plot([at], [middle], "D", ms=4.5, mfc="white", color=MODELS[place])
+                if measure != "accuracy":
+                    floor = rows["ece_calibrated"].mean() if measure == "ece" else 0.0
+                    ax.axhline(floor, color=SOFT, ls=":", lw=1.2, label="a calibrated network's")
+                ax.grid()
+                _order_axis(ax, sorted(rows["order"].unique()), wide=True)
+            line[0].set_ylabel(title)
+        for (top, *_, bottom), letter in zip(panels.T, LETTERS.values(), strict=True):
+            top.set_title(f"${letter}_n$", loc="left")
+            bottom.set_xlabel("order n")
+        handles, names = panels[1, 0].get_legend_handles_labels()
+        fig.legend(handles, names, loc="outside upper center", ncols=4, fontsize=7)
+    return fig
+
+
+def _along(ax: Any, rows: pd.DataFrame, measure: str, shift: float, style: dict[str, Any]) -> None:
+    """Draw one line over the orders: means over seeds, intervals of the test set, and each seed."""
+    orders = rows[rows["width"] == 1].groupby("order")
+    middles = [_seeds(ax, n * shift, found, measure, style["color"]) for n, found in orders]
+    ax.plot([n * shift for n in orders.groups], middles, "-o", ms=3.5, lw=1.3, **style)
+
+
+def _seeds(ax: Any, at: float, rows: pd.DataFrame, measure: str, color: str) -> float:
+    """Draw each seed and the interval of the test set; return the mean over seeds.
+
+    The interval is drawn from end to end, whether or not it contains the mean: an unbiased ESD may
+    be negative, its interval never is.
+    """
+    each = SCALES[measure] * rows[[measure, f"{measure}_low", f"{measure}_high"]]
+    middle, low, high = each.mean()
+    ax.vlines(at, low, high, color=color, lw=0.8)
+    ax.plot([at] * len(each), each[measure], ".", ms=3, alpha=0.6, color=color)
+    return float(middle)
+
+
+def _order_axis(ax: Any, orders: list[int], wide: bool = False) -> None:
+    ax.set_xscale("log", base=2)
+    ticks = {order: str(order) for order in orders} | ({WIDE_AT: "wide\nplain"} if wide else {})
+    ax.set_xticks([*ticks], [*ticks.values()])
+    ax.minorticks_off()
+    if wide:
+        ax.set_xlim(0.88, 20)
+
+
+def _nero(results: Results) -> Figure:
+    """Draw accuracy, confidence and ECE over the rotation of the test images (NERO plots)."""
+    circles, rows = _circles(results), results["results"]
+    measures, whole = ("accuracy", "confidence", "ece"), np.linspace(0, 2 * np.pi, 100)
+    with styled():
+        fig = figure(WIDTH, 2.1 * len(PHOTOGRAPHS) + 0.5)
+        panels = fig.subplots(len(PHOTOGRAPHS), 3, subplot_kw={"projection": "polar"})
+        for line, data in zip(panels, PHOTOGRAPHS, strict=True):
+            for ax, measure in zip(line, measures, strict=True):
+                drawn = {name: circles.get((data, name)) for name in SHOWN}
+                for color, (name, circle) in zip(MODELS, drawn.items(), strict=False):
+                    if circle is not None:
+                        turn = np.radians([*circle["angle"], 360.0])
+                        values = [*circle[measure], circle[measure].iloc[0]]
+                        ax.plot(turn, values, color=color, lw=1.1, label=SHOWN[name])
+                if measure == "ece":
+                    floor = rows.loc[rows["data"] == data, "ece_calibrated"].mean()
+                    ax.plot(whole, 0 * whole + floor, ":", color=SOFT, lw=1.2, label="calibrated")
+                _polar_axis(ax, measure, pd.concat(drawn.values())[measure])
+            line[0].set_ylabel(TITLES[data], labelpad=22, fontweight="bold")
+        for ax, measure in zip(panels[0], measures, strict=True):
+            ax.set_title(LABELS.get(measure, measure), loc="center")
+        handles, names = panels[0, 2].get_legend_handles_labels()
+        fig.legend(handles, names, loc="outside lower center", ncols=6, fontsize=7)
+    return fig
+
+
+def _polar_axis(ax: Any, measure: str, drawn: pd.Series) -> None:
+    """Let the radius begin at 0 for an error, and below the least value for a share."""
+    low = 0.0 if measure == "ece" else 0.05 * np.floor(20 * drawn.min() - 1)
+    high = 0.01 * np.ceil(100 * drawn.max() + 0.5)
+    ring = (low + high) / 2
+    ax.set_ylim(low, high)
+    ax.set_yticks([ring, high], ["", ""])
+    words = f"center {low:.3g}, ring {ring:.3g}, rim {high:.3g}"  # below, where no curve crosses it
+    ax.text(0.5, -0.13, words, transform=ax.transAxes, ha="center", va="top", fontsize=6)
+    ax.set_xticks(np.radians([0, 90, 180, 270]), ["0°", "90°", "180°", "270°"], fontsize=6)
+    ax.tick_params(pad=-2)
+
+
+def _invariance(rows: pd.DataFrame) -> Figure:
+    """Draw the invariance gap over the circle against the order, and the refitted ECE."""
+    gaps = rows[(rows["width"] == 1) & (rows["blur"] == 0)]
+    gaps = gaps.groupby(["data", "family", "order"])["gap_circle"].mean()
+    with styled():
+        fig = figure(PAGE, 2.7)
+        left, right = fig.subplots(1, 2)
+        for color, (data, found) in zip(MODELS, rows.groupby("data", sort=False), strict=False):
+            for line, (family, letter) in zip(LINES, LETTERS.items(), strict=False):
+                label = f"{TITLES[str(data)]}, ${letter}_n$"
+                style = {"ls": line, "marker": "o", "ms": 3, "color": color}
+                left.plot(gaps[data, family], label=label, **style)
+            style = {"ms": 2.5, "mew": 0, "alpha": 0.6, "color": color}
+            right.plot(found["ece"], found["refitted_ece"], "o", label=TITLES[str(data)], **style)
+        left.set(xlabel="order n", ylabel="invariance gap over the circle")
+        left.set_ylim(bottom=0)
+        _order_axis(left, sorted(rows["order"].unique()))
+        most = rows[["ece", "refitted_ece"]].max().max() * 1.05
+        right.plot([0, most], [0, most], color=SOFT, lw=0.8, ls=":")
+        right.set(xlim=(0, most), ylim=(0, most), aspect="equal")
+        right.set(xlabel="ECE of the network's own softmax", ylabel="ECE, refitted on the test set")
+        for ax in (left, right):
+            ax.grid()
+            ax.legend(fontsize=6.5, handlelength=3)
+    return fig
+
+
+def _mirrors(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure:
+    """Draw accuracy and ECE on generated galaxies, with the bounds of mirror-invariance."""
+    orders = sorted(rows["order"].unique())
+    ends = bounds.groupby(bounds["network"].str.split(":").str[1].astype(int))
+    lower, upper = ends["lower"].mean(), ends["upper"].mean()
+    ceiling = bounds["ceiling"].iloc[0]
+    with styled():
+        fig = figure(PAGE, 3.0)
+        panels = fig.subplots(1, 2)
+        for ax, measure in zip(panels, ("accuracy", "ece"), strict=True):
+            for place, (family, letter) in enumerate(LETTERS.items()):
+                style = {"color": MODELS[place], "label": f"${letter}_n$"}
+                _along(ax, rows[rows["family"] == family], measure, 1 + 0.03 * place, style)
+            _order_axis(ax, orders)
+            ax.set(xlabel="order n", ylabel=LABELS[measure])
+            ax.grid()
+        panels[0].axhline(ceiling, color=SOFT, ls="--", lw=1.2)
+        words = {"s": "ceiling of mirror-invariance", "ha": "right", "fontsize": 7, "color": SOFT}
+        panels[0].text(max(orders), ceiling + 0.01, **words)
+        panels[0].set_ylim(min(0.5, ceiling - 0.1), 1.02)
+        band = {"color": MODELS[1], "alpha": 0.12, "lw": 0, "label": "sharp interval of $D_n$"}
+        panels[1].fill_between(lower.index, lower, upper, **band)
+        handles, names = panels[1].get_legend_handles_labels()
+        fig.legend(handles, names, loc="outside lower center", ncols=len(names))
+    return fig
