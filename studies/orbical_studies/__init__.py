@@ -44,7 +44,6 @@ NOT_YET_PORTED = (
     "point_clouds",
     "qm9",
     "spectra",
-    "vector_field",
 )
 """Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""
 
