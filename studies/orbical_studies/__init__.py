@@ -43,7 +43,6 @@ NOT_YET_PORTED = (
     "piv",
     "point_clouds",
     "qm9",
-    "spectra",
 )
 """Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""
 

@@ -86,9 +86,7 @@ def train_together(
     parameters, buffers = stack_module_state(list(networks))
     shape = copy.deepcopy(networks[0]).to("meta")
 
-    def answer(
-        weights: dict[str, Tensor], kept: dict[str, Tensor], points: Tensor
-    ) -> tuple[Tensor, ...]:
+    def answer(weights: dict[str, Tensor], kept: dict[str, Tensor], points: Tensor) -> tuple:
         return tuple(functional_call(shape, (weights, kept), (points,)))
 
     batch, last = min(settings.batch, samples), max(settings.epochs)
