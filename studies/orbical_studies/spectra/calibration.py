@@ -48,7 +48,7 @@ def floors(found: Evidence) -> dict[str, Tensor]:
 
 def calibration_scores(values: Tensor, found: Evidence) -> dict[str, float]:
     """Return every measure as one number, beside its floor, and the coverage of two intervals."""
-    row = {}
+    row: dict[str, float] = {}
     for end, measured in (("", calibration(values, found)), ("_floor", floors(found))):
         numbers = {name: measured[name] for name in ("gence", "gence_fiber", "square")}
         numbers["gence_point"] = measured["gence_point"].quantile(0.5)

@@ -126,9 +126,9 @@ def scores(truth: Truth, answers: Answers) -> Row:
         "r2_above": float((r2 > 0.9).double().mean()),
         "r2_absorption": middle(absorption),
         "mse": float(error.mean()),
-        "nll": _nll(found, values) / values.shape[1],
-        "nll_top": _nll((part[tall] for part in found), values[tall]),
-        "nll_rest": _nll((part[~tall] for part in found), values[~tall]),
+        "nll": float(nig_nll(*found, values)) / values.shape[1],
+        "nll_top": float(nig_nll(*Evidence(*(part[tall] for part in found)), values[tall])),
+        "nll_rest": float(nig_nll(*Evidence(*(part[~tall] for part in found)), values[~tall])),
         "mse_median": middle(error),
         "mse_top": float(error[tall].sum() / error.sum()),
         "height_top": float(answer[tall].sum() / height[tall].sum()),
@@ -195,10 +195,6 @@ def typical(variance: Tensor) -> Tensor:
 def noise_share(found: Evidence) -> Tensor:
     """Compute the share of the variance reported as noise: aleatoric over both, `nu / (1 + nu)`."""
     return found.nu / (1 + found.nu)
-
-
-def _nll(found: Any, values: Tensor) -> float:
-    return float(nig_nll(*found, values))
 
 
 def _top_share(terms: Tensor) -> float:

@@ -168,5 +168,5 @@ def unpack(path: Path, device: torch.device | str = "cpu") -> Pack:
     pos[mask], numbers[mask] = arrays["positions"], arrays["numbers"]
     smiles = tuple(arrays["smiles"].tobytes().decode().split("\n"))
     found = (pos, numbers, arrays["spectra"], arrays["wavenumbers"], arrays["noise"])
-    *four, noise = (torch.from_numpy(values).to(device) for values in found)
-    return Pack(*four, smiles, noise, int(arrays["failed"]))
+    place, kind, values, grid, noise = (torch.from_numpy(part).to(device) for part in found)
+    return Pack(place, kind, values, grid, smiles, noise, int(arrays["failed"]))

@@ -172,9 +172,9 @@ class Session:
 
     def judged(self, split: str) -> tuple[float, float]:
         """Return NLL and squared error, means over molecules and wavenumbers."""
-        gamma, *others = self.predict(split).double()
+        gamma, nu, alpha, beta = self.predict(split).double()
         targets = self.targets[self.rows(split)].double()
-        likelihood = nig_nll(gamma, *others, targets) / targets.shape[1]
+        likelihood = nig_nll(gamma, nu, alpha, beta, targets) / targets.shape[1]
         return float(likelihood), float((gamma - targets).square().mean())
 
     @torch.no_grad()

@@ -121,7 +121,7 @@ def measure(network: nn.Module, head: Row, settings: Settings) -> Row:
     space = ob.groups.product(ob.groups.rotations3d(24), inversion)
     some = x[:: max(1, len(x) // 100)]
     error = ob.testing.equivariance_error(AsGaussian(network), some, group=space, task=TASK)
-    found["defect"] = float(error.parts["answer"].max())
+    found["defect"] = float(error.parts["prediction"].max())
     if head["network"] == EQUIVARIANT:
         own = covariance[:, 0, 0] if head["variance"] == "scalar" else covariance
         bounds = regression(*value_table(x.numpy(), value.numpy(), mean=mean, variance=own))

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def stopping() -> Callable[[Callable[[], Any], int], Callable[[], Any]]:
-    """Return `stopping(real, after)`: `real`, interrupted from the keyboard after some molecules."""
+    """Return `stopping(real, after)`: `real`, interrupted after some molecules."""
 
     def make(real: Callable[[], Any], after: int) -> Callable[[], Any]:
         done: list[int] = []
