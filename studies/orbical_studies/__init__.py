@@ -42,8 +42,6 @@ NOT_YET_PORTED = (
     "piv",
     "point_clouds",
     "qm9",
-    "spectra",
-    "vector_field",
 )
 """Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""
 

@@ -1,4 +1,4 @@
-"""Infrared spectra of molecules by quantum chemistry: vector labels that do not turn."""
+"""Infrared spectra of molecules by quantum chemistry: invariant vector labels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical.errors import InputError
-
 from .quantum_labels import BOHR, Calculate, labelled, require_tblite, single_points
 from .vibrations import Point, harmonic_modes, relaxed
 
@@ -23,21 +21,21 @@ WIDTH = 40.0
 ACCURACY = 0.01
 """Of the electrons, as tblite counts it: gradients within about 1e-7 hartree/bohr."""
 LOWEST = -20.0
-"""A frequency in cm^-1 below which the geometry found is no minimum (imaginary ones are < 0)."""
+"""A frequency in cm^-1 below which a geometry is not a minimum (imaginary ones are < 0)."""
 
 
 class Spectra(NamedTuple):
     """Molecules with their infrared spectra.
 
     Attributes:
-        inputs: the molecules given, without those left out.
+        inputs: The given molecules, without those left out.
         relaxed: `[m, most, 3]`, double precision, in Å: the positions of the method's own minimum,
             where the vibrations are taken, 0 in padding.
         spectra: `[m, points]`, double precision, in km/mol per cm^-1, one for each wavenumber.
         wavenumbers: `[points]` in cm^-1.
-        lines: for each molecule `[2, modes]`: frequencies in cm^-1 and intensities in km/mol.
-        rows: `[m]`, the places of these molecules among those given.
-        failed: why molecules were left out, by their place among those given.
+        lines: For each molecule `[2, modes]`: frequencies in cm^-1 and intensities in km/mol.
+        rows: `[m]`, the indices of these molecules among those given.
+        failed: Why molecules were left out, by their index among those given.
     """
 
     inputs: dict[str, Tensor]
@@ -79,16 +77,16 @@ def spectra(
     Args:
         inputs: `pos [n, most, 3]` in Å and `numbers [n, most]` (0 for padding), and maybe `mask`,
             as `qm9` and `molecules` give them.
-        names: of the molecules, for what is said of those left out; None for their places.
-        wavenumbers: `[points]` in cm^-1, where spectra are wanted.
-        width: full width of a line at half of its height, in cm^-1.
-        cache: the folder for what is done; None for `ORBICAL_CACHE` or the system's own.
-        progress: show a progress bar on the error stream.
+        names: Of the molecules, for the warning about those left out; default their indices.
+        wavenumbers: `[points]` in cm^-1.
+        width: Full width of a line at half of its height, in cm^-1.
+        cache: Folder of finished molecules; default `ORBICAL_CACHE` or the system's own.
+        progress: Show a progress bar on the error stream.
 
     Returns:
-        the molecules and their spectra. One that does not converge, or whose relaxed geometry is no
-        minimum, is left out, and named in a warning. `(found.inputs, found.spectra)` can go to
-        `orbical.scan`.
+        The molecules and their spectra. One that does not converge, or whose relaxed geometry is
+        not a minimum, is left out, and named in a warning. `(found.inputs, found.spectra)` can be
+        passed to `orbical.scan`.
 
     Example:
         >>> import tempfile
@@ -102,9 +100,7 @@ def spectra(
     Paper: the equivariance paper's section 6.1.2 and Fig. 9, whose spectra (QM9S) are of density
     functional theory; Bannwarth et al. 2019 for the method.
     """
-    grid = _checked_grid(wavenumbers)
-    if not 0 < width < float("inf"):
-        raise InputError(f"width: got {width!r}, expected a width above 0 in cm^-1")
+    grid = np.array(wavenumbers, np.float64)
     found = labelled("spectra", spectrum_function, inputs, names, cache, progress)
     numbers = found.inputs["numbers"]
     mask = found.inputs.get("mask", numbers > 0).bool()
@@ -119,7 +115,7 @@ def spectra(
         found.inputs,
         places,
         torch.from_numpy(np.array(values).reshape(-1, len(grid))),
-        torch.from_numpy(grid.copy()),
+        torch.from_numpy(grid),
         lines,
         found.rows,
         found.failed,
@@ -132,13 +128,13 @@ def broadened(
     wavenumbers: NDArray[np.float64] = WAVENUMBERS,
     width: float = WIDTH,
 ) -> NDArray[np.float64]:
-    """The spectrum `[points]` of lines `[modes]`: Lorentzians of area 1 times their intensities.
+    """Compute the spectrum `[points]` of lines `[modes]`: Lorentzians times their intensities.
 
     Args:
         frequencies: `[modes]` in cm^-1; those not above 0 are left out.
         intensities: `[modes]` in km/mol.
         wavenumbers: `[points]` in cm^-1.
-        width: full width at half height in cm^-1.
+        width: Full width at half height in cm^-1.
 
     Returns:
         `[points]` in km/mol per cm^-1.
@@ -156,7 +152,7 @@ def broadened(
 
 
 def spectrum_function() -> Calculate:
-    """What calculates one molecule's relaxed positions, frequencies and intensities, in a row."""
+    """Return a function that computes relaxed positions, frequencies and intensities, in a row."""
     require_tblite("spectra")
     from ase.data import atomic_masses
 
@@ -176,13 +172,3 @@ def spectrum_function() -> Calculate:
         return np.concatenate([(place * BOHR).ravel(), modes.frequencies, modes.intensities])
 
     return calculate
-
-
-def _checked_grid(wavenumbers: Any) -> NDArray[np.float64]:
-    grid = np.asarray(wavenumbers, np.float64)
-    if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all() or (grid <= 0).any():
-        raise InputError(
-            f"wavenumbers: got an array of shape {grid.shape}; expected numbers above 0 in cm^-1, "
-            "[points]"
-        )
-    return grid

@@ -1,4 +1,4 @@
-"""Vector fields on a plane in space: one that turns with its points, one that mirrors break.
+"""Vector fields on a plane in space: one that rotates with its points, one that mirrors break.
 
 Section 6.1.1 of Berman et al., "On Uncertainty Calibration for Equivariant Functions". Both fields
 are functions of the place alone, without noise: the true aleatoric variance is 0.
@@ -12,8 +12,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from orbical.errors import InputError, unknown_name
-
 REACH = 5.0
 """Half a side of the square, and the radius of the disc."""
 
@@ -21,7 +19,7 @@ DOMAINS = ("square", "disc")
 
 
 def spiral(x: Tensor) -> Tensor:
-    """Turn every point by a right angle about the z axis: `(-y, x, 0)`.
+    """Rotate every point by a right angle about the z axis: `(-y, x, 0)`.
 
     It commutes with rotations about z, but not with mirrors, nor with rotations by half a turn
     about an axis in the plane, which mirror the plane. The paper gives "in general rotations in
@@ -62,19 +60,18 @@ def vector_fields(
     Args:
         field: `"spiral"` (no network that is equivariant under O(3) can follow it) or
             `"sinusoid"` (one can).
-        domain: `"square"`, [-5, 5]^2, which turning moves out of itself at the corners, or
-            `"disc"`, of radius 5, which it does not. Points are uniform there, and z = 0.
-        samples: how many.
-        seed: of the draw.
+        domain: `"square"`, [-5, 5]^2, whose corners leave it when rotated, or `"disc"`, of
+            radius 5, which rotations map to itself. Points are uniform there, and z = 0.
+        samples: Number of points.
+        seed: Of the draw.
 
     Returns:
-        points and vectors, both `[samples, 3]` of single precision.
+        Points and vectors, both `[samples, 3]` in single precision.
 
     >>> x, y = vector_fields("spiral", "disc", samples=4)
     >>> x.shape, bool((x * y).sum(-1).abs().max() < 1e-5), bool((x.norm(dim=-1) <= 5).all())
     (torch.Size([4, 3]), True, True)
     """
-    _check(field, domain, "samples", samples)
     generator = torch.Generator().manual_seed(seed)
     x = _placed(domain, *torch.rand(2, samples, generator=generator, dtype=torch.float64))
     return x.float(), FIELDS[field](x).float()
@@ -89,16 +86,15 @@ def whole_field(field: str, domain: str, side: int = 40) -> tuple[Tensor, Tensor
     Args:
         field: `"spiral"` or `"sinusoid"`.
         domain: `"square"` or `"disc"`.
-        side: points on each side of the square; rings, and points on each ring.
+        side: Points on each side of the square; rings, and points on each ring.
 
     Returns:
-        points and vectors, both `[side * side, 3]` of double precision.
+        Points and vectors, both `[side * side, 3]` in double precision.
 
     >>> x, y = whole_field("spiral", "disc")
     >>> x.shape, round(float(y.square().sum(-1).mean()), 6)  # half the squared radius
     (torch.Size([1600, 3]), 12.5)
     """
-    _check(field, domain, "side", side)
     middle = (torch.arange(side, dtype=torch.float64) + 0.5) / side
     first, second = (part.flatten() for part in torch.meshgrid(middle, middle, indexing="ij"))
     x = _placed(domain, first, second)
@@ -113,12 +109,3 @@ def _placed(domain: str, first: Tensor, second: Tensor) -> Tensor:
         radius, angle = REACH * first.sqrt(), 2 * math.pi * second
         columns = [radius * angle.cos(), radius * angle.sin()]
     return torch.stack([*columns, torch.zeros_like(first)], -1)
-
-
-def _check(field: str, domain: str, name: str, count: int) -> None:
-    if field not in FIELDS:
-        raise unknown_name("field", field, FIELDS)
-    if domain not in DOMAINS:
-        raise unknown_name("domain", domain, DOMAINS)
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InputError(f"{name}: got {count!r}, expected a whole number >= 1")

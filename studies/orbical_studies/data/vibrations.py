@@ -30,7 +30,7 @@ _LONGEST = 0.25  # bohr, of any atom in one step of the relaxation
 
 
 class Point(NamedTuple):
-    """What is known at one geometry: `gradient [a, 3]` and `dipole [3]`, in atomic units."""
+    """Results at one geometry: `gradient [a, 3]` and `dipole [3]`, in atomic units."""
 
     gradient: Array
     dipole: Array
@@ -40,7 +40,7 @@ class Modes(NamedTuple):
     """Vibrations in order of frequency.
 
     Attributes:
-        frequencies: `[modes]` in cm^-1; an imaginary one is given as a negative number.
+        frequencies: `[modes]` in cm^-1; imaginary ones are negative.
         intensities: `[modes]` in km/mol.
     """
 
@@ -49,17 +49,17 @@ class Modes(NamedTuple):
 
 
 def relaxed(evaluate: Callable[[Array], Point], positions: Array) -> Array:
-    """Move atoms downhill until no force is left: quasi-Newton steps with the BFGS update.
+    """Relax a molecule until no force is left, by quasi-Newton steps with the BFGS update.
 
     The first guess of the Hessian is made of springs between all pairs, stiff where they are near,
-    so that the steps turn with the molecule.
+    so that the steps rotate with the molecule.
 
     Args:
-        evaluate: gives gradient and dipole at positions `[a, 3]`.
-        positions: `[a, 3]`, where to start.
+        evaluate: Returns gradient and dipole at positions `[a, 3]`.
+        positions: `[a, 3]` of the start.
 
     Returns:
-        positions `[a, 3]` at which no component of the gradient is above `STILL`.
+        Positions `[a, 3]` at which no component of the gradient is above `STILL`.
 
     Example:
         >>> def spring(x):
@@ -86,7 +86,7 @@ def relaxed(evaluate: Callable[[Array], Point], positions: Array) -> Array:
 
 
 def springs(positions: Array, least: float = 0.03) -> Array:
-    """A first guess of a Hessian `[3 a, 3 a]`: a spring along each pair, weaker with distance.
+    """Guess a Hessian `[3 a, 3 a]`: a spring along each pair, weaker with distance.
 
         k_ij = STIFFNESS exp(1 - r_ij^2 / r_0^2)
 
@@ -109,7 +109,7 @@ def springs(positions: Array, least: float = 0.03) -> Array:
 
 
 def _updated(hessian: Array, step: Array, change: Array) -> Array:
-    """Give the BFGS update, or the same where the step went over a crest."""
+    """Return the BFGS update, or the same Hessian where the step crossed a crest."""
     along = float(step @ change)
     if along <= 1e-10:
         return hessian
@@ -118,21 +118,21 @@ def _updated(hessian: Array, step: Array, change: Array) -> Array:
 
 
 def harmonic_modes(evaluate: Callable[[Array], Point], positions: Array, masses: Array) -> Modes:
-    """Vibrations of a relaxed molecule, by central differences of gradient and dipole.
+    """Compute vibrations of a relaxed molecule, by central differences of gradient and dipole.
 
         (D^T M^-1/2 dg/dx M^-1/2 D) L = L omega^2,   A_k = c |sum_j dmu/dq_j L_jk|^2
 
-    where the columns of D are mass-weighted directions that neither shift nor turn the molecule:
+    where the columns of D are mass-weighted directions that neither shift nor rotate it:
     the vibrations of `springs`, which are fixed to the molecule, so that an error of the
-    differences turns with it. Each step raises the energy of these springs alike.
+    differences rotates with it. Each step raises the energy of these springs equally.
 
     Args:
-        evaluate: gives gradient and dipole at positions `[a, 3]`.
+        evaluate: Returns gradient and dipole at positions `[a, 3]`.
         positions: `[a, 3]`, a minimum.
         masses: `[a]` in atomic mass units.
 
     Returns:
-        the vibrations, 3 a - 6 of them, or 3 a - 5 of a linear molecule.
+        The vibrations: 3 a - 6, or 3 a - 5 of a linear molecule.
 
     Example:
         >>> def spring(x):
@@ -163,7 +163,7 @@ def harmonic_modes(evaluate: Callable[[Array], Point], positions: Array, masses:
 
 
 def internal_directions(positions: Array, masses: Array) -> Array:
-    """An orthonormal basis `[3 a, modes]` of mass-weighted moves that neither shift nor turn.
+    """Return an orthonormal basis `[3 a, modes]` of mass-weighted moves that deform a molecule.
 
     Example:
         >>> along = internal_directions(np.array([[0.0, 0, 0], [0, 0, 2]]), np.ones(2))
@@ -176,5 +176,5 @@ def internal_directions(positions: Array, masses: Array) -> Array:
     turns = [root * np.cross(axis, centred) for axis in np.eye(3)]
     rigid = np.array([move.ravel() for move in (*shifts, *turns)]).T
     directions, sizes, _ = np.linalg.svd(rigid, full_matrices=True)
-    # A linear molecule does not move when it turns about its axis.
+    # A linear molecule does not move when it rotates about its axis.
     return directions[:, int((sizes > 1e-3 * sizes[0]).sum()) :]

@@ -1,10 +1,10 @@
-"""A steerable network of molecules: its atoms hold scalars, vectors and tensors that turn.
+"""A steerable network of molecules: its atoms hold scalars, vectors and tensors that rotate.
 
-`SteerableMPNN` takes and answers what the networks of `networks.molecules` do. Those exchange
-numbers, which no rotation changes; here atoms exchange features of degree 0, 1 and 2 that turn as
-the spherical harmonics of these degrees, so that a message says where its sender lies. Only what
-does not turn goes on to the answer. Coupling coefficients and harmonics are those of e3nn (the
-extra `equivariant`); the rest is plain torch.
+`SteerableMPNN` has the inputs and outputs of the networks in `networks.molecules`. Those exchange
+numbers, which no rotation changes; here atoms exchange features of degree 0, 1 and 2 that rotate as
+the spherical harmonics of these degrees do, so that a message contains the direction of its sender.
+Only invariants reach the output. Coupling coefficients and harmonics are those of e3nn (the extra
+`equivariant`); the rest is plain torch.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError, MissingExtra
+from orbical.errors import MissingExtra
 
 from .molecules import QM9_ELEMENTS, USUAL_ATOMS, Elements, RadialBasis, _fields, radius_graph
 
-USUAL_NEIGHBOURS = 12.0
-"""To which sums over the neighbours of an atom are held."""
+USUAL_NEIGHBORS = 12.0
+"""Sums over the neighbors of an atom are divided by its root."""
 
 
 class Path(NamedTuple):
-    """One way of making a feature of degree `out` from one of degree `given` and a harmonic."""
+    """A way to make a feature of degree `out` from one of degree `given` and a harmonic."""
 
     given: int
     harmonic: int
@@ -32,7 +32,7 @@ class Path(NamedTuple):
 
 
 def coupling_paths(degrees: int) -> list[Path]:
-    """List the ways of coupling features with harmonics, all of degree below a number.
+    """List the couplings of features with harmonics, all of degree below a number.
 
     A coupling exists for `|given - harmonic| <= out <= given + harmonic`; the sum of the three is
     even, so that under mirrors a feature of degree l behaves as the harmonics of degree l do.
@@ -51,11 +51,11 @@ def coupling_paths(degrees: int) -> list[Path]:
 
 
 class Edges(NamedTuple):
-    """What a steerable network sees of molecules, pair by pair of near atoms.
+    """The pairs of near atoms that a steerable network sees.
 
     Attributes:
-        elements: `[n, a]`, the place of each atom's element among those known, -1 for padding.
-        senders: `[e]`, places of atoms among the `n a` of the batch.
+        elements: `[n, a]`, the index of each atom's element among those known, -1 for padding.
+        senders: `[e]`, indices of atoms among the `n a` of the batch.
         receivers: `[e]`.
         vectors: `[e, 3]`, from the receiver to the sender.
     """
@@ -67,14 +67,14 @@ class Edges(NamedTuple):
 
 
 class Couplings(nn.Module):
-    """All couplings of features of one degree with harmonics, as one product of matrices.
+    """All couplings of features of one degree with harmonics, as one matrix product.
 
     Args:
-        paths: the couplings, all of one degree given.
-        degrees: number of degrees of the harmonics.
+        paths: The couplings, all from the same degree.
+        degrees: Number of degrees of the harmonics.
 
-    Path by path there would be eleven small products where here are three: on an accelerator
-    the time goes into their number, not into their size.
+    Path by path there would be eleven small products instead of three: on an accelerator their
+    number costs time, not their size.
     """
 
     symbols: Tensor
@@ -89,12 +89,12 @@ class Couplings(nn.Module):
         self.register_buffer("path_of", path_of, persistent=False)
 
     def forward(self, sent: Tensor, harmonics: Tensor, weights: Tensor) -> Tensor:
-        """Give messages `[e, k, channels]`, the components of all paths one after the other.
+        """Compute messages `[e, k, channels]`, the components of all paths one after the other.
 
         Args:
-            sent: features `[e, 2 l + 1, channels]`.
+            sent: Features `[e, 2 l + 1, channels]`.
             harmonics: `[e, degrees^2]`.
-            weights: of each path and channel, `[e, paths channels]`.
+            weights: Of each path and channel, `[e, paths channels]`.
         """
         turned = torch.einsum("ej,jki->eki", harmonics, self.symbols.to(harmonics.dtype))
         weight = weights.unflatten(-1, (len(self.paths), -1)).index_select(1, self.path_of)
@@ -102,20 +102,20 @@ class Couplings(nn.Module):
 
 
 class SteerableLayer(nn.Module):
-    """One layer of messages that turn.
+    """One layer of messages that rotate.
 
         m_ij^(l) = sum over paths (l', l'', l) of w(|r_ij|) C(h_j^(l'), Y^(l'')(r_ij))
         h_i^(l) <- h_i^(l) + gate_i^(l) A^(l) [h_i^(l), sum_j m_ij^(l)]
 
     with couplings C by Wigner's 3j symbols, weights w of each path and channel by a small network
-    of the distance, linear maps A of channels alone, and gates by a network of what does not turn:
-    scalars, and the lengths of what was gathered.
+    of the distance, linear maps A of channels alone, and gates by a network of the invariants:
+    scalars, and the lengths of the sums.
 
     Args:
-        channels: number of features of each degree, from 0 up.
-        basis: number of functions that describe a distance.
+        channels: Number of features of each degree, from 0 up.
+        basis: Number of functions that describe a distance.
 
-    Everything of degree l has the shape `[atoms, channels, 2 l + 1]`.
+    Features of degree l have the shape `[atoms, channels, 2 l + 1]`.
     """
 
     def __init__(self, channels: Sequence[int], basis: int) -> None:
@@ -154,13 +154,13 @@ class SteerableLayer(nn.Module):
         self,
         state: list[Tensor],
         edges: Edges,
-        harmonics: list[Tensor],
+        harmonics: Tensor,
         basis: Tensor,
         window: Tensor,
     ) -> list[Tensor]:
-        """Give the new features of all atoms, of basis `[e, k]` and window `[e]` of distances."""
+        """Update the features of all atoms, given basis `[e, k]` and window `[e]` of distances."""
         weights = self.radial(basis) * window[:, None]
-        gathered = self._gathered(state, edges, torch.cat(harmonics, -1), weights)
+        gathered = self._gathered(state, edges, harmonics, weights)
         scalars = torch.cat([state[0][..., 0], gathered[0][..., 0]], -1)
         lengths = torch.cat([values.square().mean(-1) for values in gathered[1:]], -1)
         invariants = torch.cat([self.scalar_norm(scalars), self.length_norm(lengths)], -1)
@@ -179,7 +179,7 @@ class SteerableLayer(nn.Module):
     def _gathered(
         self, state: list[Tensor], edges: Edges, harmonics: Tensor, weights: Tensor
     ) -> list[Tensor]:
-        """Sum the messages to each atom, by the degree of what arrives."""
+        """Sum the messages to each atom, by degree."""
         found: list[list[Tensor]] = [[] for _ in self.channels]
         shares = weights.split(
             [len(paths) * own for paths, own in zip(self.paths_from, self.channels, strict=True)],
@@ -197,16 +197,16 @@ class SteerableLayer(nn.Module):
 
 
 class SteerableMPNN(nn.Module):
-    """A message-passing network with steerable features: invariant answers, features that turn.
+    """A message-passing network with steerable features and invariant outputs.
 
     Args:
-        hidden: width of the features that it answers.
-        layers: number of layers.
-        channels: features of degree 0, 1, 2, ... that each atom holds; in the words of e3nn the
+        hidden: Width of the output.
+        layers: Number of layers.
+        channels: Features of degree 0, 1, 2, ... of each atom; in the notation of e3nn the
             default is `64x0e + 32x1o + 16x2e`.
-        radius: in Å, beyond which atoms exchange no messages.
-        basis: number of functions that describe a distance.
-        elements: the atomic numbers known.
+        radius: In Å, beyond which atoms exchange no messages.
+        basis: Number of functions that describe a distance.
+        elements: The atomic numbers known.
 
     >>> _ = torch.manual_seed(0)
     >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
@@ -231,11 +231,6 @@ class SteerableMPNN(nn.Module):
     ) -> None:
         super().__init__()
         _e3nn()
-        if len(channels) < 2 or min(channels) < 1:
-            raise InputError(
-                f"channels: got {tuple(channels)!r}; expected whole numbers >= 1, one for each "
-                "degree 0, 1, ..."
-            )
         self.features = hidden
         self.channels = tuple(channels)
         self.atoms = Elements(elements, channels[0])
@@ -246,8 +241,25 @@ class SteerableMPNN(nn.Module):
         )
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """Features `[n, hidden]` of molecules."""
-        return self.on_graph(self.graph(batch))
+        """Compute features `[n, hidden]` of molecules."""
+        graph = self.graph(batch)
+        scalars = self.atoms.at(graph.elements).flatten(0, 1)[..., None]
+        state = [scalars] + [
+            scalars.new_zeros(len(scalars), count, 2 * degree + 1)
+            for degree, count in enumerate(self.channels)
+            if degree
+        ]
+        harmonics = _e3nn().spherical_harmonics(
+            [*range(len(state))], graph.vectors, normalize=True, normalization="component"
+        )
+        distance = graph.vectors.norm(dim=-1)
+        basis, window = self.basis(distance), self.basis.window(distance)
+        for layer in self.layers:
+            state = layer(state, graph, harmonics, basis, window)
+        lengths = [values.square().mean(-1) for values in state[1:]]
+        known = (graph.elements >= 0).flatten()[:, None]
+        found = self.answer(torch.cat([state[0][..., 0], *lengths], -1)) * known
+        return found.unflatten(0, graph.elements.shape).sum(1) / USUAL_ATOMS
 
     def graph(self, batch: Mapping[str, Tensor]) -> Edges:
         """Check molecules, and list the pairs of atoms within the radius."""
@@ -258,40 +270,18 @@ class SteerableMPNN(nn.Module):
         vectors = pos[sample, sender] - pos[sample, receiver]
         return Edges(index, first + sender, first + receiver, vectors)
 
-    def on_graph(self, graph: Edges) -> Tensor:
-        """Features `[n, hidden]` of molecules whose pairs are known."""
-        scalars = self.atoms.at(graph.elements).flatten(0, 1)[..., None]
-        turning = [
-            scalars.new_zeros(len(scalars), count, 2 * degree + 1)
-            for degree, count in enumerate(self.channels)
-        ]
-        state = [scalars, *turning[1:]]
-        degrees = [*range(len(self.channels))]
-        harmonics = _e3nn().spherical_harmonics(
-            degrees, graph.vectors, normalize=True, normalization="component"
-        )
-        parts = list(harmonics.split([2 * degree + 1 for degree in degrees], -1))
-        distance = graph.vectors.norm(dim=-1)
-        basis, window = self.basis(distance), self.basis.window(distance)
-        for layer in self.layers:
-            state = layer(state, graph, parts, basis, window)
-        lengths = [values.square().mean(-1) for values in state[1:]]
-        known = (graph.elements >= 0).flatten()[:, None]
-        answers = self.answer(torch.cat([state[0][..., 0], *lengths], -1)) * known
-        return answers.unflatten(0, graph.elements.shape).sum(1) / USUAL_ATOMS
-
 
 def _summed(messages: Tensor, receivers: Tensor, atoms: int) -> Tensor:
     """Add up messages `[e, ...]` by the atom that receives them."""
     total = messages.new_zeros(atoms, *messages.shape[1:])
-    return total.index_add(0, receivers, messages) / USUAL_NEIGHBOURS**0.5
+    return total.index_add(0, receivers, messages) / USUAL_NEIGHBORS**0.5
 
 
 def _symbols(paths: Sequence[Path], degrees: int) -> Tensor:
-    """Wigner's 3j symbols of paths that begin with one degree, `[degrees^2, k, 2 given + 1]`."""
+    """Return Wigner's 3j symbols of paths from one degree, `[degrees^2, k, 2 given + 1]`."""
     parts = []
     for given, harmonic, out in paths:
-        # A harmonic and a feature of unit size give a message of unit size.
+        # A harmonic and a feature of unit size make a message of unit size.
         symbol = _e3nn().wigner_3j(given, harmonic, out, dtype=torch.float64) * (2 * out + 1) ** 0.5
         part = symbol.new_zeros(degrees**2, 2 * out + 1, 2 * given + 1)
         part[harmonic**2 : (harmonic + 1) ** 2] = symbol.permute(1, 2, 0)

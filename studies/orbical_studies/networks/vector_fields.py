@@ -1,7 +1,7 @@
-"""Networks for vector fields in space that say how sure they are: one equivariant, one not.
+"""Networks that predict a vector field in space with its uncertainty: one equivariant, one not.
 
-What an O(3)-equivariant network can answer at one point x is known. Rotations about x and mirrors
-that hold x leave the input as it is, so they must leave the answer as it is:
+What an O(3)-equivariant network can predict at one point x is known. Rotations about x and mirrors
+that contain x leave the input unchanged, so they must leave the output unchanged:
 
     mean(x) = c(|x|) x,    covariance(x) = a(|x|) 1 + b(|x|) x x^T
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError, unknown_name
 from orbical.training import (
     MeanCovariance,
     MeanVariance,
@@ -23,7 +22,7 @@ from orbical.training import (
 )
 
 HEADS = {"scalar": VectorVarianceHead, "full": VectorCovarianceHead}
-"""Forms of uncertainty that can turn with a vector, and the heads that answer them."""
+"""Forms of uncertainty that can rotate with a vector, and their heads."""
 
 
 class GatedVectors(nn.Module):
@@ -32,10 +31,10 @@ class GatedVectors(nn.Module):
         u_k = sum_j W_kj v_j,   s' = silu(A [s, |u|] + b),   v'_k = (G s' + g)_k u_k
 
     Args:
-        scalars: number of scalars that come in.
-        vectors: number of vectors that come in.
-        hidden: number of scalars that go out.
-        channels: number of vectors that go out.
+        scalars: Number of input scalars.
+        vectors: Number of input vectors.
+        hidden: Number of output scalars.
+        channels: Number of output vectors.
 
     >>> _ = torch.manual_seed(0)
     >>> layer = GatedVectors(4, 2, hidden=8, channels=3)
@@ -51,9 +50,9 @@ class GatedVectors(nn.Module):
         self.gate = nn.Linear(hidden, channels)
 
     def forward(self, scalars: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
-        """Answer `[n, hidden]` and `[n, channels, 3]` for `[n, scalars]` and `[n, vectors, 3]`."""
+        """Map `[n, scalars]` and `[n, vectors, 3]` to `[n, hidden]` and `[n, channels, 3]`."""
         mixed = self.mix(vectors.mT).mT
-        norms = (mixed.square().sum(-1) + 1e-12).sqrt()  # a root that has a gradient at 0
+        norms = (mixed.square().sum(-1) + 1e-12).sqrt()  # with a gradient at 0
         passed = nn.functional.silu(self.mixed_scalars(torch.cat([scalars, norms], -1)))
         return passed, self.gate(passed)[..., None] * mixed
 
@@ -67,8 +66,8 @@ class VectorFieldNet(nn.Module):
 
     Args:
         variance: `"scalar"`, one variance for all coordinates, or `"full"`, a covariance.
-        hidden: width of the scalars (32 in the paper).
-        channels: number of vectors.
+        hidden: Width of the scalars (32 in the paper).
+        channels: Number of vectors.
 
     >>> _ = torch.manual_seed(0)
     >>> net, x = VectorFieldNet(), torch.randn(6, 3)
@@ -78,34 +77,31 @@ class VectorFieldNet(nn.Module):
     >>> torch.allclose(net(-x).mean, -mean, atol=1e-6)
     True
 
-    Paper: Berman et al., section 6.1.1, whose network is linear in x and answers `c x`.
+    Paper: Berman et al., section 6.1.1, whose network is linear in x and predicts `c x`.
     """
 
     def __init__(self, variance: str = "scalar", hidden: int = 32, channels: int = 8) -> None:
         super().__init__()
-        if variance not in HEADS:
-            raise unknown_name("variance", variance, HEADS)
         self.first = GatedVectors(0, 1, hidden, channels)
         self.second = GatedVectors(hidden, channels, hidden, channels)
         self.head = HEADS[variance](hidden, channels)
 
     def forward(self, x: Tensor) -> MeanVariance | MeanCovariance:
-        """Answer for points `[n, 3]`."""
-        x = _points(x)
+        """Predict at points `[n, 3]`."""
         features = self.second(*self.first(x[..., :0], x[..., None, :]))
-        answer: MeanVariance | MeanCovariance = self.head(features)
-        return answer
+        predicted: MeanVariance | MeanCovariance = self.head(features)
+        return predicted
 
 
 class VectorPerceptron(nn.Module):
-    """A vector field with its uncertainty from an unconstrained network of like size.
+    """A vector field with its uncertainty from an unconstrained network of similar size.
 
-    Three hidden layers, then a head. A diagonal variance is no trouble here: nothing is said of
-    how the answer turns.
+    Three hidden layers, then a head. A diagonal variance is possible here: nothing determines how
+    the output rotates.
 
     Args:
         variance: `"scalar"`, one variance for all coordinates, or `"diagonal"`, one for each.
-        hidden: width of the hidden layers (32 in the paper).
+        hidden: Width of the hidden layers (32 in the paper).
 
     >>> _ = torch.manual_seed(0)
     >>> mean, variance = VectorPerceptron("diagonal")(torch.randn(6, 3))
@@ -115,22 +111,15 @@ class VectorPerceptron(nn.Module):
 
     def __init__(self, variance: str = "scalar", hidden: int = 32) -> None:
         super().__init__()
-        if variance not in ("scalar", "diagonal"):
-            raise unknown_name("variance", variance, ("scalar", "diagonal"))
         self.layers = nn.Sequential(
             *(nn.Linear(3, hidden), nn.SiLU()),
             *(nn.Linear(hidden, hidden), nn.SiLU()),
             *(nn.Linear(hidden, hidden), nn.SiLU()),
         )
-        self.head = MeanVarianceHead(hidden, targets=3, shared=variance == "scalar")
+        shared = {"scalar": True, "diagonal": False}[variance]
+        self.head = MeanVarianceHead(hidden, targets=3, shared=shared)
 
     def forward(self, x: Tensor) -> MeanVariance:
-        """Answer for points `[n, 3]`."""
-        answer: MeanVariance = self.head(self.layers(_points(x)))
-        return answer
-
-
-def _points(x: Tensor) -> Tensor:
-    if x.ndim != 2 or x.shape[-1] != 3:
-        raise InputError(f"x: got {tuple(x.shape)}; expected points [n, 3]")
-    return x
+        """Predict at points `[n, 3]`."""
+        predicted: MeanVariance = self.head(self.layers(x))
+        return predicted

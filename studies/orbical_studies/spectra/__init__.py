@@ -1,5 +1,27 @@
-"""Infrared spectra with evidential heads: where along a spectrum does uncertainty bleed?"""
+"""Infrared spectra of molecules: where along a spectrum uncertainty bleeds, and into which part.
 
-from .commands import main
+Three networks predict spectra with evidential outputs. Labeling the molecules takes an hour or two
+of one core (--label-minutes ends it sooner; the same command resumes), the 27 trainings some
+minutes of a large GPU or days of a laptop; --epochs, --seeds and --only choose fewer. To train on
+another machine, which needs torch and e3nn only: run `pack` here, `train` there, `collect` here.
 
-__all__ = ["main"]
+Section 6.1.2, appendix E and Fig. 9 of Berman et al., "On Uncertainty Calibration for Equivariant
+Functions".
+"""
+
+from __future__ import annotations
+
+from ..framework import Study
+from .measures import collect
+from .packing import pack
+from .settings import Settings
+from .training import train
+
+study = Study(
+    name="spectra",
+    description=__doc__,
+    settings=Settings(),
+    steps={"pack": pack, "train": train, "collect": collect},
+    report=f"{__name__}.report",
+    palette=64,
+)

@@ -1,53 +1,137 @@
-"""What trained networks' answers are worth: from the packed molecules and the results' files."""
+"""Measure the predictions of trained networks, from the packed molecules and the trainings."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from orbical.calibration import aleatoric_bleed
+from orbical.calibration import aleatoric_bleed, nll_optimal_bleed
 from orbical.losses import nig_nll
-from orbical.training.heads import Evidence
+from orbical.training import Evidence
 
-from ..pages import Row
-from .answers import Answers, Truth, middle, physical, squared_error
-from .calibrated import calibration, calibration_scores, floors
-from .limits import BINS, likeliest_variance
-from .packing import Pack
-from .settings import PENALTY, SQUARES, STEERABLE, is_kind
+from ..bond_graphs import bond_hashes
+from ..framework import Results
+from ..framework.training import arrays_file
+from ..trials import read_lines
+from .calibration import BINS, calibration, calibration_scores, floors, likeliest_variance
+from .packing import FILE, TURNED, Pack, unpack
+from .settings import BEST, LAST, LIKELIHOOD, PENALTY, SQUARES
 from .signals import correlations, detail, partial_correlation, slope, squares_explained
 
+Row = dict[str, Any]
 POLE = 0.01
 """A network with alpha - 1 below this is near the pole of beta / (alpha - 1)."""
-REGIONS = {
-    "fingerprint": (0.0, 1800.0),
-    "triple bonds": (1800.0, 2700.0),
-    "hydrogen stretches": (2700.0, 1e9),
-}
-"""Parts of a spectrum in cm^-1."""
+ALIKE = 1e-4
+"""Two spectra are the same if their mean square difference is a smaller share of the variance."""
+KIND = ("network", "penalty", "means", "parts", "taken", "seed")
+KEPT = (
+    *(*KIND, "parameters", "backbone", "train", "steps", "best_epoch", "validation_nll"),
+    *("validation_last", "train_nll", "train_mse", "defect", "seconds"),
+)
+
+
+class Truth(NamedTuple):
+    """Test spectra: scaled `[n, points]`, and the mean `[points]` and the width that undo it."""
+
+    values: Tensor
+    center: Tensor
+    width: Tensor
+
+    def physical(self, values: Tensor) -> Tensor:
+        """Return amplitudes in (km/mol per cm^-1)^1/2."""
+        return self.center + self.width * values
+
+    @property
+    def height(self) -> Tensor:
+        """The true amplitudes."""
+        return self.physical(self.values)
+
+    def explained(self, gamma: Tensor) -> Tensor:
+        """Compute R^2 of each molecule."""
+        return squares_explained(self.height, self.physical(gamma))
+
+
+class Answers(NamedTuple):
+    """A trained network: its training, and its predictions for the test and paper's molecules."""
+
+    row: Row
+    test: Evidence
+    example: Evidence
+
+    @property
+    def kind(self) -> Row:
+        """What tells its rows from others."""
+        return {name: self.row[name] for name in KIND}
+
+    def is_kind(self, network: str, means: str) -> bool:
+        """Check whether it is the network with the penalty, at its best likelihood."""
+        return [*self.kind.values()][:5] == [network, PENALTY, means, 1, BEST]
+
+
+def collect(settings: Any, results: Results) -> None:
+    """Measure all trained networks, and write the tables."""
+    data, everyone = unpack(results.work / FILE), read_answers(results)
+    truth = truth_of(data)
+    tables: dict[str, list[Row]] = defaultdict(list)
+    for one in everyone:
+        tables["results"].append(scores(truth, one))
+        if one.row["parts"] == 1 and one.row["taken"] == BEST:
+            tables["wavenumbers"] += by_wavenumber(truth, one, data.wavenumbers)
+            tables["explained"] += explained(truth, one)
+            tables["signals"] += bins_of_signal(truth, one)
+    tables["samples"] = samples(data, truth, everyone)
+    tables["limits"] = [limits(data)]
+    for name, rows in tables.items():
+        results.write(name, rows)
+
+
+def truth_of(data: Pack) -> Truth:
+    """Return the test spectra, in units of the training spectra."""
+    center, width = data.scale()
+    return Truth((data.targets[data.rows("test")].double() - center) / width, center, width)
+
+
+def read_answers(results: Results) -> list[Answers]:
+    """Read every finished training, in the order of names; those by squares at both places."""
+    found = []
+    for row in sorted(read_lines(results.work / "trials.jsonl"), key=lambda row: str(row["name"])):
+        ends = {name: row.pop(f"{name}_last") for name in ("train_nll", "train_mse")}
+        with np.load(arrays_file(results.work, row["name"])) as file:
+            for taken in (BEST, LAST) if row["means"] == SQUARES else (BEST,):
+                four = torch.from_numpy(file[taken]).double()
+                own = row | {"taken": taken} | (ends if taken == LAST else {})
+                found.append(Answers(own, Evidence(*four[:, :-1]), Evidence(*four[:, -1])))
+    return found
 
 
 def scores(truth: Truth, answers: Answers) -> Row:
-    """One network's numbers."""
-    found = answers.test
-    error = squared_error(truth, found)
-    likeliest = likeliest_variance(truth, found)
-    explained = squares_explained(truth.physical, physical(truth, found.gamma))
-    tallest = _tallest(truth)
-    row: Row = {
-        **{name: answers.row[name] for name in _KEPT if name in answers.row},
-        "r2_median": middle(explained),
-        "r2_mean": float(explained.mean()),
-        "r2_above": float((explained > 0.9).double().mean()),
-        "r2_absorption": middle(_absorption_explained(truth, found)),
+    """Measure one network."""
+    found, values, height = answers.test, truth.values, truth.height
+    error = (found.gamma - values).square()
+    likeliest = likeliest_variance(values, found)
+    r2 = truth.explained(found.gamma)
+    answer = truth.physical(found.gamma)
+    absorption = squares_explained(height.square(), answer.clamp(min=0).square())
+    tall = torch.zeros(values.numel(), dtype=torch.bool)
+    tall[height.flatten().argsort(descending=True)[: values.numel() // 10]] = True
+    tall = tall.view_as(values)
+    row = {
+        **{name: answers.row[name] for name in KEPT},
+        "r2_median": middle(r2),
+        "r2_mean": float(r2.mean()),
+        "r2_above": float((r2 > 0.9).double().mean()),
+        "r2_absorption": middle(absorption),
         "mse": float(error.mean()),
-        "nll": _likelihood(truth, found),
-        **_likelihood_by_height(truth, found, tallest),
+        "nll": float(nig_nll(*found, values)) / values.shape[1],
+        "nll_top": float(nig_nll(*Evidence(*(part[tall] for part in found)), values[tall])),
+        "nll_rest": float(nig_nll(*Evidence(*(part[~tall] for part in found)), values[~tall])),
         "mse_median": middle(error),
-        "mse_top": float(error.flatten()[tallest].sum() / error.sum()),
-        "height_top": float(_over_truth(truth, found, tallest)),
+        "mse_top": float(error[tall].sum() / error.sum()),
+        "height_top": float(answer[tall].sum() / height[tall].sum()),
         "bleed": float(aleatoric_bleed(found.aleatoric).total),
         "bleed_top": _top_share(found.aleatoric.square()),
         "near_pole": float((found.alpha - 1 < POLE).double().mean()),
@@ -59,15 +143,15 @@ def scores(truth: Truth, answers: Answers) -> Row:
         "aleatoric_median": middle(found.aleatoric),
         "epistemic_median": middle(found.epistemic),
         "nu_median": middle(found.nu),
-        **calibration_scores(truth, found),
+        **calibration_scores(values, found),
     }
-    height, steep, fine = truth.physical, slope(truth.physical), detail(truth.physical)
+    steep, fine, aleatoric = slope(height), detail(height), found.aleatoric
     pairs = {
-        "epistemic": (found.aleatoric, found.epistemic),
-        "error": (found.aleatoric, error),
-        "height": (found.aleatoric, height),
-        "slope": (found.aleatoric, steep),
-        "detail": (found.aleatoric, fine),
+        "epistemic": (aleatoric, found.epistemic),
+        "error": (aleatoric, error),
+        "height": (aleatoric, height),
+        "slope": (aleatoric, steep),
+        "detail": (aleatoric, fine),
         "error_height": (error, height),
         "error_slope": (error, steep),
         "error_detail": (error, fine),
@@ -75,28 +159,32 @@ def scores(truth: Truth, answers: Answers) -> Row:
         "noise_error": (found.nu, error),
         "noise_detail": (found.nu, fine),
     }
-    for name, (one, other) in pairs.items():
-        row |= {f"{name}_{kind}": value for kind, value in correlations(one, other).items()}
-    row["slope_given_height"] = partial_correlation(found.aleatoric, steep, height)
-    row["detail_given_height"] = partial_correlation(found.aleatoric, fine, height)
-    row["height_given_detail"] = partial_correlation(found.aleatoric, height, fine)
-    row["detail_given_error"] = partial_correlation(found.aleatoric, fine, error)
-    row["error_given_detail"] = partial_correlation(found.aleatoric, error, fine)
-    return row
+    for name, pair in pairs.items():
+        row |= {f"{name}_{kind}": value for kind, value in correlations(*pair).items()}
+    given = {
+        "slope_given_height": (steep, height),
+        "detail_given_height": (fine, height),
+        "height_given_detail": (height, fine),
+        "detail_given_error": (fine, error),
+        "error_given_detail": (error, fine),
+    }
+    return row | {name: partial_correlation(aleatoric, *pair) for name, pair in given.items()}
 
 
-_KIND = ("network", "penalty", "means", "parts", "taken", "seed")
-"""What tells a row from others."""
-_KEPT = (
-    *(*_KIND, "parameters", "backbone", "train", "steps", "best_epoch", "validation_nll"),
-    *("validation_last", "train_nll", "train_mse", "defect", "seconds"),
-)
+def middle(values: Tensor) -> float:
+    """Compute the median of all entries, between the two in the middle if their number is even.
+
+    >>> middle(torch.tensor([1.0, 2.0]))
+    1.5
+    """
+    return float(values.flatten().quantile(0.5))
 
 
 def typical(variance: Tensor) -> Tensor:
-    """The square of the median variance over molecules, `[points]`: bleed without its pole.
+    """Compute the square of the median variance over molecules, `[points]`: bleed without its pole.
 
-    Bleed has the mean of squares in its place, which one entry with alpha near 1 can make any size.
+    Bleed has the mean of squares instead, which one entry with alpha near 1 can make arbitrarily
+    large.
 
     >>> typical(torch.tensor([[1.0], [3.0], [1e9]]))
     tensor([9.])
@@ -105,16 +193,27 @@ def typical(variance: Tensor) -> Tensor:
 
 
 def noise_share(found: Evidence) -> Tensor:
-    """How much of a variance is reported as noise: aleatoric over both, `nu / (1 + nu)`."""
+    """Compute the share of the variance reported as noise: aleatoric over both, `nu / (1 + nu)`."""
     return found.nu / (1 + found.nu)
 
 
+def _top_share(terms: Tensor) -> float:
+    """Compute how much of a sum the largest hundredth of its terms holds."""
+    largest = terms.flatten().sort(descending=True).values
+    return float(largest[: max(1, len(largest) // 100)].sum() / largest.sum())
+
+
+def _rows(head: Row, columns: dict[str, Tensor]) -> list[Row]:
+    """Make one row of each place of some columns, every row beginning with the same cells."""
+    places = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return [head | dict(zip(columns, place, strict=True)) for place in places]
+
+
 def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[Row]:
-    """One network's numbers at each wavenumber."""
-    found = answers.test
-    error = squared_error(truth, found)
-    likeliest = likeliest_variance(truth, found)
-    own, floor = calibration(truth.values, found), floors(found)
+    """Measure one network at each wavenumber."""
+    found, values = answers.test, truth.values
+    likeliest = likeliest_variance(values, found)
+    own, floor = calibration(values, found), floors(found)
     columns = {
         "wavenumber": wavenumbers,
         "bleed": aleatoric_bleed(found.aleatoric).per_coordinate,
@@ -122,139 +221,100 @@ def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[R
         "typical": typical(found.aleatoric),
         "typical_limit": typical(likeliest),
         "noise_share": noise_share(found).quantile(0.5, dim=0),
-        "mse": error.mean(0),
+        "mse": (found.gamma - values).square().mean(0),
         "ence": own["ence"],
         "ence_floor": floor["ence"],
         "gence": own["gence_point"],
         "gence_floor": floor["gence_point"],
-        "variance": truth.values.var(0, correction=0),
+        "variance": values.var(0, correction=0),
     }
-    return [
-        {name: answers.row[name] for name in _KIND}
-        | {name: float(values[place]) for name, values in columns.items()}
-        for place in range(len(wavenumbers))
-    ]
+    return _rows(answers.kind, columns)
 
 
 def bins_of_signal(truth: Truth, answers: Answers) -> list[Row]:
-    """Median squared error and variances in ten bins of a signal's height, slope and detail."""
-    found = answers.test
-    error = squared_error(truth, found)
-    signals = {
-        "height": truth.physical,
-        "slope": slope(truth.physical),
-        "detail": detail(truth.physical),
-    }
-    rows = []
-    for name, signal in signals.items():
-        order = signal.flatten().argsort()
-        for place, entries in enumerate(order.chunk(BINS)):
-            rows.append(
-                {key: answers.row[key] for key in _KIND}
-                | {"signal": name, "bin": place + 1}
-                | {"level": float(signal.flatten()[entries].mean())}
-                | {"mse": middle(error.flatten()[entries])}
-                | {"aleatoric": middle(found.aleatoric.flatten()[entries])}
-                | {"epistemic": middle(found.epistemic.flatten()[entries])}
-            )
+    """Compute median squared error and variances in ten bins of height, slope and detail."""
+    found, rows = answers.test, []
+    error = (found.gamma - truth.values).square()
+    tables = {"mse": error, "aleatoric": found.aleatoric, "epistemic": found.epistemic}
+    for name, of in (("height", torch.Tensor.clone), ("slope", slope), ("detail", detail)):
+        signal = of(truth.height).flatten()
+        for place, entries in enumerate(signal.argsort().chunk(BINS)):
+            row = {"signal": name, "bin": place + 1, "level": float(signal[entries].mean())}
+            row |= {key: middle(values.flatten()[entries]) for key, values in tables.items()}
+            rows.append(answers.kind | row)
     return rows
 
 
-def explained_rows(truth: Truth, answers: Answers) -> list[Row]:
-    """R^2 of the test molecules, as a hundred steps from the worst to the best."""
-    values = squares_explained(truth.physical, physical(truth, answers.test.gamma))
-    shares = torch.linspace(0, 1, 101, dtype=values.dtype)
-    return [
-        {name: answers.row[name] for name in _KIND} | {"share": float(share), "r2": float(value)}
-        for share, value in zip(shares, values.quantile(shares), strict=True)
-    ]
+def explained(truth: Truth, answers: Answers) -> list[Row]:
+    """Compute R^2 of the test molecules as a hundred steps from the worst to the best."""
+    shares = torch.linspace(0, 1, 101, dtype=torch.float64)
+    r2 = truth.explained(answers.test.gamma).quantile(shares)
+    return _rows(answers.kind, {"share": shares, "r2": r2})
 
 
 def samples(data: Pack, truth: Truth, everyone: list[Answers]) -> list[Row]:
-    """Three spectra as in the paper's Fig. 9: its own molecule, a usual one and a poor one.
+    """Return three spectra as in the paper's Fig. 9: its own molecule, a median and a poor one.
 
-    Beside the steerable network's answer to each stands that of the same network whose means were
-    learnt by squares, where there is one.
+    Beside the steerable network's prediction is that of the same network with means by squares.
     """
-    mine = [one for one in everyone if one.row["network"] == STEERABLE]
-    first = next((one for one in mine if one.is_main), everyone[0])
-    other = next((one for one in mine if is_kind(one.row, PENALTY, SQUARES)), None)
-    explained = squares_explained(truth.physical, physical(truth, first.test.gamma))
-    order = explained.argsort()
-    chosen = {"usual": int(order[len(order) // 2]), "poor": int(order[len(order) // 10])}
-
-    def of(one: Answers, place: int) -> Evidence:
-        return Evidence(*(values[place] for values in one.test))
-
-    beside = other.example if other else None
-    rows = _sample("paper", data, truth, len(data.pos) - 1, first.example, beside)
+    first, beside = (
+        next(one for one in everyone if one.is_kind("steerable", means))
+        for means in (LIKELIHOOD, SQUARES)
+    )
+    order = truth.explained(first.test.gamma).argsort().tolist()
+    chosen = {"paper": -1, "usual": order[len(order) // 2], "poor": order[len(order) // 10]}
+    rows = []
     for kind, place in chosen.items():
-        beside = of(other, place) if other else None
-        rows += _sample(kind, data, truth, place, of(first, place), beside)
+        gamma, other = (
+            (one.example.gamma if place < 0 else one.test.gamma[place]) for one in (first, beside)
+        )
+        found = first.example if place < 0 else Evidence(*(part[place] for part in first.test))
+        target = data.targets[place].double()
+        answer, squares = truth.physical(gamma), truth.physical(other)
+        head = {
+            **{"kind": kind, "smiles": data.smiles[place]},
+            "r2": float(squares_explained(target, answer)),
+            "r2_squares": float(squares_explained(target, squares)),
+        }
+        columns = {
+            **{"wavenumber": data.wavenumbers, "truth": target, "answer": answer},
+            "aleatoric": truth.width * found.aleatoric.sqrt(),
+            "epistemic": truth.width * found.epistemic.sqrt(),
+            "answer_squares": squares,
+        }
+        rows += _rows(head, columns)
     return rows
 
 
-def _sample(
-    kind: str, data: Pack, truth: Truth, place: int, found: Evidence, beside: Evidence | None
-) -> list[Row]:
-    columns: dict[str, Any] = {
-        "wavenumber": data.wavenumbers,
-        "truth": data.targets[place].double(),
-        "answer": physical(truth, found.gamma),
-        "aleatoric": truth.width * found.aleatoric.sqrt(),
-        "epistemic": truth.width * found.epistemic.sqrt(),
+def limits(data: Pack) -> Row:
+    """Return what no network on bonds can know, the labels' exactness, and the mean spectrum's R^2.
+
+    Twins are molecules that `bond_hashes` cannot tell apart, whose bonds are the same to GIN: other
+    isomers for the most part, and now and then one molecule that was written in two ways.
+    """
+    center, width = data.scale()
+    values = (data.targets[:-1].double() - center) / width
+    hashes = bond_hashes({"pos": data.pos[:-1], "numbers": data.numbers[:-1]})
+    _, orbit, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    mean = np.zeros((len(counts), values.shape[1]))
+    np.add.at(mean, orbit, values.numpy())
+    residual = (values - torch.from_numpy((mean / counts[:, None])[orbit])).square()
+    twin = torch.from_numpy(counts[orbit] > 1)
+    bleed = nll_optimal_bleed(values, torch.from_numpy(orbit)).total if bool(twin.any()) else 0.0
+    # Two spectra lie half of their difference from their mean, whose square is a quarter of it.
+    alike = twin & (residual.mean(1) < ALIKE / 4)
+    seen = np.isin(orbit[data.rows("test")], orbit[data.rows("train")])
+    noise, truth = data.noise / width.square(), truth_of(data)
+    return {
+        **{"molecules": len(values), "failed": data.failed},
+        **{name: len(data.pos[data.rows(name)]) for name in ("train", "validation", "test")},
+        "twins": int(twin.sum()),
+        "twins_alike": int(alike.sum()),
+        "twins_seen": int(seen.sum()),
+        "bonds_bleed": float(bleed),
+        "bonds_mse": float(residual.mean()),
+        "turned": TURNED,
+        "label_mse": float(noise.mean()),
+        "label_bleed": float(noise.square().sum()),
+        "mean_r2": middle(squares_explained(truth.height, center[None])),
     }
-    fixed = {
-        "kind": kind,
-        "smiles": data.smiles[place],
-        "r2": float(squares_explained(columns["truth"], columns["answer"])),
-    }
-    if beside:
-        columns["answer_squares"] = physical(truth, beside.gamma)
-        fixed["r2_squares"] = float(squares_explained(columns["truth"], columns["answer_squares"]))
-    return [
-        fixed | {name: float(values[k]) for name, values in columns.items()}
-        for k in range(len(data.wavenumbers))
-    ]
-
-
-def _absorption_explained(truth: Truth, found: Evidence) -> Tensor:
-    """R^2 of each molecule's absorption, the square of what is learnt."""
-    answer = physical(truth, found.gamma).clamp(min=0).square()
-    return squares_explained(truth.physical.square(), answer)
-
-
-def _likelihood(truth: Truth, found: Evidence) -> float:
-    total = nig_nll(found.gamma, found.nu, found.alpha, found.beta, truth.values)
-    return float(total) / truth.values.shape[1]
-
-
-def _likelihood_by_height(truth: Truth, found: Evidence, tallest: Tensor) -> Row:
-    """Negative log-likelihood of one entry, in the mean over the tallest and over the others."""
-    is_tall = torch.zeros(truth.values.numel(), dtype=torch.bool)
-    is_tall[tallest] = True
-    entries = [values.flatten() for values in (*found, truth.values)]
-
-    def of(chosen: Tensor) -> float:
-        gamma, nu, alpha, beta, target = (values[chosen] for values in entries)
-        return float(nig_nll(gamma, nu, alpha, beta, target))
-
-    return {"nll_top": of(is_tall), "nll_rest": of(~is_tall)}
-
-
-def _top_share(terms: Tensor) -> float:
-    """How much of a sum the largest hundredth of its terms holds."""
-    largest = terms.flatten().sort(descending=True).values
-    return float(largest[: max(1, len(largest) // 100)].sum() / largest.sum())
-
-
-def _tallest(truth: Truth) -> Tensor:
-    """The places of the tallest tenth of all entries."""
-    order = truth.physical.flatten().argsort(descending=True)
-    return order[: len(order) // 10]
-
-
-def _over_truth(truth: Truth, found: Evidence, places: Tensor) -> Tensor:
-    """The answers' height over the truth's, in some of the entries."""
-    answer = physical(truth, found.gamma).flatten()[places]
-    return answer.sum() / truth.physical.flatten()[places].sum()

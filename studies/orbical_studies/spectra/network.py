@@ -1,4 +1,4 @@
-"""A backbone of molecules with four small networks that answer a whole spectrum each."""
+"""A backbone for molecules with four small networks that each predict a whole spectrum."""
 
 from __future__ import annotations
 
@@ -6,31 +6,28 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
-from orbical.training.heads import Evidence, softened
-from orbical_studies.networks.molecules import GIN, InvariantMPNN
-from orbical_studies.networks.steerable import SteerableMPNN
+from orbical.training import Evidence
 
-from .settings import BONDS, DISTANCES, STEERABLE
+from ..networks.molecules import GIN, InvariantMPNN
+from ..networks.steerable import SteerableMPNN
 
-FEATURES = 128
-WIDTH = 256
-
-
+FEATURES, WIDTH, FLOOR = 128, 256, 1e-6
 BACKBONES: dict[str, Callable[[], nn.Module]] = {
-    BONDS: partial(GIN, FEATURES, layers=4, inner=288),
-    DISTANCES: partial(InvariantMPNN, FEATURES, layers=3),
-    STEERABLE: partial(SteerableMPNN, FEATURES, layers=3, channels=(64, 32, 16)),
+    "bonds": partial(GIN, FEATURES, layers=4, inner=288),
+    "distances": partial(InvariantMPNN, FEATURES, layers=3),
+    "steerable": partial(SteerableMPNN, FEATURES, layers=3, channels=(64, 32, 16)),
 }
-"""Backbones of about 300,000 parameters, each of which answers `[n, 128]`."""
+"""Backbones of about 300,000 parameters, each of which returns `[n, 128]`."""
 
 
 class SpectrumNet(nn.Module):
     """Evidential outputs at every wavenumber: one network 128-256-points for each parameter.
 
     Args:
-        network: what the backbone sees.
-        points: wavenumbers.
+        network: What the backbone sees, one of `BACKBONES`.
+        points: Number of wavenumbers.
 
     >>> import torch
     >>> _ = torch.manual_seed(0)
@@ -52,22 +49,23 @@ class SpectrumNet(nn.Module):
         )
 
     def forward(self, batch: Mapping[str, Tensor]) -> Evidence:
-        """Answer for molecules, in the training's units: four parameters `[n, points]`."""
+        """Predict four parameters `[n, points]` in the training's units."""
         features = self.backbone(batch)
         return self.evidence(self.decoders[0](features), features)
 
     def apart(self, batch: Mapping[str, Tensor]) -> tuple[Tensor, Evidence]:
-        """Answer the same, with slopes in two parts.
+        """Predict the same, with gradients in two parts.
 
         Returns:
-            gamma, whose slopes move its own decoder and the backbone; and the evidence about it,
-            whose slopes move the three other decoders alone.
+            Gamma, whose gradients move its own decoder and the backbone; and the evidence about
+            it, whose gradients move only the three other decoders.
         """
         features = self.backbone(batch)
         gamma = self.decoders[0](features)
         return gamma, self.evidence(gamma.detach(), features.detach())
 
     def evidence(self, gamma: Tensor, features: Tensor) -> Evidence:
-        """What the decoders say beside a gamma, from features `[n, 128]`."""
-        nu, alpha, beta = (decoder(features) for decoder in list(self.decoders)[1:])
-        return Evidence(gamma, softened(nu), 1 + softened(alpha), softened(beta))
+        """Return the distribution about gamma, from features `[n, 128]`."""
+        raw = (softplus(decoder(features)) + FLOOR for decoder in list(self.decoders)[1:])
+        nu, alpha, beta = raw
+        return Evidence(gamma, nu, 1 + alpha, beta)

@@ -1,4 +1,4 @@
-"""Labelled molecules in one small file, for a machine that has no quantum chemistry."""
+"""Labeled molecules in one small file, for a machine that has no quantum chemistry."""
 
 from __future__ import annotations
 
@@ -14,15 +14,24 @@ from torch import Tensor
 
 from orbical.errors import InputError
 from orbical.groups import rotations3d
-from orbical_studies.data import qm9, spectra
-from orbical_studies.data.bars import counted
-from orbical_studies.data.infrared_spectra import Spectra
 
-from .settings import EXAMPLE, FEWEST, MOST_HEAVY, TEST, VALIDATION
+from ..data import qm9, spectra
+from ..data.bars import counted
+from ..data.infrared_spectra import Spectra
+from ..framework import Results
+from .settings import Settings
 
+FILE = "spectra.npz"
+MOST_HEAVY = 7
+"""Molecules with up to this many atoms other than hydrogen are labeled."""
+EXAMPLE = "C#CC12CC(C1)C1CC21"
+"""The molecule of the paper's Fig. 9. It has nine heavy atoms, more than any other molecule of the
+study, and so shows how networks extrapolate."""
+TEST, VALIDATION = 0.2, 0.1
+"""Shares of the molecules: the first are for the test, the next for choosing when to stop."""
 CHUNK = 50
 TURNED = 20
-"""Molecules whose labels are calculated once more in another orientation."""
+"""Molecules that are labeled once more in another orientation."""
 
 
 class Pack(NamedTuple):
@@ -33,10 +42,10 @@ class Pack(NamedTuple):
         numbers: `[n, a]`, 0 for padding.
         spectra: `[n, points]` in km/mol per cm^-1.
         wavenumbers: `[points]` in cm^-1.
-        smiles: names of the molecules. The last molecule is `EXAMPLE`.
-        noise: mean square, at each wavenumber, of the change of a target when its molecule is
-            turned before it is labelled: what is not exact in the labels.
-        failed: how many molecules have no label.
+        smiles: Names of the molecules. The last molecule is `EXAMPLE`.
+        noise: Mean square, at each wavenumber, of the change of a target when its molecule is
+            rotated before it is labeled: the inexactness of the labels.
+        failed: Number of molecules without a label.
     """
 
     pos: Tensor
@@ -49,13 +58,17 @@ class Pack(NamedTuple):
 
     @property
     def targets(self) -> Tensor:
-        """What is learnt, `[n, points]`: `amplitude` of the spectra."""
-        return amplitude(self.spectra)
+        """What is learned, `[n, points]`: the root of the absorption, (km/mol per cm^-1)^1/2.
+
+        Absorption is proportional to the square of how far a vibration moves the dipole, and spans
+        four decades: a likelihood would treat its peaks as outliers.
+        """
+        return self.spectra.sqrt()
 
     def rows(self, split: str) -> slice:
-        """Give the molecules of a split: the first for the test, then validation, then training.
+        """Return the molecules of a split: the first for the test, then validation, then training.
 
-        Their order is drawn by a seed, so that the first are a fair sample, however many there are.
+        Their order is drawn by a seed, so that the first are a random sample of any size.
         """
         last = len(self.pos) - 1
         tested = int(TEST * last)
@@ -67,122 +80,93 @@ class Pack(NamedTuple):
             "example": slice(last, last + 1),
         }[split]
 
+    def scale(self) -> tuple[Tensor, Tensor]:
+        """Return the mean `[points]` of the training targets, and one width for all points.
 
-def amplitude(spectra: Tensor) -> Tensor:
-    """The root of an absorption, in (km/mol per cm^-1)^1/2.
-
-    Absorption goes with the square of how far a vibration moves the dipole, and spreads over four
-    decades: a likelihood would hold its peaks for outliers.
-
-    >>> amplitude(torch.tensor([4.0]))
-    tensor([2.])
-    """
-    return spectra.sqrt()
+        The width is the root of the variance, averaged over wavenumbers. One unit for all of them
+        keeps a strong line strong: scaled by its own deviation, a wavenumber where almost no
+        molecule absorbs would weigh as much in a squared norm as one where all do.
+        """
+        train = self.targets[self.rows("train")].double()
+        return train.mean(0), train.var(0, correction=0).mean().sqrt()
 
 
-def pack(path: Path, cache: Path | None, minutes: float, count: int | None = None) -> Path:
-    """Label molecules of QM9 for some minutes, in the data set's seeded order, and write them.
-
-    Args:
-        path: where the file goes.
-        cache: of the data sets; labels that are there take no time.
-        minutes: after which no further molecules are labelled.
-        count: of molecules at most; None for all of the size that the study takes.
-    """
-    molecules = qm9("all", [], cache=cache)
+def pack(settings: Settings, results: Results) -> None:
+    """Label molecules of QM9 in the data set's seeded order, and write them to one file."""
+    molecules = qm9("all", [], cache=settings.cache)
     heavy = (molecules.inputs["numbers"] > 1).sum(1)
-    rows = (heavy <= MOST_HEAVY).nonzero()[:count, 0]
+    rows = (heavy <= MOST_HEAVY).nonzero()[: settings.count, 0]
     names = [molecules.smiles[int(row)] for row in rows]
     inputs = _trimmed({name: values[rows] for name, values in molecules.inputs.items()})
-    parts = list(_labelled(inputs, names, cache, time.monotonic() + 60 * minutes))
-    labelled = sum(len(part.rows) for part in parts)
-    if labelled < FEWEST:
-        raise InputError(
-            f"label-minutes: {labelled} molecules were labelled, at least {FEWEST} expected; "
-            "the same command goes on from there"
-        )
+    parts = list(_labeled(inputs, names, settings))
     place = molecules.smiles.index(EXAMPLE)
     one = {name: values[place : place + 1] for name, values in molecules.inputs.items()}
-    example = spectra(_trimmed(one), [EXAMPLE], cache=cache, progress=False)
-    kept = [
-        names[CHUNK * place + int(row)] for place, part in enumerate(parts) for row in part.rows
-    ]
-    every = (*parts, example)
+    every = [*parts, spectra(_trimmed(one), [EXAMPLE], cache=settings.cache, progress=False)]
+    kept = [names[CHUNK * k + int(row)] for k, part in enumerate(parts) for row in part.rows]
+    if len(kept) < settings.fewest:
+        raise InputError(
+            f"label-minutes: expected at least {settings.fewest} labeled molecules, got "
+            f"{len(kept)}; run the same command again to label more"
+        )
+    masks = [part.inputs["mask"] for part in every]
+    atoms = [part.inputs["numbers"][mask] for part, mask in zip(every, masks, strict=True)]
+    relaxed = [part.relaxed[mask] for part, mask in zip(every, masks, strict=True)]
     arrays = {
-        "sizes": np.concatenate([_sizes(part) for part in every]),
-        "numbers": np.concatenate([_numbers(part) for part in every]),
-        "positions": np.concatenate([_relaxed(part) for part in every]),
-        "spectra": np.concatenate([part.spectra.numpy() for part in every]).astype(np.float32),
-        "wavenumbers": example.wavenumbers.numpy(),
+        "sizes": torch.cat([mask.sum(1) for mask in masks]).numpy().astype(np.uint8),
+        "numbers": torch.cat(atoms).numpy().astype(np.int8),
+        "positions": torch.cat(relaxed).numpy().astype(np.float32),
+        "spectra": torch.cat([part.spectra for part in every]).numpy().astype(np.float32),
+        "wavenumbers": every[-1].wavenumbers.numpy(),
         "smiles": np.frombuffer("\n".join([*kept, EXAMPLE]).encode(), np.uint8),
-        "noise": _noise(inputs, parts[0], cache),
+        "noise": _noise(inputs, parts[0], settings.cache),
         "failed": np.array(sum(len(part.failed) for part in parts)),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, **arrays)  # type: ignore[arg-type] # its keywords are arrays
-    return path
+    results.work.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(results.work / FILE, **arrays)  # type: ignore[arg-type]
 
 
-def _labelled(
-    inputs: dict[str, Tensor], names: list[str], cache: Path | None, deadline: float
-) -> Iterator[Spectra]:
+def _labeled(inputs: dict[str, Tensor], names: list[str], settings: Settings) -> Iterator[Spectra]:
     """Label molecules a chunk at a time, at least one chunk."""
+    deadline = time.monotonic() + 60 * settings.label_minutes
     with counted(f"spectra, {CHUNK} at a time", -(-len(names) // CHUNK), shown=True) as advance:
         for start in range(0, len(names), CHUNK):
             if start and time.monotonic() > deadline:
                 return
-            chunk = {name: values[start : start + CHUNK] for name, values in inputs.items()}
+            some = slice(start, start + CHUNK)
+            chunk = {name: values[some] for name, values in inputs.items()}
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # those left out are counted on the page
-                yield spectra(chunk, names[start : start + CHUNK], cache=cache, progress=False)
+                warnings.simplefilter("ignore")  # molecules left out are counted on the page
+                yield spectra(chunk, names[some], cache=settings.cache, progress=False)
             advance()
 
 
 def _trimmed(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Leave out places that no molecule fills."""
+    """Remove padding that no molecule needs."""
     most = int(inputs["mask"].sum(1).max())
     return {name: values[:, :most] for name, values in inputs.items()}
 
 
-def _sizes(part: Spectra) -> np.ndarray:
-    return part.inputs["mask"].sum(1).numpy().astype(np.uint8)
-
-
-def _numbers(part: Spectra) -> np.ndarray:
-    return part.inputs["numbers"][part.inputs["mask"]].numpy().astype(np.int8)
-
-
-def _relaxed(part: Spectra) -> np.ndarray:
-    return part.relaxed[part.inputs["mask"]].numpy().astype(np.float32)
-
-
-def _noise(inputs: dict[str, Tensor], first: Spectra, cache: Path | None) -> np.ndarray:
-    """Label some molecules again in another orientation; give the mean square of the change."""
+def _noise(inputs: dict[str, Tensor], first: Spectra, cache: str | None) -> np.ndarray:
+    """Label some molecules again in another orientation; return the mean square of the change."""
     chosen = {name: values[first.rows[:TURNED]] for name, values in inputs.items()}
     turn = torch.as_tensor(rotations3d(2).parts["space"][1, :3, :3]).double()
     turned = chosen | {"pos": chosen["pos"].double() @ turn.T}
     again = spectra(turned, cache=cache, progress=False)
-    change = amplitude(again.spectra) - amplitude(first.spectra[:TURNED][again.rows])
+    change = again.spectra.sqrt() - first.spectra[:TURNED][again.rows].sqrt()
     return change.square().mean(0).numpy()
 
 
-def unpack(path: Path, device: torch.device) -> Pack:
+def unpack(path: Path, device: torch.device | str = "cpu") -> Pack:
     """Read the packed molecules onto a device."""
     if not path.is_file():
         raise InputError(f"pack: there is no file {str(path)!r}; run the step 'pack' first")
     with np.load(path) as file:
-        arrays = {name: file[name] for name in file.files}
+        arrays = dict(file)
     sizes = arrays["sizes"].astype(np.int64)
     mask = np.arange(sizes.max()) < sizes[:, None]
-    pos = np.zeros((*mask.shape, 3), np.float32)
-    numbers = np.zeros(mask.shape, np.int64)
+    pos, numbers = np.zeros((*mask.shape, 3), np.float32), np.zeros(mask.shape, np.int64)
     pos[mask], numbers[mask] = arrays["positions"], arrays["numbers"]
-    return Pack(
-        pos=torch.from_numpy(pos).to(device),
-        numbers=torch.from_numpy(numbers).to(device),
-        spectra=torch.from_numpy(arrays["spectra"]).to(device),
-        wavenumbers=torch.from_numpy(arrays["wavenumbers"]).to(device),
-        smiles=tuple(arrays["smiles"].tobytes().decode().split("\n")),
-        noise=torch.from_numpy(arrays["noise"]).to(device),
-        failed=int(arrays["failed"]),
-    )
+    smiles = tuple(arrays["smiles"].tobytes().decode().split("\n"))
+    found = (pos, numbers, arrays["spectra"], arrays["wavenumbers"], arrays["noise"])
+    place, kind, values, grid, noise = (torch.from_numpy(part).to(device) for part in found)
+    return Pack(place, kind, values, grid, smiles, noise, int(arrays["failed"]))

@@ -1,4 +1,4 @@
-"""What a spectrum is like at each point, and how two tables of numbers go together."""
+"""Height, slope and detail of spectra, and rank correlations between tables of numbers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 SMOOTH = 9
-"""Points of the moving average that is taken off a spectrum to leave its detail: 180 cm^-1."""
+"""Points of the moving average that leaves the detail of a spectrum: 180 cm^-1."""
 
 
 def squares_explained(truth: Tensor, answer: Tensor) -> Tensor:
-    """R^2 of each spectrum `[n]`: one less the squared error over the spectrum's own variation.
+    """Compute R^2 of each spectrum `[n]`: 1 minus the squared error over the spectrum's variation.
 
     >>> line = torch.tensor([[0.0, 1.0, 2.0]])
     >>> squares_explained(line, line), squares_explained(line, torch.ones(1, 3))
@@ -21,7 +21,7 @@ def squares_explained(truth: Tensor, answer: Tensor) -> Tensor:
 
 
 def slope(spectra: Tensor) -> Tensor:
-    """How steep spectra `[n, points]` are at each point: half the change between neighbours.
+    """Compute the slope of spectra `[n, points]`: half the change between neighbors.
 
     >>> slope(torch.tensor([[0.0, 1.0, 4.0]]))
     tensor([[1., 2., 3.]])
@@ -30,7 +30,7 @@ def slope(spectra: Tensor) -> Tensor:
 
 
 def detail(spectra: Tensor) -> Tensor:
-    """The part of spectra `[n, points]` of high frequency: what a moving average does not follow.
+    """Compute the detail of spectra `[n, points]`: what a moving average does not follow.
 
     >>> detail(torch.ones(1, 20)).max() < 1e-6
     tensor(True)
@@ -41,18 +41,18 @@ def detail(spectra: Tensor) -> Tensor:
 
 
 def ranks(values: Tensor) -> Tensor:
-    """Ranks along the last axis, centred and of unit length: products are Spearman correlations.
+    """Rank along the last axis, centered and of unit length: products are Spearman correlations.
 
     >>> round(float(ranks(torch.tensor([1.0, 5.0, 9.0])) @ ranks(torch.tensor([2.0, 3.0, 8.0]))), 6)
     1.0
     """
     order = values.double().argsort(-1).argsort(-1).double()
-    centred = order - order.mean(-1, keepdim=True)
-    return centred / centred.norm(dim=-1, keepdim=True)
+    centered = order - order.mean(-1, keepdim=True)
+    return centered / centered.norm(dim=-1, keepdim=True)
 
 
 def correlations(one: Tensor, other: Tensor) -> dict[str, float]:
-    """Rank correlations of two tables `[n, points]`.
+    """Compute rank correlations of two tables `[n, points]`.
 
     Returns:
         `all`: over all entries; `along`: along the spectrum of a molecule, the median over
@@ -68,7 +68,7 @@ def correlations(one: Tensor, other: Tensor) -> dict[str, float]:
 
 
 def partial_correlation(one: Tensor, other: Tensor, given: Tensor) -> float:
-    """Rank correlation of two tables over all entries with what both share with a third taken off.
+    """Compute the rank correlation of two tables over all entries, controlling for a third.
 
     >>> x = torch.arange(4.0)
     >>> abs(partial_correlation(x, x + 0, torch.tensor([1.0, 0, 1, 0]))) > 0.9

@@ -1,5 +1,23 @@
-"""The vector-field study: where a wrong symmetry puts its variance."""
+"""Where a wrong symmetry puts its variance: two vector fields on a plane, learned with variances.
 
-from .commands import main
+Networks that are equivariant under rotations and mirrors of space, and perceptrons, learn a field
+that has this symmetry and one that does not. 48 trainings take about five minutes on one core.
 
-__all__ = ["main"]
+Section 6.1.1, appendix B and Figs 6 and 7 of Berman et al., "On Uncertainty Calibration for
+Equivariant Functions".
+"""
+
+from __future__ import annotations
+
+from ..framework import Study
+from .measures import run
+from .training import Settings
+
+study = Study(
+    name="vector-field",
+    description=__doc__,
+    settings=Settings(),
+    steps={"run": run},
+    report=f"{__name__}.report",
+    palette=256,
+)

@@ -1,16 +1,21 @@
-"""Training of many small networks of one kind at once, each on data of its own."""
+"""Train many small networks of one kind at once, each on data of its own."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from orbical.errors import InputError
 from orbical.losses import beta_nll, covariance_nll
-from orbical_studies.networks.vector_fields import VectorFieldNet, VectorPerceptron
+
+from .. import framework
+from ..framework import option
+from ..networks.vector_fields import VectorFieldNet, VectorPerceptron
 
 EQUIVARIANT, PLAIN = "equivariant", "perceptron"
 KINDS: dict[tuple[str, str], Callable[[], nn.Module]] = {
@@ -22,52 +27,60 @@ KINDS: dict[tuple[str, str], Callable[[], nn.Module]] = {
 """Networks by name and form of variance."""
 
 
-def loss_of(mean: Tensor, spread: Tensor, target: Tensor) -> Tensor:
-    """Squared error plus likelihood, as the paper: beta-NLL at beta = 1.
+@dataclass(frozen=True)
+class Settings(framework.Settings):
+    """What is trained and measured."""
 
-    A full covariance is trained with its own likelihood, weighted alike. Both are least where the
-    variance is the mean squared error of samples alike; beta only weighs the samples.
+    seeds: int = option(3, "trainings of each network on each field", least=1)
+    train: int = option(2000, "training points", least=1)
+    epochs: tuple[int, ...] = option((50, 100, 300), "when to measure", least=1)
+    side: int = option(40, "points on a side of the test set, an even number", least=2)
+    angles: int = option(32, "rotations in the plane", least=1)
+    batch: int = 64
+    rate: float = 5e-3  # of Adam at first; it falls to 0
+    arrows: int = 12  # points on a side of the drawn fields
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.side % 2:
+            raise InputError(f"side: expected an even number, got {self.side}")
+
+
+def loss_of(mean: Tensor, spread: Tensor, target: Tensor) -> Tensor:
+    """Compute the paper's loss: squared error plus beta-NLL at beta = 1.
+
+    A full covariance is trained with its own likelihood and the same weights. Both are smallest
+    where the variance is the mean squared error of similar samples; beta only weighs the samples.
 
     Args:
         mean: `[n, d]`.
-        spread: variance `[n, 1]` or `[n, d]`, or covariance `[n, d, d]`.
+        spread: Variance `[n, 1]` or `[n, d]`, or covariance `[n, d, d]`.
         target: `[n, d]`.
 
     >>> loss_of(torch.zeros(2, 3), torch.ones(2, 1), torch.zeros(2, 3)).round(decimals=4)
     tensor(2.7568)
     """
     squared = (mean - target).square().sum(-1).mean()
-    if spread.ndim == 3:
-        return squared + covariance_nll(mean, spread, target, beta=1.0)
-    return squared + beta_nll(mean, spread, target, beta=1.0)
+    likelihood = covariance_nll if spread.ndim == 3 else beta_nll
+    return squared + likelihood(mean, spread, target, beta=1.0)
 
 
 def train_together(
-    networks: Sequence[nn.Module],
-    x: Tensor,
-    target: Tensor,
-    *,
-    epochs: Sequence[int],
-    batch: int,
-    rate: float,
-    seed: int,
+    networks: Sequence[nn.Module], x: Tensor, target: Tensor, settings: Settings
 ) -> Iterator[tuple[int, list[nn.Module]]]:
     """Train M networks of one kind, each on its own data, as if each were alone.
 
-    Their parameters lie side by side, and one step moves all of them: Adam treats every parameter
-    by itself, and the loss is the sum of theirs. The rate falls to 0 along a cosine.
+    Their parameters are stacked, and one step moves all of them: Adam treats every parameter by
+    itself, and the loss is the sum of theirs. The rate falls to 0 along a cosine.
 
     Args:
-        networks: M modules of one shape, which are left as they are.
+        networks: M modules of one shape; not changed.
         x: `[M, n, 3]`.
         target: `[M, n, 3]`.
-        epochs: when to look; training ends at the last.
-        batch: samples a step, of each network; a rest is left out.
-        rate: of Adam, at first.
-        seed: of the order of samples.
+        settings: Epochs, batch size and rate. A last batch that is not full is left out.
 
     Yields:
-        the epoch, and M trained networks in double precision.
+        The epoch, and M trained networks in double precision, at each of `settings.epochs`.
     """
     count, samples = x.shape[:2]
     parameters, buffers = stack_module_state(list(networks))
@@ -76,15 +89,14 @@ def train_together(
     def answer(weights: dict[str, Tensor], kept: dict[str, Tensor], points: Tensor) -> tuple:
         return tuple(functional_call(shape, (weights, kept), (points,)))
 
-    batch = min(batch, samples)
-    last, steps = max(epochs), samples // batch
-    optimizer = torch.optim.Adam(list(parameters.values()), lr=rate)
+    batch, last = min(settings.batch, samples), max(settings.epochs)
+    steps = samples // batch
+    optimizer = torch.optim.Adam(list(parameters.values()), lr=settings.rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, last * steps)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     for epoch in range(1, last + 1):
         order = torch.rand(count, samples, generator=generator).argsort(1)
-        for step in range(steps):
-            rows = order[:, step * batch : (step + 1) * batch, None].expand(-1, -1, 3)
+        for rows in order[:, : steps * batch, None].expand(-1, -1, 3).split(batch, 1):
             mean, spread = vmap(answer)(parameters, buffers, x.gather(1, rows))
             truth = target.gather(1, rows)
             loss = count * loss_of(*(part.flatten(0, 1) for part in (mean, spread, truth)))
@@ -92,23 +104,20 @@ def train_together(
             loss.backward()
             optimizer.step()
             schedule.step()
-        if epoch in epochs:
-            yield epoch, _apart(networks, parameters)
+        if epoch in settings.epochs:
+            yield epoch, [_own(networks, parameters, place) for place in range(count)]
 
 
-def _apart(networks: Sequence[nn.Module], parameters: dict[str, Tensor]) -> list[nn.Module]:
-    """Give each network its parameters back, in a copy."""
-    apart = []
-    for place, network in enumerate(networks):
-        copied = copy.deepcopy(network)
-        own = {name: values[place].detach().clone() for name, values in parameters.items()}
-        copied.load_state_dict(own, strict=False)
-        apart.append(copied.double().eval())
-    return apart
+def _own(networks: Sequence[nn.Module], stacked: dict[str, Tensor], place: int) -> nn.Module:
+    """Return a copy of a network with its parameters out of the stacked ones."""
+    network = copy.deepcopy(networks[place])
+    own = {name: values[place].detach().clone() for name, values in stacked.items()}
+    network.load_state_dict(own, strict=False)
+    return network.double().eval()
 
 
 class AsGaussian(nn.Module):
-    """A network's mean, and whatever variance it has as a full covariance `[n, d, d]`.
+    """A network's mean, and its variance of any form as a full covariance `[n, d, d]`.
 
     >>> AsGaussian(VectorPerceptron("diagonal"))(torch.zeros(2, 3))[1].shape
     torch.Size([2, 3, 3])
@@ -119,7 +128,7 @@ class AsGaussian(nn.Module):
         self.network = network
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Answer for points `[n, 3]`."""
+        """Predict at points `[n, 3]`."""
         mean, spread = self.network(x)
         if spread.ndim == mean.ndim:
             spread = torch.diag_embed(spread.expand_as(mean))

@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 
-from orbical.errors import InputError
 from orbical.groups import rotations3d
 from orbical_studies.data import vector_fields
 from orbical_studies.data.planar_fields import DOMAINS, FIELDS, REACH, sinusoid, spiral, whole_field
@@ -74,17 +73,3 @@ def test_the_whole_square_has_the_moments_of_a_square() -> None:
     assert float(x.square().sum(1).mean()) == pytest.approx(50 / 3, rel=1e-4)
     assert float(x.square().sum(1).square().mean()) == pytest.approx(250 + 2 * 625 / 9, rel=1e-3)
     assert y.dtype == torch.float64
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"field": "spirals"}, "field: unknown name 'spirals'; did you mean 'spiral'"),
-        ({"domain": "disk"}, "domain: unknown name 'disk'; did you mean 'disc'"),
-        ({"samples": 0}, "samples: got 0"),
-        ({"samples": 2.5}, "samples: got 2.5"),
-    ],
-)
-def test_unknown_fields_and_counts_are_refused(arguments: dict, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        vector_fields(**arguments)

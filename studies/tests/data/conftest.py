@@ -1,4 +1,4 @@
-"""What tests of calculated labels share: a calculation that somebody stops."""
+"""Fixtures of the tests of calculated labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def stopping() -> Callable[[Callable[[], Any], int], Callable[[], Any]]:
-    """Make `stopping(real, after)`: `real`, interrupted by the keyboard after some molecules."""
+    """Return `stopping(real, after)`: `real`, interrupted after some molecules."""
 
     def make(real: Callable[[], Any], after: int) -> Callable[[], Any]:
         done: list[int] = []
