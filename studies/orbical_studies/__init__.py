@@ -41,7 +41,6 @@ NOT_YET_PORTED = (
     "galaxies",
     "networks",
     "piv",
-    "point_clouds",
     "qm9",
     "spectra",
     "vector_field",
