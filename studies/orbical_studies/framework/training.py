@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..trials import Trials
+from orbical.errors import InputError
+
+from ..trials import Trials, read_lines
 from ..workers import run_jobs
 from .settings import TrainingSettings
 
@@ -49,6 +51,21 @@ def train(
 
     deadline = time.time() + 60 * settings.minutes
     run_jobs(jobs, setup, run, finished, workers=settings.workers, deadline=deadline)
+
+
+def read_trained(
+    trials: Iterable[Any], work: Path
+) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """Read the line and the arrays of each trial that `train` ran; refuse if one is missing."""
+    rows = {row["name"]: row for row in read_lines(work / "trials.jsonl")}
+    for trial in trials:
+        if str(trial) not in rows:
+            raise InputError(
+                f"results: expected the training '{trial}' in {str(work)!r}, got none; "
+                "run the step 'train' again"
+            )
+        with np.load(arrays_file(work, trial)) as file:
+            yield rows[str(trial)], dict(file)
 
 
 def arrays_file(work: Path, trial: Any) -> Path:

@@ -1,5 +1,23 @@
-"""The point-cloud study: three networks, turned everywhere in space."""
+"""Point clouds under rotation: trained with and without rotations, and invariant by construction.
 
-from .commands import main
+Three kinds of network classify furniture, and are evaluated at every rotation of two samples of
+SO(3). Without data on the training machine: `pack` here, `train` there with the same work folder,
+`collect` here.
 
-__all__ = ["main"]
+Section 3.3 and Fig. 11 of Zhao et al., "Evaluating Machine Learning Models with NERO".
+"""
+
+from __future__ import annotations
+
+from ..framework import Study
+from .collecting import collect
+from .training import Settings, pack, train
+
+study = Study(
+    name="point-clouds",
+    description=__doc__,
+    settings=Settings(),
+    steps={"pack": pack, "train": train, "collect": collect},
+    report=f"{__name__}.report",
+    palette=256,
+)

@@ -1,202 +1,163 @@
-"""The point-cloud study's numbers: from the answers of all networks to small CSV files."""
+"""From the answers of all networks to small tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from orbical.calibration import ece
-from orbical.errors import InputError
 from orbical.groups import Group, parse
-from orbical.zoo.pointnet import NAMES as NETWORKS
 
-from ..pages import Row, write_csv
-from .settings import DATA_SETS
+from ..framework import Results
+from ..framework.results import Row
+from ..framework.training import read_trained
+from .training import Settings, trials
 
-BINS = 15
-DRAWS = 100
+BINS, DRAWS = 15, 100
+GROUPS = ("slices", "ball")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Answers:
-    """What one kind of network answered on one data set, for all seeds."""
+    """What one trained network answered: its line of results, and its arrays."""
 
-    data_set: str
-    network: str
-    arrays: dict[str, NDArray]
-
-    @property
-    def labels(self) -> NDArray:
-        """The true classes `[sample]`."""
-        return self.arrays["labels"]
-
-    @property
-    def classes(self) -> list[str]:
-        """The names of the classes."""
-        return [str(name) for name in self.arrays["classes"]]
-
-    @property
-    def seeds(self) -> range:
-        """The seeds."""
-        return range(int(self.arrays["trained"][2]))
+    row: Mapping[str, Any]
+    arrays: Mapping[str, NDArray]
 
     @cached_property
     def groups(self) -> dict[str, Group]:
-        """The groups by name: `slices` and `ball`."""
-        texts = (str(entry).partition("=") for entry in self.arrays["groups"])
-        return {name: parse(text) for name, _, text in texts}
+        """The groups by name."""
+        return {name: parse(self.row[name]) for name in GROUPS}
 
-    def correct(self, group: str, seed: int) -> NDArray:
-        """Whether the predicted class is the true one, `[sample, element]`."""
-        return self.predicted(group, seed) == self.labels[:, None]
-
-    def predicted(self, group: str, seed: int) -> NDArray:
-        """The predicted class, `[sample, element]`."""
-        return self.arrays[f"{seed}/{group}/predicted"]
-
-    def confidence(self, group: str, seed: int) -> NDArray:
-        """The largest class probability, `[sample, element]`."""
-        return self.arrays[f"{seed}/{group}/confidence"].astype(np.float32)
-
-    def score(self, group: str) -> NDArray:
-        """The first seed's probability of the true class, `[sample, element]`."""
-        return self.arrays[f"0/{group}/score"].astype(np.float32)
+    def pairs(self, group: str) -> tuple[Tensor, Tensor]:
+        """Return confidence and correctness, each `[element, sample]`."""
+        confidence = self.arrays[f"{group}/confidence"].astype(np.float32)
+        correct = self.arrays[f"{group}/predicted"] == self.arrays["labels"][:, None]
+        return torch.from_numpy(confidence.T.copy()), torch.from_numpy(correct.T.copy())
 
 
-def read_answers(folder: Path) -> list[Answers]:
-    """Read all files that `train` wrote."""
-    found = []
-    for data_set in DATA_SETS:
-        for network in NETWORKS:
-            path = folder / f"{data_set}-{network}.npz"
-            if path.is_file():
-                with np.load(path, allow_pickle=False) as file:
-                    found.append(Answers(data_set, network, dict(file)))
-    if not found:
-        raise InputError(f"out: no answers in {str(folder)!r}; run the step `train` first")
-    return found
+def collect(settings: Settings, results: Results) -> None:
+    """Write the tables of the page from the answers."""
+    every = [Answers(row, arrays) for row, arrays in read_trained(trials(settings), results.work)]
+    kinds = [
+        list(alike) for _, alike in groupby(every, lambda a: (a.row["data"], a.row["network"]))
+    ]
+    results.write("summary", map(summary_row, every))
+    results.write("classes", [row for alike in kinds for row in class_rows(alike)])
+    for name in GROUPS:
+        results.write(name, element_rows(kinds, name))
+    scores = {
+        alike[0].row["network"]: alike[0].arrays["slices/score"].astype(np.float32)
+        for alike in kinds
+        if alike[0].row["data"] == every[0].row["data"]
+    }
+    chosen = chosen_samples(scores, every[0].groups["slices"].identity)
+    columns = {f"{n}/{k}": v[row] for n, row in chosen.items() for k, v in scores.items()}
+    lines = zip(*columns.values(), strict=True)
+    rounded = ([round(float(v), 4) for v in line] for line in lines)
+    results.write("individual", [dict(zip(columns, line, strict=True)) for line in rounded])
+    results.write("chosen", [chosen_row(every[0], *item) for item in chosen.items()])
 
 
-def pairs_of(answers: Answers, group: str, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Confidence and correctness, element first: `[element, sample]`."""
-    return (
-        torch.from_numpy(answers.confidence(group, seed).T.copy()),
-        torch.from_numpy(answers.correct(group, seed).T.copy()),
-    )
-
-
-def calibrated_ece(confidence: torch.Tensor, seed: int = 0) -> float:
-    """The mean ECE that a calibrated model of these confidences shows on so many samples."""
+def calibrated_ece(confidence: Tensor, seed: int = 0) -> float:
+    """Compute the mean ECE of a calibrated model with these confidences, from random outcomes."""
     generator = torch.Generator().manual_seed(seed)
     drawn = confidence.double().expand(DRAWS, *confidence.shape)
     return float(ece(drawn, torch.bernoulli(drawn, generator=generator), bins=BINS).mean())
 
 
-def summary_rows(answers: Answers) -> Iterator[Row]:
-    """One row a seed: upright, over the three planes, and over all rotations alike."""
-    for seed in answers.seeds:
-        trained, asked = answers.arrays[f"{seed}/seconds"]
-        row: Row = {
-            "data": answers.data_set,
-            "network": answers.network,
-            "seed": seed,
-            "train": int(answers.arrays["trained"][0]),
-            "steps": int(answers.arrays["trained"][1]),
-            "test": len(answers.labels),
-            "train_seconds": float(trained),
-            "ask_seconds": float(asked),
-        }
-        for name, group in answers.groups.items():
-            confidence, correct = pairs_of(answers, name, seed)
-            weights = torch.from_numpy(group.weights)
-            right = correct.double().mean(1)
-            if name == "slices":
-                still = confidence[group.identity], correct[group.identity]
-                row |= {
-                    "accuracy_upright": float(still[1].double().mean()),
-                    "confidence_upright": float(still[0].mean()),
-                    "ece_upright": float(ece(*still, bins=BINS)),
-                    "ece_upright_calibrated": calibrated_ece(still[0], seed),
-                }
+def summary_row(answers: Answers) -> Row:
+    """Measure one network upright, over the three planes, and over all rotations."""
+    names = ("data", "network", "seed", "train", "steps")
+    row = {name: answers.row[name] for name in names}
+    row["test"] = len(answers.arrays["labels"])
+    row |= {name: answers.row[name] for name in ("train_seconds", "ask_seconds")}
+    for name, group in answers.groups.items():
+        confidence, correct = answers.pairs(name)
+        weights = torch.from_numpy(group.weights)
+        right = correct.double().mean(1)
+        if name == "slices":
+            still = confidence[group.identity], correct[group.identity]
             row |= {
-                f"accuracy_{name}": float(weights @ right),
-                f"worst_{name}": float(right.min()),
-                f"best_{name}": float(right.max()),
-                f"confidence_{name}": float(weights @ confidence.double().mean(1)),
-                f"ece_{name}": float(ece(confidence.flatten(), correct.flatten(), bins=BINS)),
-                f"change_{name}": float((confidence.amax(0) - confidence.amin(0)).max()),
-                f"always_{name}": float(correct.all(0).double().mean()),
-                f"never_{name}": float((~correct).all(0).double().mean()),
+                "accuracy_upright": float(still[1].double().mean()),
+                "confidence_upright": float(still[0].mean()),
+                "ece_upright": float(ece(*still, bins=BINS)),
+                "ece_upright_calibrated": calibrated_ece(still[0], row["seed"]),
             }
-        yield row
+        row |= {
+            f"accuracy_{name}": float(weights @ right),
+            f"worst_{name}": float(right.min()),
+            f"best_{name}": float(right.max()),
+            f"confidence_{name}": float(weights @ confidence.double().mean(1)),
+            f"ece_{name}": float(ece(confidence.flatten(), correct.flatten(), bins=BINS)),
+            f"change_{name}": float((confidence.amax(0) - confidence.amin(0)).max()),
+            f"always_{name}": float(correct.all(0).double().mean()),
+            f"never_{name}": float((~correct).all(0).double().mean()),
+        }
+    return row
 
 
-def element_rows(all_answers: list[Answers], name: str) -> list[Row]:
-    """One row an element: accuracy, confidence and ECE of every network, seeds together."""
-    group = all_answers[0].groups[name]
-    rows: list[Row] = [
-        {key: values[k].item() for key, values in group.coords.items()} for k in range(len(group))
-    ]
-    for answers in all_answers:
-        both = [pairs_of(answers, name, seed) for seed in answers.seeds]
-        confidence, correct = (torch.cat(parts, 1) for parts in zip(*both, strict=True))
+def element_rows(kinds: Sequence[Sequence[Answers]], name: str) -> list[Row]:
+    """Measure accuracy, confidence and ECE of every kind of network at each rotation.
+
+    The seeds of a kind count together; columns are called `DATA/NETWORK/QUANTITY`.
+    """
+    coords = kinds[0][0].groups[name].coords
+    columns = {key: np.asarray(values).tolist() for key, values in coords.items()}
+    for alike in kinds:
+        both = zip(*(answers.pairs(name) for answers in alike), strict=True)
+        confidence, correct = (torch.cat(parts, 1) for parts in both)
         found = {
             "accuracy": correct.double().mean(1),
             "confidence": confidence.double().mean(1),
             "ece": ece(confidence, correct, bins=BINS),
         }
-        for key, values in found.items():
-            for row, value in zip(rows, values.tolist(), strict=True):
-                row[column(answers.data_set, answers.network, key)] = round(value, 4)
-    return rows
+        for quantity, values in found.items():
+            column = f"{alike[0].row['data']}/{alike[0].row['network']}/{quantity}"
+            columns[column] = [round(value, 4) for value in values.tolist()]
+    lines = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, line, strict=True)) for line in lines]
 
 
-def column(data_set: str, network: str, quantity: str) -> str:
-    """The name of a column in the files of elements.
-
-    >>> column("modelnet10", "plain", "ece")
-    'modelnet10/plain/ece'
-    """
-    return f"{data_set}/{network}/{quantity}"
-
-
-def class_rows(answers: Answers) -> Iterator[Row]:
-    """One row a class, seeds together: right upright, right and named under all rotations."""
-    identity = answers.groups["ball"].identity
-    correct = np.stack([answers.correct("ball", seed) for seed in answers.seeds])
-    named = np.stack([answers.predicted("ball", seed) for seed in answers.seeds])
-    for label, name in enumerate(answers.classes):
-        rows = answers.labels == label
+def class_rows(alike: Sequence[Answers]) -> Iterator[Row]:
+    """Measure each class upright and over all rotations, and how often it is predicted."""
+    first = alike[0]
+    identity, labels = first.groups["ball"].identity, first.arrays["labels"]
+    predicted = np.stack([answers.arrays["ball/predicted"] for answers in alike])
+    correct = predicted == labels[:, None]
+    for label, name in enumerate(first.arrays["classes"].tolist()):
+        rows = labels == label
         yield {
-            "data": answers.data_set,
-            "network": answers.network,
+            "data": first.row["data"],
+            "network": first.row["network"],
             "class": name,
             "samples": int(rows.sum()),
             "share": float(rows.mean()),
             "accuracy_upright": float(correct[:, rows, identity].mean()),
             "accuracy_ball": float(correct[:, rows].mean()),
-            "named_ball": float((named == label).mean()),
+            "named_ball": float((predicted == label).mean()),
         }
 
 
-def chosen_samples(all_answers: list[Answers]) -> dict[str, int]:
-    """Two clouds of the first data set: held by the augmented network everywhere, and not.
+def chosen_samples(scores: Mapping[str, NDArray], identity: int) -> dict[str, int]:
+    """Choose a cloud that the augmented network recognizes at every rotation, and one it does not.
 
-    Of the clouds that the plain network knows upright (0.9 or more): `held`, where the augmented
-    network's smallest probability of the true class is largest, and `lost`, where it varies most.
+    Of the clouds that the plain network recognizes upright (0.9 or more): `held`, where the
+    augmented network's smallest probability of the true class is largest, and `lost`, where it
+    varies most.
+
+    Args:
+        scores: Probabilities of the true class by network, `[sample, element]`.
+        identity: Index of the identity.
     """
-    scores = {
-        answers.network: answers.score("slices")
-        for answers in all_answers
-        if answers.data_set == all_answers[0].data_set
-    }
-    identity = all_answers[0].groups["slices"].identity
     upright = scores["plain"][:, identity]
     known = np.flatnonzero(upright >= min(0.9, float(np.median(upright))))
     augmented = scores["augmented"][known]
@@ -206,50 +167,12 @@ def chosen_samples(all_answers: list[Answers]) -> dict[str, int]:
     }
 
 
-def individual_rows(all_answers: list[Answers]) -> list[Row]:
-    """One row an element: the probability of the true class for the two chosen clouds."""
-    mine = [answers for answers in all_answers if answers.data_set == all_answers[0].data_set]
-    group = mine[0].groups["slices"]
-    chosen = chosen_samples(all_answers)
-    return [
-        {
-            f"{name}/{answers.network}": round(float(answers.score("slices")[sample, k]), 4)
-            for name, sample in chosen.items()
-            for answers in mine
-        }
-        for k in range(len(group))
-    ]
-
-
-def chosen_rows(all_answers: list[Answers]) -> list[Row]:
-    """Which clouds were chosen: their rows in the data set and their classes."""
-    first = all_answers[0]
-    return [
-        {
-            "name": name,
-            "data": first.data_set,
-            "row": int(first.arrays["rows"][sample]),
-            "class": first.classes[first.labels[sample]],
-            "slices": first.groups["slices"].spec,
-            "ball": first.groups["ball"].spec,
-        }
-        for name, sample in chosen_samples(all_answers).items()
-    ]
-
-
-def collect(results: Path, folder: Path) -> list[Path]:
-    """Write the CSV files of the page from the answers.
-
-    Args:
-        results: what `train` wrote.
-        folder: where the CSV files go.
-    """
-    answers = read_answers(results)
-    return [
-        write_csv(folder / "summary.csv", [row for each in answers for row in summary_rows(each)]),
-        write_csv(folder / "classes.csv", [row for each in answers for row in class_rows(each)]),
-        write_csv(folder / "slices.csv", element_rows(answers, "slices")),
-        write_csv(folder / "ball.csv", element_rows(answers, "ball")),
-        write_csv(folder / "individual.csv", individual_rows(answers)),
-        write_csv(folder / "chosen.csv", chosen_rows(answers)),
-    ]
+def chosen_row(answers: Answers, name: str, sample: int) -> Row:
+    """Describe a chosen cloud: its row in the data set, its class, and the rotations."""
+    return {
+        "name": name,
+        "data": answers.row["data"],
+        "row": int(answers.arrays["rows"][sample]),
+        "class": str(answers.arrays["classes"][answers.arrays["labels"][sample]]),
+        **{group: answers.groups[group].spec for group in GROUPS},
+    }

@@ -1,0 +1,199 @@
+"""Numbers and figures of the point-cloud study, from its results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from orbical.datasets import sweethome3d
+from orbical.errors import InputError
+from orbical.figures import PAGE, aggregate, cloud_picture, figure, individual, model_colors, styled
+from orbical.groups import Group, parse
+
+from ..framework import Results
+from .training import DATA_SETS, NETWORKS
+
+AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
+TITLES = {"sweethome3d": "Sweet Home 3D, 10 classes", "modelnet10": "ModelNet10, 2 classes"}
+TILT_EDGES = (0, 15, 30, 45, 60, 90, 120, 150, 180)
+MEANINGS = {"accuracy": "accuracy", "ece": "calibration error (ECE)"}
+
+
+_parse = cache(parse)
+
+
+def _group(results: Results, name: str) -> Group:
+    return _parse(results["chosen"][name].iloc[0])
+
+
+def _about_axis(results: Results, data: str, network: str, axis: str) -> pd.Series:
+    """Return accuracy by the angle of rotation about a main axis of space."""
+    layout = _group(results, "slices").layout
+    plane, azimuth = AXES[axis]
+    place = [str(name) for name in layout.axes["plane"]].index(plane)
+    line = np.abs(layout.axes["azimuth"] - azimuth).argmin()
+    values = results["slices"][f"{data}/{network}/accuracy"].to_numpy()
+    return pd.Series(values[layout.index[place, line]], layout.axes["angle"])
+
+
+def tilt_of(group: Group) -> np.ndarray:
+    """Compute how far each rotation tilts the upright axis y, in degrees."""
+    return np.rad2deg(np.arccos(np.clip(group.linear("space")[:, 1, 1], -1, 1)))
+
+
+def angle_of(group: Group) -> np.ndarray:
+    """Compute the angle of each rotation, in degrees."""
+    trace = np.trace(group.linear("space"), axis1=1, axis2=2)
+    return np.rad2deg(np.arccos(np.clip((trace - 1) / 2, -1, 1)))
+
+
+def explained_by(by: np.ndarray, values: pd.Series) -> float:
+    """Compute the share of the variance that a polynomial of degree 6 explains."""
+    curve: Any = np.polynomial.Polynomial.fit(by, values, 6)
+    return 1 - float(((values - curve(by)) ** 2).mean() / (values.var(ddof=0) or np.nan))
+
+
+def facts(results: Results) -> dict[str, Any]:
+    """Return what the page refers to."""
+    summary, ball, classes = results["summary"], results["ball"], results["classes"]
+    seeds = dict(iter(summary.groupby(["data", "network"])))
+    groups = {name: _group(results, name) for name in ("slices", "ball")}
+    plain = ball["sweethome3d/plain/accuracy"]
+    tilt = tilt_of(groups["ball"])
+    furniture = classes[classes["data"] == "sweethome3d"]
+    cells = np.digitize(tilt, TILT_EDGES[1:-1])
+
+    def turned(network: str, axis: str, angle: float, data: str = "sweethome3d") -> float:
+        """Return the accuracy at the measured angle nearest to the one given."""
+        (full,) = (name for name in AXES if name.startswith(axis))
+        by_angle = _about_axis(results, data, network, full)
+        return float(by_angle.iloc[np.abs(by_angle.index - angle).argmin()])
+
+    return {
+        "summary": summary,
+        "data_sets": DATA_SETS,
+        "networks": NETWORKS,
+        "axes": list(AXES),
+        "at": lambda network, data="sweethome3d": seeds[data, network],
+        "mean": lambda network, quantity, data="sweethome3d": seeds[data, network][quantity].mean(),
+        "turned": turned,
+        "groups": groups,
+        "below_45": {n: g.weights[angle_of(g) < 45 - 1e-6].sum() for n, g in groups.items()},
+        "explained_by_tilt": explained_by(tilt, plain),
+        "explained_by_angle": explained_by(angle_of(groups["ball"]), plain),
+        "flat": max(np.ptp(ball[f"{data}/invariant/accuracy"]) for data in DATA_SETS),
+        "spans": list(pairwise(TILT_EDGES)),
+        "by_tilt": ball.groupby(cells).mean().reindex(range(len(TILT_EDGES) - 1)),
+        "in_span": np.bincount(cells, minlength=len(TILT_EDGES) - 1),
+        "classes": dict(iter(classes.groupby("data"))),
+        "by_class": furniture.pivot(index="class", columns="network"),
+    }
+
+
+def figures(results: Results) -> Iterator[tuple[str, Figure]]:
+    """Draw accuracy and ECE over rotations, by angle and by tilt, and two single clouds.
+
+    The single clouds need the public files, and are left out without them.
+    """
+    yield "slices.png", _orbit(results, "slices", "sweethome3d", "accuracy")
+    yield "ball.png", _orbit(results, "ball", "sweethome3d", "accuracy")
+    yield "ece.png", _orbit(results, "slices", "sweethome3d", "ece")
+    yield "slices-modelnet10.png", _orbit(results, "slices", "modelnet10", "accuracy")
+    yield "angle.png", _angle(results)
+    yield "tilt.png", _tilt(results)
+    try:
+        clouds = sweethome3d().points
+    except InputError as error:
+        print(f"single clouds not drawn: {error}")
+        return
+    for chosen in results["chosen"].to_dict("records"):
+        yield f"individual-{chosen['name']}.png", _individual(results, chosen, clouds)
+
+
+def _responses(group: Group, values: Any, meaning: str, rising: bool) -> xr.DataArray:
+    """Label numbers `[network, element]` as `orbical.nero` does for figures."""
+    return xr.DataArray(
+        np.asarray(values, float),
+        dims=("model", "element"),
+        coords={
+            "model": list(NETWORKS),
+            **{name: ("element", entry) for name, entry in group.coords.items()},
+        },
+        attrs={
+            "meaning": meaning,
+            "models": list(NETWORKS),
+            "identity": group.identity,
+            "layout": group.layout.kind,
+            "layout_index": group.layout.index.tolist(),
+            "layout_axes": {axis: entry.tolist() for axis, entry in group.layout.axes.items()},
+            "limits": [0.0, 1.0],
+            "statistic": "",
+            "higher_is_better": rising,
+        },
+    )
+
+
+def _orbit(results: Results, name: str, data: str, quantity: str) -> Figure:
+    values = [results[name][f"{data}/{network}/{quantity}"] for network in NETWORKS]
+    group = _group(results, name)
+    array = _responses(group, values, MEANINGS[quantity], quantity == "accuracy")
+    return aggregate(array, title=TITLES[data])
+
+
+def _individual(results: Results, chosen: dict[str, Any], clouds: Any) -> Figure:
+    values = [results["individual"][f"{chosen['name']}/{network}"] for network in NETWORKS]
+    meaning = "probability of the true class"
+    array = _responses(_group(results, "slices"), values, meaning, True)
+    array = array.assign_coords(sample=chosen["row"], label=chosen["class"])
+    return individual(array, cloud_picture(clouds[chosen["row"]]))
+
+
+def _by_degrees(ax: Any, xlabel: str, title: str) -> None:
+    ax.set(xlabel=xlabel, ylim=(0, 1.02), title=title)
+    ax.set_xticks([0, 45, 90, 135, 180], ["0°", "45°", "90°", "135°", "180°"])
+    ax.grid(True)
+
+
+def _angle(results: Results) -> Figure:
+    """Draw accuracy by the angle of rotation about the three main axes."""
+    colors = model_colors(NETWORKS)
+    lines = dict(zip(AXES, (":", "-", "--"), strict=True))
+    with styled():
+        fig = figure(PAGE, 2.9)
+        panels = fig.subplots(1, len(DATA_SETS), sharey=True)
+        for ax, data in zip(panels, DATA_SETS, strict=True):
+            for network in NETWORKS:
+                for axis, line in lines.items():
+                    by_angle = _about_axis(results, data, network, axis)
+                    ax.plot(by_angle, line, color=colors[network], lw=1.3)
+            _by_degrees(ax, "angle of rotation", TITLES[data])
+        panels[0].set_ylabel("accuracy")
+        handles = [Line2D([], [], color=colors[name], label=name) for name in NETWORKS]
+        handles += [Line2D([], [], color="0.3", ls=lines[a], label=f"about {a}") for a in AXES]
+        fig.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=7)
+    return fig
+
+
+def _tilt(results: Results) -> Figure:
+    """Draw each rotation's accuracy and confidence by the tilt of the upright axis."""
+    tilt, colors = tilt_of(_group(results, "ball")), model_colors(NETWORKS)
+    dots = {"s": 3, "lw": 0, "alpha": 0.5, "rasterized": True}
+    with styled():
+        fig = figure(PAGE, 2.7)
+        panels = fig.subplots(1, 2, sharey=True)
+        for ax, quantity in zip(panels, ("accuracy", "confidence"), strict=True):
+            for network in NETWORKS:
+                values = results["ball"][f"sweethome3d/{network}/{quantity}"]
+                ax.scatter(tilt, values, color=colors[network], label=network, **dots)
+            _by_degrees(ax, "tilt of the upright axis", quantity)
+        panels[0].set_ylabel("over all test clouds")
+        panels[1].legend(loc="lower right", markerscale=3)
+    return fig
