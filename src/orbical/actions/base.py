@@ -122,7 +122,8 @@ def relative_loss(back: Tensor, x: Tensor) -> Tensor:
     x = x.to(back.dtype)
     lost = torch.linalg.vector_norm((back - x).flatten(2), dim=-1)
     size = torch.linalg.vector_norm(x.flatten(2), dim=-1)
-    return (lost / size.clamp_min(torch.finfo(lost.dtype).tiny)).float()
+    result: Tensor = (lost / size.clamp_min(torch.finfo(lost.dtype).tiny)).float()
+    return result
 
 
 def maybe_lacking(x: Tensor) -> Tensor | None:

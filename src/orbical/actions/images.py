@@ -37,7 +37,8 @@ def pixel_frame(elements: Elements) -> np.ndarray:
     """Return the planar matrices `[K, 3, 3]` in pixels: columns to the right, rows down."""
     if "plane" not in elements.parts:
         return np.tile(np.eye(3), (len(elements), 1, 1))
-    return _FLIP_ROWS @ elements.parts["plane"] @ _FLIP_ROWS
+    result: np.ndarray = _FLIP_ROWS @ elements.parts["plane"] @ _FLIP_ROWS
+    return result
 
 
 class Images(Action):
@@ -176,7 +177,8 @@ class Window(Images):
         key = tuple(x.shape[-2:])
         if key not in kept:
             kept[key] = self._find_offsets(elements, x)
-        return kept[key]
+        result: np.ndarray | None = kept[key]
+        return result
 
     def _find_offsets(self, elements: Elements, x: Tensor) -> np.ndarray | None:
         frame = pixel_frame(elements)
@@ -186,7 +188,8 @@ class Window(Images):
         inside = (whole >= 0).all() and (whole <= 2 * start).all()
         if (frame[:, :2, :2] != np.eye(2)).any() or (corner != whole).any() or not inside:
             return None
-        return whole[:, ::-1].astype(np.int64)
+        result: np.ndarray | None = whole[:, ::-1].astype(np.int64)
+        return result
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Return a mask of pixels that come from inside the larger image; None if all do."""
@@ -301,7 +304,8 @@ def _sources(elements: Elements, size: tuple[int, ...]) -> np.ndarray:
     )
     centered = np.stack([columns.ravel(), rows.ravel(), np.ones(height * width)], -1)
     back = pixel_frame(elements.inverse())
-    return np.einsum("kij,pj->kpi", back[:, :2], centered)
+    result: np.ndarray = np.einsum("kij,pj->kpi", back[:, :2], centered)
+    return result
 
 
 def _joined(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
@@ -311,7 +315,8 @@ def _joined(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
         for y, (row, left) in zip(x, corners.tolist(), strict=True)
     ]
     # Not stacked: with one dimension less, an accelerator copies many of them in one go.
-    return torch.cat(crops).unflatten(0, x.shape[:2])
+    result: Tensor = torch.cat(crops).unflatten(0, x.shape[:2])
+    return result
 
 
 def _gathered(x: Tensor, corners: np.ndarray, size: int) -> Tensor:

@@ -80,13 +80,9 @@ def calibration(
     given = list(files or [])
     if group:
         if given:
-            raise InputError(
-                f"files: expected none with --group, got {given[0]}"
-            )
+            raise InputError(f"files: expected none with --group, got {given[0]}")
         if figure is not None:
-            raise InputError(
-                "--figure: expected none with --group, got one"
-            )
+            raise InputError("--figure: expected none with --group, got one")
         _show_groups({name: _tables(paths, settings) for name, paths in _groups(group)}, format_)
         return
     if not given:

@@ -186,7 +186,8 @@ def flow_fields(kind: str, draws: Draws, size: int, margin: int) -> Tensor:
     inside = flow[..., margin : margin + size, margin : margin + size]
     fastest = inside.norm(dim=1).amax((-2, -1)).clamp_min(1e-12)
     speed = draws.uniform(least, most) * min(1.0, size / FULL_SPEED_SIZE)
-    return flow * (speed / fastest[:, None, None])[:, None]
+    result: Tensor = flow * (speed / fastest[:, None, None])[:, None]
+    return result
 
 
 def _lamb_oseen(x: Tensor, y: Tensor, core: Tensor) -> Tensor:

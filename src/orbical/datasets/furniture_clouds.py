@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,27 +37,32 @@ class Part:
             return 2 * (x * y + y * z + x * z)
         return np.pi * (x * x if self.kind == _BALL else x * y + x * x / 2)
 
-    def sample(self, count: int, random: Generator) -> NDArray:
+    def sample(self, count: int, random: Generator) -> NDArray[Any]:
         """Draw points `[count, 3]` uniformly on the surface."""
         draw = {_BALL: _on_ball, _BOX: _on_box, _CYLINDER: _on_cylinder}[self.kind]
-        return draw(count, self.size, random) + np.array(self.center)
+        result: NDArray[Any] = draw(count, self.size, random) + np.array(self.center)
+        return result
 
 
-def _on_ball(count: int, size: tuple[float, float, float], random: Generator) -> NDArray:
+def _on_ball(count: int, size: tuple[float, float, float], random: Generator) -> NDArray[Any]:
     direction = random.normal(size=(count, 3))
-    return direction / np.linalg.norm(direction, axis=1, keepdims=True) * size[0] / 2
+    result: NDArray[Any] = direction / np.linalg.norm(direction, axis=1, keepdims=True)
+    return result * size[0] / 2
+    )
+    return result
 
 
-def _on_box(count: int, size: tuple[float, float, float], random: Generator) -> NDArray:
+def _on_box(count: int, size: tuple[float, float, float], random: Generator) -> NDArray[Any]:
     sides = np.array(size)
     faces = np.array([sides[1] * sides[2], sides[0] * sides[2], sides[0] * sides[1]])
     axis = random.choice(3, count, p=faces / faces.sum())
     place = random.uniform(-0.5, 0.5, (count, 3))
     place[np.arange(count), axis] = random.choice([-0.5, 0.5], count)
-    return place * sides
+    result: NDArray[Any] = place * sides
+    return result
 
 
-def _on_cylinder(count: int, size: tuple[float, float, float], random: Generator) -> NDArray:
+def _on_cylinder(count: int, size: tuple[float, float, float], random: Generator) -> NDArray[Any]:
     width, height, _ = size
     angle = random.uniform(0, 2 * np.pi, count)
     on_side = random.random(count) < height / (height + width / 2)
@@ -224,7 +230,7 @@ def _builders() -> list[Callable[[Generator], list[Part]]]:
     return list(BUILDERS.values())
 
 
-def _cloud(parts: list[Part], points: int, random: Generator) -> NDArray:
+def _cloud(parts: list[Part], points: int, random: Generator) -> NDArray[Any]:
     areas = np.array([part.area for part in parts])
     counts = random.multinomial(points, areas / areas.sum())
     drawn = [part.sample(count, random) for part, count in zip(parts, counts, strict=True)]

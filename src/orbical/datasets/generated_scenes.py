@@ -90,7 +90,8 @@ def _meet(box: list[float], other: list[float]) -> bool:
 def _background(random: np.random.Generator, rows: Array, columns: Array) -> Array:
     colors = random.uniform(40, 200, (2, 3))
     mix = _smooth(random, rows, columns, waves=4) + 0.15 * _stripes(random, rows, columns)
-    return colors[0] + (colors[1] - colors[0]) * np.clip(mix, 0, 1)[..., None]
+    result: Array = colors[0] + (colors[1] - colors[0]) * np.clip(mix, 0, 1)[..., None]
+    return result
 
 
 def _smooth(random: np.random.Generator, rows: Array, columns: Array, waves: int) -> Array:
@@ -107,7 +108,8 @@ def _smooth(random: np.random.Generator, rows: Array, columns: Array, waves: int
 def _stripes(random: np.random.Generator, rows: Array, columns: Array) -> Array:
     angle, phase = random.uniform(0, 2 * np.pi, 2)
     along = np.cos(angle) * columns + np.sin(angle) * rows
-    return np.sin(2 * np.pi * along / random.uniform(6, 16) + phase)
+    result: Array = np.sin(2 * np.pi * along / random.uniform(6, 16) + phase)
+    return result
 
 
 def _texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
@@ -120,7 +122,8 @@ def _texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
     else:
         size = random.uniform(4, 9)
         mix = (np.floor(rows / size) + np.floor(columns / size)) % 2
-    return colors[0] + (colors[1] - colors[0]) * 0.5 * mix[..., None]
+    result: Array = colors[0] + (colors[1] - colors[0]) * 0.5 * mix[..., None]
+    return result
 
 
 def _cover(
@@ -143,4 +146,5 @@ def _cover(
     else:
         arms = [np.maximum(np.abs(u), 3 * np.abs(v)), np.maximum(np.abs(v), 3 * np.abs(u))]
         outside = np.min(arms, 0) - 0.95 * half
-    return np.clip(0.5 - outside, 0, 1)
+    result: Array = np.clip(0.5 - outside, 0, 1)
+    return result

@@ -230,4 +230,5 @@ def _decoded_by_torchvision(content: bytes) -> Pixels:
     from torchvision.io import decode_jpeg
 
     stored = torch.frombuffer(bytearray(content), dtype=torch.uint8)
-    return decode_jpeg(stored).permute(1, 2, 0).contiguous().numpy()
+    result: Pixels = decode_jpeg(stored).permute(1, 2, 0).contiguous().numpy()
+    return result

@@ -126,7 +126,7 @@ def modelnet10(folder: str | Path | None = None, most: int = 2048) -> PointCloud
     if most < 1:
         raise InputError(f"most: got {most}, expected at least 1")
     generator = np.random.default_rng(0)
-    clouds: list[NDArray] = []
+    clouds: list[NDArray[Any]] = []
     labels: list[int] = []
     for label, name in enumerate(MODELNET_CLASSES):
         with np.load(data_file(f"{name}.npz", folder, "modelnet10vox")) as file:
@@ -138,7 +138,7 @@ def modelnet10(folder: str | Path | None = None, most: int = 2048) -> PointCloud
     return PointClouds(padded(clouds), torch.tensor(labels), MODELNET_CLASSES)
 
 
-def _surface_points(grid: NDArray) -> NDArray:
+def _surface_points(grid: NDArray[Any]) -> NDArray[Any]:
     """Give the centers of the voxels that have an empty neighbor, in the unit ball, y up."""
     framed = np.pad(grid, 1)
     inner = np.ones_like(grid)
@@ -149,11 +149,12 @@ def _surface_points(grid: NDArray) -> NDArray:
     return in_unit_ball(np.argwhere(grid & ~inner)[:, [1, 2, 0]].astype(np.float32))
 
 
-def in_unit_ball(points: NDArray) -> NDArray:
+def in_unit_ball(points: NDArray[Any]) -> NDArray[Any]:
     """Center a cloud `[points, 3]` on its bounding box, and scale it into the unit ball.
 
     >>> in_unit_ball(np.array([[0.0, 0, 0], [4, 0, 0]])).tolist()
     [[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     centered = points - (points.min(0) + points.max(0)) / 2
-    return centered / max(float(np.linalg.norm(centered, axis=1).max()), 1e-6)
+    result: NDArray[Any] = centered / max(float(np.linalg.norm(centered, axis=1).max()), 1e-6)
+    return result

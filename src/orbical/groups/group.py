@@ -264,7 +264,8 @@ def real_number(argument: str, value: Any) -> float:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
         raise InputError(f"{argument}: expected a number, got {value!r}")
-    return value
+    result: float = value
+    return result
 
 
 def few_enough(spec: str, count: int) -> None:

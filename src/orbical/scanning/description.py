@@ -121,7 +121,8 @@ def _choose_chunk(outputs: Tree, elements: int, batch_size: int, device: torch.d
     """Return the number of samples in a unit: few enough for memory, enough to write cheaply."""
     numbers = max(1, sum(leaf[0].numel() for leaf in leaves(outputs))) * elements
     most = 4096 if device.type == "cuda" else 256
-    return max(1, min(2**24 // numbers, max(batch_size, 1), most))
+    result: int = max(1, min(2**24 // numbers, max(batch_size, 1), most))
+    return result
 
 
 def _chunk_of_slow_models(sweep: Sweep, samples: int) -> int:

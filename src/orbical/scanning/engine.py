@@ -289,7 +289,8 @@ def _choose_batch_size(batch_size: int | str, first: Tree, device: torch.device)
     if batch_size == "auto":
         numbers = sum(leaf[0].numel() for leaf in leaves(first))
         budget, most = (2**28, 2**16) if device.type == "cuda" else (2**20, 2**8)
-        return max(1, min(budget // max(numbers, 1), most))
+        result: int = max(1, min(budget // max(numbers, 1), most))
+        return result
     whole = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
     if not whole or int(batch_size) < 1:
         raise InputError(f"batch_size: expected 'auto' or an integer >= 1, got {batch_size!r}")

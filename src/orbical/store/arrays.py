@@ -67,7 +67,7 @@ class Store:
             self.root.attrs[_RECORD] = record.to_json()
 
     @property
-    def arrays(self) -> dict[str, zarr.Array]:
+    def arrays(self) -> dict[str, zarr.Array[Any]]:
         """The arrays of results, by name."""
         return {name: array for name, array in self.root.arrays() if name != "done"}
 
@@ -148,7 +148,7 @@ class Store:
         return True
 
     @staticmethod
-    def _by_model(array: zarr.Array) -> bool:
+    def _by_model(array: zarr.Array[Any]) -> bool:
         return _dims(array)[:1] == ("model",)
 
     @contextmanager
@@ -173,7 +173,7 @@ def _every_file_written() -> Any:
     return zarr.config.set({"array.write_empty_chunks": True})
 
 
-def _dims(array: zarr.Array) -> tuple[str | None, ...]:
+def _dims(array: zarr.Array[Any]) -> tuple[str | None, ...]:
     return getattr(array.metadata, "dimension_names", None) or ()
 
 

@@ -63,7 +63,7 @@ class Scan:
         return {entry.name: entry.failures for entry in self.record.models}
 
     @property
-    def arrays(self) -> dict[str, zarr.Array]:
+    def arrays(self) -> dict[str, zarr.Array[Any]]:
         """The stored arrays, to be read a block at a time; `data` is the labeled view of them."""
         return self._store.arrays
 
@@ -115,7 +115,8 @@ def _dataset(store: Store, record: Record, group: Group) -> xr.Dataset:
         "score": record.score.meaning,
         "higher_is_better": record.score.higher_is_better,
     }
-    return data
+    result: xr.Dataset = data
+    return result
 
 
 def load(path: str | Path) -> Scan:

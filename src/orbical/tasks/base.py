@@ -140,7 +140,8 @@ class Task(ABC):
 
     def primary(self, outputs: Tree) -> Tensor:
         """Return the tensor of the outputs that the output action moves."""
-        return outputs
+        result: Tensor = outputs
+        return result
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
         """Return what accompanies the primary output, `[K, B, ...]`, and how each of it moves."""

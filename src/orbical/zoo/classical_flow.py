@@ -59,7 +59,8 @@ class InverseSearch:
 
 
 def _gray(pairs: Any) -> np.ndarray:
-    return np.clip(np.asarray(pairs).mean(2) * 255, 0, 255).astype(np.uint8)
+    result: np.ndarray = np.clip(np.asarray(pairs).mean(2) * 255, 0, 255).astype(np.uint8)
+    return result
 
 
 def _opencv() -> Any:

@@ -66,7 +66,8 @@ class DigitCNN(nn.Module):
         Returns:
             Logits `[n, 10]`.
         """
-        return self.classify(self.features(images).mean(dim=(2, 3)))
+        result: Tensor = self.classify(self.features(images).mean(dim=(2, 3)))
+        return result
 
 
 def turn(images: Tensor, angles_rad: Tensor) -> Tensor:

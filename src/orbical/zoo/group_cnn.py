@@ -76,7 +76,8 @@ def _interpolated(group: Group, k: int, pixels: Tensor) -> np.ndarray:
     grid = dihedral(4)
     place = int(grid.index_of(group[k : k + 1])[0])
     element = group[k : k + 1] if place < 0 else grid[place : place + 1]
-    return Images().apply(element, pixels)[0].reshape(len(pixels), -1).numpy()
+    result: np.ndarray = Images().apply(element, pixels)[0].reshape(len(pixels), -1).numpy()
+    return result
 
 
 _Kept = tuple[tuple[Any, ...], Tensor, Tensor]
@@ -129,9 +130,10 @@ class GroupConv(nn.Module):
         turned = torch.einsum("oihp,gpq->ghoiq", self.kernel, self.maps)
         ordered = turned.flatten(0, 1).index_select(0, self.source).unflatten(0, (self.order, -1))
         elements, inputs, after, before, _ = ordered.shape
-        return ordered.transpose(1, 2).reshape(
+        result: Tensor = ordered.transpose(1, 2).reshape(
             elements * after, inputs * before, self.size, self.size
         )
+        return result
 
     def forward(self, images: Tensor) -> Tensor:
         """Maps `[n, K * after, h, w]` of maps `[n, K * before, h, w]`."""
@@ -262,12 +264,14 @@ class GroupCNN(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits `[n, classes]` of images `[n, channels, h, w]`."""
-        return self.classify(self.pooled(images))
+        result: Tensor = self.classify(self.pooled(images))
+        return result
 
     def pooled(self, images: Tensor) -> Tensor:
         """Invariant features `[n, fields]`: mean over the plane, maximum over the group."""
         maps = self.features(images.contiguous(memory_format=torch.channels_last))
-        return maps.mean(dim=(2, 3)).unflatten(1, (len(self.group), -1)).amax(1)
+        result: Tensor = maps.mean(dim=(2, 3)).unflatten(1, (len(self.group), -1)).amax(1)
+        return result
 
     def defect(self, images: Tensor, group: Any = None) -> float:
         """Measure the largest change of the probabilities over a group, its own unless given."""

@@ -99,7 +99,8 @@ class PointNet(nn.Module):
             seen = mask[..., None].to(features.dtype)
             highest = (features * seen).amax(1)  # features are not negative
             mean = (features * seen).sum(1) / seen.sum(1).clamp_min(1)
-        return self.classify(torch.cat([highest, mean], 1))
+        result: Tensor = self.classify(torch.cat([highest, mean], 1))
+        return result
 
 
 class InvariantNet(nn.Module):
@@ -175,7 +176,8 @@ class InvariantNet(nn.Module):
             *(mixed[:, : self.scalars], self.size_mixed(mixed)),
             *(product[:, : self.scalars], self.size_product(product)),
         ]
-        return self.classify(torch.cat(invariants, 1))
+        result: Tensor = self.classify(torch.cat(invariants, 1))
+        return result
 
 
 def _e3nn() -> tuple[Any, Any]:
