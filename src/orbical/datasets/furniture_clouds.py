@@ -48,8 +48,6 @@ def _on_ball(count: int, size: tuple[float, float, float], random: Generator) ->
     direction = random.normal(size=(count, 3))
     result: NDArray[Any] = direction / np.linalg.norm(direction, axis=1, keepdims=True)
     return result * size[0] / 2
-    )
-    return result
 
 
 def _on_box(count: int, size: tuple[float, float, float], random: Generator) -> NDArray[Any]:
