@@ -26,7 +26,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 HEAVY = {"dask", "matplotlib", "xarray", "zarr"}
-HEAVY_MODULES = {"store", "nero", "embedding", "figures", "interface"}
+HEAVY_MODULES = {"store", "nero", "embedding", "figures", "interface", "integrations"}
 OPTIONAL = {"ase", "cv2", "e3nn", "mlxtend", "onnx", "onnxruntime", "umap"}
 
 

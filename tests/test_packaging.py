@@ -26,8 +26,8 @@ DISTRIBUTIONS = {
     "umap": "umap-learn",
     "yaml": "pyyaml",
 }
-# A fallback for machines that have it instead of Pillow, which is a dependency.
-UNDECLARED = {"torchvision"}
+# torchvision: a fallback where Pillow is missing. pytest: the plugin is loaded by pytest itself.
+UNDECLARED = {"torchvision", "pytest"}
 
 
 def name_of(requirement: str) -> str:
