@@ -13,6 +13,10 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 GUIDES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/guide/*.md"))
 NUMBER = r"\d+\.\d+"
+NEEDS = {
+    "integrations": ("lightning", "transformers", "accelerate"),
+    "molecules": ("ase", "tblite"),
+}
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
@@ -49,15 +53,16 @@ def test_there_are_examples():
         ("bounds", {"groups.png"}),
         ("repair", set()),
         ("uncertainty", set()),
+        ("detection", set()),
+        ("molecules", set()),
         ("integrations", set()),
     ],
 )
 def test_a_guide_runs_from_top_to_bottom_and_prints_what_it_says(
     guide, figures, tmp_path, monkeypatch, capsys
 ):
-    if guide == "integrations":
-        for package in ("lightning", "transformers", "accelerate"):
-            pytest.importorskip(package, reason=f"{package} is not installed")
+    for package in NEEDS.get(guide, ()):
+        pytest.importorskip(package, reason=f"{package} is not installed")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     text = (ROOT / "docs" / "guide" / f"{guide}.md").read_text()
