@@ -1,6 +1,6 @@
-"""The order in which the documentation is offered: what one reads first comes first.
+"""Sort the pages of the documentation, as a hook of mkdocs.
 
-Called by mkdocs. Pages that are not named here follow, by name: a new page is one new file.
+Pages that are not named here come last, sorted by name: a new page is one new file.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ GUIDES = (
     "bounds",
     "repair",
     "uncertainty",
-    "integrations",
     "interface",
+    "integrations",
+    "detection",
+    "molecules",
     "own-task",
 )
 TITLES = {"Api": "API"}
 
 
 def on_nav(nav: Any, config: Any, files: Any) -> Any:
-    """Sort the sections, and the guides among themselves."""
+    """Sort the sections, and the guides within theirs."""
     nav.items.sort(key=lambda item: _rank(_place(item), FIRST))
     for section in nav.items:
         if section.is_section:
@@ -36,7 +38,7 @@ def on_nav(nav: Any, config: Any, files: Any) -> Any:
 
 
 def _place(item: Any) -> str:
-    """Give the file or folder of an item directly below the documentation."""
+    """Return the file or folder of an item directly below `docs`."""
     while item.is_section:
         item = item.children[0]
     return str(item.file.src_uri).split("/")[0]

@@ -1,7 +1,7 @@
-"""Does a potential give the same answer when a molecule is turned? Two ASE calculators are asked.
+"""Check whether two ASE calculators are equivariant under rotations of a molecule.
 
-One is GFN2-xTB. The other is the same behind a text file that keeps three decimals of a position,
-as many programs do that pass geometries on.
+One is GFN2-xTB. The other is GFN2-xTB on positions rounded to three decimals, as in programs that
+exchange geometries as text.
 
 Run: python examples/audit_calculator.py (needs the extra `chemistry`)
 or:  orbical scan -m tb=audit_calculator:calculator -m rounded=audit_calculator:Rounded()

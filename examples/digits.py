@@ -1,4 +1,4 @@
-"""Two digit networks along the circle of rotations: where they fail, and whether they know it.
+"""Scan two digit classifiers over rotations: where do they fail, and do they know it?
 
 Run: python examples/digits.py (needs the extra `demo`)
 """

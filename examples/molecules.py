@@ -1,4 +1,4 @@
-"""Is a dipole model equivariant? Real molecules turn; their atomic numbers do not.
+"""Check whether a dipole model is equivariant: positions rotate, atomic numbers do not.
 
 Run: python examples/molecules.py (needs the extra `chemistry`)
 """
@@ -11,7 +11,7 @@ import orbical as ob
 
 
 class Dipole(torch.nn.Module):
-    """Charges that depend on distances, times positions: equivariant by construction."""
+    """Sum of positions times charges that depend on distances: equivariant by construction."""
 
     def __init__(self, broken: bool = False) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Dipole(torch.nn.Module):
         near = (decay * present[:, None]).sum(2)
         charge = self.charge(torch.cat([near, numbers[..., None] / 10], -1)) * present
         if self.broken:
-            charge = charge + 0.1 * pos[..., :1]  # looks at where x happens to be
+            charge = charge + 0.1 * pos[..., :1]  # depends on the x coordinate
         return (charge * pos).sum(1)
 
 

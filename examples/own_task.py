@@ -1,9 +1,9 @@
-"""A task of one's own in one file: a segmentation model over flips.
+"""Define a task in one file: image segmentation, scanned over flips.
 
 Run: python examples/own_task.py
 
-The guide `docs/guide/own-task.md` goes through it. Images are lit from the left, so a model that
-learned where it is bright fails on mirrored ones; a model of local contrast cannot.
+`docs/guide/own-task.md` explains it. The images are lit from the left, so a model that learns where
+it is bright fails on mirrored images. A model of local contrast does not.
 """
 
 import io
@@ -22,7 +22,7 @@ FLIPS = ob.groups.flips().coords["flip"]
 
 
 class Segmentation(Task):
-    """Which class has each pixel? Maps of classes move with the image."""
+    """Predict the class of each pixel; class maps transform with the image."""
 
     name: ClassVar[str] = "segmentation"
     score_meaning: ClassVar[str] = "intersection over union"
@@ -38,36 +38,42 @@ class Segmentation(Task):
     def truth_dims(self) -> tuple[str, ...]:
         return ("class", "row", "column")
 
-    def read(self, raw: Any, answers: str | None = None) -> Tensor:
-        """Turn what a model gives, logits [N, C, H, W], into probabilities."""
-        given = self.picked(raw)
-        if not isinstance(given, Tensor) or given.ndim != 4 or given.shape[1] != self.classes:
-            raise ModelError(f"model output: logits [sample, {self.classes}, row, column] expected")
-        return given.softmax(1)
+    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
+        """Return probabilities from logits [N, C, H, W]."""
+        logits = self.picked(raw)
+        if not isinstance(logits, Tensor) or logits.ndim != 4 or logits.shape[1] != self.classes:
+            raise ModelError(
+                f"model output: expected logits [sample, {self.classes}, row, column], "
+                f"got {tuple(getattr(logits, 'shape', ())) or type(logits).__name__}"
+            )
+        return logits.softmax(1)
 
     def check_target(self, target: Any, count: int) -> Tensor:
-        """Take maps of class numbers [N, H, W] as one plane for each class, which can be moved."""
+        """Return class maps [N, H, W] as one-hot planes, which can be transformed."""
         maps = torch.as_tensor(target)
         if maps.ndim != 3 or len(maps) != count or maps.is_floating_point():
             raise InputError(
-                f"labels: {maps.dtype} of shape {tuple(maps.shape)} given, class numbers "
-                f"[{count}, row, column] expected"
+                f"labels: expected class indices [{count}, row, column], "
+                f"got {maps.dtype} of shape {tuple(maps.shape)}"
             )
         if int(maps.min()) < 0 or int(maps.max()) >= self.classes:
-            raise InputError(f"labels: class numbers 0 .. {self.classes - 1} expected")
+            raise InputError(
+                f"labels: expected class indices 0 .. {self.classes - 1}, "
+                f"got {int(maps.min())} .. {int(maps.max())}"
+            )
         return F.one_hot(maps.long(), self.classes).movedim(-1, 1).float()
 
     def check_range(self, target: Tensor, outputs: Tensor) -> None:
         if target.shape[1:] != outputs.shape[1:]:
             raise InputError(
-                f"labels: maps of {tuple(target.shape[2:])} pixels given, but the model answers "
-                f"{tuple(outputs.shape[2:])}"
+                f"labels: expected maps of {tuple(outputs.shape[2:])} pixels, as the model "
+                f"predicts, got maps of {tuple(target.shape[2:])} pixels"
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         own = {
-            "segments": Variable(("sample", "element", "row", "column"), "likeliest class"),
-            "share": Variable(("sample", "element", "class"), "share of the pixels given a class"),
+            "segments": Variable(("sample", "element", "row", "column"), "most probable class"),
+            "share": Variable(("sample", "element", "class"), "share of pixels per class"),
         }
         if labeled:
             own["overlap"] = Variable(
@@ -76,11 +82,11 @@ class Segmentation(Task):
         return self.common_variables(labeled, self.truth_dims) | own
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
-        """Average the overlap of the classes that occur: [K, B]."""
+        """Return the mean overlap of the classes that occur, [K, B]."""
         return _overlap(outputs, reference, valid).nanmean(-1)
 
     def reference(self, consensus: Tensor) -> Tensor:
-        """The consensus, a mean of probabilities, stands for the likeliest class of each pixel."""
+        """Return the most probable class of each pixel, as one-hot planes."""
         return _winners(consensus)
 
     def extras(self, outputs: Tensor, target: Tensor | None, elements: Any) -> dict[str, Tensor]:
@@ -94,7 +100,7 @@ class Segmentation(Task):
         return extras
 
     def draw_detail(self, details: dict[str, Any], models: list[str]) -> bytes:
-        """Draw the answers at one place, [model, row, column], for the interface."""
+        """Draw the predictions at one position, [model, row, column], for the view."""
         from matplotlib.figure import Figure
 
         fig = Figure(figsize=(1.6 * len(models), 1.9), layout="constrained")
@@ -108,21 +114,21 @@ class Segmentation(Task):
 
 
 def _winners(probabilities: Tensor) -> Tensor:
-    """One plane for each class [..., C, H, W], 1 where it is the likeliest."""
+    """Return one-hot planes [..., C, H, W] of the most probable class."""
     return F.one_hot(probabilities.argmax(-3), probabilities.shape[-3]).movedim(-1, -3).float()
 
 
 def _overlap(outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
-    """Intersection over union of each class [K, B, C], NaN where it does not occur."""
-    answer, truth = _winners(outputs), reference > 0.5
-    seen = torch.ones_like(answer) if valid is None else valid[:, None, None].to(answer)
-    both = (answer * truth * seen).sum((-2, -1))
-    either = (torch.maximum(answer, truth.to(answer)) * seen).sum((-2, -1))
+    """Return the intersection over union [K, B, C] per class, NaN if a class does not occur."""
+    predicted, truth = _winners(outputs), reference > 0.5
+    seen = torch.ones_like(predicted) if valid is None else valid[:, None, None].to(predicted)
+    both = (predicted * truth * seen).sum((-2, -1))
+    either = (torch.maximum(predicted, truth.to(predicted)) * seen).sum((-2, -1))
     return both / either.where(either > 0, torch.nan)
 
 
 def scenes(count: int, seed: int, size: int = 32) -> tuple[Tensor, Tensor]:
-    """Discs on noise, all lit from the left: images [N, 1, H, W] and maps [N, H, W]."""
+    """Return images [N, 1, H, W] of discs lit from the left, and class maps [N, H, W]."""
     random = torch.Generator().manual_seed(seed)
     rows, columns = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
     center = torch.rand(count, 2, 1, 1, generator=random) * 16 + 8
@@ -134,7 +140,7 @@ def scenes(count: int, seed: int, size: int = 32) -> tuple[Tensor, Tensor]:
 
 
 class OfPlaces(nn.Module):
-    """Looks at each pixel and where it is: it can learn the light, and depends on it."""
+    """Uses each pixel and its position, so it can learn the lighting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -148,7 +154,7 @@ class OfPlaces(nn.Module):
 
 
 class OfContrast(nn.Module):
-    """Looks at each pixel against the median of its column: light from the side drops out."""
+    """Uses each pixel minus the median of its column, which removes light from the side."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +165,7 @@ class OfContrast(nn.Module):
 
 
 def fitted(model: nn.Module, images: Tensor, maps: Tensor) -> nn.Module:
-    """Fit a model by L-BFGS, in less than a second."""
+    """Fit a model with L-BFGS, in less than a second."""
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=200)
 
     def loss() -> Tensor:
@@ -173,7 +179,7 @@ def fitted(model: nn.Module, images: Tensor, maps: Tensor) -> nn.Module:
 
 
 def main() -> None:
-    """Fit both models, scan them over flips, print and draw what they answer."""
+    """Fit both models, scan them over flips, and print and draw the scores."""
     torch.manual_seed(0)
     training = scenes(100, seed=0)
     models = {"places": fitted(OfPlaces(), *training), "contrast": fitted(OfContrast(), *training)}

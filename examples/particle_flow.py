@@ -1,6 +1,6 @@
-"""Classical optical flow on particle images, mirrored, turned and run backwards.
+"""Scan classical optical flow on particle images under reflections, rotations and time reversal.
 
-Run: python examples/particle_flow.py (needs the extra `flow`, and the particle images: see
+Run: python examples/particle_flow.py (needs the extra `flow` and the particle images, see
 `orbical.datasets.piv`)
 """
 

@@ -1,4 +1,4 @@
-"""Every example runs from start to end, in an empty folder."""
+"""Every example runs from start to end in an empty folder."""
 
 from __future__ import annotations
 

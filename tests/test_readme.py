@@ -1,4 +1,4 @@
-"""The examples of the README and of the guide run as printed; the README's numbers are ours."""
+"""Examples in the README and the guide run as printed, and the README's numbers are correct."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 GUIDES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/guide/*.md"))
 NUMBER = r"\d+\.\d+"
+NEEDS = {
+    "integrations": ("lightning", "transformers", "accelerate"),
+    "molecules": ("ase", "tblite"),
+}
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
 def assert_alike(said: str, shown: str) -> None:
-    """The same words and whole numbers; of others the last digit may differ between versions."""
+    """Compare two outputs; the last digit of a decimal number may differ between versions."""
     assert re.sub(NUMBER, "#", said).split() == re.sub(NUMBER, "#", shown).split()
     found, told = (np.float64(re.findall(NUMBER, text)) for text in (said, shown))
     assert np.abs(found - told).max(initial=0) < 0.011
@@ -45,17 +49,20 @@ def test_there_are_examples():
     ("guide", "figures"),
     [
         ("scan", {"aggregate.png", "embedding.png", "worst.png"}),
+        ("calibration", set()),
         ("bounds", {"groups.png"}),
         ("repair", set()),
+        ("uncertainty", set()),
+        ("detection", set()),
+        ("molecules", set()),
         ("integrations", set()),
     ],
 )
 def test_a_guide_runs_from_top_to_bottom_and_prints_what_it_says(
     guide, figures, tmp_path, monkeypatch, capsys
 ):
-    if guide == "integrations":
-        for package in ("lightning", "transformers", "accelerate"):
-            pytest.importorskip(package, reason=f"{package} is not installed")
+    for package in NEEDS.get(guide, ()):
+        pytest.importorskip(package, reason=f"{package} is not installed")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     text = (ROOT / "docs" / "guide" / f"{guide}.md").read_text()
@@ -70,7 +77,7 @@ def test_a_guide_runs_from_top_to_bottom_and_prints_what_it_says(
 
 
 def commands_of(text: str) -> list[list[str]]:
-    """Every command `orbical ...` of a page, as words; lines that go on are joined."""
+    """Return every command `orbical ...` on a page, split into words."""
     joined = text.replace("\\\n", " ")
     fenced = "".join(re.findall(r"```(?:sh|bash)\n(.*?)```", joined, re.S))
     lines = re.findall(r"^(orbical .*)$", fenced, re.M)
@@ -90,8 +97,6 @@ def test_every_command_of_a_page_has_the_options_that_it_names(page):
     known = get_command(app).commands
     for name, *words in commands_of((ROOT / page).read_text()):
         assert name in known, f"{page}: orbical {name}"
-        if name == "study":  # reads its own options
-            continue
         options = {"--help"} | {
             option for parameter in known[name].params for option in parameter.opts
         }

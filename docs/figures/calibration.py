@@ -131,12 +131,14 @@ def pictures(scan: ob.Scan) -> None:
     save(drawn.cumulative_plot(curves), IMAGES / "cumulative.png")
     error = along_orbit(scan, "ece", interval=True)
     save(drawn.error_along_orbit(error), IMAGES / "ece-along-the-orbit.png")
+    pooled = ob.calibration.pooled_over_orbit(scan, "ece")
     for name in scan.models:
         curve = error.sel(model=name)
         worst = int(curve.argmax("element"))
         print(
             f"{name}: ECE {float(curve[0]):.3f} upright, {float(curve.mean()):.3f} mean over the"
-            f" orbit, {float(curve[worst]):.3f} [{float(curve['low'][worst]):.3f},"
+            f" orbit, {float(pooled.sel(model=name)):.3f} pooled over the orbit,"
+            f" {float(curve[worst]):.3f} [{float(curve['low'][worst]):.3f},"
             f" {float(curve['high'][worst]):.3f}] at {scan.group.name(worst)}"
         )
 
