@@ -38,7 +38,6 @@ NOT_YET_PORTED = (
     "esd",
     "examples",
     "networks",
-    "piv",
     "qm9",
 )
 """Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""
