@@ -33,13 +33,11 @@ STUDIES = {
 
 NOT_YET_PORTED = (
     "data",
-    "detection",
     "digit_symmetry",
     "digits_nero",
     "esd",
     "examples",
     "networks",
-    "piv",
     "qm9",
 )
 """Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""

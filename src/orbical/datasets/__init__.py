@@ -20,6 +20,7 @@ from .folders import data_folder
 from .furniture_clouds import furniture
 from .generated_scenes import scenes
 from .image_folders import image_folder
+from .key_objects import AnnotatedImage, find_key_objects, surroundings, views_of
 from .mnist_images import full_mnist, mnist
 from .molecule_files import molecules
 from .particle_images import piv
@@ -30,10 +31,12 @@ BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "m
 
 __all__ = [
     "BUILT_IN",
+    "AnnotatedImage",
     "coco",
     "coco_five",
     "data_folder",
     "digits",
+    "find_key_objects",
     "full_mnist",
     "furniture",
     "image_folder",
@@ -44,5 +47,7 @@ __all__ = [
     "particle_pairs",
     "piv",
     "scenes",
+    "surroundings",
     "sweethome3d",
+    "views_of",
 ]

@@ -87,7 +87,7 @@ def views_of(
         window: pixels of the field of view.
         radius: pixels by which it will be shifted at most.
     """
-    keys = key_objects(images, classes, window, radius)
+    keys = find_key_objects(images, classes, window, radius)
     if not keys:
         raise InputError(
             f"folder: none of {sum(len(image.boxes) for image in images)} boxes is a key object of "
@@ -112,7 +112,7 @@ def views_of(
     )
 
 
-def key_objects(
+def find_key_objects(
     images: Sequence[AnnotatedImage], classes: Sequence[str], window: int, radius: int
 ) -> list[KeyObject]:
     """Find the boxes that meet the three criteria, in order.
@@ -120,9 +120,9 @@ def key_objects(
     Example:
         >>> box = np.array([[90.0, 90, 110, 110]])
         >>> image = AnnotatedImage("a.png", 200, 200, box, ["cup"], bytes)
-        >>> key_objects([image], ["cup"], 128, 32)
+        >>> find_key_objects([image], ["cup"], 128, 32)
         [KeyObject(image=0, box=0)]
-        >>> key_objects([image], ["cup"], 128, 64)     # the view would leave the image
+        >>> find_key_objects([image], ["cup"], 128, 64)     # the view would leave the image
         []
     """
     found = []

@@ -21,6 +21,7 @@ from .atoms import Atoms
 from .base import Task, Variable
 from .classification import Classification
 from .detection import Detection
+from .detection_matching import average_precision
 from .flow import Flow
 from .regression import Regression
 
@@ -76,5 +77,6 @@ __all__ = [
     "Regression",
     "Task",
     "Variable",
+    "average_precision",
     "parse_input",
 ]

@@ -167,7 +167,7 @@ def most_confident(
 
 
 def average_precision(confidence: Tensor, correct: Tensor, objects: Tensor) -> Tensor:
-    """Give the average precision of detections ranked by confidence.
+    """Compute the average precision of detections ranked by confidence.
 
         AP = 1/T sum over right detections i of max over j at or after i of precision(j)
 
@@ -178,8 +178,13 @@ def average_precision(confidence: Tensor, correct: Tensor, objects: Tensor) -> T
         correct: `[..., D]`, whether each is right.
         objects: `[...]`, how many there were to find; 0 gives NaN.
 
-    >>> average_precision(torch.tensor([0.9, 0.8, 0.7]), torch.tensor([1, 0, 1]), torch.tensor(2))
-    tensor(0.8333)
+    Returns:
+        `[...]`.
+
+    Example:
+        >>> right = torch.tensor([1, 0, 1])
+        >>> average_precision(torch.tensor([0.9, 0.8, 0.7]), right, torch.tensor(2))
+        tensor(0.8333)
     """
     missing = confidence.isnan()
     order = confidence.masked_fill(missing, -torch.inf).argsort(

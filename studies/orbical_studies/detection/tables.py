@@ -1,139 +1,74 @@
-"""The detection study's tables: one line a level, mean and deviation over the seeds."""
+"""From summaries of scans to the tables of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..pages import Row, markdown, mean, spread
-from .settings import JITTERS
+import numpy as np
 
+from orbical.errors import InputError
 
-def values_of(rows: Sequence[Row], jitter: int, name: str) -> list[float]:
-    """One number of a level, of every seed."""
-    return [row[name] for row in rows if row["jitter"] == jitter]
+from ..framework import Results
+from ..framework.training import arrays_file
+from ..trials import FILE, read_lines
+from .images import CLASSES
+from .measures import Array
+from .training import JITTERS, WHOLE, Settings, Trial
 
-
-def percent(values: Sequence[float], digits: int = 0) -> str:
-    """Write shares as percent, mean and deviation over seeds.
-
-    >>> percent([0.25]), percent([0.2, 0.4])
-    ('25 %', '30 ± 14 %')
-    """
-    return f"{spread([100 * value for value in values], digits)} %"
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
-def _table(
-    rows: Sequence[Row], columns: Sequence[tuple[str, str, int]], shares: Sequence[str] = ()
-) -> str:
-    """One line a level, mean and deviation over seeds.
-
-    Args:
-        rows: one a training.
-        columns: header, name and digits of each.
-        shares: names of those written in percent.
-    """
-    lines = []
-    for jitter in JITTERS:
-        cells = [
-            (percent if name in shares else spread)(values_of(rows, jitter, name), digits)
-            for _, name, digits in columns
-        ]
-        lines.append([f"{jitter} %", *cells])
-    return markdown(["jitter", *(header for header, _, _ in columns)], lines)
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Read all arrays of a file, floats in double precision."""
+    with np.load(path) as arrays:
+        found = {name: arrays[name] for name in arrays.files}
+    return {name: v.astype(float) if v.dtype.kind == "f" else v for name, v in found.items()}
 
 
-def level_table(rows: Sequence[Row]) -> str:
-    """Tell how good each level is, and how wide its peak."""
-    columns = [
-        ("score, centre", "centre", 3),
-        ("over the orbit", "orbit", 3),
-        ("at the corners", "corner", 3),
-        ("width of the peak (px)", "width_px", 1),
-        ("IoU, centre", "iou_centre", 3),
-        ("IoU, orbit", "iou_orbit", 3),
-    ]
-    return _table(rows, columns)
+def read_tables(work: Path) -> tuple[list[dict[str, Any]], dict[str, DataFrame]]:
+    """Read the rows of all trainings, and the tables of the seeds of which no level is missing."""
+    import pandas as pd
+
+    rows = sorted(read_lines(work / FILE), key=lambda row: (row["seed"], row["jitter"]))
+    found = [Trial(row["jitter"], row["seed"]) for row in rows]
+    full = [t for t in found if all(Trial(jitter, t.seed) in found for jitter in JITTERS)]
+    if Trial(JITTERS[0], WHOLE) not in full:
+        raise InputError(f"work: expected all levels of seed {WHOLE} in {str(work)!r}; run 'train'")
+    parts: dict[str, list[DataFrame]] = {}
+    for trial in full:
+        tables: dict[str, dict[str, Array]] = {}
+        for name, values in read_arrays(arrays_file(work, trial)).items():
+            table, column = name.split("/")
+            tables.setdefault(table, {})[column] = np.atleast_1d(values)
+        for table, columns in tables.items():
+            parts.setdefault(table, []).append(pd.DataFrame(vars(trial) | columns))
+    return rows, {name: pd.concat(some, ignore_index=True) for name, some in parts.items()}
 
 
-def detections_table(rows: Sequence[Row]) -> str:
-    """Tell how good and how honest all detections of each level are."""
-    columns = [
-        ("AP, centre", "ap_centre", 3),
-        ("AP, orbit", "ap_orbit", 3),
-        ("ECE, centre", "ece_centre", 3),
-        ("ECE, orbit", "ece_orbit", 3),
-        ("invariance gap", "gap", 3),
-    ]
-    return _table(rows, columns)
+def collect(settings: Settings, results: Results) -> None:
+    """Write the tables from what `train` stored."""
+    import pandas as pd
 
-
-def class_table(rows: Sequence[Row]) -> str:
-    """Tell the score of each class: centre, and mean over the orbit, means over seeds."""
-    classes = list(dict.fromkeys((row["class"], row["objects"]) for row in rows))
-    lines = []
-    for jitter in JITTERS:
-        cells = [f"{jitter} %"]
-        for name, _ in classes:
-            mine = [row for row in rows if row["jitter"] == jitter and row["class"] == name]
-            cells.append(
-                " / ".join(f"{mean(row[part] for row in mine):.3f}" for part in ("centre", "orbit"))
-            )
-        lines.append(cells)
-    return markdown(["jitter", *(f"{name} ({count})" for name, count in classes)], lines)
-
-
-def consensus_table(rows: Sequence[Row]) -> str:
-    """Tell how alike the plots against truth and consensus are."""
-    columns = [
-        ("median correlation", "median", 2),
-        ("above 0.9", "alike", 0),
-        ("consensus is the key object", "hit", 0),
-        ("median correlation there", "median_hit", 2),
-        ("above 0.9 there", "alike_hit", 0),
-        ("median correlation elsewhere", "median_miss", 2),
-    ]
-    return _table(rows, columns, shares=("alike", "hit", "alike_hit"))
-
-
-def dark_table(rows: Sequence[Row]) -> str:
-    """Tell how many dark spots there are, and what is lost there."""
-    columns = [
-        ("dark spots", "dark", 0),
-        ("share of all shifts", "share", 2),
-        ("key objects with one", "objects", 0),
-        ("box lost", "box_lost", 0),
-        ("wrong box first", "wrong_first", 0),
-        ("confidence alone lost", "confidence_lost", 0),
-    ]
-    shares = ("share", "box_lost", "wrong_first", "confidence_lost")
-    return _table(rows, columns, shares)
-
-
-def period_table(rows: Sequence[Row]) -> str:
-    """Tell the autocorrelation of single plots by lag.
-
-    >>> period_table([])
-    'The shifts lie too far apart to tell.'
-    """
-    lags = sorted({row["lag_px"] for row in rows})
-    if not lags:
-        return "The shifts lie too far apart to tell."
-    lines = []
-    for jitter in JITTERS:
-        objects = mean(values_of(rows, jitter, "objects"))
-        lines.append(
-            [
-                f"{jitter} % ({objects:.0f})",
-                *(spread(repetition(rows, jitter, lag), 2) for lag in lags),
-            ]
-        )
-    return markdown(["jitter (objects)", *(f"{lag} px" for lag in lags)], lines)
-
-
-def repetition(rows: Sequence[Row], jitter: int, lag: int) -> list[float]:
-    """Correlation of a level's plots with themselves at a lag, of every seed."""
-    return [
-        (row["dx"] + row["dy"]) / 2
-        for row in rows
-        if row["jitter"] == jitter and row["lag_px"] == lag
-    ]
+    trained, tables = read_tables(results.work)
+    results.write("trainings", trained)
+    for name in ("levels", "dark-spots", "period", "consensus"):
+        results.write(name, tables[name])
+    sure = tables["certainty"]
+    results.write("certainty", sure[sure["seed"] == WHOLE].drop(columns="seed"))
+    shifts = tables["shifts"]
+    section = shifts[shifts["dy"] == 0].round(5)
+    results.write("section", section[["jitter", "seed", "dx", "score"]])
+    maps = shifts.groupby(["dx", "dy", "jitter"], sort=False)[["score", "ap", "ece"]].mean()
+    maps = maps.round(5).unstack("jitter").sort_index(level=["dy", "dx"], ascending=[False, True])
+    order = [(name, jitter) for jitter in JITTERS for name in ("score", "ap", "ece")]
+    maps = maps[order].set_axis([f"{name}_{jitter}" for name, jitter in order], axis=1)
+    results.write("shifts", maps.reset_index())
+    objects = tables["objects"].astype({"class": pd.CategoricalDtype(CLASSES)})
+    means = objects.groupby(["jitter", "object", "class"], observed=True).mean()
+    results.write("objects", means.drop(columns="seed").round(4).reset_index())
+    classes = objects.groupby(["seed", "jitter", "class"], observed=True)
+    score = classes[["centre", "orbit"]].mean()
+    score.insert(0, "objects", classes.size())
+    results.write("classes", score.swaplevel(0, 1).reset_index())

@@ -1,181 +1,151 @@
-"""The detectors of all levels and seeds, and those of generated scenes: trained and put away."""
+"""Train and scan the detectors of all levels and seeds, and train those of generated scenes."""
 
 from __future__ import annotations
 
-import argparse
-import tarfile
-import tempfile
+import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
-from orbical.datasets.generated_scenes import scenes
-from orbical.datasets.key_objects import KeyObjects
-from orbical.errors import InputError
+from orbical import datasets
+from orbical.actions import Window
 from orbical.groups import Group, translations
-from orbical.predictors import as_predictor
-from orbical.scanning.sweep import Sweep
-from orbical.zoo import detector
-from orbical.zoo.detector_training import Crops, train
+from orbical.tasks import Detection
+from orbical.zoo import detector, detector_training
+from orbical.zoo.detector_training import Crops
 
-from ..pages import Row
-from ..trials import Trials
-from ..workers import run_jobs
-from .material import first_objects, split, test_views, training_crops, unpack
-from .settings import RADIUS, STORED, TASK, WHOLE, Trial, trials
-from .summaries import Array, Summary, summarised
+from ..framework import Results, TrainingSettings, option
+from ..framework import training as framework
+from .images import RADIUS, WINDOW, training_crops, unpack, views_to_test
+from .measures import Array, summarize
 
-
-def scanned(net: torch.nn.Module, data: KeyObjects, group: Group, device: str) -> dict[str, Array]:
-    """Scan one detector over all shifts; what `STORED` names, in half precision.
-
-    As `orbical.scan` does, without the store, so that it runs where little but torch is.
-    """
-    where = torch.device(device)
-    views, samples = (2048, 64) if where.type == "cuda" else (64, 16)
-    predictor = as_predictor(net)
-    parts: list[dict[str, torch.Tensor]] = []
-    with predictor.ready(where):
-        sweep = Sweep({"net": predictor}, group, TASK, where, views)
-        for rows in torch.arange(len(data["images"])).split(samples):
-            unit = sweep.run(data["images"][rows], data["objects"][rows], ["net"])
-            unit.wait(group, int(rows[0]))
-            parts.append({name: unit.summaries["net"][name] for name in STORED})
-    joined = {name: torch.cat([part[name] for part in parts]) for name in STORED}
-    return {
-        name: (value.half() if value.is_floating_point() else value).numpy()
-        for name, value in joined.items()
-    }
-
-
-def chosen_device(name: str) -> str:
-    """Name the device."""
-    if name != "auto":
-        return name
-    return "cuda" if torch.cuda.is_available() else "cpu"
+JITTERS = (0, 25, 50, 75, 100)
+WHOLE = 0  # the seed whose weights and scans are kept whole, for plots of single objects
+TASK = Detection(Window(WINDOW), score="iou_confidence")
+STORED = (
+    *("iou", "match_confidence", "box_score", "box_correct", "score_vs_consensus"),
+    *("consensus", "consensus_vs_truth", "invariance_gap"),
+)
+Loaded = tuple[Crops, Tensor, Tensor]
 
 
 @dataclass(frozen=True)
-class Material:
-    """What every training is given: its options, and on demand the crops and the key objects."""
+class Settings(TrainingSettings):
+    """Settings of the detection study."""
 
-    given: argparse.Namespace
-
-    @cached_property
-    def parts(self) -> tuple[Crops, KeyObjects]:
-        """Training crops, and key objects to test on, from the packed or the public images."""
-        parts = split() if self.given.data is None else unpack(self.given.data)
-        parts = {name: images[: self.given.images] for name, images in parts.items()}
-        crops, data = (
-            training_crops(parts["train"]),
-            first_objects(test_views(parts["test"]), self.given.objects),
-        )
-        print(f"{len(crops.pixels)} training crops, {len(data['images'])} key objects", flush=True)
-        return crops, data
+    seeds: int = option(3, "trainings of each level", least=1)
+    steps: int = option(3_500, "optimizer steps of each training", least=1)
+    batch: int = option(detector_training.BATCH, "views in one step", least=1)
+    seconds: float = option(math.inf, "after which a training ends early", least=0)
+    step_px: int = option(2, "pixels between shifts", least=1)
+    images: int | None = option(None, "pack only the first images of each part", kind=int)
+    objects: int | None = option(None, "test on the first objects only", kind=int)
+    scenes: int = option(4_000, "generated scenes to train on", least=1)
+    scene_steps: int = option(8_000, "optimizer steps on generated scenes", least=1)
 
 
-def one_trial(material: Material, trial: Trial) -> tuple[Row, Summary]:
-    """Train and scan one detector; of seed `WHOLE` put weights and scan away as they are."""
-    given, (crops, data) = material.given, material.parts
-    device, begun = chosen_device(given.device), time.monotonic()
-    row: Row = {"name": str(trial), **vars(trial), "asked": given.steps, "batch": given.batch}
+@dataclass(frozen=True)
+class Trial:
+    """One training; its text is its name.
 
-    def tell(step: int, loss: float) -> None:
-        row.update(steps=step, loss=loss)
-        if step % 1000 == 0:
-            spent = time.monotonic() - begun
-            print(f"{trial} step {step} loss {loss:.3f}, {spent:.0f} s", flush=True)
+    Attributes:
+        jitter: How far the key object is moved away from the center at most, percent of `RADIUS`.
+        seed: Of weights, order, shifts and light.
+    """
 
-    net = train(
-        crops,
-        trial.jitter / 100,
-        detector.LARGE,
-        given.steps,
-        seed=trial.seed,
-        device=device,
-        seconds=given.seconds,
-        batch=given.batch,
-        tell=tell,
+    jitter: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"jitter-{self.jitter:03d}-seed-{self.seed}"
+
+
+def scan_file(work: Path, jitter: int) -> Path:
+    """Return where the whole scan of a level is stored; its weights are beside it."""
+    return work / f"jitter-{jitter:03d}.npz"
+
+
+def scan_shifts(net: nn.Module, images: Tensor, objects: Tensor, group: Group) -> dict[str, Array]:
+    """Scan one detector over all shifts; return the variables `STORED`, in half precision.
+
+    It computes what `orbical.scan` stores, without xarray and zarr.
+    """
+    device = framework.device()
+    samples, elements = (64, 32) if device.type == "cuda" else (16, 4)
+    net, weights = net.to(device), torch.as_tensor(group.weights, device=device)
+    blocks = [group[rows] for rows in np.array_split(np.arange(len(group)), len(group) / elements)]
+    parts: list[dict[str, Tensor]] = []
+    with torch.inference_mode():
+        for some, truth in zip(images.split(samples), objects.split(samples), strict=True):
+            here, outputs = some.to(device), []
+            for block in blocks:
+                views = TASK.input.apply(block, here).flatten(0, 1)
+                outputs.append(TASK.read(net(views)).unflatten(0, (len(block), len(some))))
+            found = TASK.summarize(torch.cat(outputs), truth.to(device), group, weights)
+            parts.append({name: found[name].cpu() for name in STORED})
+    joined = {name: torch.cat([part[name] for part in parts]) for name in STORED}
+    return {n: (v.half() if v.is_floating_point() else v).numpy() for n, v in joined.items()}
+
+
+def load(settings: Settings, work: Path) -> Loaded:
+    """Cut the packed images: training crops, and images and objects to test on."""
+    parts = unpack(work)
+    return training_crops(parts["train"]), *views_to_test(parts["test"], settings.objects)
+
+
+def _trained(settings: Settings, how: tuple[Any, ...], **more: Any) -> detector.Detector:
+    limits = {"seconds": settings.seconds, "batch": settings.batch}
+    return detector_training.train(*how, device=str(framework.device()), **limits, **more)
+
+
+def run(settings: Settings, work: Path, loaded: Loaded, trial: Trial) -> framework.Trained:
+    """Train and scan one detector; store weights and scan of seed `WHOLE` as they are."""
+    crops, images, objects = loaded
+    row: dict[str, Any] = {"asked": settings.steps, "batch": settings.batch}
+    begun = time.monotonic()
+    net = _trained(
+        settings,
+        (crops, trial.jitter / 100, detector.LARGE, settings.steps, trial.seed),
+        tell=lambda step, loss: row.update(steps=step, loss=loss),
     )
     row["seconds_training"] = time.monotonic() - begun
-    facts = {"training set": f"{len(crops.pixels)} COCO crops"}
-    facts |= {name: str(row[name]) for name in ("jitter", "seed", "steps")}
-    group = translations(RADIUS, given.step_px)
-    with tempfile.TemporaryDirectory() as work:
-        weights = detector.write(net, Path(work) / f"{trial.level}.safetensors", facts)
-        net = detector.read(weights)  # as stored, in half precision
-        found = scanned(net, data, group, device)
-        row["seconds"] = time.monotonic() - begun
-        if trial.seed == WHOLE:
-            scan = Path(work) / f"{trial.level}.npz"
-            np.savez_compressed(scan, **found)  # type: ignore[arg-type]
-            archived(given.out / trial.archive, [weights, scan])
-    return row, summarised(found, data, group)
+    known = {"training set": f"{len(crops.pixels)} COCO crops", "steps": str(row["steps"])}
+    known |= {name: str(value) for name, value in vars(trial).items()}
+    weights = detector.write(net, work / f"{trial}.safetensors", known)
+    group = translations(RADIUS, settings.step_px)
+    scan = scan_shifts(detector.read(weights), images, objects, group)  # in half precision
+    row["seconds"] = time.monotonic() - begun
+    if trial.seed == WHOLE:
+        path = scan_file(work, trial.jitter)
+        weights.replace(path.with_suffix(".safetensors"))
+        np.savez_compressed(path, **scan)  # type: ignore[arg-type]
+    else:
+        weights.unlink()
+    return row, summarize(scan, objects, group)
 
 
-def train_all(given: argparse.Namespace) -> None:
-    """Train and scan the detectors that are not there yet, several at a time in processes."""
-    kept = Trials(given.out)
-    jobs = kept.waiting(trials(given.seeds), given.only)
-    print(f"{len(jobs)} detectors to train, {len(kept.done)} already there", flush=True)
-    ended: list[Trial] = []
-
-    def finished(trial: Trial, result: tuple[Row, Summary]) -> None:
-        row, summary = result
-        summary.write(given.out / trial.summary)
-        kept.add(row)
-        ended.append(trial)
-        early = "" if row["steps"] == row["asked"] else f" of {row['asked']}, stopped by the time"
-        print(
-            f"{trial}: score {summary.score.mean():.3f} after {row['steps']} steps{early}, "
-            f"{row['seconds']:.0f} s",
-            flush=True,
-        )
-
-    run_jobs(jobs, partial(Material, given), one_trial, finished, workers=given.workers)
-    lacking = [str(job) for job in jobs if job not in ended]
-    if lacking:
-        raise InputError(f"train: {', '.join(lacking)} did not end well; see above")
+def train(settings: Settings, results: Results) -> None:
+    """Train and scan the detectors that are not there yet."""
+    trials = [Trial(jitter, seed) for seed in range(settings.seeds) for jitter in JITTERS]
+    setup, work = partial(load, settings, results.work), partial(run, settings, results.work)
+    framework.train(trials, settings, results.work, setup, work)
 
 
-def scene_detectors(given: argparse.Namespace) -> Path:
+def scenes(settings: Settings, results: Results) -> None:
     """Train the two detectors of generated scenes that ship with the package."""
-    device = chosen_device(given.device)
-    made = scenes(given.scenes, seed=1)
+    made = datasets.scenes(settings.scenes, seed=1)
     pixels = (made["images"] * 255).round().byte().permute(0, 2, 3, 1).contiguous()
     crops = Crops(pixels, made["objects"], torch.ones(len(pixels), 5, dtype=torch.bool))
-    given.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as work:
-        weights = []
-        for name, jitter in (("centred", 0.0), ("jittered", 1.0)):
-            net = train(
-                crops,
-                jitter,
-                detector.SMALL,
-                given.scene_steps,
-                device=device,
-                seconds=given.seconds,
-                batch=given.batch,
-            )
-            facts = {
-                "training set": f"orbical.datasets.scenes({given.scenes}, seed=1)",
-                "jitter": str(jitter),
-                "steps": str(given.scene_steps),
-                "torch": torch.__version__,
-            }
-            path = Path(work) / f"scenes-{name}.safetensors"
-            weights.append(detector.write(net, path, facts))
-        return archived(given.out / "scenes.tar", weights)
-
-
-def archived(path: Path, files: Sequence[Path]) -> Path:
-    """Put files into one archive."""
-    with tarfile.open(path, "w") as archive:
-        for file in files:
-            archive.add(file, file.name)
-    return path
+    for name, jitter in (("centered", 0.0), ("jittered", 1.0)):
+        net = _trained(settings, (crops, jitter, detector.SMALL, settings.scene_steps))
+        origin = f"orbical.datasets.scenes({settings.scenes}, seed=1)"
+        known = {"training set": origin, "jitter": str(jitter), "torch": torch.__version__}
+        known["steps"] = str(settings.scene_steps)
+        results.work.mkdir(parents=True, exist_ok=True)
+        detector.write(net, results.work / f"scenes-{name}.safetensors", known)

@@ -1,9 +1,9 @@
-"""What the particle-flow study measures of one scan: rows for its CSV files."""
+"""What the particle-flow study measures of one scan."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from orbical.actions import VectorField
-from orbical.datasets.particle_images import ParticlePairs
 from orbical.groups import parse
 
-from ..pages import Row
-
+Row = dict[str, Any]
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 HARD = 0.1
 
 
 def self_advection(flow: Tensor) -> Tensor:
-    """Length of u . grad u at every pixel: what flow at one frame differs from flow at the other.
+    """Compute the length of u . grad u: how flow at one frame differs from flow at the other.
 
     Args:
         flow: displacements `[n, 2, h, w]`.
@@ -66,28 +64,20 @@ def fetched(
     height, width = flow.shape[-2:]
     y = torch.arange(height)[:, None] + 0.5 + shift
     x = torch.arange(width) + 0.5 + shift
-    places = (
-        (x + share * flow[:, 0]) * (2 / width) - 1,
-        (y + share * flow[:, 1]) * (2 / height) - 1,
-    )
-    return F.grid_sample(
-        values,
-        torch.stack(places, -1),
-        mode=mode,
-        padding_mode="border",
-        align_corners=False,
-    )
+    across, down = x + share * flow[:, 0], y + share * flow[:, 1]
+    places = torch.stack([across * (2 / width) - 1, down * (2 / height) - 1], -1)
+    return F.grid_sample(values, places, mode, padding_mode="border", align_corners=False)
 
 
-def truth_time_rows(name: str, data: ParticlePairs) -> list[Row]:
-    """At which time is the truth true? Likeness of the frames carried there by the given flow.
+def truth_time_rows(name: str, data: Mapping[str, Any]) -> list[Row]:
+    """Correlate the frames carried by the given flow to several times: which one is the truth's?
 
     If the flow belongs to the time `share` of a step after the first frame, the first frame read
     at x - share u and the second at x + (1 - share) u look alike. Both are read between pixels
-    (half a pixel off), so that blur favours none.
+    (half a pixel off), so that blur favors neither.
 
     Returns:
-        One row a pair and share: the `likeness` is the correlation of the two.
+        A row for each pair and share; the `likeness` is the correlation of the two.
     """
     rows: list[Row] = []
     inner = (slice(None), slice(None), slice(12, -12), slice(12, -12))
@@ -97,20 +87,13 @@ def truth_time_rows(name: str, data: ParticlePairs) -> list[Row]:
             first = fetched(pair[0][None], there, -share, 0.5)[inner].flatten()
             second = fetched(pair[1][None], there, 1 - share, 0.5)[inner].flatten()
             likeness = float(torch.corrcoef(torch.stack([first, second]))[0, 1])
-            rows.append(
-                {
-                    "set": name,
-                    "kind": data["kinds"][number],
-                    "name": data["names"][number],
-                    "share": share,
-                    "likeness": likeness,
-                }
-            )
+            label = {"kind": data["kinds"][number], "name": data["names"][number]}
+            rows.append({"set": name, **label, "share": share, "likeness": likeness})
     return rows
 
 
 def sample_rows(name: str, kind: str, names: list[str], data: Any) -> list[Row]:
-    """One row a model and pair: errors along the orbit, gaps, consensus, what time reversal does.
+    """Return a row for each model and pair: errors, gaps, consensus, what time reversal does.
 
     `data` is a scan over D4 x time reversal that kept its flows.
     """
@@ -157,51 +140,11 @@ def sample_rows(name: str, kind: str, names: list[str], data: Any) -> list[Row]:
     return rows
 
 
-def element_rows(name: str, kind: str, data: Any) -> list[Row]:
-    """One row a model and element: errors averaged over the pairs."""
-    group = parse(str(data.attrs["group"]))
-    return [
-        {
-            "set": name,
-            "kind": kind,
-            "model": str(model),
-            "element": element,
-            "angle": float(group.coords["angle"][element]),
-            "flip": str(group.coords["flip"][element]),
-            "time": float(group.coords["time"][element]),
-            "pairs": data.sizes["sample"],
-            **{
-                title: float(data[key].sel(model=model).isel(element=element).mean())
-                for title, key in (
-                    ("error", "score"),
-                    ("rmse", "rmse"),
-                    ("angular_error", "angular_error"),
-                    ("error_vs_consensus", "score_vs_consensus"),
-                )
-            },
-        }
-        for model in data["model"].values
-        for element in range(len(group))
-    ]
+def principal_components(responses: NDArray[Any]) -> NDArray[Any]:
+    """Return the first two principal components `[n, 2]` of responses `[n, K]`.
 
-
-def put_on_map(rows: Iterable[Row], errors: Mapping[str, Sequence[NDArray]]) -> None:
-    """Add to the rows of one set their places `map_1`, `map_2` on the map of their model.
-
-    Args:
-        rows: of `sample_rows`.
-        errors: by model, along the orbit of each pair, `[n, K]` in parts, in the order of the rows.
-    """
-    places = {model: iter(mapped(np.concatenate(parts))) for model, parts in errors.items()}
-    for row in rows:
-        first, second = next(places[row["model"]])
-        row |= {"map_1": float(first), "map_2": float(second)}
-
-
-def mapped(responses: NDArray) -> NDArray:
-    """Give the two principal components of responses `[n, K]`, `[n, 2]`.
-
-    >>> np.abs(mapped(np.array([[0.0, 0, 0], [1, 1, 1], [2, 2, 2]])).round(2)).tolist()
+    >>> rows = principal_components(np.array([[0.0, 0, 0], [1, 1, 1], [2, 2, 2]]))
+    >>> np.abs(rows.round(2)).tolist()
     [[1.73, 0.0], [0.0, 0.0], [1.73, 0.0]]
     """
     left, sizes, _ = np.linalg.svd(responses - responses.mean(0), full_matrices=False)
@@ -209,7 +152,7 @@ def mapped(responses: NDArray) -> NDArray:
 
 
 def milliseconds(model: Callable[[Tensor], Any], pairs: Tensor) -> list[float]:
-    """Processor time of one answer to each pair `[n, 2, c, h, w]`, after one that warms up."""
+    """Measure the processor time of one answer to each pair `[n, 2, c, h, w]`, after a warm-up."""
     model(pairs[:1])
     taken = []
     for pair in pairs:
@@ -220,19 +163,19 @@ def milliseconds(model: Callable[[Tensor], Any], pairs: Tensor) -> list[float]:
 
 
 def _gap(home: Tensor) -> float:
-    """Root mean square distance of un-moved flows `[k, 2, h, w]` from their mean, in pixels."""
+    """Return the root mean square distance of flows `[k, 2, h, w]` from their mean, in pixels."""
     return float((home - home.mean(0)).double().square().sum(1).mean().sqrt())
 
 
 def _likeness(first: np.ndarray, second: np.ndarray) -> float:
-    """Correlation of two responses along an orbit; NaN where one of them is flat."""
+    """Correlate two responses along an orbit; NaN where one of them is flat."""
     if min(first.std(), second.std()) < 1e-9:
         return float("nan")
     return float(np.corrcoef(first, second)[0, 1])
 
 
 def _share_of_worst(lengths: Tensor) -> float:
-    """Share of the squared error that the worst tenth of the pixels holds."""
+    """Return the share of the squared error that the worst tenth of the pixels holds."""
     squares = lengths.double().square().flatten().sort(descending=True).values
     worst = max(1, round(HARD * len(squares)))
     return float(squares[:worst].sum() / squares.sum().clamp_min(1e-300))

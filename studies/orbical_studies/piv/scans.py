@@ -1,40 +1,60 @@
-"""Every model on every pair along its orbit, and what is measured of it."""
+"""Scan every model on every pair along its orbit, and write what is measured."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
+from orbical import scan
 from orbical.datasets import particle_pairs, piv
-from orbical.datasets.particle_images import ParticlePairs
 from orbical.errors import InputError
+from orbical.tasks import Flow
+from orbical.zoo import flownet
+from orbical.zoo.classical_flow import Farneback, InverseSearch
 
-from ..pages import Row, write_csv
-from .measures import element_rows, milliseconds, put_on_map, sample_rows, truth_time_rows
-from .settings import GROUP, SEED, Settings
+from .. import framework
+from ..framework import Results, option
+from .measures import Row, milliseconds, principal_components, sample_rows, truth_time_rows
 
-Models = Mapping[str, Any]
-Tell = Callable[[str], None]
+GROUP = "dihedral:4*time_reversal"
+MODELS = ("farneback", "dis", "directed", "symmetric")
+KINDS = 6
+SEED = 3
+Pairs = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings(framework.Settings):
+    """Settings of the particle-flow study."""
+
+    pairs: int = option(10, "generated pairs of each kind of flow", least=1)
+    size: int = option(128, "of a generated pair in pixels, a multiple of 16", least=32)
+    angles: int = option(24, "rotations", least=1)
+    turned: int = option(2, "generated pairs of each kind that are rotated", least=1)
+    real: bool = option(True, "also scan the pairs of Cai et al., if they are at hand")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size % 16:
+            raise InputError(f"size: expected a multiple of 16, got {self.size}")
 
 
 def estimators() -> dict[str, Any]:
-    """Give the four models: two of OpenCV, two networks of equal budget."""
-    from orbical.zoo import flownet
-    from orbical.zoo.classical_flow import Farneback, InverseSearch
-
-    found = {"farneback": Farneback(), "dis": InverseSearch()}
-    return found | {name: flownet.load(name) for name in flownet.NAMES}
+    """Return the four models: two of OpenCV, two networks of equal budget."""
+    networks = {name: flownet.load(name) for name in flownet.NAMES}
+    return {"farneback": Farneback(), "dis": InverseSearch()} | networks
 
 
-def data_sets(settings: Settings) -> dict[str, ParticlePairs]:
-    """Give the generated pairs, and the real-data pairs where they are at hand."""
-    from orbical.datasets.flow_fields import KINDS
-
-    made = {"generated": particle_pairs(settings.pairs * len(KINDS), settings.size, seed=SEED)}
+def data_sets(settings: Settings) -> dict[str, Pairs]:
+    """Return the generated pairs, and those of Cai et al. if they are at hand."""
+    made: dict[str, Pairs] = {
+        "generated": particle_pairs(settings.pairs * KINDS, settings.size, seed=SEED)
+    }
     if settings.real:
         try:
             made["Cai et al."] = piv()
@@ -43,123 +63,101 @@ def data_sets(settings: Settings) -> dict[str, ParticlePairs]:
     return made
 
 
-def batch_for(size: int) -> int:
-    """How many pairs of a size to ask for at once: as many as stay in the cache of a processor."""
-    return max(1, 2**16 // size**2)
-
-
-def by_kind(data: ParticlePairs) -> Iterator[tuple[str, list[int]]]:
-    """Give the kinds of flow and which pairs are of each: parts small enough to keep all flows."""
+def scan_kinds(
+    data: Pairs, models: Mapping[str, Any], view: int, **how: Any
+) -> Iterator[tuple[str, list[int], Any]]:
+    """Scan one kind of flow after another; yield the kind, the rows of its pairs, and the scan."""
+    batch = max(1, 2**16 // view**2)  # pairs that stay in the cache of a processor
     for kind in dict.fromkeys(data["kinds"]):
-        yield kind, [number for number, one in enumerate(data["kinds"]) if one == kind]
-
-
-def orbits(data: ParticlePairs, models: Models, name: str, tell: Tell) -> Iterator[dict[str, Any]]:
-    """Scan each kind over the 16 elements, and give its scan with all flows."""
-    from orbical import scan
-    from orbical.tasks import Flow
-
-    for kind, rows in by_kind(data):
+        rows = [number for number, one in enumerate(data["kinds"]) if one == kind]
+        pairs = (data["pair"][rows], data["flow"][rows])
         started = time.process_time()
-        found = scan(
-            models,
-            (data["pair"][rows], data["flow"][rows]),
-            group=GROUP,
-            task=Flow(),
-            keep=("flow",),
-            batch_size=batch_for(data["pair"].shape[-1]),
-            progress=False,
-        )
-        tell(f"{name}, {kind}: {len(rows)} pairs, {time.process_time() - started:.0f} s")
-        yield {"kind": kind, "rows": rows, "scan": found.data.load()}
+        found = scan(models, pairs, batch_size=batch, progress=False, **how).data.load()
+        spent = time.process_time() - started
+        print(f"{kind}: {len(rows)} pairs, {len(found['element'])} elements, {spent:.0f} s")
+        yield kind, rows, found
 
 
-def turned(settings: Settings, models: Models, tell: Tell) -> list[Row]:
-    """Scan arbitrary rotations of a view that stays inside; one row a kind, model and angle."""
-    from orbical import scan
-    from orbical.datasets.flow_fields import KINDS
-    from orbical.tasks import Flow
+def means(
+    found: Any, names: Mapping[str, str], place: Sequence[str], before: Row, after: Row
+) -> list[Row]:
+    """Return a row for each model and element: its place in the group, and means over pairs."""
+    frame = found[list(names)].mean("sample").to_dataframe(["model", "element"]).reset_index()
+    return [
+        before
+        | {name: row[name] for name in ("model", *place)}
+        | after
+        | {title: row[name] for name, title in names.items()}
+        for row in frame.to_dict("records")
+    ]
 
+
+def rotate(settings: Settings, models: Mapping[str, Any]) -> list[Row]:
+    """Scan arbitrary rotations of a view that stays inside; a row by kind, model and angle."""
     view = settings.size
     # The side whose largest admissible view is the wanted one, with whole pixels around it.
     side = int(np.ceil((view - 1) * np.sqrt(2) + 1))
     side += (side - view) % 2
-    data = particle_pairs(settings.turned * len(KINDS), side, seed=SEED + 1)
+    data = particle_pairs(settings.turned * KINDS, side, seed=SEED + 1)
+    how = {"group": f"rotations:{settings.angles}"}
+    task = Flow(window=view, interpolation="bicubic")
+    names = {"score": "error", "action_defect": "defect", "invariance_gap": "gap"}
+    names["consensus_vs_truth"] = "consensus_error"
     rows: list[Row] = []
-    for kind, chosen in by_kind(data):
-        found = scan(
-            models,
-            (data["pair"][chosen], data["flow"][chosen]),
-            group=f"rotations:{settings.angles}",
-            task=Flow(window=view, interpolation="bicubic"),
-            batch_size=batch_for(view),
-            progress=False,
-        ).data.load()
-        tell(f"rotations, {kind}: {len(chosen)} pairs of {side} pixels seen through {view}")
-        for model in found["model"].values:
-            one = found.sel(model=model)
-            for element, angle in enumerate(found["angle"].values):
-                here = one.isel(element=element)
-                rows.append(
-                    {
-                        "kind": kind,
-                        "model": str(model),
-                        "angle": float(angle),
-                        "pairs": len(chosen),
-                        "side": side,
-                        "view": view,
-                        "error": float(here["score"].mean()),
-                        "defect": float(here["action_defect"].mean()),
-                        "gap": float(one["invariance_gap"].mean()),
-                        "consensus_error": float(one["consensus_vs_truth"].mean()),
-                    }
-                )
+    for kind, some, found in scan_kinds(data, models, view, task=task, **how):
+        facts = {"pairs": len(some), "side": side, "view": view}
+        rows += means(found, names, ["angle"], {"kind": kind}, facts)
     return rows
 
 
-def run(settings: Settings, folder: Path, models: Models, tell: Tell) -> None:
+def run(settings: Settings, results: Results) -> None:
     """Scan everything and write the files from which the page is made."""
-    samples: list[Row] = []
-    elements: list[Row] = []
-    timing: list[Row] = []
-    for name, data in data_sets(settings).items():
-        timing += truth_time_rows(name, data)
-        found: list[Row] = []
-        errors: dict[str, list[np.ndarray]] = {model: [] for model in models}
-        for part in orbits(data, models, name, tell):
-            names = [data["names"][row] for row in part["rows"]]
-            rows = sample_rows(name, part["kind"], names, part["scan"])
-            for model, ask in models.items():
-                errors[model].append(part["scan"]["score"].sel(model=model).values.astype(float))
-                taken = dict(zip(names, milliseconds(ask, data["pair"][part["rows"]]), strict=True))
-                for row in rows:
-                    if row["model"] == model:
-                        row["milliseconds"] = taken[row["name"]]
-            found += rows
-            elements += element_rows(name, part["kind"], part["scan"])
-            if name == "generated" and part["kind"] == "cylinder":
-                save_example(folder / "example.npz", part["scan"])
-        put_on_map(found, errors)
-        samples += found
-        write_csv(folder / "samples.csv", samples)
-        write_csv(folder / "elements.csv", elements)
-        write_csv(folder / "truth-time.csv", timing)
-    write_csv(folder / "rotations.csv", turned(settings, models, tell))
+    models = estimators()
+    names = {"score": "error", "rmse": "rmse", "angular_error": "angular_error"}
+    names["score_vs_consensus"] = "error_vs_consensus"
+    samples, elements, timing = [], [], []
+    with torch.inference_mode():
+        for name, data in data_sets(settings).items():
+            timing += truth_time_rows(name, data)
+            found: list[Row] = []
+            errors: dict[str, list[np.ndarray]] = {model: [] for model in models}
+            how = {"group": GROUP, "task": Flow(), "keep": ("flow",)}
+            for kind, some, scanned in scan_kinds(data, models, data["pair"].shape[-1], **how):
+                labels = [data["names"][row] for row in some]
+                rows = sample_rows(name, kind, labels, scanned)
+                for model, ask in models.items():
+                    errors[model].append(scanned["score"].sel(model=model).values.astype(float))
+                    mine = [row for row in rows if row["model"] == model]
+                    taken = milliseconds(ask, data["pair"][some])
+                    for row, spent in zip(mine, taken, strict=True):
+                        row["milliseconds"] = spent
+                found += rows
+                before, after = {"set": name, "kind": kind}, {"pairs": len(some)}
+                place = ["element", "angle", "flip", "time"]
+                elements += means(scanned, names, place, before, after)
+                if name == "generated" and kind == "cylinder":
+                    save_example(results, scanned)
+            for model, parts in errors.items():
+                places = principal_components(np.concatenate(parts))
+                mine = [row for row in found if row["model"] == model]
+                for row, (first, second) in zip(mine, places, strict=True):
+                    row |= {"map_1": float(first), "map_2": float(second)}
+            samples += found
+        results.write("samples", samples)
+        results.write("elements", elements)
+        results.write("truth-time", timing)
+        results.write("rotations", rotate(settings, models))
 
 
-def save_example(path: Path, data: Any) -> Path:
+def save_example(results: Results, data: Any) -> None:
     """Keep the small maps of the pair whose error changes most along the orbit of `directed`."""
     error = data["score"].sel(model="directed").values
-    sample = int((error.std(1) / error.mean(1)).argmax())
-    one = data.isel(sample=sample)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    one = data.isel(sample=int((error.std(1) / error.mean(1)).argmax()))
+    maps = {name: one[name].values for name in ("flow_map", "truth_map", "error_map")}
+    results.folder.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(
-        path,
+        results.folder / "example.npz",
         models=np.array([str(model) for model in one["model"].values]),
         score=one["score"].values.astype(np.float32),
-        **{
-            name: one[name].values.astype(np.float16)
-            for name in ("flow_map", "truth_map", "error_map")
-        },
+        **{name: values.astype(np.float16) for name, values in maps.items()},
     )
-    return path

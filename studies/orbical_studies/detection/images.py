@@ -1,0 +1,126 @@
+"""COCO images of the study: split, packed for a machine without the data set, and cut.
+
+Tests use every key object that the paper's criteria admit in the images of natural shape
+(`coco_five_480`); none of these images is trained on. The others, and those squashed to squares,
+are training images, at several scales, because few of their objects have room at their own.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from orbical.datasets import AnnotatedImage, coco_five, find_key_objects, surroundings, views_of
+from orbical.errors import InputError
+from orbical.zoo.detector_training import Crops
+
+from ..framework import Results
+
+if TYPE_CHECKING:
+    from .training import Settings
+
+CLASSES = ("car", "bottle", "cup", "chair", "book")
+WINDOW, RADIUS = 128, 32
+SCALES = (1.0, 1.41, 2.0, 2.83)
+QUALITY = 55
+FILE = "images.npz"
+Split = dict[str, list[AnnotatedImage]]
+
+
+def split() -> Split:
+    """Read the images of the data set as `train` and `test`."""
+    parts = coco_five()
+    natural = parts["coco_five_480"]
+    held_out = {key.image for key in find_key_objects(natural, CLASSES, WINDOW, RADIUS)}
+    rest = [image for place, image in enumerate(natural) if place not in held_out]
+    return {
+        "train": parts["coco_sq256"] + rest,
+        "test": [natural[place] for place in sorted(held_out)],
+    }
+
+
+def pack(settings: Settings, results: Results) -> None:
+    """Write all images as JPEG into one file; those to test on unchanged, the others smaller."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for part, images in split().items():
+        some = images[: settings.images]
+        files = [image.content() if part == "test" else _smaller(image) for image in some]
+        fields = ("name", "width", "height", "labels", "unlabeled")
+        notes = [{f: getattr(i, f) for f in fields} | {"boxes": i.boxes.tolist()} for i in some]
+        arrays[f"{part}_files"] = np.frombuffer(b"".join(files), np.uint8)
+        arrays[f"{part}_sizes"] = np.array([len(file) for file in files])
+        arrays[f"{part}_notes"] = np.frombuffer(json.dumps(notes).encode(), np.uint8)
+    results.work.mkdir(parents=True, exist_ok=True)
+    np.savez(results.work / FILE, **arrays)  # type: ignore[arg-type]
+
+
+def _smaller(image: AnnotatedImage) -> bytes:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.fromarray(image.read()).save(stream, "JPEG", quality=QUALITY)
+    return stream.getvalue()
+
+
+def unpack(work: Path) -> Split:
+    """Read what `pack` wrote."""
+    if not (work / FILE).is_file():
+        raise InputError(f"work: expected the file {FILE} in {str(work)!r}; run the step 'pack'")
+    found: Split = {"train": [], "test": []}
+    with np.load(work / FILE) as arrays:
+        for part in found:
+            files = np.split(arrays[f"{part}_files"], arrays[f"{part}_sizes"].cumsum()[:-1])
+            notes = json.loads(arrays[f"{part}_notes"].tobytes())
+            for note, file in zip(notes, files, strict=True):
+                boxes = np.array(note.pop("boxes"), np.float64).reshape(-1, 4)
+                found[part].append(AnnotatedImage(**note, boxes=boxes, content=file.tobytes))
+    return found
+
+
+def views_to_test(images: Sequence[AnnotatedImage], count: int | None) -> tuple[Tensor, Tensor]:
+    """Cut the first key objects: images `[n, 3, s, s]` and objects `[n, T, 5]`."""
+    found = views_of(images, CLASSES, WINDOW, RADIUS)
+    return found["images"][:count], found["objects"][:count]
+
+
+def training_crops(images: Sequence[AnnotatedImage]) -> Crops:
+    """Cut training images, at every scale, around the objects that have room there."""
+    pixels, objects, known = [], [], []
+    for image in images:
+        for scale in SCALES:
+            larger = _scaled(image, scale)
+            keys = find_key_objects([larger], CLASSES, WINDOW, RADIUS)
+            drawn = _resized(image.read(), larger.height, larger.width) if keys else None
+            for key in keys:
+                cut, inside = surroundings(drawn, larger, key.box, CLASSES, WINDOW, RADIUS)
+                pixels.append(torch.from_numpy(cut.copy()))
+                objects.append(torch.from_numpy(inside))
+                known.append([name not in image.unlabeled for name in CLASSES])
+    if not pixels:
+        raise InputError("images: expected a key object in some training image, got none")
+    together = torch.nn.utils.rnn.pad_sequence(objects, True, torch.nan)
+    return Crops(torch.stack(pixels), together, torch.tensor(known))
+
+
+def _scaled(image: AnnotatedImage, scale: float) -> AnnotatedImage:
+    width, height = round(image.width * scale), round(image.height * scale)
+    factor = np.array([width / image.width, height / image.height] * 2)
+    return replace(image, width=width, height=height, boxes=image.boxes * factor)
+
+
+def _resized(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
+    """Resize `[h, w, 3]` bilinearly."""
+    if pixels.shape[:2] == (height, width):
+        return pixels
+    planes = torch.from_numpy(np.array(pixels)).permute(2, 0, 1)[None].float()
+    drawn = torch.nn.functional.interpolate(planes, size=(height, width), mode="bilinear")
+    return drawn[0].round().clamp(0, 255).byte().permute(1, 2, 0).contiguous().numpy()
