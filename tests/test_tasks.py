@@ -204,7 +204,7 @@ def test_answers_of_each_point_follow_the_order_of_the_points():
     [
         (lambda: tasks.Classification().read(torch.zeros(4)), "[sample, class]"),
         (lambda: tasks.Classification().read(torch.zeros(4, 1)), "two or more classes"),
-        (lambda: tasks.Classification().read({"a": 1}), "dict given"),
+        (lambda: tasks.Classification().read({"a": 1}), "got dict"),
         (
             lambda: tasks.Classification(outputs="probabilities").read(torch.ones(2, 3)),
             "sum to 3",
@@ -212,7 +212,10 @@ def test_answers_of_each_point_follow_the_order_of_the_points():
         (lambda: tasks.Flow().read(torch.zeros(2, 8, 8, 2)), "[sample, 2, row, column]"),
         (lambda: tasks.Regression().read({"value": 1}), "(mean, variance)"),
         (lambda: tasks.Regression().read(torch.zeros(2, 3, 4)), "[sample, component]"),
-        (lambda: tasks.Regression(None, "vector").read(torch.zeros(2, 4)), "2 or 3 expected"),
+        (
+            lambda: tasks.Regression(None, "vector").read(torch.zeros(2, 4)),
+            "expected vectors of 2 or 3 components, got 4",
+        ),
     ],
 )
 def test_answers_that_cannot_be_read_are_explained(read, words):
@@ -224,20 +227,32 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
 @pytest.mark.parametrize(
     ("check", "words"),
     [
-        (lambda: tasks.Classification().check_target([0.5, 1.0], 2), "whole class indices"),
-        (lambda: tasks.Classification().check_target([0, 1, 2], 2), "3 given for 2 samples"),
+        (
+            lambda: tasks.Classification().check_target([0.5, 1.0], 2),
+            "expected integers of shape (N,)",
+        ),
+        (
+            lambda: tasks.Classification().check_target([0, 1, 2], 2),
+            "expected one for each of 2 samples, got 3",
+        ),
         (lambda: tasks.Classification().check_target([0, -1], 2), "class indices from 0"),
-        (lambda: tasks.Classification().check_target([[0], [1]], 2), "[sample] expected"),
+        (
+            lambda: tasks.Classification().check_target([[0], [1]], 2),
+            "expected integers of shape (N,), got torch.int64",
+        ),
         (
             lambda: tasks.Classification().check_range(torch.tensor([0, 7]), torch.zeros(2, 3)),
-            "classes 0 .. 2",
+            "expected class indices below 3",
         ),
         (lambda: tasks.Flow().check_target(torch.zeros(2, 8, 8), 2), "[sample, 2, row, column]"),
-        (lambda: tasks.Flow().check_target(torch.zeros(1, 2, 8, 8), 2), "1 given for 2"),
+        (
+            lambda: tasks.Flow().check_target(torch.zeros(1, 2, 8, 8), 2),
+            "expected one for each of 2 samples, got 1",
+        ),
         (lambda: tasks.Regression().check_target(torch.zeros(2, 3, 3), 2), "[sample, component]"),
         (
             lambda: tasks.Regression().check_range(torch.zeros(2, 3), {"mean": torch.zeros(2, 1)}),
-            "the model answers (1,)",
+            "expected shape (1,)",
         ),
         (
             lambda: tasks.Classification().check_target(["a", "b"], 2),
@@ -251,7 +266,7 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
             "classes: expected a list of names, got 'cat'",
         ),
         (lambda: tasks.Classification(classes=3), "classes: expected a list of names, got 3"),
-        (lambda: tasks.Atoms(None), "quantities: None given, some of energy"),
+        (lambda: tasks.Atoms(None), "quantities: expected some of energy"),
         (
             lambda: tasks.Atoms().take(
                 ({"pos": torch.zeros(1, 1, 3), "numbers": torch.ones(1, 1).long()}, {"force": 0})
@@ -259,7 +274,7 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
             "truth: unknown name 'force'; did you mean 'forces'",
         ),
         (lambda: tasks.parse_input("image"), "did you mean 'images'"),
-        (lambda: tasks.parse_input("window"), "does not take these settings"),
+        (lambda: tasks.parse_input("window"), "expected settings that window takes"),
     ],
 )
 def test_truth_that_does_not_fit_is_refused(check, words):
@@ -284,7 +299,9 @@ def test_the_names_of_classes_are_kept_with_the_scan_and_counted():
     task = ob.tasks.Classification(classes=names)
     scan = ob.scan(net, data, group="cyclic:4", task=task, progress=False)
     assert scan.record.task.settings["classes"] == names
-    with pytest.raises(InputError, match="classes: 2 names given, but the model knows 3 classes"):
+    with pytest.raises(
+        InputError, match="classes: expected the names of the model's 3 classes, got 2"
+    ):
         ob.scan(
             net,
             data,

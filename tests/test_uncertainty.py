@@ -39,13 +39,13 @@ def test_tuples_and_names_are_read_alike():
 @pytest.mark.parametrize(
     ("task", "raw", "words"),
     [
-        (tasks.Regression(), (torch.zeros(2), torch.ones(2)), "say with uncertainty="),
+        (tasks.Regression(), (torch.zeros(2), torch.ones(2)), "pass uncertainty="),
         (
             tasks.Regression(),
             {"mean": torch.zeros(2), "variance": torch.ones(2)},
-            "say uncertainty='variance'",
+            "pass uncertainty='variance'",
         ),
-        (tasks.Regression(), {"value": 1}, "a dictionary of value given"),
+        (tasks.Regression(), {"value": 1}, "got a dictionary of value"),
         (
             tasks.Regression(uncertainty="evidential"),
             (torch.zeros(2), torch.ones(2)),
@@ -54,27 +54,27 @@ def test_tuples_and_names_are_read_alike():
         (
             tasks.Regression(uncertainty="variance"),
             (torch.zeros(2, 3), torch.ones(2, 2)),
-            "one or 3 numbers expected",
+            "of 1 or 3 numbers for each mean",
         ),
         (
             tasks.Regression(None, "vector", uncertainty="variance"),
             (torch.zeros(2, 3), torch.ones(2, 3)),
-            "but these turn; one for all of them expected, or uncertainty='covariance'",
+            "which rotate, got 3; pass uncertainty='covariance'",
         ),
         (
             tasks.Regression(None, "1x0e + 1x1o", uncertainty="variance"),
             (torch.zeros(2, 4), torch.ones(2, 4)),
-            "but these turn",
+            "which rotate",
         ),
         (
             tasks.Regression(None, "vector", uncertainty="covariance"),
             (torch.zeros(2, 3), torch.ones(2, 3)),
-            "(2, 3, 3) expected",
+            "expected a covariance of shape (2, 3, 3)",
         ),
         (
             tasks.Regression(uncertainty="variance"),
             (torch.zeros(2), torch.ones(3)),
-            "a variance that is",
+            "expected a variance of real numbers",
         ),
     ],
 )

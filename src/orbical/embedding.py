@@ -54,7 +54,7 @@ def embed(
     there. In a gap stands the mean of the map's other points at that element, which pulls the point
     nowhere.
 
-    Arguments:
+    Args:
         scan: a scan, or its `data`.
         method: `"pca"`, `"ica"`, `"isomap"`, `"tsne"` or `"umap"` (extra `umap`).
         metric: as in `orbical.nero.responses`.
@@ -68,14 +68,15 @@ def embed(
         elements of the orbit at which it is known. Samples without any response, the unfinished
         ones, keep their place, with missing coordinates; `attrs["missing"]` counts them.
 
-    >>> import orbical as ob, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan({"untrained": net}, (images[:50], labels[:50]), group="rotations:8",
-    ...                task="classification", progress=False)
-    >>> found = ob.embedding.embed(scan, "pca")
-    >>> found.dims, sorted(found.coords)
-    (('model', 'sample', 'component'), ['label', 'mean', 'model', 'sample', 'variance'])
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan({"untrained": net}, (images[:50], labels[:50]), group="rotations:8",
+        ...                task="classification", progress=False)
+        >>> found = ob.embedding.embed(scan, "pca")
+        >>> found.dims, sorted(found.coords)
+        (('model', 'sample', 'component'), ['label', 'mean', 'model', 'sample', 'variance'])
     """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
@@ -132,16 +133,17 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
 
     The first is nearest to the middle of the map, each next one farthest from all before it.
 
-    Arguments:
+    Args:
         embedding: `[sample, component]`, from `embed`; of several models the first is taken.
         count: how many.
 
     Returns:
         Places along `sample`, `[count]`.
 
-    >>> corners = xr.DataArray([[0.0, 0], [1, 1], [2, 2], [1.1, 1]], dims=("sample", "component"))
-    >>> representatives(corners, 3).tolist()
-    [1, 0, 2]
+    Example:
+        >>> corners = xr.DataArray([[0.0, 0], [1, 1], [2, 2], [1.1, 1]], dims=("sample", "component"))
+        >>> representatives(corners, 3).tolist()
+        [1, 0, 2]
     """
     count = whole_number("count", count, 1)
     if not {"sample", "component"} <= {*getattr(embedding, "dims", ())}:
@@ -187,7 +189,7 @@ def _embed_points(points: Array, method: str, dims: int, seed: int) -> Array:
 
 
 def _principal_components(centered: Array) -> Array:
-    """Give the points in the frame of their principal components, largest first, `[n, rank]`.
+    """Return the points in the frame of their principal components, largest first, `[n, rank]`.
 
     From the K x K covariance, so that memory is linear in the points.
     """

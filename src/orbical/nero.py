@@ -42,21 +42,22 @@ _SUMMARY_MEANINGS = {
 
 
 def responses(scan: Scan | xr.Dataset, metric: str = "score") -> xr.DataArray:
-    """Give every sample's response along its orbit: `[model, sample, element]`, lazily.
+    """Return every sample's response along its orbit: `[model, sample, element]`, lazily.
 
-    Arguments:
+    Args:
         scan: a scan, or its `data`.
         metric: a stored variable with one number for each sample and element, such as `"score"`,
             `"confidence"`, `"correct"` or `"action_defect"` (which no model takes part in). Without
             labels `"score"` is the score against the consensus; `attrs["reference"]` says which.
 
-    >>> import orbical as ob, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, images[:20], group="rotations:8", task="classification", progress=False)
-    >>> found = ob.nero.responses(scan)
-    >>> dict(found.sizes), found.attrs["reference"]
-    ({'model': 1, 'sample': 20, 'element': 8}, 'consensus')
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, images[:20], group="rotations:8", task="classification", progress=False)
+        >>> found = ob.nero.responses(scan)
+        >>> dict(found.sizes), found.attrs["reference"]
+        ({'model': 1, 'sample': 20, 'element': 8}, 'consensus')
     """
     data, group = _opened(scan)
     name = _known_metric(data, metric)
@@ -77,7 +78,7 @@ def aggregate(
 
     `mean over samples of r[model, sample, element]`, for each group of samples apart with `by`.
 
-    Arguments:
+    Args:
         scan: a scan, or its `data`.
         by: a coordinate on `sample`, such as `"label"`; its values become a dimension, and a
             coordinate `samples` says how many samples have each.
@@ -86,14 +87,15 @@ def aggregate(
     Returns:
         `[model, element]`, or `[model, by, element]`.
 
-    >>> import orbical as ob, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan({"untrained": net}, (images[:50], labels[:50]), group="rotations:8",
-    ...                task="classification", progress=False)
-    >>> by_digit = ob.nero.aggregate(scan, by="label")
-    >>> dict(by_digit.sizes), by_digit.attrs["meaning"]
-    ({'model': 1, 'label': 10, 'element': 8}, 'probability of the true class')
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan({"untrained": net}, (images[:50], labels[:50]), group="rotations:8",
+        ...                task="classification", progress=False)
+        >>> by_digit = ob.nero.aggregate(scan, by="label")
+        >>> dict(by_digit.sizes), by_digit.attrs["meaning"]
+        ({'model': 1, 'label': 10, 'element': 8}, 'probability of the true class')
 
     Paper: section 2.2 and figure 4.
     """
@@ -124,7 +126,7 @@ def individual(
 ) -> xr.DataArray:
     """Take the responses of one sample, or of a few: the individual NERO plot.
 
-    Arguments:
+    Args:
         scan: a scan, or its `data`.
         sample: a place along `sample`, from 0, or several.
         metric: as in `responses`.
@@ -133,14 +135,15 @@ def individual(
         `[model, element]`, or `[model, sample, element]` for several; the coordinate `sample`
         holds their numbers, and `label` their labels where there are any.
 
-    >>> import orbical as ob, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8",
-    ...                task="classification", progress=False)
-    >>> third = ob.nero.individual(scan, 3)
-    >>> third.dims, int(third.label)
-    (('model', 'element'), 3)
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8",
+        ...                task="classification", progress=False)
+        >>> third = ob.nero.individual(scan, 3)
+        >>> third.dims, int(third.label)
+        (('model', 'element'), 3)
 
     Paper: section 2.3 and figure 5.
     """
@@ -162,7 +165,7 @@ def individual(
 
 
 def consensus(scan: Scan | xr.Dataset) -> xr.Dataset:
-    """Give the consensus and what is measured with it, lazily.
+    """Return the consensus and what is measured with it, lazily.
 
     The consensus of a sample is the group's average of the un-transformed answers,
     `sum_g w_g g^-1 h(g x)`. A wrong but equivariant model has a perfect consensus; with labels,
@@ -172,12 +175,13 @@ def consensus(scan: Scan | xr.Dataset) -> xr.Dataset:
         A dataset of `consensus` `[model, sample, ...]`, `score_vs_consensus`
         `[model, sample, element]` and, with labels, `consensus_vs_truth` `[model, sample]`.
 
-    >>> import orbical as ob, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, images[:20], group="rotations:8", task="classification", progress=False)
-    >>> float(ob.nero.consensus(scan)["consensus"].sum("class").mean().round(3))
-    1.0
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, images[:20], group="rotations:8", task="classification", progress=False)
+        >>> float(ob.nero.consensus(scan)["consensus"].sum("class").mean().round(3))
+        1.0
 
     Paper: section 2.5, equation 1.
     """
@@ -197,14 +201,15 @@ def invariance_gap(scan: Scan | xr.Dataset) -> xr.Dataset:
     Returns:
         A dataset of `per_sample` `[model, sample]` (lazy) and `total` `[model]`.
 
-    >>> import orbical as ob, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> def brightness(images):
-    ...     return torch.stack([images.mean((1, 2, 3)), -images.mean((1, 2, 3))], 1)
-    >>> scan = ob.scan(brightness, images[:20], group="cyclic:4", task="classification",
-    ...                progress=False)
-    >>> bool(ob.nero.invariance_gap(scan)["total"] < 1e-6)
-    True
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> def brightness(images):
+        ...     return torch.stack([images.mean((1, 2, 3)), -images.mean((1, 2, 3))], 1)
+        >>> scan = ob.scan(brightness, images[:20], group="cyclic:4", task="classification",
+        ...                progress=False)
+        >>> bool(ob.nero.invariance_gap(scan)["total"] < 1e-6)
+        True
     """
     data, _ = _opened(scan)
     per_sample = data["invariance_gap"]
@@ -225,12 +230,13 @@ def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
         A dataset of `curve` `[element]`, the mean over samples; `orbit`, its mean over the group;
         `worst`, its largest value; and `worst_element`, the index where that is.
 
-    >>> import orbical as ob, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, images[:20], group="dihedral:4", task="classification", progress=False)
-    >>> float(ob.nero.action_defect(scan)["worst"])  # quarter turns and mirrors move whole pixels
-    0.0
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, images[:20], group="dihedral:4", task="classification", progress=False)
+        >>> float(ob.nero.action_defect(scan)["worst"])  # quarter turns and mirrors move whole pixels
+        0.0
     """
     curve = aggregate(scan, metric="action_defect").compute()
     worst = int(curve.fillna(-np.inf).argmax("element"))
@@ -258,14 +264,15 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         where nothing is finished), `worst_name`, `invariance_gap`, `consensus_vs_truth` (with
         labels) and `samples` (how many are finished); and `action_defect`, a single number.
 
-    >>> import orbical as ob, torch
-    >>> images, labels = ob.datasets.digits()
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    >>> scan = ob.scan(net, (images[:50], labels[:50]), group="rotations:8",
-    ...                task="classification", progress=False)
-    >>> table = ob.nero.summary(scan)
-    >>> table["accuracy"].dims, table["position"].values.tolist()
-    (('model', 'position'), ['upright', 'orbit', 'worst'])
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:50], labels[:50]), group="rotations:8",
+        ...                task="classification", progress=False)
+        >>> table = ob.nero.summary(scan)
+        >>> table["accuracy"].dims, table["position"].values.tolist()
+        (('model', 'position'), ['upright', 'orbit', 'worst'])
     """
     data, group = _opened(scan)
     curves = xr.Dataset(
@@ -348,7 +355,7 @@ def _known_metric(data: xr.Dataset, metric: str) -> str:
 
 
 def _about(data: xr.Dataset, group: Group, name: str) -> dict[str, Any]:
-    """Say what a figure of these responses needs to know."""
+    """Describe what a figure of these responses needs to know."""
     about: dict[str, Any] = {
         "metric": name,
         "meaning": data[name].attrs.get("meaning", name),
@@ -374,7 +381,7 @@ def _about(data: xr.Dataset, group: Group, name: str) -> dict[str, Any]:
 
 
 def _members(data: xr.Dataset, by: str) -> xr.DataArray:
-    """Say which samples belong to which value of a coordinate: `[sample, by]`, ones and zeros.
+    """Describe which samples belong to which value of a coordinate: `[sample, by]`, ones and zeros.
 
     As a product with this matrix, a mean over each group of samples is one pass over the chunks,
     whatever the order of the samples.

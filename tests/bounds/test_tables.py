@@ -19,7 +19,7 @@ from orbical.bounds import (
     orbits_of_permutations,
     taxonomy,
 )
-from orbical.bounds.linking import link_within
+from orbical.bounds._linking import link_within
 from orbical.errors import InputError
 
 

@@ -15,7 +15,7 @@ from orbical.bounds import (
     confidence_density,
     taxonomy,
 )
-from orbical.bounds.nearest import Nearest
+from orbical.bounds._nearest import Nearest
 from orbical.errors import InputError
 
 

@@ -11,7 +11,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError, ModelError
 from orbical.tasks import Detection
-from orbical.tasks.boxes import area, cut, iou
+from orbical.tasks._boxes import area, clip, iou
 from orbical.tasks.detection_matching import (
     Detections,
     average_precision,
@@ -90,7 +90,7 @@ def test_iou_equals_the_count_of_pixels() -> None:
 
 
 def test_what_a_view_does_not_show_has_no_area() -> None:
-    assert area(cut(torch.tensor([70.0, 0, 90, 10]), VIEW)) == 0
+    assert area(clip(torch.tensor([70.0, 0, 90, 10]), VIEW)) == 0
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -315,7 +315,10 @@ def test_all_three_forms_of_answers_are_read_alike() -> None:
     [
         (torch.zeros(2, 3, 5), "6"),
         ({"boxes": torch.zeros(1, 2, 4), "scores": torch.zeros(1, 2)}, "labels"),
-        ([{"boxes": torch.zeros(2, 4), "scores": torch.zeros(1), "labels": torch.zeros(2)}], "one"),
+        (
+            [{"boxes": torch.zeros(2, 4), "scores": torch.zeros(1), "labels": torch.zeros(2)}],
+            "for a view",
+        ),
         ([], "empty list"),
     ],
 )
@@ -373,15 +376,18 @@ def with_first(row: list[float]) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("objects", "message"),
     [
-        (with_first([np.nan, 5, 9, 9, 0]), "object 0 of sample 0 is NaN in part"),
-        (with_first([5, 5, np.inf, 9, 0]), "infinite"),
+        (with_first([np.nan, 5, 9, 9, 0]), "got NaN in part for object 0 of sample 0"),
+        (with_first([5, 5, np.inf, 9, 0]), "got infinity"),
         (with_first([9, 5, 5, 9, 0]), "no area"),
         (with_first([5, 5, 5, 9, 0]), "no area"),
         (with_first([5, 5, 9, 9, 0.5]), "class"),
-        (with_first([50, 50, 60, 60, 0]), "outside the un-moved view of 32 x 32"),
-        (with_first(NOTHING), "sample 0 has no first object"),
+        (
+            with_first([50, 50, 60, 60, 0]),
+            "inside the view of 32 x 32 pixels",
+        ),
+        (with_first(NOTHING), "expected a key object.* got NaN for object 0 of sample 0"),
         (torch.zeros(1, 2, 4), r"\[sample, object, 5\]"),
-        (torch.zeros(2, 1, 5), "2 given for 1 samples"),
+        (torch.zeros(2, 1, 5), "expected one for each of 1 samples, got 2"),
     ],
 )
 def test_truth_that_cannot_be_used_is_refused(objects: torch.Tensor, message: str) -> None:
@@ -401,9 +407,9 @@ def test_a_group_that_moves_the_view_out_of_the_image_names_the_largest_radius()
         ({"threshold": 1.5}, "threshold"),
         ({"most": 0}, "most"),
         ({"confident": -1}, "confident"),
-        ({"threshold": "half"}, "threshold: 'half' given"),
-        ({"size": 128}, "size: 128 given, height and width"),
-        ({"size": (128, 0)}, r"size: \(128, 0\) given"),
+        ({"threshold": "half"}, "threshold: expected a number from 0 to 1, got 'half'"),
+        ({"size": 128}, "size: expected height and width in whole pixels, got 128"),
+        ({"size": (128, 0)}, r"got \(128, 0\)"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict, message: str) -> None:
@@ -412,7 +418,7 @@ def test_settings_that_make_no_sense_are_refused(settings: dict, message: str) -
 
 
 def test_the_size_of_the_view_is_asked_for_where_the_input_does_not_tell() -> None:
-    with pytest.raises(InputError, match="size: not given"):
+    with pytest.raises(InputError, match="size: expected height and width of the view, got None"):
         Detection(ob.actions.Images())
 
 

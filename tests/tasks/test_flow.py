@@ -140,7 +140,8 @@ def test_a_group_whose_view_leaves_the_image_is_named_with_the_largest_size():
 
 
 @pytest.mark.parametrize(
-    ("window", "words"), [(0, "size: 0 given"), (True, "size"), (31, "same remainder")]
+    ("window", "words"),
+    [(0, "size: expected an integer >= 1, got 0"), (True, "size"), (31, "same remainder")],
 )
 def test_a_wrong_window_is_refused(window, words):
     made = particle_pairs(1, size=64)
@@ -158,7 +159,7 @@ def test_a_wrong_window_is_refused(window, words):
 @pytest.mark.parametrize("labeled", [True, False])
 def test_a_model_that_answers_more_or_less_than_the_window_is_refused(answered, labeled):
     made = particle_pairs(1, size=64)
-    with pytest.raises(ModelError, match="32 x 32 of the window"):
+    with pytest.raises(ModelError, match="32 x 32 pixels, as the window has"):
         ob.scan(
             lambda pairs: torch.zeros(len(pairs), 2, answered, answered),
             (made["pair"], made["flow"]) if labeled else made["pair"],
@@ -170,7 +171,7 @@ def test_a_model_that_answers_more_or_less_than_the_window_is_refused(answered, 
 
 def test_flow_of_the_wrong_size_is_refused():
     made = particle_pairs(1, size=64)
-    with pytest.raises(InputError, match="the model answers"):
+    with pytest.raises(InputError, match="as the model predicts"):
         ob.scan(
             lambda pairs: torch.zeros(len(pairs), 2, 16, 16),
             (made["pair"], made["flow"]),

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from .bleed import nll_optimal_variance
 from .bound import Bound, Bounds
-from .checks import normalize
+from ._checks import normalize
 from .classification_bounds import (
     classification,
     forced_overconfidence,
@@ -34,9 +34,9 @@ from .matching import (
     match_orbits,
     orbits_of_permutations,
 )
-from .pointwise import Density, Taxonomy, confidence_density, taxonomy
+from .pointwise_taxonomy import Density, Taxonomy, confidence_density, taxonomy
 from .regression_bounds import best_equivariant, regression
-from .tables import OrbitTable
+from .orbit_table import OrbitTable
 from .value_table import ValueTable
 
 __all__ = [

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .bound import Bound, not_applicable
-from .equivariant_fit import (
+from ._equivariant_fit import (
     Frames,
     best_fit,
     covariances_pulled_back,
@@ -37,10 +37,11 @@ def nll_optimal_variance(table: ValueTable, representation: Any = "invariant") -
     plus the true variance. Its diagonal is what a diagonal model reports, a D-th of its trace what
     a scalar one does. Needs an orthogonal representation, where the best fit is the likelihood's.
 
-    >>> table = ValueTable(orbit=[0, 0], value=[[1.0, 0.0], [3.0, 0.0]])
-    >>> nll_optimal_variance(table)[0]
-    array([[1., 0.],
-           [0., 0.]])
+    Example:
+        >>> table = ValueTable(orbit=[0, 0], value=[[1.0, 0.0], [3.0, 0.0]])
+        >>> nll_optimal_variance(table)[0]
+        array([[1., 0.],
+               [0., 0.]])
     """
     return _optimal(table, frames(table, representation))[0]
 

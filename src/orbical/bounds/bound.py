@@ -74,7 +74,7 @@ class Bounds(Mapping[str, Bound]):
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "about": self.about,
             "bounds": {name: dict(vars(bound)) for name, bound in self.items()},

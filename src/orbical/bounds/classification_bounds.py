@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError
 from .bound import Bound, Bounds, not_applicable
 from .fibers import Fibers
-from .tables import OrbitTable
+from .orbit_table import OrbitTable
 
 Array = np.ndarray
 _NO_ORBITS = "needs the label masses of orbits; only errors of fibers were given"
@@ -51,12 +51,13 @@ def classification(
             fiber. Ignored for given fibers.
         level: the probability with which `prop6` holds.
 
-    >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7], predicted=[0, 0])
-    >>> bounds = classification(table)
-    >>> bounds["accuracy_ceiling"].value, round(bounds["ece"].value, 6)
-    (0.8, 0.3)
-    >>> round(bounds["sharp_lower"].value, 6), round(bounds["sharp_upper"].value, 6)
-    (0.15, 0.6)
+    Example:
+        >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7], predicted=[0, 0])
+        >>> bounds = classification(table)
+        >>> bounds["accuracy_ceiling"].value, round(bounds["ece"].value, 6)
+        (0.8, 0.3)
+        >>> round(bounds["sharp_lower"].value, 6), round(bounds["sharp_upper"].value, 6)
+        (0.15, 0.6)
     """
     if not isinstance(table, OrbitTable | Fibers):
         raise InputError(f"table: expected an OrbitTable or Fibers, got {type(table).__name__}")
@@ -234,9 +235,10 @@ def worst_predictions(table: OrbitTable, *, bins: int | None = None) -> Array:
     On each fiber every orbit takes its majority label, or every orbit its minority label,
     whichever accuracy lies farther from the confidence.
 
-    >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7])
-    >>> worst_predictions(table)
-    array([1, 1])
+    Example:
+        >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7])
+        >>> worst_predictions(table)
+        array([1, 1])
     """
     from .fibers import fiber_index
 
@@ -266,10 +268,11 @@ def forced_overconfidence(table: OrbitTable, confidence: Array) -> tuple[Array, 
         table: orbits with label masses; confidences in it are not used.
         confidence: `[P]`, values p at which to evaluate.
 
-    >>> table = OrbitTable([[0.25, 0.25], [0.5, 0.0]])
-    >>> mean, orbitwise = forced_overconfidence(table, np.array([0.5, 0.8, 1.0]))
-    >>> mean.round(3), orbitwise.round(3)
-    (array([0.  , 0.05, 0.25]), array([0.  , 0.15, 0.25]))
+    Example:
+        >>> table = OrbitTable([[0.25, 0.25], [0.5, 0.0]])
+        >>> mean, orbitwise = forced_overconfidence(table, np.array([0.5, 0.8, 1.0]))
+        >>> mean.round(3), orbitwise.round(3)
+        (array([0.  , 0.05, 0.25]), array([0.  , 0.15, 0.25]))
     """
     p = np.asarray(confidence, dtype=np.float64)
     if p.ndim != 1 or p.size == 0 or p.min() < 0 or p.max() > 1:

@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import InputError
 from .classification_bounds import forced_overconfidence
 from .matching import match_orbits
-from .pointwise import KINDS, Support, taxonomy
-from .tables import OrbitTable
+from .pointwise_taxonomy import KINDS, Support, taxonomy
+from .orbit_table import OrbitTable
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -117,12 +117,13 @@ def compare_groups(
         labels: the number of labels; one more than the largest by default.
         confidence: `[P]`, values p of the curves; 101 values from 0 to 1 by default.
 
-    >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
-    >>> compare_groups((x, [0, 0, 1, 1]), ["cyclic:2", "cyclic:4"])
-    group     elements  orbits  ceiling    cost   floor  correct  incorrect  extrinsic
-    trivial          1       4   1.0000  0.0000  0.0000   1.0000     0.0000     0.0000
-    cyclic:2         2       2   1.0000  0.0000  0.0000   1.0000     0.0000     0.0000
-    cyclic:4         4       1   0.5000  0.5000  0.5000   0.5000     0.5000     0.0000
+    Example:
+        >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+        >>> compare_groups((x, [0, 0, 1, 1]), ["cyclic:2", "cyclic:4"])
+        group     elements  orbits  ceiling    cost   floor  correct  incorrect  extrinsic
+        trivial          1       4   1.0000  0.0000  0.0000   1.0000     0.0000     0.0000
+        cyclic:2         2       2   1.0000  0.0000  0.0000   1.0000     0.0000     0.0000
+        cyclic:4         4       1   0.5000  0.5000  0.5000   0.5000     0.5000     0.0000
     """
     from ..groups import parse, trivial
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from . import checks
+from . import _checks
 
 Array = np.ndarray
 
@@ -72,9 +72,10 @@ def fibers_from_errors(
         greatest_error: `[F]`, the greatest.
         accuracy: `[F]`, the model's own accuracy on the fiber, if known.
 
-    >>> fibers = fibers_from_errors([0.5, 0.5], [0.9, 0.6], [0.3, 0.0], [1.0, 1.0])
-    >>> fibers.forced_overconfidence.round(3)
-    array([0.2, 0. ])
+    Example:
+        >>> fibers = fibers_from_errors([0.5, 0.5], [0.9, 0.6], [0.3, 0.0], [1.0, 1.0])
+        >>> fibers.forced_overconfidence.round(3)
+        array([0.2, 0. ])
     """
     given = {
         "mass": mass,
@@ -84,13 +85,13 @@ def fibers_from_errors(
     }
     if accuracy is not None:
         given["accuracy"] = accuracy
-    arrays = {name: checks.numbers(name, value, "fiber") for name, value in given.items()}
+    arrays = {name: _checks.numbers(name, value, "fiber") for name, value in given.items()}
     sizes = {name: len(array) for name, array in arrays.items()}
     if len(set(sizes.values())) > 1:
         raise InputError(f"fibers: every argument needs one value a fiber, got sizes {sizes}")
-    checks.masses("mass", arrays["mass"])
+    _checks.masses("mass", arrays["mass"])
     for name in sizes.keys() - {"mass"}:
-        checks.probabilities(name, arrays[name])
+        _checks.probabilities(name, arrays[name])
     best, worst = 1 - arrays["least_error"], 1 - arrays["greatest_error"]
     if (best < worst).any():
         raise InputError("least_error: expected at most greatest_error on every fiber")
@@ -113,10 +114,11 @@ def fibers_from_errors(
 def fiber_index(confidence: Array, bins: int | None) -> Array:
     """Number the fiber of each confidence: equal values, or the bins of `orbical.calibration.ece`.
 
-    >>> fiber_index(np.array([0.9, 0.2, 0.9]), None)
-    array([1, 0, 1])
-    >>> fiber_index(np.array([0.9, 0.2, 0.91]), 5)
-    array([4, 0, 4])
+    Example:
+        >>> fiber_index(np.array([0.9, 0.2, 0.9]), None)
+        array([1, 0, 1])
+        >>> fiber_index(np.array([0.9, 0.2, 0.91]), 5)
+        array([4, 0, 4])
     """
     if bins is None:
         return np.unique(confidence, return_inverse=True)[1]

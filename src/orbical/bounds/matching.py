@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .linking import connected, in_order, link_within
+from ._linking import connected, in_order, link_within
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -64,8 +64,9 @@ def match_orbits(
         tolerance: a distance; None means equal up to rounding, 1e-9 of the largest coordinate.
         action: how the group moves `x`; `orbical.actions.Points()` by default.
 
-    >>> match_orbits([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], "cyclic:4").orbit
-    array([0, 0, 1, 2])
+    Example:
+        >>> match_orbits([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], "cyclic:4").orbit
+        array([0, 0, 1, 2])
     """
     mover = Mover(x, group, action)
     flat = mover.flat
@@ -104,9 +105,10 @@ def match_invariants(invariants: Any, *, tolerance: float) -> Array:
         invariants: `[N]`, or `[N, D]`.
         tolerance: a distance between invariants.
 
-    >>> x = np.array([[3.0, 4.0], [5.0, 0.0], [1.0, 0.0]])
-    >>> match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9)
-    array([0, 0, 1])
+    Example:
+        >>> x = np.array([[3.0, 4.0], [5.0, 0.0], [1.0, 0.0]])
+        >>> match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9)
+        array([0, 0, 1])
     """
     values = np.asarray(invariants, dtype=np.float64)
     values = values[:, None] if values.ndim == 1 else values
@@ -134,8 +136,9 @@ def orbits_of_permutations(permutations: Any) -> Array:
     Args:
         permutations: `[K, N]`, the index of g x_i for each element g and point i.
 
-    >>> orbits_of_permutations([[0, 1, 2, 3], [2, 1, 0, 3]])
-    array([0, 1, 0, 2])
+    Example:
+        >>> orbits_of_permutations([[0, 1, 2, 3], [2, 1, 0, 3]])
+        array([0, 1, 0, 2])
     """
     moves = np.asarray(permutations)
     if moves.ndim != 2 or moves.size == 0 or moves.dtype.kind not in "iu":
@@ -160,10 +163,11 @@ def elements_between(
     Returns:
         point `[R]` and element `[R]`.
 
-    >>> from orbical.groups import cyclic
-    >>> x = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
-    >>> elements_between(x, cyclic(4), match_orbits(x, cyclic(4)))
-    (array([0, 1, 2, 2, 2, 2]), array([0, 1, 0, 1, 2, 3]))
+    Example:
+        >>> from orbical.groups import cyclic
+        >>> x = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+        >>> elements_between(x, cyclic(4), match_orbits(x, cyclic(4)))
+        (array([0, 1, 2, 2, 2, 2]), array([0, 1, 0, 1, 2, 3]))
     """
     points = Mover(x, group, action)
     starts = Mover(np.asarray(x)[orbits.representative[orbits.orbit]], group, action)

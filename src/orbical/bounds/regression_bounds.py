@@ -20,7 +20,7 @@ from ..calibration.generalized import gence_floor, gence_sq_floor
 from ..errors import InputError
 from .bleed import bleed_bounds
 from .bound import Bound, Bounds, not_applicable
-from .equivariant_fit import (
+from ._equivariant_fit import (
     Frames,
     best_fit,
     check_equivariant,
@@ -66,10 +66,11 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
         InputError: if the predictions are not equivariant, or if the representation cannot act on
             a diagonal variance: a positive variance vector cannot turn.
 
-    >>> table = ValueTable(orbit=[0, 0], value=[1.0, 3.0], variance=[0.25, 0.25])
-    >>> bounds = regression(table)
-    >>> bounds["thm2"].value, bounds["thm8"].value
-    (1.0, 9.0)
+    Example:
+        >>> table = ValueTable(orbit=[0, 0], value=[1.0, 3.0], variance=[0.25, 0.25])
+        >>> bounds = regression(table)
+        >>> bounds["thm2"].value, bounds["thm8"].value
+        (1.0, 9.0)
     """
     if not isinstance(table, ValueTable):
         raise InputError(f"table: expected a ValueTable, got {type(table).__name__}")
@@ -92,8 +93,9 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
 def best_equivariant(table: ValueTable, representation: Any = "invariant") -> Array:
     """Return `[N, D]`, the best equivariant fit to the values at each point (P1 Theorems 2 and 3).
 
-    >>> best_equivariant(ValueTable(orbit=[0, 0, 1], value=[1.0, 3.0, 5.0]))[:, 0]
-    array([2., 2., 5.])
+    Example:
+        >>> best_equivariant(ValueTable(orbit=[0, 0, 1], value=[1.0, 3.0, 5.0]))[:, 0]
+        array([2., 2., 5.])
     """
     frame = frames(table, representation)
     assert table.mass is not None

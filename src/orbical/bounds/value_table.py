@@ -9,7 +9,7 @@ import numpy as np
 
 from .._arrays import as_numpy
 from ..errors import InputError
-from . import checks
+from . import _checks
 from .matching import elements_between, match_orbits, orbits_of_permutations
 
 if TYPE_CHECKING:
@@ -40,9 +40,10 @@ class ValueTable:
         point: `[R]`, with `element`: the pairs described above.
         element: `[R]`, indices into the representation that `regression` is given.
 
-    >>> table = ValueTable(orbit=[0, 0, 1], value=[1.0, 3.0, 5.0], variance=[2.0, 2.0, 1.0])
-    >>> table.value.shape
-    (3, 1)
+    Example:
+        >>> table = ValueTable(orbit=[0, 0, 1], value=[1.0, 3.0, 5.0], variance=[2.0, 2.0, 1.0])
+        >>> table.value.shape
+        (3, 1)
     """
 
     orbit: Array
@@ -59,9 +60,9 @@ class ValueTable:
         value = _columns("value", self.value)
         size, dimension = value.shape
         keep(self, "value", value)
-        ids = checks.whole_numbers("orbit", checks.partition("orbit", self.orbit), size)
+        ids = _checks.whole_numbers("orbit", _checks.partition("orbit", self.orbit), size)
         keep(self, "orbit", np.unique(ids, return_inverse=True)[1])
-        keep(self, "mass", checks.sample_mass(self.mass, size))
+        keep(self, "mass", _checks.sample_mass(self.mass, size))
         if self.mean is not None:
             mean = _columns("mean", self.mean)
             if mean.shape != value.shape:
@@ -87,9 +88,9 @@ class ValueTable:
             raise InputError("point, element: expected both or neither")
         if self.point is not None and self.element is not None:
             pairs = len(np.asarray(self.point))
-            point = checks.whole_numbers("point", self.point, pairs, below=size)
+            point = _checks.whole_numbers("point", self.point, pairs, below=size)
             keep(self, "point", point)
-            keep(self, "element", checks.whole_numbers("element", self.element, pairs))
+            keep(self, "element", _checks.whole_numbers("element", self.element, pairs))
             if len(np.unique(point)) != size:
                 raise InputError("point: expected at least one element for every point")
 
@@ -124,10 +125,11 @@ class ValueTable:
         The element indices are those of `group`, so that `group.linear("plane")` is the
         representation of vectors.
 
-        >>> from orbical.groups import cyclic
-        >>> x = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
-        >>> ValueTable.from_data(x, x, cyclic(4)).element
-        array([0, 1, 2])
+        Example:
+            >>> from orbical.groups import cyclic
+            >>> x = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
+            >>> ValueTable.from_data(x, x, cyclic(4)).element
+            array([0, 1, 2])
         """
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
         point, element = elements_between(x, group, orbits, action=action)
@@ -137,9 +139,10 @@ class ValueTable:
     def from_permutations(cls, permutations: Any, value: Any, **predictions: Any) -> ValueTable:
         """Make a table from a finite group `[K, N]` that acts on a finite set.
 
-        >>> table = ValueTable.from_permutations([[0, 1, 2], [1, 0, 2]], [1.0, 3.0, 5.0])
-        >>> table.point, table.element
-        (array([0, 1, 2, 2]), array([0, 1, 0, 1]))
+        Example:
+            >>> table = ValueTable.from_permutations([[0, 1, 2], [1, 0, 2]], [1.0, 3.0, 5.0])
+            >>> table.point, table.element
+            (array([0, 1, 2, 2]), array([0, 1, 0, 1]))
         """
         moves = np.asarray(permutations)
         orbit = orbits_of_permutations(moves)
@@ -161,7 +164,7 @@ _FORMS = {1: "scalar", 2: "diagonal", 3: "full"}
 
 def _columns(name: str, value: Any) -> Array:
     array = as_numpy(name, value, np.float64)
-    return checks.numbers(name, array[:, None] if array.ndim == 1 else array, "point coordinate")
+    return _checks.numbers(name, array[:, None] if array.ndim == 1 else array, "point coordinate")
 
 
 def _variance(name: str, value: Any, size: int, dimension: int) -> Array:

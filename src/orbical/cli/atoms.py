@@ -157,10 +157,10 @@ def _mean_absolute_error(scan: Scan, data: Any, quantity: str) -> float | None:
 
 def molecule_name(scan: Scan, sample: int, numbers: Any) -> str:
     """Call a molecule of a scan by its number, its name where it has one, and its formula."""
-    from ..tasks.structures import called
+    from ..tasks.structures import display_name
 
     names = scan.record.data.names
-    return f"{sample}: {called('' if names is None else names[sample], numbers)}"
+    return f"{sample}: {display_name('' if names is None else names[sample], numbers)}"
 
 
 def verdict(found: Violation) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from . import bounds, calibration
 from .clouds import cloud_picture
-from .maps import embedding
-from .orbit import aggregate, individual
-from .panels import show_picture
+from .embedding_maps import embedding
+from .nero_plots import aggregate, individual
+from ._panels import show_picture
 from .style import (
     CLASSES,
     COLUMN,

@@ -50,10 +50,11 @@ def calibration_interval(bounds: Bounds) -> Figure:
     Args:
         bounds: from `orbical.bounds.classification`.
 
-    >>> from orbical.bounds import OrbitTable, classification
-    >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7], predicted=[0, 0])
-    >>> calibration_interval(classification(table)).axes[0].get_xlabel()
-    'expected calibration error'
+    Example:
+        >>> from orbical.bounds import OrbitTable, classification
+        >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7], predicted=[0, 0])
+        >>> calibration_interval(classification(table)).axes[0].get_xlabel()
+        'expected calibration error'
     """
     if not bounds["sharp_upper"].applies:
         raise InputError(f"bounds: no interval to draw; {bounds['sharp_upper'].reason}")
@@ -129,9 +130,10 @@ def dissent_per_orbit(table: OrbitTable) -> Figure:
     Orbits stand side by side, each as wide as its mass, from the most to the least divided; the
     filled area is the error floor, one minus the accuracy ceiling.
 
-    >>> from orbical.bounds import OrbitTable
-    >>> dissent_per_orbit(OrbitTable([[0.3, 0.2], [0.5, 0.0]])).axes[0].get_ylabel()
-    'dissent within the orbit'
+    Example:
+        >>> from orbical.bounds import OrbitTable
+        >>> dissent_per_orbit(OrbitTable([[0.3, 0.2], [0.5, 0.0]])).axes[0].get_ylabel()
+        'dissent within the orbit'
     """
     held = table.orbit_mass > 0
     mass = table.orbit_mass[held]
@@ -172,12 +174,13 @@ def forced_overconfidence(confidence: Array, curves: Mapping[str, tuple[Array, A
             holds for every model of mean confidence p, the dashed one where each orbit has a
             confidence near p of its own.
 
-    >>> from orbical.bounds import OrbitTable
-    >>> from orbical.bounds import forced_overconfidence as forced
-    >>> p = np.linspace(0, 1, 11)
-    >>> fig = forced_overconfidence(p, {"C4": forced(OrbitTable([[0.25, 0.25], [0.5, 0.0]]), p)})
-    >>> fig.axes[0].get_xlabel()
-    'confidence p'
+    Example:
+        >>> from orbical.bounds import OrbitTable
+        >>> from orbical.bounds import forced_overconfidence as forced
+        >>> p = np.linspace(0, 1, 11)
+        >>> fig = forced_overconfidence(p, {"C4": forced(OrbitTable([[0.25, 0.25], [0.5, 0.0]]), p)})
+        >>> fig.axes[0].get_xlabel()
+        'confidence p'
     """
     with styled():
         fig = figure(COLUMN * 1.3, 2.8)
@@ -226,10 +229,11 @@ def fibers(
         titles: for each panel.
         label_names: what the labels are called.
 
-    >>> x = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    >>> fig = fibers(x, np.array([0, 1]), [np.array([0, 0])], [np.array([0.7, 0.7])], ["half turn"])
-    >>> fig.axes[0].get_title()
-    'half turn'
+    Example:
+        >>> x = np.array([[1.0, 0.0], [-1.0, 0.0]])
+        >>> fig = fibers(x, np.array([0, 1]), [np.array([0, 0])], [np.array([0.7, 0.7])], ["half turn"])
+        >>> fig.axes[0].get_title()
+        'half turn'
     """
     names = label_names or [f"label {y}" for y in range(int(np.max(label)) + 1)]
     with styled():
@@ -301,11 +305,12 @@ def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
         x: `[N, 2]`, the samples (or an embedding of them).
         taxonomy: from `orbical.bounds.taxonomy`.
 
-    >>> import orbical as ob
-    >>> x = np.array([[1.0, 0.0], [-1.0, 0.0], [3.0, 0.0]])
-    >>> found = ob.bounds.taxonomy(x, [0, 1, 0], ob.groups.cyclic(2), support=0.1)
-    >>> [axes.get_title() for axes in taxonomy_map(x, found).axes[:3]]
-    ['correct 50.0%', 'incorrect 33.3%', 'extrinsic 16.7%']
+    Example:
+        >>> import orbical as ob
+        >>> x = np.array([[1.0, 0.0], [-1.0, 0.0], [3.0, 0.0]])
+        >>> found = ob.bounds.taxonomy(x, [0, 1, 0], ob.groups.cyclic(2), support=0.1)
+        >>> [axes.get_title() for axes in taxonomy_map(x, found).axes[:3]]
+        ['correct 50.0%', 'incorrect 33.3%', 'extrinsic 16.7%']
     """
     points = np.asarray(x)
     if points.ndim != 2 or points.shape[1] != 2:
@@ -327,11 +332,12 @@ def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
 def group_comparison(comparison: Comparison) -> Figure:
     """Draw candidate groups side by side: accuracy range, taxonomy, forced over-confidence.
 
-    >>> from orbical.bounds import compare_groups
-    >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
-    >>> fig = group_comparison(compare_groups((x, [0, 0, 1, 1]), ["cyclic:2", "cyclic:4"]))
-    >>> [label.get_text() for label in fig.axes[0].get_yticklabels()]
-    ['trivial', 'cyclic:2', 'cyclic:4']
+    Example:
+        >>> from orbical.bounds import compare_groups
+        >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+        >>> fig = group_comparison(compare_groups((x, [0, 0, 1, 1]), ["cyclic:2", "cyclic:4"]))
+        >>> [label.get_text() for label in fig.axes[0].get_yticklabels()]
+        ['trivial', 'cyclic:2', 'cyclic:4']
     """
     rows = comparison.rows()
     names = [row["group"] for row in rows]

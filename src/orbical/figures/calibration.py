@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .orbit import aggregate
+from .nero_plots import aggregate
 from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, model_colors, styled
-from .words import fitted
+from ._text_fitting import fitted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,7 +43,7 @@ def error_along_orbit(
     On a circle or a line the interval is a band around each curve, and dots mark the value that a
     calibrated model would show. Layouts of colors get three plots: lower end, value, upper end.
 
-    Arguments:
+    Args:
         array: `[model, element]` or `[model, by, element]`, from
             `orbical.calibration.along_orbit`; with the coordinates `low`, `high` and `calibrated`
             if it was asked for the interval.
@@ -51,14 +51,15 @@ def error_along_orbit(
         title: written above.
         width: in inches, as in `orbical.figures.aggregate`.
 
-    >>> import orbical as ob, xarray as xr
-    >>> group = ob.groups.rotations(12)
-    >>> values = xr.DataArray(
-    ...     np.full((1, 12), 0.1), dims=("model", "element"), coords={"model": ["plain"]},
-    ...     attrs={"layout": "circle", "layout_axes": {"angle": group.coords["angle"].tolist()}},
-    ... )
-    >>> len(error_along_orbit(values).axes[0].lines)
-    1
+    Example:
+        >>> import orbical as ob, xarray as xr
+        >>> group = ob.groups.rotations(12)
+        >>> values = xr.DataArray(
+        ...     np.full((1, 12), 0.1), dims=("model", "element"), coords={"model": ["plain"]},
+        ...     attrs={"layout": "circle", "layout_axes": {"angle": group.coords["angle"].tolist()}},
+        ... )
+        >>> len(error_along_orbit(values).axes[0].lines)
+        1
     """
     array = array.compute()
     ends = {"low", "high", "calibrated"}
@@ -125,7 +126,7 @@ def _add_bands(fig: Figure, array: xr.DataArray) -> None:
 
 
 def _shows(curve: Line2D, values: np.ndarray) -> bool:
-    """Whether a line is the curve of these values, and not a grid line or a mark."""
+    """Check whether a line is the curve of these values, and not a grid line or a mark."""
     shown = np.asarray(curve.get_ydata(), float)
     finite = shown[np.isfinite(shown)]
     return len(shown) >= len(values) and finite.size > 0 and bool(np.isin(finite, values).all())
@@ -153,18 +154,19 @@ def reliability_diagram(
     density itself stands along the bottom. The smooth calibration error, its interval and the
     value of a calibrated model are printed on the figure.
 
-    Arguments:
+    Args:
         curves: of one model, or of several by name; from `orbical.calibration.reliability_curve`.
         title: written above.
         width: in inches; diagrams that do not fit beside each other go below.
 
-    >>> from orbical.calibration.curves import reliability_curve
-    >>> rng = np.random.default_rng(0)
-    >>> confidence = rng.uniform(0.5, 1, 300)
-    >>> curve = reliability_curve(confidence, rng.random(300) < confidence, resamples=50)
-    >>> fig = reliability_diagram(curve)
-    >>> fig.axes[0].get_xlabel()
-    'confidence'
+    Example:
+        >>> from orbical.calibration.curves import reliability_curve
+        >>> rng = np.random.default_rng(0)
+        >>> confidence = rng.uniform(0.5, 1, 300)
+        >>> curve = reliability_curve(confidence, rng.random(300) < confidence, resamples=50)
+        >>> fig = reliability_diagram(curve)
+        >>> fig.axes[0].get_xlabel()
+        'confidence'
     """
     return _a_panel_each(curves, _draw_reliability, title, width)
 
@@ -223,15 +225,16 @@ def cumulative_plot(
     A calibrated model's curves coincide. The area between them shows where confidence runs ahead
     of accuracy; the largest gap is the KS error, and ESD is the mean of its square.
 
-    Arguments:
+    Args:
         curves: of one model, or of several by name; from `orbical.calibration.cumulative_curve`.
         title: written above.
         width: in inches; plots that do not fit beside each other go below.
 
-    >>> from orbical.calibration import cumulative_curve
-    >>> fig = cumulative_plot(cumulative_curve([0.6, 0.8, 0.9], [True, False, True]))
-    >>> fig.axes[0].get_xlabel()
-    'quantile of confidence'
+    Example:
+        >>> from orbical.calibration import cumulative_curve
+        >>> fig = cumulative_plot(cumulative_curve([0.6, 0.8, 0.9], [True, False, True]))
+        >>> fig.axes[0].get_xlabel()
+        'quantile of confidence'
 
     Paper: Yoon et al., ESD: Expected Squared Difference, figure 4.
     """

@@ -13,10 +13,11 @@ YAW_DEG, PITCH_DEG = 30.0, 20.0
 
 
 def look_from(yaw_deg: float = YAW_DEG, pitch_deg: float = PITCH_DEG) -> NDArray:
-    """Give the rotation to a viewer's frame: rows across, up and towards the viewer, y being up.
+    """Return the rotation to a viewer's frame: rows across, up and towards the viewer, y being up.
 
-    >>> look_from(0, 0).tolist()
-    [[1.0, 0.0, -0.0], [-0.0, 1.0, -0.0], [0.0, 0.0, 1.0]]
+    Example:
+        >>> look_from(0, 0).tolist()
+        [[1.0, 0.0, -0.0], [-0.0, 1.0, -0.0], [0.0, 0.0, 1.0]]
     """
     yaw, pitch = np.deg2rad([yaw_deg, pitch_deg])
     (cos, sin), (up, down) = (np.cos(yaw), np.sin(yaw)), (np.cos(pitch), np.sin(pitch))
@@ -43,9 +44,10 @@ def cloud_picture(
     Returns:
         gray values `[size, size]`, 1 for paper, such as `orbical.figures.individual` takes.
 
-    >>> picture = cloud_picture([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]], size=32)
-    >>> picture.shape, bool(picture[:16].min() < 1), float(picture[20:].min())
-    ((32, 32), True, 1.0)
+    Example:
+        >>> picture = cloud_picture([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]], size=32)
+        >>> picture.shape, bool(picture[:16].min() < 1), float(picture[20:].min())
+        ((32, 32), True, 1.0)
     """
     cloud = np.asarray(points, float)
     if cloud.ndim != 2 or cloud.shape[1] != 3:

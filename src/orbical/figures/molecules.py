@@ -53,9 +53,10 @@ def molecule_picture(
     Returns:
         colors `[size, size, 3]`, 1 for paper, such as `orbical.figures.individual` takes.
 
-    >>> picture = molecule_picture([[0.0, 0.0, 0.0], [0.0, 0.0, 1.16]], [6, 8], size=48)
-    >>> picture.shape, float(picture[0, 0].min())
-    ((48, 48, 3), 1.0)
+    Example:
+        >>> picture = molecule_picture([[0.0, 0.0, 0.0], [0.0, 0.0, 1.16]], [6, 8], size=48)
+        >>> picture.shape, float(picture[0, 0].min())
+        ((48, 48, 3), 1.0)
     """
     kinds = np.asarray(numbers, int)
     atoms = np.asarray(positions, float)

@@ -92,10 +92,11 @@ _SETTINGS: dict[str, Any] = {
 def styled() -> Iterator[None]:
     """Draw with orbical's settings, and give the user's back afterwards.
 
-    >>> import matplotlib
-    >>> with styled():
-    ...     matplotlib.rcParams["legend.frameon"]
-    False
+    Example:
+        >>> import matplotlib
+        >>> with styled():
+        ...     matplotlib.rcParams["legend.frameon"]
+        False
     """
     import matplotlib.style
 
@@ -104,32 +105,34 @@ def styled() -> Iterator[None]:
 
 
 def model_colors(names: Iterable[Any]) -> dict[str, str]:
-    """Give each model its color, by its place in the order of the scan.
+    """Return each model its color, by its place in the order of the scan.
 
     Pass all the models of a scan, even where a figure shows some of them: a model then has one
     color in every figure.
 
-    >>> model_colors(["plain", "augmented"])
-    {'plain': '#0072B2', 'augmented': '#D55E00'}
+    Example:
+        >>> model_colors(["plain", "augmented"])
+        {'plain': '#0072B2', 'augmented': '#D55E00'}
     """
     return {str(name): MODELS[i % len(MODELS)] for i, name in enumerate(names)}
 
 
 def model_lines(names: Iterable[Any]) -> dict[str, str]:
-    """Give each model its line style: solid while the colors last, then the next style."""
+    """Return each model its line style: solid while the colors last, then the next style."""
     return {str(name): LINES[i // len(MODELS) % len(LINES)] for i, name in enumerate(names)}
 
 
 def class_colors(names: Iterable[Any]) -> dict[str, str]:
-    """Give each class its color, by its place in the given order."""
+    """Return each class its color, by its place in the given order."""
     return {str(name): CLASSES[i % len(CLASSES)] for i, name in enumerate(names)}
 
 
 def readable(color: str) -> str:
     """Darken a color until words in it can be read on white: a contrast of 4.5 or more (WCAG).
 
-    >>> readable("#332288"), readable("#88CCEE")
-    ('#332288', '#50798d')
+    Example:
+        >>> readable("#332288"), readable("#88CCEE")
+        ('#332288', '#50798d')
     """
     from matplotlib.colors import to_hex, to_rgb
 
@@ -152,8 +155,9 @@ def figure(width: float = PAGE, height: float = 4.0, **settings: Any) -> Figure:
 
     Call it inside `styled()`. `settings` go to `matplotlib.figure.Figure`.
 
-    >>> figure(COLUMN, 2.5).get_size_inches().tolist()
-    [3.4, 2.5]
+    Example:
+        >>> figure(COLUMN, 2.5).get_size_inches().tolist()
+        [3.4, 2.5]
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -185,10 +189,11 @@ def save(fig: Figure, path: str | Path) -> Path:
 
     Folders are made where absent. The same figure gives the same bytes: no date is written.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(figure(1, 1), Path(folder) / "plots" / "empty.png").name
-    'empty.png'
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save(figure(1, 1), Path(folder) / "plots" / "empty.png").name
+        'empty.png'
     """
     path = Path(path)
     known = sorted(fig.canvas.get_supported_filetypes())

@@ -1,4 +1,4 @@
-"""Tasks: what a model is asked, how its answer is read, and how far it is from the truth."""
+"""Tasks: what a model predicts, how its outputs are read, and how they are scored."""
 
 from __future__ import annotations
 
@@ -41,21 +41,31 @@ INPUTS: dict[str, Callable[..., Action]] = {
 
 
 def parse_input(text: str) -> Action:
-    """Read an input action from text: `images`, `images:bicubic:reflect`, `points`, `window:128`.
+    """Make an input action from text, such as `images`, `images:bicubic:reflect` or `window:128`.
 
     Data with several fields have an action for each: `pos=points,numbers=rows`.
 
-    >>> parse_input("window:128").size
-    128
-    >>> sorted(parse_input("pos=points,numbers=trivial").actions)
-    ['numbers', 'pos']
+    Args:
+        text: the name of an action with its settings, or `FIELD=ACTION,FIELD=ACTION`.
+
+    Returns:
+        The action.
+
+    Raises:
+        InputError: if the text cannot be read.
+
+    Example:
+        >>> parse_input("window:128").size
+        128
+        >>> sorted(parse_input("pos=points,numbers=trivial").actions)
+        ['numbers', 'pos']
     """
     if "=" not in text:
         return _parse_action(text)
     fields = [piece.strip().partition("=") for piece in text.split(",")]
     for field, equals, action in fields:
         if not (field and equals and action):
-            raise InputError(f"input: {text!r} given, FIELD=ACTION,FIELD=ACTION expected")
+            raise InputError(f"input: expected FIELD=ACTION,FIELD=ACTION, got {text!r}")
     return as_action({field: _parse_action(action) for field, _, action in fields})
 
 
@@ -66,7 +76,7 @@ def _parse_action(text: str) -> Action:
     try:
         return INPUTS[name](*(int(word) if word.isdigit() else word for word in settings))
     except TypeError:
-        raise InputError(f"input: {text!r} given; {name} does not take these settings") from None
+        raise InputError(f"input: expected settings that {name} takes, got {text!r}") from None
 
 
 __all__ = [

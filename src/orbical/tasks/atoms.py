@@ -1,4 +1,4 @@
-"""Atoms: what a potential says of molecules, which turns with them."""
+"""Energies, forces, dipoles and stresses of molecules, which rotate with them."""
 
 from __future__ import annotations
 
@@ -15,50 +15,53 @@ from ..actions import Points, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements
 from .base import Reader, Task, Variable, as_truth, described, is_real
-from .quantities import MEASURES, UNITS, Quantities, chosen, distance, shaped
-from .structures import batch_of, completed, given_names, is_structure
+from .quantities import (
+    MEASURES,
+    SHAPES,
+    UNITS,
+    Quantities,
+    check_quantities,
+    distance,
+    to_shape,
+    unknown,
+)
+from .structures import batch_of, complete_batch, is_structure, structure_names
+
+__all__ = ["Atoms"]
 
 DEFAULT = ("energy", "forces")
-_AXES: dict[str, tuple[str, ...]] = {
-    "energy": (),
-    "forces": ("atom", "axis"),
-    "dipole": ("axis",),
-    "stress": ("axis", "with_axis"),
-}
-_INPUT = {
-    "pos": Points(),
-    "numbers": Rows(),
-    "mask": Rows(),
-    "cell": Vectors(),
-    "pbc": Trivial(),
-}
+_INPUT = {"pos": Points(), "numbers": Rows(), "mask": Rows(), "cell": Vectors(), "pbc": Trivial()}
 
 
 class Atoms(Task):
-    """What are energy and forces? The energy stays when a molecule turns; forces turn with it.
+    """Predict energies and forces: an energy is invariant, forces rotate with the molecule.
 
-    Data are a list of `ase.Atoms`, what `orbical.datasets.molecules` reads from a file, or a
-    dictionary with `pos [N, n, 3]` and `numbers [N, n]` (0 for padding), and optionally `mask`,
-    `cell` and `pbc`. Models are ASE calculators (see `orbical.predictors`), or anything that
-    answers such a batch with a dictionary of the quantities asked for: `energy [N]` in eV,
-    `forces [N, n, 3]` in eV/Å, `dipole [N, 3]` in e·Å, `stress [N, 3, 3]` or `[N, 6]` (Voigt) in
-    eV/Å³; a tuple in this order, or where one is asked for a bare tensor, will do too.
+    Data are a list of `ase.Atoms`, the result of `orbical.datasets.molecules`, or a dictionary with
+    `pos [N, n, 3]` and `numbers [N, n]` (0 for padding), and optionally `mask`, `cell` and `pbc`.
+    Models are ASE calculators (see `orbical.predictors`), or anything that returns for such a batch
+    a dictionary of the requested quantities: `energy [N]` in eV, `forces [N, n, 3]` in eV/Å,
+    `dipole [N, 3]` in e·Å, `stress [N, 3, 3]` or `[N, 6]` (Voigt) in eV/Å³; or a tuple in this
+    order, or a bare tensor of a single quantity.
 
-    Every quantity is held against the consensus along the orbit, the mean of the answers turned
-    back, and where the truth is known against that: `energy_vs_consensus`, `forces_vs_truth` and
-    so on, in its unit (energies also for one atom, `energy_per_atom_vs_consensus`). `score` is that
-    of one of them. `atom_vs_consensus` is the length of each atom's force less the consensus, so
-    that the worst molecule, atom and rotation have a name.
+    Every quantity is compared with the consensus along the orbit, the mean of the un-transformed
+    outputs, and with the truth where it is known: `energy_vs_consensus`, `forces_vs_truth` and so
+    on, in its unit (energies also per atom, `energy_per_atom_vs_consensus`). `score` is one of
+    them. `atom_vs_consensus` is the length of the difference of each atom's force from the
+    consensus, which finds the worst molecule, atom and rotation.
 
     Args:
         quantities: some of energy, forces, dipole, stress.
-        score: the quantity that is the score; forces where they are asked for, otherwise the first.
-        input: the action on each field of the data, where it is not the usual one.
-        read: takes the quantities from a raw output.
+        score: the quantity that is the score; by default forces if requested, else the first.
+        input: the action on each field of the data, if not the usual one.
+        read: a function that picks the quantities from a raw model output.
 
-    >>> import orbical as ob
-    >>> ob.tasks.Atoms(["energy", "dipole"])
-    Atoms(quantities=['energy', 'dipole'], score='energy')
+    Raises:
+        InputError: if a quantity is unknown, or `score` is not one of them.
+
+    Example:
+        >>> import orbical as ob
+        >>> ob.tasks.Atoms(["energy", "dipole"])
+        Atoms(quantities=['energy', 'dipole'], score='energy')
     """
 
     name: ClassVar[str] = "atoms"
@@ -72,12 +75,10 @@ class Atoms(Task):
         input: Any = None,
         read: Reader | None = None,
     ) -> None:
-        self.quantities = chosen(quantities)
+        self.quantities = check_quantities(quantities)
         if score is not None and score not in self.quantities:
-            raise InputError(
-                f"score: {score!r} given, one of the quantities {', '.join(self.quantities)} "
-                "expected"
-            )
+            names = ", ".join(self.quantities)
+            raise InputError(f"score: expected one of the quantities {names}, got {score!r}")
         usual = "forces" if "forces" in self.quantities else self.quantities[0]
         self.chosen = usual if score is None else score
         self._output = Quantities(self.quantities)
@@ -88,7 +89,7 @@ class Atoms(Task):
 
     @property
     def score_meaning(self) -> str:  # type: ignore[override]
-        """Say what the score is, and its unit."""
+        """The meaning of the score, with its unit."""
         return f"{MEASURES[self.chosen]} in {UNITS[self.chosen]}"
 
     @property
@@ -98,7 +99,7 @@ class Atoms(Task):
 
     @property
     def truth_dims(self) -> tuple[str, ...]:
-        """One row of all quantities."""
+        """The dimension of a row of all quantities."""
         return ("quantity_component",)
 
     def settings(self) -> dict[str, Any]:
@@ -108,71 +109,65 @@ class Atoms(Task):
     # Data and truth.
 
     def take(self, data: Any) -> Any:
-        """Take molecules, and what of their truth was asked for, as arrays."""
+        """Convert molecules, and the truth of the requested quantities, to arrays."""
         inputs, truth = _apart(data)
         if _are_structures(inputs):
             inputs, known = batch_of(inputs)
             truth = known if truth is None else truth
-        inputs = completed(inputs)
+        inputs = complete_batch(inputs)
         if not isinstance(truth, Mapping):
             return inputs, truth
-        if truth and not {*truth} & {*UNITS}:  # what is known of a molecule besides is passed over
+        if truth and not {*truth} & {*UNITS}:  # other quantities are ignored
             raise unknown_name("truth", next(iter(truth)), UNITS)
         wanted = {name: truth[name] for name in self.quantities if truth.get(name) is not None}
         if wanted and self.chosen not in wanted:
             warnings.warn(
-                f"the truth holds {', '.join(wanted)} but not {self.chosen}, which is the score, "
-                f"and is left out; say score={next(iter(wanted))!r} to judge by it",
+                f"the truth has {', '.join(wanted)} but not the score {self.chosen}, and is not "
+                f"used; pass score={next(iter(wanted))!r} to score by it",
                 stacklevel=3,
             )
             return inputs, None
         return inputs, self._row(wanted, *inputs["numbers"].shape) if wanted else None
 
     def names(self, data: Any) -> list[str] | None:
-        """Give the names that molecules carry, `atoms.info["name"]`."""
+        """Return the names of the molecules, `atoms.info["name"]`."""
         inputs, _ = _apart(data)
-        return given_names(inputs) if _are_structures(inputs) else None
+        return structure_names(inputs) if _are_structures(inputs) else None
 
     def _row(self, truth: Mapping[str, Any], count: int, atoms: int) -> Tensor:
-        """Write the truth as one row a molecule, NaN for what is not known."""
-        sizes = {"energy": (), "forces": (atoms, 3), "dipole": (3,), "stress": (3, 3)}
-        blocks = {
-            name: torch.full((count, *sizes[name]), torch.nan, dtype=torch.float64)
-            for name in self.quantities
-        }
+        """Return the truth as one row for each molecule, NaN for what is not known."""
+        blocks = {name: unknown(name, count, atoms) for name in self.quantities}
         for name, values in truth.items():
-            given = as_truth(values)
-            fitted = shaped(name, given.double(), count) if given.ndim else None
-            if fitted is None or fitted.shape != blocks[name].shape:
-                raise InputError(
-                    f"truth: {name} of shape {tuple(given.shape)} given, "
-                    f"{tuple(blocks[name].shape)} expected"
-                )
+            given = as_truth(values, name="truth")
+            fitted = to_shape(name, given.double(), count)
+            expected = tuple(blocks[name].shape)
+            if fitted is None or fitted.shape != expected:
+                shape = tuple(given.shape)
+                raise InputError(f"truth: expected {name} of shape {expected}, got {shape}")
             blocks[name] = fitted
         return self._output.join(blocks)
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check rows `[N, D]` of the quantities, NaN where they are not known."""
-        rows = as_truth(target)
-        if rows.ndim != 2 or len(rows) != count or not self._output.fits(rows.shape[1]):
+        rows = as_truth(target, count, "truth")
+        if rows.ndim != 2 or not self._output.fits(rows.shape[1]):
             raise InputError(
-                f"truth: shape {tuple(rows.shape)} given for {count} molecules; a dictionary of "
-                f"{', '.join(self.quantities)} expected"
+                f"truth: expected a dictionary of {', '.join(self.quantities)}, got shape "
+                f"{tuple(rows.shape)}"
             )
         if bool(rows.isinf().any()):
-            raise InputError("truth: infinite values given, numbers expected (NaN for unknown)")
+            raise InputError("truth: expected finite numbers, got infinity; NaN marks unknown ones")
         return rows.double()
 
     def check_range(self, target: Tensor, outputs: Tree) -> None:
-        """Check that the truth is of as many atoms as the model answers for."""
-        given, answered = target.shape[1], outputs["answer"].shape[1]
-        if given != answered:
+        """Check that truth and outputs are of the same number of atoms."""
+        true, predicted = (self._output.atoms(x.shape[1]) for x in (target, outputs["answer"]))
+        if true != predicted:
             raise InputError(
-                f"truth: of {self._output.atoms(given)} atoms given, but the model answers for "
-                f"{self._output.atoms(answered)}"
+                f"truth: expected {predicted} atoms, as the model predicts, got {true}"
             )
 
-    # What models answer.
+    # What models return.
 
     def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
         """Read the quantities of N molecules as rows `[N, D]`."""
@@ -185,36 +180,36 @@ class Atoms(Task):
         if missing:
             kind = f"fields {sorted(given)}" if isinstance(given, dict) else described(given)
             raise ModelError(
-                f"model output: {kind} given, a dictionary of {', '.join(self.quantities)} "
-                "expected; ask for less with quantities=, or say with read= where they are"
+                f"model output: expected a dictionary of {', '.join(self.quantities)}, got {kind}; "
+                "request less with quantities=, or select the outputs with read="
             )
         first = given[self.quantities[0]]
         count = len(first) if isinstance(first, Tensor) and first.ndim else 0
         blocks = {}
         for name in self.quantities:
             values = given[name]
-            fitted = shaped(name, values, count) if is_real(values) else None
+            fitted = to_shape(name, values, count) if is_real(values) else None
             if fitted is None:
                 raise ModelError(
-                    f"model output: {name} as {described(values)} given, "
-                    f"[{', '.join(('molecule', *_AXES[name]))}] expected"
+                    f"model output: expected {name} [{', '.join(('molecule', *SHAPES[name]))}], "
+                    f"got {described(values)}"
                 )
             blocks[name] = fitted if fitted.dtype == torch.float64 else fitted.float()
         return {"answer": self._output.join(blocks)}
 
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
-        """Join the atomic numbers to the answers, and blank the forces on what is padding."""
+        """Add the atomic numbers to the outputs, and blank the forces on padding."""
         numbers, answer = moved["numbers"], outputs["answer"]
         padding = self._padding(numbers)
         if "forces" in self.quantities and padding.shape != answer.shape:
             raise ModelError(
-                f"model output: forces on {self._output.atoms(answer.shape[-1])} atoms given, on "
-                f"the {numbers.shape[-1]} of the batch, padding included, expected"
+                f"model output: expected forces on the {numbers.shape[-1]} atoms of the batch, "
+                f"including padding, got {self._output.atoms(answer.shape[-1])}"
             )
         return {"answer": answer.masked_fill(padding, torch.nan), "numbers": numbers}
 
     def _padding(self, numbers: Tensor) -> Tensor:
-        """Mark the numbers `[K, B, D]` of a row that belong to no atom."""
+        """Mark the columns `[K, B, D]` of a row that are forces on padding."""
         widths = self._output.widths(numbers.shape[-1])
         if "forces" not in widths:
             return numbers.new_zeros(*numbers.shape[:-1], sum(widths.values()), dtype=torch.bool)
@@ -223,11 +218,12 @@ class Atoms(Task):
         return pad((numbers == 0).repeat_interleave(3, -1), (before, after))
 
     def primary(self, outputs: Tree) -> Tensor:
-        """The row of all quantities is what moves."""
-        return outputs["answer"]
+        """Return the rows of all quantities."""
+        rows: Tensor = outputs["answer"]
+        return rows
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
-        """Mark molecules with a number that is none, padding apart."""
+        """Mark molecules with NaN or infinite outputs, padding aside."""
         answer = outputs["answer"]
         wrong = ~torch.isfinite(answer) & ~self._padding(outputs["numbers"])
         return {"NaN or infinite output": wrong.any(-1)}
@@ -235,7 +231,7 @@ class Atoms(Task):
     # How good it is.
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
-        """Give the distance of the chosen quantity."""
+        """Return the distance of the chosen quantity."""
         return self._distances(outputs, reference)[self.chosen].float()
 
     def _distances(self, outputs: Tensor, reference: Tensor) -> dict[str, Tensor]:
@@ -245,7 +241,7 @@ class Atoms(Task):
     def _named(
         self, distances: dict[str, Tensor], reference: str, numbers: Tensor
     ) -> dict[str, Tensor]:
-        """Name the distances as they are stored; that of energies also for one atom."""
+        """Name the distances as they are stored; energies also per atom."""
         named = {f"{name}_vs_{reference}": values.float() for name, values in distances.items()}
         if "energy" in distances:
             each = distances["energy"] / (numbers > 0).sum(-1)
@@ -253,7 +249,7 @@ class Atoms(Task):
         return named
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
-        """Average over the elements at which there is an answer at all, `[B, D]`."""
+        """Average over the elements that have an output, `[B, D]`."""
         outputs = outputs.double()
         there = ~outputs.isnan().all(-1)
         share = weights.double()[:, None] * there
@@ -262,27 +258,27 @@ class Atoms(Task):
         return first + torch.einsum("kb,kbd->bd", share, (outputs - first).nan_to_num(0.0))
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
-        """Give the squared distance of the chosen quantity, so that the gap has its unit."""
+        """Return the squared distance of the chosen quantity, so that the gap has its unit."""
         return self._distances(outputs, center[None])[self.chosen].square()
 
     def scale(self, answers: Tensor) -> Tensor:
-        """Give the largest entry of each quantity, so that energies do not dwarf the forces."""
+        """Return the largest entry of each quantity, so that energies do not hide the forces."""
         blocks = self._output.split(answers.nan_to_num(0.0))
         return self._output.join(
             {name: block.abs().max().expand_as(block) for name, block in blocks.items()}
         )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
-        """Declare each quantity, and its distance from consensus and truth."""
+        """Declare each quantity, and its distance from the consensus and the truth."""
         orbit = ("sample", "element")
         references = ("consensus", "truth") if labeled else ("consensus",)
         declared = self.common_variables(labeled, self.truth_dims)
         declared["numbers"] = Variable(("sample", "atom"), "atomic numbers, 0 for padding")
         for name in self.quantities:
-            unit, axes = UNITS[name], _AXES[name]
+            unit, axes = UNITS[name], SHAPES[name]
             declared[name] = Variable((*orbit, *axes), f"{name} in {unit}")
             declared[f"consensus_{name}"] = Variable(
-                ("sample", *axes), f"mean of the un-turned {name} in {unit}"
+                ("sample", *axes), f"mean of the un-transformed {name} in {unit}"
             )
             for reference in references:
                 declared[f"{name}_vs_{reference}"] = Variable(
@@ -297,12 +293,12 @@ class Atoms(Task):
                     )
         if "forces" in self.quantities:
             declared["atom_vs_consensus"] = Variable(
-                (*orbit, "atom"), "length of an atom's force less the consensus in eV/Å"
+                (*orbit, "atom"), "length of an atom's force minus the consensus in eV/Å"
             )
         return declared
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
-        """Give the quantities: energies as exactly as they come, the rest in single precision."""
+        """Return the quantities: energies in double precision, the rest in single precision."""
         blocks = self._output.split(outputs["answer"])
         numbers = Rows().move(elements.inverse(), outputs["numbers"])[0]
         stored = {
@@ -314,7 +310,7 @@ class Atoms(Task):
     def summarize(
         self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
     ) -> dict[str, Tensor]:
-        """Hold every quantity against the consensus, and where it is known the truth."""
+        """Compare every quantity with the consensus, and with the truth where it is known."""
         answers = self.primary(outputs).double()
         consensus = self.average(self.output.move(elements.inverse(), answers), weights, None)
         apart = answers - self.output.move(elements, consensus[None])
@@ -338,15 +334,11 @@ class Atoms(Task):
             summary |= self._named(true, "truth", outputs["numbers"])
             summary["score"] = summary[f"{self.chosen}_vs_truth"]
             summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
-        declared = self.variables(target is not None)
-        return {
-            name: value.transpose(0, 1) if "element" in declared[name].dims else value
-            for name, value in summary.items()
-        }
+        return self._sample_first(summary, target is not None)
 
 
 def _apart(data: Any) -> tuple[Any, Any]:
-    """Part molecules and a truth that is given beside them."""
+    """Separate molecules from a truth that is passed with them."""
     pair = isinstance(data, tuple | list) and len(data) == 2 and not is_structure(data[1])
     inputs, truth = data if pair else (data, None)
     return ([inputs] if is_structure(inputs) else inputs), truth

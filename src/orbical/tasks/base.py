@@ -140,8 +140,8 @@ class Task(ABC):
 
     def primary(self, outputs: Tree) -> Tensor:
         """Return the tensor of the outputs that the output action moves."""
-        result: Tensor = outputs
-        return result
+        assert isinstance(outputs, Tensor)  # a task with more than one tensor overrides this
+        return outputs
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
         """Return what accompanies the primary output, `[K, B, ...]`, and how each of it moves."""
@@ -308,27 +308,34 @@ class Task(ABC):
             summary["score"] = self.score(answers, self.output.move(elements, target[None]), seen)
             summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
         summary |= self.extras(outputs, target, elements)
-        declared = self.variables(target is not None)
+        return self._sample_first(summary, target is not None)
+
+    def _sample_first(self, summary: dict[str, Tensor], labeled: bool) -> dict[str, Tensor]:
+        """Exchange the axes of results that are element first, as they are stored."""
+        declared = self.variables(labeled)
         return {
             name: value.transpose(0, 1) if "element" in declared[name].dims else value
             for name, value in summary.items()
         }
 
 
-def as_truth(target: Any) -> Tensor:
-    """Return targets as a tensor."""
-    if isinstance(target, Tensor):
-        return target
-    try:
-        array = np.array(target)  # a copy: a tensor may share neither a view nor what is read-only
-    except (TypeError, ValueError, RuntimeError) as error:
-        given = type(target).__name__
-        message = f"labels: expected numbers for each sample, got {given}: {error}"
-        raise InputError(message) from error
-    if array.dtype.kind not in "fiubc":
-        given = ", ".join(repr(one) for one in array.reshape(-1)[:1].tolist())
-        raise InputError(f"labels: expected numbers for each sample, got {given or array.dtype}")
-    return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
+def as_truth(target: Any, count: int | None = None, name: str = "labels") -> Tensor:
+    """Return targets as a tensor, of `count` samples where that is known."""
+    if not isinstance(target, Tensor):
+        try:
+            array = np.array(target)  # a copy: a tensor may not share a view or read-only memory
+        except (TypeError, ValueError, RuntimeError) as error:
+            given = type(target).__name__
+            message = f"{name}: expected numbers for each sample, got {given}: {error}"
+            raise InputError(message) from error
+        if array.dtype.kind not in "fiubc":
+            given = ", ".join(repr(one) for one in array.reshape(-1)[:1].tolist()) or array.dtype
+            raise InputError(f"{name}: expected numbers for each sample, got {given}")
+        target = torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
+    if count is not None and (target.ndim == 0 or len(target) != count):
+        given = len(target) if target.ndim else "a single number"
+        raise InputError(f"{name}: expected one for each of {count} samples, got {given}")
+    return target
 
 
 def class_names(classes: Any) -> list[str] | None:
@@ -345,6 +352,13 @@ def described(given: Any) -> str:
     if isinstance(given, Tensor):
         return f"{given.dtype} of shape {tuple(given.shape)}"
     return type(given).__name__
+
+
+def unreadable(given: Any, expected: str) -> ModelError:
+    """Return the error for a raw model output that a task cannot read."""
+    return ModelError(
+        f"model output: expected {expected}, got {described(given)}; select the outputs with read="
+    )
 
 
 def single_or_double(values: Tensor) -> Tensor:

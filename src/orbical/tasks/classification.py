@@ -20,22 +20,32 @@ from .base import (
     described,
     is_real,
     single_or_double,
+    unreadable,
 )
+
+__all__ = ["Classification"]
 
 OUTPUTS = ("logits", "probabilities")
 
 
 class Classification(Task):
-    """Which class is it? The class does not move; the input may be images, points or vectors.
+    """Predict one of C classes; the class does not change when the input moves.
 
-    The score is the probability of the true class. `outputs` states what the model returns:
-    `logits` (default) or `probabilities`; it is never guessed. `read` picks them from a raw output
-    `[N, C]`.
-    `classes` names the classes, in the order of their indices, for display.
+    The score is the probability of the true class.
 
-    >>> import orbical as ob
-    >>> ob.tasks.Classification(input={"pos": ob.actions.Points(), "mask": ob.actions.Trivial()})
-    Classification(outputs='logits')
+    Args:
+        input: the action on the inputs, or a tree of actions; `Images()` by default.
+        outputs: what the model returns, `"logits"` or `"probabilities"`; it is never guessed.
+        read: a function that picks the outputs `[N, C]` from a raw model output.
+        classes: the names of the classes, in the order of their indices, for display.
+
+    Raises:
+        InputError: if `outputs` is neither of the two, or `classes` is not a list of names.
+
+    Example:
+        >>> import orbical as ob
+        >>> ob.tasks.Classification(input={"pos": ob.actions.Points(), "mask": ob.actions.Rows()})
+        Classification(outputs='logits')
     """
 
     name: ClassVar[str] = "classification"
@@ -63,54 +73,48 @@ class Classification(Task):
 
     @property
     def truth_dims(self) -> tuple[str, ...]:
-        """A label is one number."""
+        """The dimensions of a label: none."""
         return ()
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 2 or given.shape[1] < 2:
-            raise ModelError(
-                f"model output: {described(given)} given, [sample, class] with two or more classes "
-                "expected; say with read= how to take them from the raw output"
-            )
+            raise unreadable(given, "[sample, class] with two or more classes")
         given = single_or_double(given)
         if (outputs or self.outputs) == "logits":
             return given.softmax(-1)
         total = given.sum(-1)
         if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
             raise ModelError(
-                "model output: probabilities expected (outputs='probabilities'), but rows are "
-                f"negative or sum to {float(total.min()):.4g} .. {float(total.max()):.4g}"
+                "model output: expected probabilities, got rows that are negative or sum to "
+                f"{float(total.min()):.4g} .. {float(total.max()):.4g}; for logits pass "
+                "outputs='logits'"
             )
         return given
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check class indices `[N]`."""
-        labels = as_truth(target)
+        labels = as_truth(target, count)
         if labels.ndim != 1 or labels.is_floating_point() or labels.is_complex():
-            raise InputError(
-                f"labels: {labels.dtype} of shape {tuple(labels.shape)} given, "
-                "whole class indices [sample] expected"
-            )
-        if len(labels) != count:
-            raise InputError(f"labels: {len(labels)} given for {count} samples")
+            raise InputError(f"labels: expected integers of shape (N,), got {described(labels)}")
         labels = labels.long()
         if count and int(labels.min()) < 0:
-            raise InputError(f"labels: {int(labels.min())} given, class indices from 0 expected")
+            raise InputError(f"labels: expected class indices from 0, got {int(labels.min())}")
         return labels
 
     def check_range(self, labels: Tensor, outputs: Tensor) -> None:
-        """Check that every label is a class of the model, and that each class has its name."""
+        """Check that every label is a class of the model, and that each class has a name."""
         classes = outputs.shape[-1]
         if self.classes is not None and len(self.classes) != classes:
             raise InputError(
-                f"classes: {len(self.classes)} names given, but the model knows {classes} classes"
+                f"classes: expected the names of the model's {classes} classes, got "
+                f"{len(self.classes)}"
             )
         if len(labels) and int(labels.max()) >= classes:
             raise InputError(
-                f"labels: {int(labels.max())} given, but the model knows the classes 0 .. "
-                f"{classes - 1}"
+                f"labels: expected class indices below {classes}, as the model has, got "
+                f"{int(labels.max())}"
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
@@ -131,21 +135,21 @@ class Classification(Task):
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
-        """Give the probability of the reference class."""
+        """Return the probability of the reference class."""
         return outputs.gather(-1, reference.long()[..., None])[..., 0]
 
     def reference(self, consensus: Tensor) -> Tensor:
-        """Take the class of the largest mean probability, never a mean of class indices."""
+        """Return the class of the largest mean probability."""
         return consensus.argmax(-1)
 
     def isometric(self, group: Group) -> bool:
-        """A class never moves, so its probability is compared alike everywhere."""
+        """Return True: a class never moves."""
         return True
 
     def extras(
         self, outputs: Tensor, target: Tensor | None, elements: Elements
     ) -> dict[str, Tensor]:
-        """Give confidence, predicted class and correctness."""
+        """Return confidence, predicted class and correctness."""
         confidence, predicted = outputs.max(-1)
         extras = {
             "confidence": confidence,

@@ -14,8 +14,10 @@ from .._trees import Tree
 from ..actions import Boxes, Window
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
-from .base import Reader, Task, Variable, as_truth, class_names
-from .boxes import area, cut, iou, turned
+from ..groups.group import whole_number
+from ._boxes import area, clip, inverted, iou
+from ._detection_reading import faults_in, read_detections
+from .base import Reader, Task, Variable, as_truth, class_names, described
 from .detection_consensus import BORDER, Consensus, consensus_of
 from .detection_matching import (
     Detections,
@@ -26,7 +28,8 @@ from .detection_matching import (
     pair,
     set_scores,
 )
-from .detection_reading import faults_in, read_detections
+
+__all__ = ["Detection"]
 
 MEASURES = {
     "iou": "IoU of the key object's match",
@@ -42,39 +45,42 @@ HALF = 0.5
 
 
 class Detection(Task):
-    """Where is what? Input is a field of view that moves inside larger images; boxes move along.
+    """Predict boxes, classes and confidences in a view that moves inside larger images.
 
-    A model answers, for each of N views, detections in pixels of the view: a tensor `[N, n, 6]`
+    A model returns, for each of N views, detections in pixels of the view: a tensor `[N, n, 6]`
     (left, top, right, bottom, confidence, class), a dictionary of `boxes [N, n, 4]`, `scores` and
-    `labels [N, n]`, or a list of N such dictionaries of any length each. A place with class -1 or
-    confidence 0 holds no detection; NaN is an error. The `most` most confident are kept.
+    `labels [N, n]`, or a list of N such dictionaries of any length. A row with class -1 or
+    confidence 0 is not a detection; NaN is an error. The `most` most confident are kept.
 
-    The truth is `[N, T, 5]`: left, top, right, bottom and class in pixels of the un-moved view
-    (what the model sees at the identity), NaN where a sample has fewer than T objects. The first
-    is the key object, around which the view is centered; objects may lie outside the view and
-    enter it.
+    The truth is `[N, T, 5]`: left, top, right, bottom and class in pixels of the view at the
+    identity, NaN where a sample has fewer than T objects. The first is the key object, on which the
+    view is centered; other objects may lie outside the view and enter it.
 
-    Only what the view shows is compared, and an object that shows less than a quarter is neither
-    missed nor found. The key object's match is the detection of its class with the largest IoU x
-    confidence; missed, it has IoU and confidence 0, and no box. Precision, recall and F1 are those
-    of the greedy matching by confidence at `threshold`, of detections with confidence of at least
-    `confident`; AP ranks all. The score is one of these, chosen by name. The consensus is explained
-    in `orbical.tasks.detection_consensus`; against it, the key object is its most confident
-    cluster, and the objects are the clusters that at least half of the orbit sees.
+    Only the parts inside the view are compared, and an object of which less than a quarter is
+    visible is ignored. The key object's match is the detection of its class with the largest IoU x
+    confidence; if it is missed, IoU and confidence are 0. Precision, recall and F1 are those of the
+    greedy matching by confidence at `threshold`, for detections with a confidence of at least
+    `confident`; AP ranks all. The score is one of these. `orbical.tasks.detection_consensus`
+    explains the consensus: its key object is the most confident cluster, its objects the clusters
+    seen from at least half of the orbit.
 
     Args:
-        input: the action on inputs, `Window(128)` where not given.
+        input: the action on the inputs; `Window(128)` by default.
         score: `iou`, `match_confidence`, `iou_confidence`, `precision`, `recall`, `f1` or `ap`.
         threshold: the least IoU of a match.
         confident: the least confidence of a detection that counts for precision, recall and F1.
-        most: detections kept for each view.
-        size: height and width of what the model sees; known where the input is a `Window`.
+        most: the number of detections kept for each view.
+        size: height and width of the view; not needed where the input is a `Window`.
         classes: the names of the classes, in the order of their indices, for display.
-        read: takes detections from a raw output.
+        read: a function that picks the detections from a raw model output.
 
-    >>> import orbical as ob
-    >>> ob.tasks.Detection(ob.actions.Window(64), score="iou")
-    Detection(score='iou', threshold=0.5)
+    Raises:
+        InputError: if an argument is out of range, or the size of the view is not known.
+
+    Example:
+        >>> import orbical as ob
+        >>> ob.tasks.Detection(ob.actions.Window(64), score="iou")
+        Detection(score='iou', threshold=0.5)
     """
 
     name: ClassVar[str] = "detection"
@@ -98,22 +104,20 @@ class Detection(Task):
         window = Window(128) if input is None else input
         if size is None and not isinstance(window, Window):
             raise InputError(
-                f"size: not given, and the input {type(window).__name__} does not tell; the height "
-                "and width of what the model sees expected"
+                f"size: expected height and width of the view, got None; {type(window).__name__} "
+                "does not have a size"
             )
         if score not in MEASURES:
             raise unknown_name("score", score, MEASURES)
         for name, value in (("threshold", threshold), ("confident", confident)):
             if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
-                raise InputError(f"{name}: {value!r} given, a number from 0 to 1 expected")
-        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-            raise InputError(f"most: {most!r} given, a whole number >= 1 expected")
+                raise InputError(f"{name}: expected a number from 0 to 1, got {value!r}")
         height, width = (window.size, window.size) if size is None else _two_sides(size)
         super().__init__(window, Boxes(height, width), read)
         self.chosen = score
         self.threshold = float(threshold)
         self.confident = float(confident)
-        self.most = most
+        self.most = whole_number("most", most, 1)
         self.size = (height, width)
         self.classes = class_names(classes)
 
@@ -122,78 +126,67 @@ class Detection(Task):
 
     @property
     def score_meaning(self) -> str:  # type: ignore[override]
-        """Say what the chosen score is."""
-        at = (
-            ""
-            if self.chosen in ("iou", "match_confidence", "iou_confidence")
-            else (f" at IoU {self.threshold:g}")
-        )
-        return MEASURES[self.chosen] + at
+        """The meaning of the chosen score."""
+        of_key = self.chosen in ("iou", "match_confidence", "iou_confidence")
+        return MEASURES[self.chosen] + ("" if of_key else f" at IoU {self.threshold:g}")
 
     @property
     def truth_dims(self) -> tuple[str, ...]:
-        """Objects, each a box and a class."""
+        """The objects, each a box and a class."""
         return ("object", "box_class")
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read the most confident detections of N views, `[N, M, 6]`."""
         found = read_detections(self.picked(raw), self.most)
-        # What lies wholly outside the view, or has no area, is no detection of anything in it.
-        empty = area(cut(found.box, self._view(found.box))) <= 0
-        empty &= found.present & ~turned(found.box)
-        return Detections(
-            found.box.masked_fill(empty[..., None], 0),
-            found.confidence.masked_fill(empty, 0),
-            found.label.masked_fill(empty, -1),
-        ).rows()
+        # A box without area, or wholly outside the view, detects nothing in it.
+        empty = area(clip(found.box, self._view(found.box))) <= 0
+        return found.without(empty & found.present & ~inverted(found.box)).rows()
 
     def faults(self, outputs: Tensor) -> dict[str, Tensor]:
-        """Mark boxes with sides exchanged and confidences that are none, beside NaN."""
+        """Mark inverted boxes, confidences out of range, and NaN."""
         return faults_in(Detections.of(outputs)) | super().faults(outputs)
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check objects `[N, T, 5]`, the first of each sample its key object."""
-        objects = as_truth(target)
+        objects = as_truth(target, count, "objects")
         if objects.ndim != 3 or objects.shape[-1] != 5 or not objects.is_floating_point():
             raise InputError(
-                f"objects: {objects.dtype} of shape {tuple(objects.shape)} given, floating-point "
-                "[sample, object, 5] expected (left, top, right, bottom, class), NaN for no object"
+                "objects: expected floating-point [sample, object, 5] (left, top, right, bottom, "
+                f"class; NaN for no object), got {described(objects)}"
             )
-        if len(objects) != count:
-            raise InputError(f"objects: {len(objects)} given for {count} samples")
         objects = objects.float()
         gaps = objects.isnan()
-        _refuse(gaps.any(-1) & ~gaps.all(-1), "is NaN in part; all five numbers or none expected")
-        _refuse(objects.isinf().any(-1), "is infinite; pixels expected")
-        there = ~gaps.any(-1)
-        lacking = (~there[:, 0] if objects.shape[1] else torch.ones(count)).nonzero()
-        if len(lacking):
-            raise InputError(
-                f"objects: sample {int(lacking[0])} has no first object, the key object, around "
-                "which its view is centered"
-            )
-        _refuse(there & (area(objects[..., :4]) <= 0), "has no area; left < right, top < bottom")
-        kinds = objects[..., 4]
-        _refuse(there & ((kinds < 0) | (kinds != kinds.round())), "has no class index from 0")
-        if self.classes is not None:
-            known = len(self.classes)
-            _refuse(there & (kinds >= known), f"has a class beyond the {known} that have names")
-        outside = torch.zeros_like(there)
-        outside[:, 0] = area(cut(objects[:, 0, :4], self._view(objects))) <= 0
-        _refuse(
-            outside,
-            f"is the key object but lies outside the un-moved view of {self.size[0]} x "
-            f"{self.size[1]} pixels, in whose pixels objects are given",
-        )
+        absent, kinds = gaps.any(-1), objects[..., 4]
+        if not objects.shape[1]:
+            raise InputError("objects: expected a key object for each sample, got none")
+        first = torch.arange(objects.shape[1]) == 0
+        outside = first & (area(clip(objects[..., :4], self._view(objects))) <= 0)
+        view = f"the view of {self.size[0]} x {self.size[1]} pixels at the identity"
+        known = torch.inf if self.classes is None else len(self.classes)
+        for wrong, expected, got in (
+            (absent & ~gaps.all(-1), "five numbers or five NaN", "NaN in part"),
+            (objects.isinf().any(-1), "finite pixels", "infinity"),
+            (absent & first, "a key object, on which the view is centered, first", "NaN"),
+            (area(objects[..., :4]) <= 0, "left < right and top < bottom", "no area"),
+            (~absent & ((kinds < 0) | (kinds % 1 != 0)), "a class index from 0", "another number"),
+            (kinds >= known, f"one of the {known} classes that have names", "another"),
+            (outside, f"a key object inside {view}", "one outside"),
+        ):
+            marked = wrong.nonzero()  # a comparison with NaN marks nothing
+            if len(marked):
+                sample, which = marked[0].tolist()
+                raise InputError(
+                    f"objects: expected {expected}, got {got} for object {which} of sample {sample}"
+                )
         return objects
 
     def check_range(self, target: Tensor, outputs: Tree) -> None:
-        """Any class may stand in the truth: a detector need not find all of them."""
+        """Accept any class: a detector need not find all of them."""
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
-        """Declare the detections of each element, and every measure of them."""
+        """Declare the detections of each element, and all their scores."""
         orbit = ("sample", "element")
-        judged = " that is judged" if labeled else ""
+        judged = " that counts" if labeled else ""
         variables = self.common_variables(labeled, ("cluster", "cluster_column")) | {
             "box": Variable((*orbit, "detection", "side"), "boxes in pixels of the view"),
             "box_label": Variable(
@@ -212,11 +205,12 @@ class Detection(Task):
             }
             variables |= {
                 "box_correct": Variable(
-                    (*orbit, "detection"), "1 where a box is right, 0 where wrong, NaN unjudged"
+                    (*orbit, "detection"),
+                    "1 if right, 0 if wrong, NaN if ignored",
                 ),
                 "correct": Variable(
                     orbit,
-                    "whether the most confident detection that is judged is right; 0 where an "
+                    "whether the most confident detection that counts is right; 0 where an "
                     "object is in view and none is found",
                     unit="share",
                     higher_is_better=True,
@@ -229,9 +223,9 @@ class Detection(Task):
         return self._chosen_measures(Detections.of(outputs), reference)[self.chosen]
 
     def reference(self, consensus: Tensor) -> Tensor:
-        """Take clusters `[..., C, 7]` as objects `[..., C, 5]`.
+        """Return clusters `[..., C, 7]` as objects `[..., C, 5]`.
 
-        The most confident is the key object; of the others those count that half of the orbit sees.
+        The most confident is the key object; others count if half of the orbit sees them.
         """
         kept = consensus[..., 6] >= HALF
         kept[..., 0] = True
@@ -239,12 +233,12 @@ class Detection(Task):
         return objects.masked_fill(~kept[..., None], torch.nan)
 
     def measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
-        """Give every measure of detections against objects `[..., T, 5]` in the same view."""
+        """Return all scores of detections against objects `[..., T, 5]` in the same view."""
         pairing = pair(found, objects, self._view(objects))
         return _key_measures(found, pairing) | self._set_measures(found, pairing)
 
     def _chosen_measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
-        """Give the measures of the key object, and those of the whole set if the score is one."""
+        """Return the scores of the key object, and of the whole set if the chosen one needs it."""
         pairing = pair(found, objects, self._view(objects))
         of_key = _key_measures(found, pairing)
         return of_key if self.chosen in of_key else of_key | self._set_measures(found, pairing)
@@ -263,7 +257,7 @@ class Detection(Task):
     def extras(
         self, outputs: Tensor, target: Tensor | None, elements: Elements
     ) -> dict[str, Tensor]:
-        """Give the detections, and with a truth every measure of them."""
+        """Return the detections, and with a truth all their scores."""
         found = Detections.of(outputs)
         absent = ~found.present
         extras = {
@@ -280,7 +274,7 @@ class Detection(Task):
     def summarize(
         self, outputs: Tensor, target: Tensor | None, elements: Elements, weights: Tensor
     ) -> dict[str, Tensor]:
-        """Turn the detections along the orbits of a batch into the variables of a scan."""
+        """Return the variables of a scan from the detections along the orbits of a batch."""
         found = Detections.of(outputs)
         agreed = self.consensus(found, elements, weights).rows()
         reference = self.reference(agreed)
@@ -290,32 +284,29 @@ class Detection(Task):
         share = weights.double()[:, None] * in_view
         apart = (1 - against["iou"].nan_to_num(1.0)).double().square()
         gap = ((share * apart).sum(0) / share.sum(0).clamp_min(1e-12)).sqrt()
-        # What is agreed upon but hardly in view anywhere could not be compared; nothing, always, is
-        # steady.
+        # A consensus that is never in view cannot be compared. Finding nothing everywhere is
+        # consistent.
         gap = gap.masked_fill(known & (share.sum(0) == 0), torch.nan)
         summary = {
             "consensus": agreed,
             "invariance_gap": gap.float(),
-            # Where nothing was agreed upon there is nothing to agree with: 0, and not missing.
+            # Without a consensus the score is 0, not missing.
             "score_vs_consensus": torch.where(known, against[self.chosen], 0.0),
             **self.extras(outputs, target, elements),
         }
         if target is not None:
             summary["score"] = summary[self.chosen]
-            agreed_upon = _as_detections(agreed, self._view(target))
-            judged = self._chosen_measures(agreed_upon, target)
-            summary["consensus_vs_truth"] = judged[self.chosen]
-        declared = self.variables(target is not None)
-        return {
-            name: value.transpose(0, 1) if "element" in declared[name].dims else value
-            for name, value in summary.items()
-        }
+            found = Detections(agreed[..., :4].nan_to_num(0.0), agreed[..., 4], agreed[..., 5])
+            hidden = area(clip(found.box, self._view(target))) <= 0
+            found = found.without(found.label.isnan() | hidden)
+            summary["consensus_vs_truth"] = self._chosen_measures(found, target)[self.chosen]
+        return self._sample_first(summary, target is not None)
 
     def consensus(self, found: Detections, elements: Elements, weights: Tensor) -> Consensus:
-        """Average the un-shifted detections `[K, B, M, ...]` over the group, in clusters."""
+        """Average the un-transformed detections `[K, B, M, ...]` over the group, in clusters."""
         backward = elements.inverse()
         view = self._view(found.box)
-        seen = cut(found.box, view)
+        seen = clip(found.box, view)
         near = torch.cat([seen[..., :2] <= BORDER, seen[..., 2:] >= view[2:] - BORDER], -1)
         home = Detections(self.output.move(backward, found.box), found.confidence, found.label)
         view_home = self.output.move(backward, view[None, None, None])[:, 0, 0]
@@ -323,11 +314,11 @@ class Detection(Task):
         return consensus_of(home, view_home, border, weights, self.threshold, self.most)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
-        """Give the squared 1 - IoU of boxes `[K, B, M, 4]` from a box `[B, M, 4]`, mean over M."""
+        """Return the mean squared 1 - IoU of boxes `[K, B, M, 4]` with a box `[B, M, 4]`."""
         return (1 - iou(outputs, center[None])).double().square().mean(-1)
 
     def isometric(self, group: Group) -> bool:
-        """Upright boxes stay exact under shifts, flips, quarter turns and scalings."""
+        """Check for shifts, flips, quarter turns and scalings: upright boxes stay exact."""
         if "plane" not in group.parts:
             return True
         size = np.abs(group.linear("plane"))
@@ -345,9 +336,9 @@ class Detection(Task):
         }
 
     def _view(self, like: Tensor) -> Tensor:
-        """Give left, top, right and bottom of the view, made where `like` is.
+        """Return left, top, right and bottom of the view, on the device of `like`.
 
-        To bring them there would wait for all that an accelerator has still to do.
+        Filled in place, because a copy to an accelerator would synchronize with it.
         """
         height, width = self.size
         sides = like.new_full((4,), 0)
@@ -357,46 +348,22 @@ class Detection(Task):
 
 
 def _key_measures(found: Detections, pairing: Pairing) -> dict[str, Tensor]:
-    overlap, confidence = key_match(found, pairing)
-    return {
-        "iou": overlap,
-        "match_confidence": confidence,
-        "iou_confidence": overlap * confidence,
-    }
+    overlap, sure = key_match(found, pairing)
+    return {"iou": overlap, "match_confidence": sure, "iou_confidence": overlap * sure}
 
 
 def _two_sides(size: Any) -> tuple[int, int]:
-    """Take height and width of a view."""
-    given = tuple(size) if isinstance(size, Sequence) and not isinstance(size, str) else (size,)
-    whole = [isinstance(side, int) and side >= 1 for side in given]
-    if len(given) != 2 or not all(whole):
-        raise InputError(f"size: {size!r} given, height and width in whole pixels expected")
-    return int(given[0]), int(given[1])
-
-
-def _as_detections(agreed: Tensor, view: Tensor) -> Detections:
-    """Take the clusters `[B, C, 7]` of a consensus as detections in the un-moved view."""
-    absent = agreed[..., 5].isnan() | (area(cut(agreed[..., :4].nan_to_num(0.0), view)) <= 0)
-    return Detections(
-        agreed[..., :4].masked_fill(absent[..., None], 0),
-        agreed[..., 4].masked_fill(absent, 0),
-        agreed[..., 5].masked_fill(absent, -1),
-    )
+    """Check the height and width of a view."""
+    match size:
+        case (int(height), int(width)) if height >= 1 and width >= 1:
+            return height, width
+    raise InputError(f"size: expected height and width in whole pixels, got {size!r}")
 
 
 def _keeps_sides(elements: Elements) -> bool:
-    """Whether left stays left and top stays top: shifts and scalings alone."""
+    """Check whether left stays left and top stays top: shifts and scalings alone."""
     if "plane" not in elements.parts:
         return True
     linear = elements.linear("plane")
-    return bool((linear[:, 0, 1] == 0).all() and (linear[:, 1, 0] == 0).all()) and bool(
-        (linear[:, [0, 1], [0, 1]] > 0).all()
-    )
-
-
-def _refuse(wrong: Tensor, what: str) -> None:
-    """Name the first object `[N, T]` that is wrong."""
-    places = wrong.nonzero()
-    if len(places):
-        sample, which = (int(place) for place in places[0])
-        raise InputError(f"objects: object {which} of sample {sample} {what}")
+    off, on = linear[:, [0, 1], [1, 0]], linear[:, [0, 1], [0, 1]]
+    return bool((off == 0).all() and (on > 0).all())

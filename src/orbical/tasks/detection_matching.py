@@ -1,6 +1,6 @@
-"""Detections against objects: one key object, and the whole set by greedy matching.
+"""Matching detections to objects: one key object, and the whole set by greedy matching.
 
-All functions take any leading dimensions (elements, samples), M detections in falling order of
+All functions take any leading dimensions (elements, samples), M detections in decreasing order of
 confidence and T objects; none of them loops over samples or elements.
 """
 
@@ -11,14 +11,26 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .boxes import area, cut, iou
+from ._boxes import area, clip, iou
+
+__all__ = [
+    "Detections",
+    "Pairing",
+    "Scores",
+    "average_precision",
+    "greedy",
+    "key_match",
+    "most_confident",
+    "pair",
+    "set_scores",
+]
 
 LEAST_SEEN = 0.25
 """Share of an object's area that must lie in the view for it to count."""
 
 
 class Detections(NamedTuple):
-    """What a detector answers: M boxes in falling order of confidence; `label` -1 is no detection.
+    """M boxes in decreasing order of confidence; `label` -1 marks an empty place.
 
     Attributes:
         box: `[..., M, 4]`, left, top, right, bottom in pixels of the view.
@@ -32,26 +44,34 @@ class Detections(NamedTuple):
 
     @classmethod
     def of(cls, rows: Tensor) -> Detections:
-        """Take them from rows `[..., M, 6]`: box, confidence, class."""
+        """Make detections from rows `[..., M, 6]`: box, confidence, class."""
         return cls(rows[..., :4], rows[..., 4], rows[..., 5])
 
     def rows(self) -> Tensor:
-        """Put them side by side, `[..., M, 6]`."""
+        """Return rows `[..., M, 6]`: box, confidence, class."""
         rest = [self.confidence[..., None], self.label[..., None].to(self.box.dtype)]
         return torch.cat([self.box, *rest], -1)
 
     @property
     def present(self) -> Tensor:
-        """Which of the M places hold a detection, `[..., M]`."""
+        """Whether each of the M places holds a detection, `[..., M]`."""
         return self.label >= 0
+
+    def without(self, removed: Tensor) -> Detections:
+        """Return the detections with the marked places `[..., M]` emptied."""
+        return Detections(
+            self.box.masked_fill(removed[..., None], 0),
+            self.confidence.masked_fill(removed, 0),
+            self.label.masked_fill(removed, -1),
+        )
 
 
 class Pairing(NamedTuple):
-    """How detections meet objects, on the parts that the view shows.
+    """The overlap of detections with objects, on the parts inside the view.
 
     Attributes:
         overlap: `[..., M, T]`, IoU of detections and objects of the same class, otherwise 0.
-        counted: `[..., T]`, objects that are there and seen well enough to be found.
+        counted: `[..., T]`, objects that exist and are visible enough to be found.
         key_seen: `[...]`, whether the first object is one of them.
     """
 
@@ -61,7 +81,7 @@ class Pairing(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What a matching says of each view, `[...]` each; see `Matching`."""
+    """The scores of a matching for each view, `[...]` each; see `set_scores`."""
 
     precision: Tensor
     recall: Tensor
@@ -72,65 +92,73 @@ class Scores(NamedTuple):
 def pair(found: Detections, objects: Tensor, view: Tensor) -> Pairing:
     """Measure the overlap of every detection with every object of its class.
 
-    Only what the view shows is compared: a detector that ends its boxes at the border and one that
-    guesses what lies beyond are judged alike.
+    Only the parts inside the view are compared: a detector that ends its boxes at the border and
+    one that extends them beyond it are scored alike.
 
     Args:
         found: M detections.
         objects: `[..., T, 5]`, box and class, NaN where there is none; the first is the key object.
-        view: `[4]`.
+        view: `[4]`, left, top, right, bottom.
+
+    Returns:
+        The pairing.
     """
     box, kind = objects[..., :4], objects[..., 4]
-    seen = cut(box, view)
+    seen = clip(box, view)
     exists = ~kind.isnan()
     share = area(seen) / area(box).clamp_min(torch.finfo(box.dtype).tiny)
     counted = exists & (share >= LEAST_SEEN)
-    overlap = iou(cut(found.box, view)[..., :, None, :], seen[..., None, :, :])
+    overlap = iou(clip(found.box, view)[..., :, None, :], seen[..., None, :, :])
     same = found.label[..., :, None] == kind[..., None, :]  # an absent one is -1 or NaN: no class
-    overlap = torch.where(same, overlap, torch.zeros((), dtype=overlap.dtype, device=box.device))
-    return Pairing(overlap, counted, counted[..., 0])
+    return Pairing(overlap.masked_fill(~same, 0), counted, counted[..., 0])
 
 
 def key_match(found: Detections, pairing: Pairing) -> tuple[Tensor, Tensor]:
-    """Give IoU and confidence `[...]` of the key object's match, both 0 where it is missed.
+    """Return IoU and confidence `[...]` of the key object's match, both 0 where it is missed.
 
-    The match is the detection of the right class with the largest IoU x confidence. Where the key
-    object itself is out of view, both are NaN: nothing could be found there.
+    The match is the detection of the right class with the largest IoU x confidence. Both are NaN
+    where the key object is out of view.
+
+    Args:
+        found: M detections.
+        pairing: from `pair`.
+
+    Returns:
+        IoU and confidence.
     """
     overlap = pairing.overlap[..., 0]
     product = overlap * found.confidence
     best = product.argmax(-1, keepdim=True)
     hit = product.gather(-1, best)[..., 0] > 0
-    values = [part.gather(-1, best)[..., 0] for part in (overlap, found.confidence)]
-    zero = torch.zeros_like(values[0])
-    iou_, confidence = (torch.where(hit, value, zero) for value in values)
-    return (
-        iou_.masked_fill(~pairing.key_seen, torch.nan),
-        confidence.masked_fill(~pairing.key_seen, torch.nan),
+    matched, confidence = (
+        part.gather(-1, best)[..., 0].masked_fill(~hit, 0).masked_fill(~pairing.key_seen, torch.nan)
+        for part in (overlap, found.confidence)
     )
+    return matched, confidence
 
 
 def greedy(found: Detections, pairing: Pairing, threshold: float) -> tuple[Tensor, Tensor]:
     """Match detections to objects, the most confident first, each object once.
 
     A detection takes the free object of its class with the largest IoU, if that is at least
-    `threshold`. One that meets only objects that hardly show in the view is neither right nor
-    wrong.
+    `threshold`. One that overlaps only objects that are hardly visible counts neither as right nor
+    as wrong.
 
     Args:
-        found: M detections in falling order of confidence.
+        found: M detections in decreasing order of confidence.
         pairing: from `pair`.
         threshold: the least IoU of a match.
 
     Returns:
-        `correct [..., M]` and `judged [..., M]`: detections that are right, and those that count.
+        `correct [..., M]` and `judged [..., M]`: which detections are right, and which count.
 
-    >>> two = Detections(torch.tensor([[0.0, 0, 4, 4], [0, 0, 4, 5]]), torch.tensor([0.9, 0.8]),
-    ...                  torch.tensor([1, 1]))
-    >>> one = torch.tensor([[0.0, 0, 4, 4, 1]])
-    >>> correct, judged = greedy(two, pair(two, one, torch.tensor([0.0, 0, 9, 9])), 0.5)
-    >>> correct.tolist()    # the object is taken by the first
-    [True, False]
+    Example:
+        >>> two = Detections(torch.tensor([[0.0, 0, 4, 4], [0, 0, 4, 5]]), torch.tensor([0.9, 0.8]),
+        ...                  torch.tensor([1, 1]))
+        >>> one = torch.tensor([[0.0, 0, 4, 4, 1]])
+        >>> correct, judged = greedy(two, pair(two, one, torch.tensor([0.0, 0, 9, 9])), 0.5)
+        >>> correct.tolist()    # the object is taken by the first
+        [True, False]
     """
     free = pairing.counted.clone()
     correct = []
@@ -148,16 +176,19 @@ def greedy(found: Detections, pairing: Pairing, threshold: float) -> tuple[Tenso
 def most_confident(
     found: Detections, correct: Tensor, judged: Tensor, counted: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Give confidence and correctness `[...]` of the most confident detection that is judged.
+    """Return confidence and correctness `[...]` of the most confident detection that is judged.
 
-    Where none is, the confidence is NaN, and correctness 0 if there was an object to find, NaN if
-    there was none.
+    Where there is none, the confidence is NaN, and the correctness 0 if there was an object to
+    find, NaN otherwise.
 
     Args:
-        found: M detections in falling order of confidence.
+        found: M detections in decreasing order of confidence.
         correct: `[..., M]`, from `greedy`.
         judged: `[..., M]`, from `greedy`.
         counted: `[..., T]`, the objects to be found.
+
+    Returns:
+        Confidence and correctness.
     """
     first = judged.int().argmax(-1, keepdim=True)
     none = ~judged.any(-1)
@@ -167,23 +198,23 @@ def most_confident(
 
 
 def average_precision(confidence: Tensor, correct: Tensor, objects: Tensor) -> Tensor:
-    """Compute the average precision of detections ranked by confidence.
+    """Return the average precision of detections ranked by confidence.
 
         AP = 1/T sum over right detections i of max over j at or after i of precision(j)
 
-    the area under the precision-recall curve with all points interpolated, as usual.
+    the area under the precision-recall curve, interpolated at all points.
 
     Args:
         confidence: `[..., D]`, NaN where there is no detection.
         correct: `[..., D]`, whether each is right.
-        objects: `[...]`, how many there were to find; 0 gives NaN.
+        objects: `[...]`, the number of objects; 0 gives NaN.
 
     Returns:
-        `[...]`.
+        The average precision `[...]`.
 
     Example:
-        >>> right = torch.tensor([1, 0, 1])
-        >>> average_precision(torch.tensor([0.9, 0.8, 0.7]), right, torch.tensor(2))
+        >>> ranked = torch.tensor([0.9, 0.8, 0.7])
+        >>> average_precision(ranked, torch.tensor([1, 0, 1]), torch.tensor(2))
         tensor(0.8333)
     """
     missing = confidence.isnan()
@@ -201,16 +232,19 @@ def average_precision(confidence: Tensor, correct: Tensor, objects: Tensor) -> T
 def set_scores(
     found: Detections, correct: Tensor, judged: Tensor, counted: Tensor, confident: float
 ) -> Scores:
-    """Give precision, recall and F1 of confident detections, and AP of all, `[...]` each.
+    """Return precision, recall and F1 of confident detections, and AP of all, `[...]` each.
 
-    Without a confident detection precision is 0; without an object in view all four are NaN.
+    Precision is 0 without a confident detection; all four are NaN without an object in view.
 
     Args:
         found: M detections.
         correct: `[..., M]`, from `greedy`.
         judged: `[..., M]`, from `greedy`.
         counted: `[..., T]`, the objects to be found.
-        confident: the confidence from which a detection counts for precision, recall and F1.
+        confident: the least confidence that counts for precision, recall and F1.
+
+    Returns:
+        The four scores.
     """
     sure = judged & (found.confidence >= confident)
     right = (correct & sure).sum(-1).float()

@@ -12,32 +12,39 @@ from ..actions import FieldWindow, ImagePair, PairWindow, VectorField
 from ..actions.crops import central
 from ..errors import InputError, ModelError
 from ..groups import Elements
-from .base import Reader, Task, Variable, as_truth, described, is_real
+from .base import Reader, Task, Variable, as_truth, described, is_real, unreadable
+
+__all__ = ["Flow", "angle_between"]
 
 MAP_SIZE = 16
 ANSWER_DIMS = ("axis", "row", "column")
 
 
 class Flow(Task):
-    """How does everything move between two frames?
+    """Predict the displacement of every pixel between two frames.
 
-    Input are pairs `[N, 2, C, H, W]`, output displacements `[N, 2, H, W]` in pixels (dx to the
+    Inputs are pairs `[N, 2, C, H, W]`, outputs displacements `[N, 2, H, W]` in pixels (dx to the
     right, dy down). The score is the end-point error, the mean length of the difference over valid
-    pixels; beside it are stored
+    pixels. Also stored are
 
     - `rmse`, the root of the mean squared length of the difference (the NERO paper's error);
     - `angular_error`, the mean angle between (u, v, 1) and its truth in degrees (Barron et al.);
-    - `flow_map`, `truth_map` and `error_map`: answer, truth and error as means over 16 x 16
-      blocks, small enough to be drawn at every element.
-
-    With `window=`, the model sees the central so many pixels of larger pairs, and the truth is as
-    large as the pairs: then nothing is invented at the border by turns that are not of 90 degrees.
+    - `flow_map`, `truth_map` and `error_map`: flow, truth and error as means over 16 x 16 blocks,
+      small enough to be drawn at every element.
 
     Under reversed time the flow changes sign, which is exact for the mid-point flow: a perfect
     estimator of the forward flow u still differs by |u . grad u|.
 
-    >>> Flow(window=96)
-    Flow(window=96)
+    Args:
+        input: the action on the pairs; `ImagePair` by default, `PairWindow` with `window`.
+        interpolation: how pairs and fields are resampled.
+        read: a function that picks the outputs from a raw model output.
+        window: the side of the central square of larger pairs that the model sees. The truth is
+            then as large as the pairs, so that no rotation needs padding at the border.
+
+    Example:
+        >>> Flow(window=96)
+        Flow(window=96)
     """
 
     name: ClassVar[str] = "flow"
@@ -73,55 +80,46 @@ class Flow(Task):
 
     @property
     def truth_dims(self) -> tuple[str, ...]:
-        """A field of displacements, as large as the pairs where a window sees a part of them."""
+        """The dimensions of a field; its own where a window shows only part of the pairs."""
         return ANSWER_DIMS if self.window is None else ("axis", "pair_row", "pair_column")
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 4 or given.shape[1] != 2:
-            raise ModelError(
-                f"model output: {described(given)} given, displacements [sample, 2, row, column] "
-                "expected; say with read= how to take them from the raw output"
-            )
+            raise unreadable(given, "displacements [sample, 2, row, column]")
         if self.window is not None and given.shape[2:] != (self.window, self.window):
             raise ModelError(
-                f"model output: a flow of {tuple(given.shape[2:])} pixels given, the {self.window} "
-                f"x {self.window} of the window expected"
+                f"model output: expected a flow of {self.window} x {self.window} pixels, as the "
+                f"window has, got {tuple(given.shape[2:])}"
             )
-        return given.float()
+        return torch.as_tensor(given).float()
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check true displacements `[N, 2, H, W]`."""
-        flow = as_truth(target)
+        flow = as_truth(target, count)
         if flow.ndim != 4 or flow.shape[1] != 2 or not flow.is_floating_point():
             raise InputError(
-                f"labels: {flow.dtype} of shape {tuple(flow.shape)} given, displacements "
-                "[sample, 2, row, column] expected"
+                "labels: expected floating-point displacements [sample, 2, row, column], got "
+                f"{described(flow)}"
             )
-        if len(flow) != count:
-            raise InputError(f"labels: {len(flow)} given for {count} samples")
         if not bool(torch.isfinite(flow).all()):
-            raise InputError("labels: a flow that is NaN or infinite given, numbers expected")
+            raise InputError("labels: expected a finite flow, got NaN or infinite values")
         return flow.float()
 
     def check_range(self, target: Tensor, outputs: Tensor) -> None:
-        """Check that truth and answer have one size, or that the truth is larger than a window."""
-        answered, true = tuple(outputs.shape[2:]), tuple(target.shape[2:])
+        """Check that truth and output have the same size, or the truth surrounds the window."""
+        predicted, true = tuple(outputs.shape[2:]), tuple(target.shape[2:])
         if self.window is None:
-            if true != answered:
-                raise InputError(
-                    f"labels: a flow of {true} pixels given, but the model answers {answered}"
-                )
-            return
-        if min(true) < self.window or any((side - self.window) % 2 for side in true):
-            raise InputError(
-                f"labels: a flow of {true} pixels given, the size of the pairs around the window "
-                f"of {self.window} expected"
-            )
+            fits, size = true == predicted, f"{predicted} pixels, as the model predicts"
+        else:
+            fits = min(true) >= self.window and not any((side - self.window) % 2 for side in true)
+            size = f"the size of the pairs around the window of {self.window} pixels"
+        if not fits:
+            raise InputError(f"labels: expected a flow of {size}, got {true}")
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
-        """Declare the errors and the reduced maps."""
+        """Declare the errors and the block means."""
         variables = self.common_variables(labeled, ANSWER_DIMS)
         place = ("sample", "element")
         maps = ("map_row", "map_column")
@@ -143,7 +141,7 @@ class Flow(Task):
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
-        """Give the mean end-point error over valid pixels; of a larger reference the center."""
+        """Return the mean end-point error over valid pixels, in the window if there is one."""
         if self.window is not None:
             reference = central(reference, self.window)
         return _masked_mean((outputs - reference).norm(dim=2), valid)
@@ -156,14 +154,14 @@ class Flow(Task):
         return (share * outputs).sum(0) / share.sum(0).clamp_min(1e-12)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
-        """Give the mean squared distance over valid pixels, so that the gap is in pixels."""
+        """Return the mean squared distance over valid pixels, so that the gap is in pixels."""
         squares = (outputs - center[None]).double().square().sum(2)
         return _masked_mean(squares, valid)
 
     def extras(
         self, outputs: Tensor, target: Tensor | None, elements: Elements
     ) -> dict[str, Tensor]:
-        """Give the flow, its errors, and small maps of them."""
+        """Return the flow, its errors, and block means of them."""
         extras = {"flow": outputs, "flow_map": _block_vectors(outputs, None)}
         if target is not None:
             truth = self.output.move(elements, target[None]).expand_as(outputs)
@@ -177,14 +175,22 @@ class Flow(Task):
 
 
 def angle_between(flow: Tensor, truth: Tensor) -> Tensor:
-    """Angle in degrees between (u, v, 1) of two flows `[K, B, 2, H, W]`, to `[K, B, H, W]`.
+    """Return the angle in degrees between (u, v, 1) of two flows.
 
     The third component, one frame, makes the angle of two still pixels 0 (Barron, Fleet and
-    Beauchemin, 1994). From cross and dot product, so that small angles are exact too.
+    Beauchemin, 1994). Computed from cross and dot product, so that small angles are exact too.
 
-    >>> still, right = torch.zeros(1, 1, 2, 1, 1), torch.tensor([1.0, 0.0]).reshape(1, 1, 2, 1, 1)
-    >>> round(float(angle_between(still, right)), 3)
-    45.0
+    Args:
+        flow: `[K, B, 2, H, W]`.
+        truth: of the same shape.
+
+    Returns:
+        Angles `[K, B, H, W]`.
+
+    Example:
+        >>> still, right = torch.zeros(1, 1, 2, 1, 1), torch.eye(2)[:1].reshape(1, 1, 2, 1, 1)
+        >>> round(float(angle_between(still, right)), 3)
+        45.0
     """
     dot = 1 + (flow * truth).sum(2)
     difference = (flow - truth).square().sum(2)
@@ -193,7 +199,7 @@ def angle_between(flow: Tensor, truth: Tensor) -> Tensor:
 
 
 def _block_vectors(field: Tensor, valid: Tensor | None) -> Tensor:
-    """Reduce `[K, B, 2, H, W]` to `[K, B, 2, 16, 16]`, each component as `_block_means` does."""
+    """Reduce `[K, B, 2, H, W]` to `[K, B, 2, 16, 16]`, component by component."""
     return torch.stack([_block_means(part, valid) for part in field.unbind(2)], 2)
 
 

@@ -1,8 +1,8 @@
-"""What a potential says of a molecule, and how it turns: energy, forces, dipole, stress.
+"""The quantities that a potential predicts, and how they rotate: energy, forces, dipole, stress.
 
-The quantities of one molecule travel as one row of numbers, `[energy | forces | dipole | stress]`,
-so that one action moves them and one consensus holds them all; the blocks that were not asked for
-are left out. Units are those of ASE. Atoms that only pad a molecule have NaN forces.
+The quantities of one molecule are stored as one row of numbers, `[energy | forces | dipole |
+stress]`, so that one action moves them and one consensus averages them; blocks that were not
+requested are left out. Units are those of ASE. Padding atoms have NaN forces.
 """
 
 from __future__ import annotations
@@ -18,8 +18,27 @@ from ..actions.base import matrices
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
 
+__all__ = [
+    "MEASURES",
+    "SHAPES",
+    "UNITS",
+    "Quantities",
+    "check_quantities",
+    "distance",
+    "to_shape",
+    "unknown",
+]
+
 UNITS = {"energy": "eV", "forces": "eV/Å", "dipole": "e·Å", "stress": "eV/Å³"}
-"""Every quantity, in the order in which they are written, and its unit."""
+"""Every quantity, in the order of a row, and its unit."""
+
+SHAPES: dict[str, tuple[str, ...]] = {
+    "energy": (),
+    "forces": ("atom", "axis"),
+    "dipole": ("axis",),
+    "stress": ("axis", "with_axis"),
+}
+"""The dimensions of every quantity after the molecule; each axis has three components."""
 
 MEASURES = {
     "energy": "energy difference",
@@ -31,81 +50,79 @@ _FIXED = {"energy": 1, "dipole": 3, "stress": 9}
 _VOIGT = (0, 5, 4, 5, 1, 3, 4, 3, 2)
 
 
-def chosen(quantities: str | Iterable[str]) -> tuple[str, ...]:
-    """Check names of quantities, given as text or one by one, and put them in their order.
+def check_quantities(quantities: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the names of quantities in their order, or raise `InputError`.
 
-    >>> chosen("forces,energy")
-    ('energy', 'forces')
+    Example:
+        >>> check_quantities("forces,energy")
+        ('energy', 'forces')
     """
     if not isinstance(quantities, Iterable):
-        raise InputError(f"quantities: {quantities!r} given, some of {', '.join(UNITS)} expected")
+        raise InputError(f"quantities: expected some of {', '.join(UNITS)}, got {quantities!r}")
     names = quantities.split(",") if isinstance(quantities, str) else list(quantities)
     names = [str(name).strip() for name in names]
     for name in names:
         if name not in UNITS:
             raise unknown_name("quantities", name, UNITS)
     if not names:
-        raise InputError("quantities: none given, at least one expected")
+        raise InputError("quantities: expected at least one, got none")
     return tuple(name for name in UNITS if name in names)
 
 
 class Quantities(Action):
-    """Rows `[B, D]` of the quantities of molecules: each block turns in its own way.
+    """Act on rows `[B, D]` of the quantities of molecules, block by block.
 
-    Energies stay, forces `[n, 3]` turn and are reordered with the atoms, dipoles `[3]` turn, and
-    stresses `[3, 3]` turn on both sides, `R S R^T`.
+    Energies are invariant, forces `[n, 3]` rotate and follow the order of the atoms, dipoles `[3]`
+    rotate, and stresses `[3, 3]` rotate on both sides, `R S R^T`.
 
-    >>> import torch
-    >>> from orbical.groups import rotations3d
-    >>> action = Quantities(["energy", "dipole"])
-    >>> turned = action.apply(rotations3d(8), torch.tensor([[-5.0, 1.0, 0.0, 0.0]]))
-    >>> turned[:, 0, 0].tolist() == [-5.0] * 8
-    True
+    Args:
+        quantities: some of energy, forces, dipole, stress.
+
+    Example:
+        >>> import torch
+        >>> from orbical.groups import rotations3d
+        >>> action = Quantities(["energy", "dipole"])
+        >>> turned = action.apply(rotations3d(8), torch.tensor([[-5.0, 1.0, 0.0, 0.0]]))
+        >>> turned[:, 0, 0].tolist() == [-5.0] * 8
+        True
     """
 
     parts: ClassVar[tuple[str, ...]] = ("space", "rows")
 
     def __init__(self, quantities: Iterable[str]) -> None:
-        self.quantities = list(chosen(quantities))
+        self.quantities = list(check_quantities(quantities))
 
     def split(self, rows: Tensor) -> dict[str, Tensor]:
-        """Take rows `[..., D]` apart: energy `[...]`, forces `[..., n, 3]`, and so on."""
-        found, start, lead = {}, 0, rows.shape[:-1]
-        for name, size in self.widths((rows.shape[-1] - self._fixed) // 3).items():
-            block = rows[..., start : start + size]
-            start += size
-            if name == "energy":
-                found[name] = block[..., 0]
-            elif name == "dipole":
-                found[name] = block
-            else:
-                found[name] = block.reshape(*lead, -1, 3)
-        return found
+        """Split rows `[..., D]` into energy `[...]`, forces `[..., n, 3]`, and so on."""
+        widths = self.widths((rows.shape[-1] - self._fixed_width) // 3)
+        blocks = zip(widths, rows.split(list(widths.values()), -1), strict=True)
+        lead = rows.shape[:-1]
+        return {
+            name: block.reshape(*lead, *(-1 if axis == "atom" else 3 for axis in SHAPES[name]))
+            for name, block in blocks
+        }
 
     def join(self, blocks: Mapping[str, Tensor]) -> Tensor:
-        """Undo `split`, in the finest precision of the blocks."""
-        lead = blocks[self.quantities[0]].ndim - _DIMS[self.quantities[0]]
-        flat = [
-            blocks[name].flatten(lead) if _DIMS[name] else blocks[name][..., None]
-            for name in self.quantities
-        ]
-        return torch.cat(flat, -1)  # torch gives the finest precision of what it joins
+        """Undo `split`, in the highest precision of the blocks."""
+        lead = blocks[self.quantities[0]].ndim - len(SHAPES[self.quantities[0]])
+        flat = [blocks[name].unsqueeze(-1).flatten(lead) for name in self.quantities]
+        return torch.cat(flat, -1)
 
     def widths(self, atoms: int) -> dict[str, int]:
-        """Tell how many numbers of a row belong to each quantity, in their order."""
+        """Return the number of columns of each quantity, in their order."""
         return {name: _FIXED.get(name, 3 * atoms) for name in self.quantities}
 
     def atoms(self, width: int) -> int | None:
-        """Tell how many atoms rows of this width hold; None where forces are not among them."""
-        return (width - self._fixed) // 3 if "forces" in self.quantities else None
+        """Return the number of atoms of rows of this width; None without forces."""
+        return (width - self._fixed_width) // 3 if "forces" in self.quantities else None
 
     def fits(self, width: int) -> bool:
-        """Whether rows of this width can hold the quantities."""
-        rest = width - self._fixed
+        """Check whether rows of this width can hold the quantities."""
+        rest = width - self._fixed_width
         return rest > 0 and rest % 3 == 0 if "forces" in self.quantities else rest == 0
 
     @property
-    def _fixed(self) -> int:
+    def _fixed_width(self) -> int:
         return sum(_FIXED.get(name, 0) for name in self.quantities)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
@@ -121,28 +138,31 @@ class Quantities(Action):
         return self.join(blocks)
 
     def check(self, group: Group, x: Tensor) -> None:
-        """Check the width of the rows, and that permutations order as many atoms."""
+        """Check the width of the rows, and that permutations are of as many atoms."""
         super().check(group, x)
         if not self.fits(x.shape[-1]):
-            raise InputError(
-                f"data: rows of {x.shape[-1]} numbers given for {', '.join(self.quantities)}"
-            )
+            names = ", ".join(self.quantities)
+            raise InputError(f"data: expected rows of {names}, got {x.shape[-1]} columns")
         if "forces" in self.quantities:
             Vectors(per_point=True).check(group, self.split(x)["forces"])
 
 
-_DIMS = {"energy": 0, "forces": 2, "dipole": 1, "stress": 2}
+def unknown(name: str, count: int, atoms: int) -> Tensor:
+    """Return NaN in the shape of one quantity of `count` molecules of `atoms` atoms."""
+    shape = [atoms if axis == "atom" else 3 for axis in SHAPES[name]]
+    return torch.full((count, *shape), torch.nan, dtype=torch.float64)
 
 
-def shaped(name: str, values: Tensor, count: int) -> Tensor | None:
-    """Bring one quantity of `count` molecules into its shape; None where it does not fit.
+def to_shape(name: str, values: Tensor, count: int) -> Tensor | None:
+    """Bring one quantity of `count` molecules into its shape; None if it does not fit.
 
     Energies may be `[N]` or `[N, 1]`, stresses `[N, 3, 3]` or six numbers in the order of Voigt
     (xx, yy, zz, yz, xz, xy).
 
-    >>> import torch
-    >>> shaped("stress", torch.arange(6.0)[None], 1)[0].tolist()
-    [[0.0, 5.0, 4.0], [5.0, 1.0, 3.0], [4.0, 3.0, 2.0]]
+    Example:
+        >>> import torch
+        >>> to_shape("stress", torch.arange(6.0)[None], 1)[0].tolist()
+        [[0.0, 5.0, 4.0], [5.0, 1.0, 3.0], [4.0, 3.0, 2.0]]
     """
     if values.ndim == 0 or len(values) != count:
         return None
@@ -158,11 +178,11 @@ def shaped(name: str, values: Tensor, count: int) -> Tensor | None:
 
 
 def distance(name: str, difference: Tensor) -> Tensor:
-    """Give the size `[...]` of a difference of one quantity; its unit is in `UNITS`.
+    """Return the size `[...]` of a difference of one quantity; its unit is in `UNITS`.
 
-    Energy: `|dE|`. Forces: `sqrt(mean over atoms and axes of dF^2)`, over the atoms that are there.
-    Dipole: `||d mu||`. Stress: `sqrt(mean over the nine components of dS^2)`. None of them changes
-    when both sides are turned.
+    Energy: `|dE|`. Forces: `sqrt(mean over atoms and axes of dF^2)`, without padding. Dipole:
+    `||d mu||`. Stress: `sqrt(mean over the nine components of dS^2)`. All are invariant under
+    rotations of both sides.
     """
     if name == "energy":
         return difference.abs()

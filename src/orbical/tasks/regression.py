@@ -15,35 +15,44 @@ from ..errors import InputError, ModelError
 from ..groups import Elements
 from .base import Move, Reader, Task, Variable, as_truth
 from .uncertainty import (
-    checked_form,
-    fitted,
+    check_form,
+    fit_to_mean,
+    invalid_distributions,
     moved_covariance,
     moved_variance,
     named_parts,
     variances,
-    wrong,
 )
+
+__all__ = ["Regression"]
 
 
 class Regression(Task):
-    """What is its value? The representation says how the answer moves with the input.
+    """Predict numbers; the representation states how they move with the input.
 
-    `representation` is `trivial` (energies, prices: nothing moves), `vector` (dipoles, forces, in
-    the plane or in space), an e3nn irreps string with parity (`1x0e + 1x2e`), or an action. With
-    `per_point`, outputs are `[N, n, d]` and permutations reorder them; otherwise `[N, d]` or `[N]`.
     The score is the Euclidean error, root mean square over points, and lower is better.
 
-    `uncertainty` says what a model answers beside its mean, as a tuple or by name in a dictionary;
-    it is never guessed, and a bare tensor is always a mean alone. `"variance"`: (mean, variance).
-    `"covariance"`: (mean, covariance `[N, d, d]`). `"parts"`: (mean, aleatoric, epistemic).
-    `"evidential"`: (gamma, nu, alpha, beta). Variances are one number, or where nothing turns one
-    for each component. Then `variance` is stored, its parts where they are told apart, the
-    `covariance`, and `error`, the truth moved along less the mean, from which
-    `orbical.calibration.along_orbit` works.
+    With `uncertainty`, the model returns a tuple, or a dictionary of the same names:
+    `"variance"`: (mean, variance). `"covariance"`: (mean, covariance `[N, d, d]`). `"parts"`:
+    (mean, aleatoric, epistemic). `"evidential"`: (gamma, nu, alpha, beta). It is never guessed, and
+    a bare tensor is always a mean alone. A variance is one number, or one for each component where
+    nothing rotates. A scan then stores `variance`, its parts or the `covariance`, and `error`, the
+    moved truth minus the mean, which `orbical.calibration.along_orbit` reads.
 
-    >>> import orbical as ob
-    >>> ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="evidential")
-    Regression(representation='vector', per_point=False, uncertainty='evidential')
+    Args:
+        input: the action on the inputs, or a tree of actions; `Images()` by default.
+        representation: `"trivial"` (energies, prices: nothing moves), `"vector"` (dipoles, forces,
+            in the plane or in space), an e3nn irreps string with parity (`"1x0e + 1x2e"`), or an
+            action.
+        per_point: whether outputs are `[N, n, d]`, reordered by permutations, instead of `[N, d]`
+            or `[N]`.
+        read: a function that picks the outputs from a raw model output.
+        uncertainty: the form of the outputs, as above; None for a mean alone.
+
+    Example:
+        >>> import orbical as ob
+        >>> ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="evidential")
+        Regression(representation='vector', per_point=False, uncertainty='evidential')
     """
 
     name: ClassVar[str] = "regression"
@@ -63,13 +72,13 @@ class Regression(Task):
         super().__init__(Images() if input is None else input, output, read)
         self.representation = representation
         self.per_point = per_point
-        self.uncertainty = checked_form(uncertainty)
+        self.uncertainty = check_form(uncertainty)
         if uncertainty is not None:
-            self.detail_view = "intervals"  # type: ignore[misc] # the view follows the answers
+            self.detail_view = "intervals"  # type: ignore[misc] # the view follows the outputs
 
     @property
     def truth_dims(self) -> tuple[str, ...]:
-        """Components, for each point where there are points."""
+        """The components, of each point where there are points."""
         return ("point", "component") if self.per_point else ("component",)
 
     def __repr__(self) -> str:
@@ -79,60 +88,50 @@ class Regression(Task):
         )
 
     def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
-        """Read `{"mean": [N, d]}` and what the form of uncertainty has beside it."""
+        """Read `{"mean": [N, d]}` and the uncertainty in its form."""
         parts = named_parts(self.picked(raw), self.uncertainty)
-        parts["mean"] = self._as_rows(parts["mean"])
-        self._check_shape(parts["mean"])
-        return fitted(parts, self.output)
+        mean = self._as_rows(parts["mean"], "model output", ModelError)
+        if isinstance(self.output, Vectors) and mean.shape[-1] not in (2, 3):
+            width = mean.shape[-1]
+            raise ModelError(f"model output: expected vectors of 2 or 3 components, got {width}")
+        return fit_to_mean({**parts, "mean": mean}, self.output)
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
-        """Mark what is no number, and what is no distribution."""
-        return super().faults(outputs) | wrong(outputs)
+        """Mark outputs that are not finite, and those that are not a distribution."""
+        return super().faults(outputs) | invalid_distributions(outputs)
 
-    def _as_rows(self, values: Tensor) -> Tensor:
-        return values[:, None] if values.ndim == 1 else values
-
-    def _check_shape(self, mean: Tensor) -> None:
-        if mean.ndim != len(self.truth_dims) + 1:
-            raise ModelError(
-                f"model output: a mean of shape {tuple(mean.shape)} given, "
-                f"[sample, {', '.join(self.truth_dims)}] expected"
-            )
-        if isinstance(self.output, Vectors) and mean.shape[-1] not in (2, 3):
-            raise ModelError(
-                f"model output: vectors with {mean.shape[-1]} components given, 2 or 3 expected"
-            )
+    def _as_rows(self, values: Tensor, argument: str, error: type[Exception]) -> Tensor:
+        """Return values `[N]` as `[N, 1]`, and check the number of dimensions."""
+        rows = values[:, None] if values.ndim == 1 else values
+        if rows.ndim != len(self.truth_dims) + 1:
+            dims = ", ".join(self.truth_dims)
+            raise error(f"{argument}: expected [sample, {dims}], got shape {tuple(rows.shape)}")
+        return rows
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check values `[N]`, `[N, d]` or `[N, n, d]`."""
-        values = as_truth(target)
+        values = as_truth(target, count)
         if not values.is_floating_point():
             values = values.double().float()
-        if len(values) != count:
-            raise InputError(f"labels: {len(values)} given for {count} samples")
-        values = self._as_rows(values)
-        if values.ndim != len(self.truth_dims) + 1:
-            raise InputError(
-                f"labels: shape {tuple(values.shape)} given, "
-                f"[sample, {', '.join(self.truth_dims)}] expected"
-            )
+        values = self._as_rows(values, "labels", InputError)
         if bool(values.isinf().any()) or (not self.per_point and bool(values.isnan().any())):
             raise InputError(
-                "labels: NaN or infinite values given, numbers expected (NaN only for points "
-                "without a truth, with per_point)"
+                "labels: expected finite numbers, got NaN or infinite values; NaN marks points "
+                "without a truth, with per_point=True"
             )
         return values
 
     def check_range(self, target: Tensor, outputs: dict[str, Tensor]) -> None:
-        """Check that truth and answer have one shape."""
-        if target.shape[1:] != outputs["mean"].shape[1:]:
+        """Check that truth and mean have the same shape."""
+        true, predicted = tuple(target.shape[1:]), tuple(outputs["mean"].shape[1:])
+        if true != predicted:
             raise InputError(
-                f"labels: shape {tuple(target.shape[1:])} for each sample given, but the model "
-                f"answers {tuple(outputs['mean'].shape[1:])}"
+                f"labels: expected shape {predicted} for each sample, as the model predicts, got "
+                f"{true}"
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
-        """Declare the mean, and what there is of uncertainty."""
+        """Declare the mean and the uncertainty."""
         orbit, points = ("sample", "element"), self.truth_dims[:-1]
         declared = self.common_variables(labeled, self.truth_dims)
         declared["mean"] = Variable((*orbit, *self.truth_dims), "predicted mean")
@@ -157,16 +156,17 @@ class Regression(Task):
             declared["epistemic"] = Variable((*orbit, *one), "variance ascribed to the model")
         if labeled:
             declared["error"] = Variable(
-                (*orbit, *self.truth_dims), "truth moved along, less the predicted mean"
+                (*orbit, *self.truth_dims), "moved truth minus the predicted mean"
             )
         return declared
 
     def primary(self, outputs: Tree) -> Tensor:
-        """The mean is what moves."""
-        return outputs["mean"]
+        """Return the mean."""
+        mean: Tensor = outputs["mean"]
+        return mean
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
-        """A variance and its parts stay, or are reordered with their points; a covariance turns."""
+        """Return variances, which stay or follow their points, or the covariance, which rotates."""
         found = variances(outputs)
         if "covariance" in found:
             turn = partial(moved_covariance, self.output, per_point=self.per_point)
@@ -177,14 +177,14 @@ class Regression(Task):
         }
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
-        """Give the Euclidean error, root mean square over the points that have a truth."""
+        """Return the Euclidean error, root mean square over the points that have a truth."""
         squares = (outputs - reference).double().square().sum(-1)
         if self.per_point:
             squares = squares.nanmean(-1)
         return squares.sqrt().float()
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
-        """Give mean, variances and the signed error."""
+        """Return the mean, the variances and the signed error."""
         found = {"mean": outputs["mean"], **variances(outputs)}
         if target is not None and self.uncertainty is not None:
             found["error"] = self.output.move(elements, target[None]) - outputs["mean"]
@@ -193,7 +193,7 @@ class Regression(Task):
     def summarize(
         self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
     ) -> dict[str, Tensor]:
-        """Add the mean of the un-transformed variances, and how far they are from it."""
+        """Add the mean of the un-transformed variances, and their distance from it."""
         summary = super().summarize(outputs, target, elements, weights)
         found = self.companions(outputs)
         if not found:

@@ -1,4 +1,4 @@
-"""Molecules and crystals as arrays: what ASE's `Atoms` hold, padded to one number of atoms."""
+"""Molecules and crystals as arrays: the data of `ase.Atoms`, padded to one number of atoms."""
 
 from __future__ import annotations
 
@@ -10,8 +10,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError
-from .quantities import UNITS, shaped
+from ..errors import InputError, unknown_name
+from .quantities import UNITS, to_shape, unknown
+
+__all__ = [
+    "SYMBOLS",
+    "batch_of",
+    "complete_batch",
+    "display_name",
+    "formula",
+    "is_structure",
+    "structure_names",
+]
 
 FIELDS = ("pos", "numbers", "mask", "cell", "pbc")
 _SYMBOLS = (
@@ -28,29 +38,32 @@ MOST_ELEMENTS = len(SYMBOLS) - 1
 
 
 def is_structure(thing: Any) -> bool:
-    """Whether this is one of ASE's `Atoms`, told without loading ASE."""
+    """Check for an `ase.Atoms`, without importing ASE."""
     return all(hasattr(thing, name) for name in ("positions", "numbers", "cell", "pbc"))
 
 
 def batch_of(structures: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]:
-    """Put structures into one batch, with what is known of them.
+    """Collect structures, and their stored results, in one batch.
 
     Args:
-        structures: ASE's `Atoms`, each with at least one atom, of known elements.
+        structures: `ase.Atoms`, each with at least one atom, of known elements.
 
     Returns:
-        the inputs: `pos [N, n, 3]` in Å and double precision, `numbers [N, n]` (0 where a molecule
-        has ended), `mask [N, n]`, `cell [N, 3, 3]` in Å and `pbc [N, 3]`; and the truth: energy,
-        forces, dipole and stress as the structures' own results hold them (NaN where some lack
-        them), None where none has any.
+        The inputs: `pos [N, n, 3]` in Å and double precision, `numbers [N, n]` (0 for padding),
+        `mask [N, n]`, `cell [N, 3, 3]` in Å and `pbc [N, 3]`; and the truth: energy, forces, dipole
+        and stress from the results of the structures (NaN where they are missing), or None.
 
-    >>> from ase.build import molecule
-    >>> inputs, truth = batch_of([molecule("H2O"), molecule("CH4")])
-    >>> inputs["numbers"].tolist(), truth
-    ([[8, 1, 1, 0, 0], [6, 1, 1, 1, 1]], None)
+    Raises:
+        InputError: if there is no structure, or one of them cannot be used.
+
+    Example:
+        >>> from ase.build import molecule
+        >>> inputs, truth = batch_of([molecule("H2O"), molecule("CH4")])
+        >>> inputs["numbers"].tolist(), truth
+        ([[8, 1, 1, 0, 0], [6, 1, 1, 1, 1]], None)
     """
     if not len(structures):
-        raise InputError("molecules: none given, at least one expected")
+        raise InputError("molecules: expected at least one, got none")
     for place, one in enumerate(structures):
         _check(place, one)
     count, most = len(structures), max(len(one) for one in structures)
@@ -69,44 +82,55 @@ def batch_of(structures: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Te
     return inputs, _truth(structures, most)
 
 
-def completed(inputs: Any) -> dict[str, Any]:
-    """Check a batch of molecules given as arrays, and add the fields that it may leave out.
+def complete_batch(inputs: Any) -> dict[str, Any]:
+    """Check a batch of molecules given as arrays, and add its optional fields.
 
-    `pos` and `numbers` are needed; without `mask`, atoms are where numbers are above 0; without
+    `pos` and `numbers` are required; without `mask`, atoms are where numbers are positive; without
     `cell` and `pbc`, nothing is periodic.
+
+    Args:
+        inputs: the fields of the batch.
+
+    Returns:
+        All fields, as tensors.
+
+    Raises:
+        InputError: if a field is missing, unknown, misshapen or has invalid values.
     """
     if not isinstance(inputs, Mapping) or not {"pos", "numbers"} <= {*inputs}:
         given = f"fields {sorted(inputs)}" if isinstance(inputs, Mapping) else type(inputs).__name__
         raise InputError(
-            f"data: {given} given; a list of ase.Atoms expected, or a dictionary with pos "
-            "[molecule, atom, 3] and numbers [molecule, atom]; orbical.datasets.molecules reads "
-            "files"
+            "data: expected a list of ase.Atoms, or a dictionary with pos [molecule, atom, 3] and "
+            f"numbers [molecule, atom], got {given}; orbical.datasets.molecules reads files"
         )
-    unknown = sorted({*inputs} - {*FIELDS})
-    if unknown:
-        raise InputError(f"data: unknown field {unknown[0]!r} (known: {', '.join(FIELDS)})")
+    for field in sorted({*inputs} - {*FIELDS}):
+        raise unknown_name("data", field, FIELDS)
     pos = torch.as_tensor(inputs["pos"])
     numbers = torch.as_tensor(inputs["numbers"]).long()
     if pos.ndim != 3 or pos.shape[-1] != 3 or numbers.shape != pos.shape[:2]:
         raise InputError(
-            f"data: pos of shape {tuple(pos.shape)} and numbers of shape {tuple(numbers.shape)} "
-            "given, [molecule, atom, 3] and [molecule, atom] expected"
+            "data: expected pos [molecule, atom, 3] and numbers [molecule, atom], got shapes "
+            f"{tuple(pos.shape)} and {tuple(numbers.shape)}"
         )
     mask = torch.as_tensor(inputs.get("mask", numbers > 0)).bool()
     if mask.shape != numbers.shape:
-        raise InputError(f"data: mask of shape {tuple(mask.shape)} given for {numbers.shape}")
-    _check_numbers(numbers * mask, mask)
-    _refuse(~torch.isfinite(pos).all(-1) & mask, "a position that is NaN or infinite")
+        shapes = tuple(numbers.shape), tuple(mask.shape)
+        raise InputError(f"data: expected mask of shape {shapes[0]}, as numbers, got {shapes[1]}")
+    _refuse(~mask.any(1, keepdim=True), "at least one atom", "none (numbers are 0)")
+    known = (numbers >= 1) & (numbers <= MOST_ELEMENTS)
+    _refuse(mask & ~known, f"atomic numbers from 1 to {MOST_ELEMENTS}", "an unknown element")
+    _refuse(mask & ~pos.isfinite().all(-1), "finite positions", "NaN or infinity")
     cell = torch.as_tensor(inputs.get("cell", torch.zeros(len(pos), 3, 3, dtype=pos.dtype)))
     pbc = torch.as_tensor(inputs.get("pbc", torch.zeros(len(pos), 3))).bool()
     return {"pos": pos, "numbers": numbers * mask, "mask": mask, "cell": cell, "pbc": pbc}
 
 
 def formula(numbers: Iterable[int]) -> str:
-    """Write a molecule as its formula, after Hill: C and H first; numbers of 0 are padding.
+    """Return the Hill formula of a molecule: C and H first; numbers of 0 are padding.
 
-    >>> formula([8, 1, 1, 0])
-    'H2O'
+    Example:
+        >>> formula([8, 1, 1, 0])
+        'H2O'
     """
     counts = Counter(SYMBOLS[int(number)] for number in numbers if number > 0)
     first = [s for s in ("C", "H") if s in counts] if "C" in counts else []
@@ -114,74 +138,66 @@ def formula(numbers: Iterable[int]) -> str:
     return "".join(s + (str(counts[s]) if counts[s] > 1 else "") for s in order)
 
 
-def given_names(structures: Sequence[Any]) -> list[str] | None:
-    """Give the names that structures carry in `info["name"]`; None where none has one.
+def structure_names(structures: Sequence[Any]) -> list[str] | None:
+    """Return the names of structures from `info["name"]`; None if none has one.
 
-    >>> from ase.build import molecule
-    >>> ethanol = molecule("CH3CH2OH")
-    >>> ethanol.info["name"] = "ethanol"
-    >>> given_names([molecule("H2O"), ethanol])
-    ['', 'ethanol']
+    Example:
+        >>> from ase.build import molecule
+        >>> ethanol = molecule("CH3CH2OH")
+        >>> ethanol.info["name"] = "ethanol"
+        >>> structure_names([molecule("H2O"), ethanol])
+        ['', 'ethanol']
     """
     names = [str(getattr(one, "info", {}).get("name", "")).strip() for one in structures]
     return names if any(names) else None
 
 
-def called(name: str, numbers: Iterable[int]) -> str:
-    """Call a molecule by its name and formula, or by its formula alone.
+def display_name(name: str, numbers: Iterable[int]) -> str:
+    """Return the name and formula of a molecule, or its formula alone.
 
-    >>> called("ethanol", [6, 6, 8, 1, 1, 1, 1, 1, 1]), called("H2O", [8, 1, 1]), called("", [2])
-    ('ethanol, C2H6O', 'H2O', 'He')
+    Example:
+        >>> display_name("water", [8, 1, 1]), display_name("H2O", [8, 1, 1]), display_name("", [2])
+        ('water, H2O', 'H2O', 'He')
     """
     written = formula(numbers)
     return f"{name}, {written}" if name and name != written else written
 
 
 def _check(place: int, one: Any) -> None:
+    """Raise `InputError` for a structure that cannot be used."""
     if not is_structure(one):
-        raise InputError(f"molecules: number {place} is a {type(one).__name__}, ase.Atoms expected")
-    if len(one) == 0:
-        raise InputError(f"molecules: number {place} has no atoms, at least one expected")
-    wrong = [int(z) for z in one.numbers if not 1 <= z <= MOST_ELEMENTS]
-    if wrong:
-        raise InputError(
-            f"molecules: number {place} has an unknown element, atomic number {wrong[0]}; 1 to "
-            f"{MOST_ELEMENTS} expected"
-        )
-    if not np.isfinite(one.positions).all():
-        raise InputError(f"molecules: number {place} has a position that is NaN or infinite")
+        raise InputError(f"molecules: expected ase.Atoms, got {type(one).__name__} at {place}")
     along = np.array(one.cell)[np.array(one.pbc)]
-    if len(along) and np.linalg.matrix_rank(along) < len(along):
-        raise InputError(
-            f"molecules: number {place} is periodic in {len(along)} directions, but its cell spans "
-            "fewer"
-        )
+    for wrong, expected, got in (
+        (len(one) == 0, "at least one atom", "none"),
+        (
+            any(not 1 <= z <= MOST_ELEMENTS for z in one.numbers),
+            f"atomic numbers from 1 to {MOST_ELEMENTS}",
+            "an unknown element",
+        ),
+        (not np.isfinite(one.positions).all(), "finite positions", "NaN or infinity"),
+        (
+            len(along) and np.linalg.matrix_rank(along) < len(along),
+            f"a cell that spans the {len(along)} periodic directions",
+            "fewer",
+        ),
+    ):
+        if wrong:
+            raise InputError(f"molecules: expected {expected}, got {got} in molecule {place}")
 
 
-def _check_numbers(numbers: Tensor, mask: Tensor) -> None:
-    empty = (~mask.any(1)).nonzero()
-    if len(empty):
-        raise InputError(
-            f"data: molecule {int(empty[0])} has no atoms (numbers are 0), at least one expected"
-        )
-    _refuse(mask & ((numbers < 1) | (numbers > MOST_ELEMENTS)), "an unknown element")
-
-
-def _refuse(wrong: Tensor, what: str) -> None:
+def _refuse(wrong: Tensor, expected: str, got: str) -> None:
+    """Name the first place `[molecule, atom]` that is wrong."""
     places = wrong.nonzero()
     if len(places):
-        molecule, atom = (int(place) for place in places[0])
-        raise InputError(f"data: atom {atom} of molecule {molecule} has {what}")
+        molecule, atom = places[0].tolist()
+        raise InputError(
+            f"data: expected {expected}, got {got} for molecule {molecule}, atom {atom}"
+        )
 
 
 def _truth(structures: Sequence[Any], most: int) -> dict[str, Tensor] | None:
-    """Collect the results that structures carry: those of a file, or of a calculation done."""
-    shapes: dict[str, tuple[int, ...]] = {
-        "energy": (),
-        "forces": (most, 3),
-        "dipole": (3,),
-        "stress": (3, 3),
-    }
+    """Collect the stored results of structures, from a file or a finished calculation."""
     known: dict[str, Tensor] = {}
     for row, one in enumerate(structures):
         calculator: Any = getattr(one, "calc", None)
@@ -189,19 +205,16 @@ def _truth(structures: Sequence[Any], most: int) -> dict[str, Tensor] | None:
             if (getattr(calculator, "results", None) or {}).get(name) is None:
                 continue
             result = calculator.get_property(name, one, allow_calculation=False)
-            if result is None:  # of atoms that have moved since
+            if result is None:  # the atoms have moved since
                 continue
             values = torch.as_tensor(np.array(result, float))[None]
-            fitted = shaped(name, values, 1)
+            fitted = to_shape(name, values, 1)
             if fitted is None or (name == "forces" and fitted.shape[1] != len(one)):
                 raise InputError(
-                    f"molecules: number {row} has {name} of shape {tuple(values.shape[1:])} in its "
-                    f"results, for {len(one)} atoms"
+                    f"molecules: expected results for {len(one)} atoms, got {name} of shape "
+                    f"{tuple(values.shape[1:])} in molecule {row}"
                 )
-            whole = known.setdefault(
-                name,
-                torch.full((len(structures), *shapes[name]), torch.nan, dtype=torch.float64),
-            )
+            whole = known.setdefault(name, unknown(name, len(structures), most))
             if name == "forces":
                 whole[row, : len(one)] = fitted[0]
             else:

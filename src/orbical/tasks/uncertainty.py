@@ -1,8 +1,8 @@
-"""How regressors say how sure they are: the forms of an answer, what each means, what is wrong.
+"""The forms in which regressors state their uncertainty, what they mean, and their checks.
 
 A form is named by the user and never guessed from shapes:
 
-| `uncertainty` | a model answers |
+| `uncertainty` | the model returns |
 |---|---|
 | None | the mean |
 | `"variance"` | mean, variance |
@@ -10,11 +10,11 @@ A form is named by the user and never guessed from shapes:
 | `"parts"` | mean, aleatoric variance, epistemic variance (of an ensemble, say) |
 | `"evidential"` | gamma, nu, alpha, beta of a normal-inverse-gamma distribution |
 
-In every form a bare tensor is a mean without uncertainty, so that a model which has none can stand
-beside models that have.
+In every form a bare tensor is a mean without uncertainty, so that models with and without it can be
+compared.
 
-A vector of positive variances cannot turn with the coordinates. So diagonal variances are taken
-where nothing turns; elsewhere one variance for all coordinates, or a full covariance.
+A vector of positive variances cannot rotate with the coordinates. Diagonal variances are therefore
+accepted where nothing rotates; elsewhere one variance for all coordinates, or a full covariance.
 """
 
 from __future__ import annotations
@@ -30,6 +30,18 @@ from ..errors import ModelError, unknown_name
 from ..groups import Elements
 from .base import described, is_real, single_or_double
 
+__all__ = [
+    "FORMS",
+    "check_form",
+    "fit_to_mean",
+    "invalid_distributions",
+    "moved_covariance",
+    "moved_variance",
+    "named_parts",
+    "rotates",
+    "variances",
+]
+
 FORMS: dict[str | None, tuple[str, ...]] = {
     None: ("mean",),
     "variance": ("mean", "variance"),
@@ -41,11 +53,12 @@ _CENTERS = ("mean", "gamma")
 _ASYMMETRY = 1e-4
 
 
-def checked_form(uncertainty: str | None) -> str | None:
-    """Return the name of a form if it is one.
+def check_form(uncertainty: str | None) -> str | None:
+    """Return the name of a form, or raise `InputError` if there is none of that name.
 
-    >>> checked_form("evidential")
-    'evidential'
+    Example:
+        >>> check_form("evidential")
+        'evidential'
     """
     if uncertainty not in FORMS:
         raise unknown_name("uncertainty", uncertainty, [name for name in FORMS if name])
@@ -53,10 +66,11 @@ def checked_form(uncertainty: str | None) -> str | None:
 
 
 def named_parts(given: Any, uncertainty: str | None) -> dict[str, Tensor]:
-    """Take a model's answer apart by the form it has; the center is called mean.
+    """Return the parts of a model's output by name; the center is called mean.
 
-    >>> named_parts((torch.zeros(2), torch.ones(2)), "variance")["variance"]
-    tensor([1., 1.])
+    Example:
+        >>> named_parts((torch.zeros(2), torch.ones(2)), "variance")["variance"]
+        tensor([1., 1.])
     """
     names = FORMS[uncertainty]
     if isinstance(given, Tensor):
@@ -67,16 +81,16 @@ def named_parts(given: Any, uncertainty: str | None) -> dict[str, Tensor]:
         raise ModelError(_unread(given, uncertainty))
     if uncertainty is None and {"variance", "covariance"} & {*given}:
         raise ModelError(
-            "model output: a variance is given with the mean; say uncertainty='variance' (or "
-            "'covariance') to have it stored"
+            "model output: expected a mean, got a variance too; pass uncertainty='variance' (or "
+            "'covariance') to store it"
         )
     parts = {}
     for name in names:
         values = given[name]
         if not is_real(values) or values.ndim == 0 or len(values) != len(given[names[0]]):
             raise ModelError(
-                f"model output: a {name} that is {described(values)} given, real numbers "
-                "[sample, ...] expected"
+                f"model output: expected a {name} of real numbers [sample, ...], got "
+                f"{described(values)}"
             )
         parts["mean" if name in _CENTERS else name] = single_or_double(values)
     return parts
@@ -91,15 +105,15 @@ def _unread(given: Any, uncertainty: str | None) -> str:
         shown = f"{len(given)} values"
     expected = "a tensor (the mean)" if len(names) == 1 else f"({', '.join(names)})"
     keys = "{" + ", ".join(f"'{name}': ..." for name in names) + "}"
-    said = "; say with uncertainty= what else it answers, such as (mean, variance)"
-    return (
-        f"model output: {shown} given, {expected} or {keys} expected"
-        f"{said if uncertainty is None else f' with uncertainty={uncertainty!r}'}"
-    )
+    if uncertainty is None:
+        remedy = "; pass uncertainty= for more than a mean, such as (mean, variance)"
+    else:
+        remedy = f", with uncertainty={uncertainty!r}"
+    return f"model output: expected {expected} or {keys}, got {shown}{remedy}"
 
 
-def turns(action: Action) -> bool:
-    """Say whether an action mixes coordinates, so that each cannot have a variance of its own."""
+def rotates(action: Action) -> bool:
+    """Check whether an action mixes coordinates, so that each cannot have a variance of its own."""
     if isinstance(action, Irreps):
         from e3nn import o3
 
@@ -107,10 +121,10 @@ def turns(action: Action) -> bool:
     return not isinstance(action, Trivial | Rows)
 
 
-def fitted(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:
-    """Bring what stands beside the mean `[..., d]` to its axes, or refuse it.
+def fit_to_mean(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:
+    """Bring the other parts to the axes of the mean `[..., d]`, or raise `ModelError`.
 
-    Variances become `[..., 1]` or, where nothing turns, `[..., d]`; covariances are `[..., d, d]`.
+    Variances become `[..., 1]` or, where nothing rotates, `[..., d]`; covariances `[..., d, d]`.
     """
     mean = parts["mean"]
     width = mean.shape[-1]
@@ -121,37 +135,37 @@ def fitted(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:
         if name == "covariance":
             if values.shape != (*mean.shape, width):
                 raise ModelError(
-                    f"model output: a covariance of shape {tuple(values.shape)} given, "
-                    f"{(*mean.shape, width)} expected for a mean of shape {tuple(mean.shape)}"
+                    f"model output: expected a covariance of shape {(*mean.shape, width)}, got "
+                    f"{tuple(values.shape)}"
                 )
         else:
             values = values[..., None] if values.ndim == mean.ndim - 1 else values
             if values.shape[:-1] != mean.shape[:-1] or values.shape[-1] not in (1, width):
                 raise ModelError(
-                    f"model output: a {name} of shape {tuple(values.shape)} given, one or {width} "
-                    f"numbers expected for each mean of shape {tuple(mean.shape)}"
+                    f"model output: expected a {name} of 1 or {width} numbers for each mean of "
+                    f"shape {tuple(mean.shape)}, got shape {tuple(values.shape)}"
                 )
-            if values.shape[-1] > 1 and turns(action):
+            if values.shape[-1] > 1 and rotates(action):
                 raise ModelError(
-                    f"model output: a {name} for each of {width} components given, but these turn; "
-                    "one for all of them expected, or uncertainty='covariance'"
+                    f"model output: expected one {name} for all components, which rotate, got "
+                    f"{width}; pass uncertainty='covariance' for one each"
                 )
         found[name] = values
     return found
 
 
 def variances(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Say how large the variance is, and which part of it is whose.
+    """Return the variance and, where they are known, its two parts.
 
         evidential: aleatoric = beta / (alpha - 1),   epistemic = beta / (nu (alpha - 1))
 
-    The variance is their sum. Of a full covariance the variance is the diagonal. Nothing is said of
-    a mean alone.
+    The variance is their sum, or the diagonal of a full covariance. A mean alone has none.
 
-    >>> one = torch.ones(1, 1)
-    >>> found = variances({"mean": one, "nu": 2 * one, "alpha": 3 * one, "beta": 4 * one})
-    >>> {name: float(part) for name, part in found.items()}
-    {'variance': 3.0, 'aleatoric': 2.0, 'epistemic': 1.0}
+    Example:
+        >>> one = torch.ones(1, 1)
+        >>> found = variances({"mean": one, "nu": 2 * one, "alpha": 3 * one, "beta": 4 * one})
+        >>> {name: float(part) for name, part in found.items()}
+        {'variance': 3.0, 'aleatoric': 2.0, 'epistemic': 1.0}
     """
     if {*outputs} == {"mean"}:
         return {}
@@ -168,8 +182,8 @@ def variances(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
     return {"variance": aleatoric + epistemic, "aleatoric": aleatoric, "epistemic": epistemic}
 
 
-def wrong(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Mark answers `[K, B]` that are no distribution, under the words that say why."""
+def invalid_distributions(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Mark outputs `[K, B]` that are not a distribution, by the reason."""
     marks = {}
     if "variance" in outputs:
         marks["a variance that is not positive"] = _any(outputs["variance"] <= 0)
@@ -186,10 +200,10 @@ def wrong(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
         for name in ("nu", "beta"):
             marks[f"a {name} that is not positive"] = _any(outputs[name] <= 0)
     if "aleatoric" in outputs:
-        parts = outputs["aleatoric"], outputs["epistemic"]
-        for name, values in zip(("aleatoric", "epistemic"), parts, strict=True):
-            marks[f"a negative {name} variance"] = _any(values < 0)
-        marks["a variance that is not positive"] = _any(parts[0] + parts[1] <= 0)
+        for name in ("aleatoric", "epistemic"):
+            marks[f"a negative {name} variance"] = _any(outputs[name] < 0)
+        total = outputs["aleatoric"] + outputs["epistemic"]
+        marks["a variance that is not positive"] = _any(total <= 0)
     return marks
 
 
@@ -203,8 +217,8 @@ def moved_variance(elements: Elements, values: Tensor, per_point: bool) -> Tenso
 
 
 def moved_covariance(action: Action, elements: Elements, values: Tensor, per_point: bool) -> Tensor:
-    """Turn covariances `[K or 1, B, ..., d, d]` with the representation D: `D S D^T`."""
-    if turns(action):
+    """Rotate covariances `[K or 1, B, ..., d, d]` with the representation D: `D S D^T`."""
+    if rotates(action):
         linear = copy.copy(action)
         if per_point:
             linear.per_point = False  # type: ignore[attr-defined] # points are reordered once

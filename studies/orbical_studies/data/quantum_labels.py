@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from orbical.errors import InputError, Interrupted, MissingExtra
-from orbical.tasks.structures import completed
+from orbical.tasks.structures import complete_batch
 
 from .bars import counted
 from .cached_arrays import cache_folder, writable
@@ -73,7 +73,7 @@ def labelled(
     Returns:
         the molecules and their labels. One that fails is left out, and named in a warning.
     """
-    whole = completed(inputs)
+    whole = complete_batch(inputs)
     count = len(whole["numbers"])
     if names is not None and len(names) != count:
         raise InputError(f"names: {len(names)} given for {count} molecules")

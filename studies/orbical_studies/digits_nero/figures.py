@@ -41,7 +41,7 @@ def detail_figure(scan: Any) -> Figure:
     import torch
 
     from orbical.actions import Images
-    from orbical.figures.panels import show_picture
+    from orbical.figures import show_picture
     from orbical.figures.style import PAGE, figure, model_colors, styled
 
     data = scan.data

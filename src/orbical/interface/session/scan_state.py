@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import __version__
 from ...groups import Group
-from ...tasks.structures import called
+from ...tasks.structures import display_name
 from ..orbit_positions import OrbitLocator
 from .map_colors import available_colors
 from .sample_maps import available_methods
@@ -91,7 +91,7 @@ def sample_names(view: ScanView) -> list[str]:
     if not _molecular(view):
         return list(names)
     numbers = np.asarray(view.scan.data["numbers"][0])
-    return list(map(called, names or [""] * len(numbers), numbers))
+    return list(map(display_name, names or [""] * len(numbers), numbers))
 
 
 def group_json(group: Group) -> dict[str, Any]:

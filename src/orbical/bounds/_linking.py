@@ -22,8 +22,9 @@ def link_within(points: Array, tolerance: float) -> Array:
     dimensions, onto which more dimensions are projected. Where a projection keeps too much
     together, as for pictures within a wide tolerance, all distances are computed.
 
-    >>> link_within(np.array([[0.0], [1.0], [1.9], [5.0]]), 1.0)
-    array([0, 0, 0, 1])
+    Example:
+        >>> link_within(np.array([[0.0], [1.0], [1.9], [5.0]]), 1.0)
+        array([0, 0, 0, 1])
     """
     dimensions = points.shape[1]
     # A cell's diagonal is just below the tolerance, whatever the rounding.
@@ -75,7 +76,7 @@ def _link_all(points: Array, tolerance: float) -> Array:
 def _any_within(
     points: Array, order: Array, start: Array, size: Array, pairs: Array, tolerance: float
 ) -> Array:
-    """Tell for each pair of cells whether some point of one is near some point of the other."""
+    """Return for each pair of cells whether some point of one is near some point of the other."""
     near = np.zeros(len(pairs), dtype=bool)
     step = max(1, _BLOCK_VALUES // (_RAGGED_LIMIT * points.shape[1]))
     for block in range(0, len(pairs), step):

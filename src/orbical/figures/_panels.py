@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .layouts import LAYOUTS, Curves, Orbit, Surface
+from ._layouts import LAYOUTS, Curves, Orbit, Surface
 from .style import COLUMN, INK, PAGE, SOFT, figure, readable
-from .words import fitted, inches, legend_of, wrapped
+from ._text_fitting import fitted, inches, legend_of, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .style import FAINT, INK, SEQUENTIAL, SOFT
-from .words import inches
+from ._text_fitting import inches
 
 Array = np.ndarray
 
@@ -134,7 +134,7 @@ def _line_caption(orbit: Orbit, small: bool) -> list[str]:
 
 
 def _is_geometric(places: Array) -> bool:
-    """Whether equal ratios describe the places better than equal steps."""
+    """Check whether equal ratios describe the places better than equal steps."""
     if len(places) < 3:
         return False
     return bool(np.ptp(np.diff(np.log(places))) < np.ptp(np.diff(places)))
@@ -164,7 +164,7 @@ def _draw_plane(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
 
 
 def _edges(centers: Array) -> Array:
-    """Give the borders of cells from their centers."""
+    """Return the borders of cells from their centers."""
     if len(centers) == 1:
         return np.array([centers[0] - 0.5, centers[0] + 0.5])
     inner = (centers[1:] + centers[:-1]) / 2

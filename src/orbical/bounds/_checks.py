@@ -16,8 +16,9 @@ SUM_TOLERANCE = 1e-6
 def numbers(name: str, value: Any, dims: str) -> Array:
     """Return a finite float64 array of `len(dims)` axes; `dims` names them, as in `"orbit label"`.
 
-    >>> numbers("mass", [[0.5, 0.5]], "orbit label").shape
-    (1, 2)
+    Example:
+        >>> numbers("mass", [[0.5, 0.5]], "orbit label").shape
+        (1, 2)
     """
     array = as_numpy(name, value, np.float64)
     axes = dims.split()
@@ -35,8 +36,9 @@ def numbers(name: str, value: Any, dims: str) -> Array:
 def whole_numbers(name: str, value: Any, size: int, below: int | None = None) -> Array:
     """Return an int64 array `[size]` of values in [0, below).
 
-    >>> whole_numbers("predicted", [0, 2], size=2, below=3)
-    array([0, 2])
+    Example:
+        >>> whole_numbers("predicted", [0, 2], size=2, below=3)
+        array([0, 2])
     """
     array = as_numpy(name, value)
     if array.shape == (size, 1):
@@ -111,9 +113,10 @@ def probabilities(name: str, value: Array) -> None:
 def normalize(mass: Any) -> Array:
     """Divide masses by their sum: the request a table waits for before it rescales anything.
 
-    >>> normalize([[2, 2], [4, 0]])
-    array([[0.25, 0.25],
-           [0.5 , 0.  ]])
+    Example:
+        >>> normalize([[2, 2], [4, 0]])
+        array([[0.25, 0.25],
+               [0.5 , 0.  ]])
     """
     array = as_numpy("mass", mass, np.float64)
     if array.size == 0 or not np.isfinite(array).all() or array.min() < 0:

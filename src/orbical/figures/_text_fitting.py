@@ -13,10 +13,11 @@ _HANDLE = 0.55
 
 
 def inches(text: str, size: float, bold: bool = False) -> float:
-    """Give the width of words, that of the longest line where there are several.
+    """Return the width of words, that of the longest line where there are several.
 
-    >>> inches("orbit", 9) < inches("orbit", 9, bold=True) < inches("orbital", 9, bold=True)
-    True
+    Example:
+        >>> inches("orbit", 9) < inches("orbit", 9, bold=True) < inches("orbital", 9, bold=True)
+        True
     """
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
@@ -31,8 +32,9 @@ def inches(text: str, size: float, bold: bool = False) -> float:
 def shortened(name: str, most: int) -> str:
     """Leave out the middle of a long name: names of models often differ only at their ends.
 
-    >>> shortened("resnet18_rotations_seed_2026", 18)
-    'resnet18_…eed_2026'
+    Example:
+        >>> shortened("resnet18_rotations_seed_2026", 18)
+        'resnet18_…eed_2026'
     """
     if len(name) <= most:
         return name
@@ -43,10 +45,11 @@ def shortened(name: str, most: int) -> str:
 def fitted(name: str, room: float, size: float, lines: int = 2, bold: bool = True) -> str:
     r"""Break a name in two, and leave out its middle, until it fits a width in inches.
 
-    >>> fitted("plain", 1.0, 9)
-    'plain'
-    >>> fitted("resnet18_rotations_seed_2026", 1.8, 9)
-    'resnet18_\nrotations_seed_2026'
+    Example:
+        >>> fitted("plain", 1.0, 9)
+        'plain'
+        >>> fitted("resnet18_rotations_seed_2026", 1.8, 9)
+        'resnet18_\nrotations_seed_2026'
     """
     for most in range(len(name), 4, -1):
         short = shortened(name, most)
@@ -69,8 +72,9 @@ def _in_two(text: str) -> str:
 def wrapped(text: str, room: float, size: float) -> str:
     r"""Break a sentence into lines that fit a width in inches.
 
-    >>> wrapped("radius: mean score", 0.8, 7)
-    'radius: mean\nscore'
+    Example:
+        >>> wrapped("radius: mean score", 0.8, 7)
+        'radius: mean\nscore'
     """
     lines: list[str] = []
     for word in text.split(" "):
@@ -85,10 +89,11 @@ def wrapped(text: str, room: float, size: float) -> str:
 def legend_of(
     names: Sequence[str], room: float, size: float = 8, most: int = 4
 ) -> tuple[list[str], int]:
-    """Give the names of a legend so that each fits a width, and in how many columns all do.
+    """Return the names of a legend so that each fits a width, and in how many columns all do.
 
-    >>> legend_of(["plain", "augmented"], 3.4)
-    (['plain', 'augmented'], 2)
+    Example:
+        >>> legend_of(["plain", "augmented"], 3.4)
+        (['plain', 'augmented'], 2)
     """
     labels = [fitted(name, room - _HANDLE, size, lines=1, bold=False) for name in names]
     widest = max(inches(label, size) for label in labels) + _HANDLE

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._arrays import as_numpy
 from ..errors import InputError
-from . import checks
+from . import _checks
 from .fibers import Fibers, fiber_index
 
 if TYPE_CHECKING:
@@ -46,13 +46,14 @@ class OrbitTable:
         invariance_gap: the measured invariance defect of the model the answers come from.
         averaged: whether the answers are those of the orbit-averaged model.
 
-    >>> table = OrbitTable(mass=[[0.5, 0.0], [0.2, 0.3]], confidence=[0.9, 0.6], predicted=[0, 1])
-    >>> table.dissent
-    array([0. , 0.2])
-    >>> table.accuracy_ceiling, round(table.accuracy_floor, 6)
-    (0.8, 0.2)
-    >>> table
-    OrbitTable(2 orbits, 2 labels, with answers; accuracy of an invariant model 0.2 to 0.8)
+    Example:
+        >>> table = OrbitTable(mass=[[0.5, 0.0], [0.2, 0.3]], confidence=[0.9, 0.6], predicted=[0, 1])
+        >>> table.dissent
+        array([0. , 0.2])
+        >>> table.accuracy_ceiling, round(table.accuracy_floor, 6)
+        (0.8, 0.2)
+        >>> table
+        OrbitTable(2 orbits, 2 labels, with answers; accuracy of an invariant model 0.2 to 0.8)
     """
 
     mass: Array
@@ -66,30 +67,30 @@ class OrbitTable:
     minority_dissent: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        mass = checks.numbers("mass", self.mass, "orbit label")
+        mass = _checks.numbers("mass", self.mass, "orbit label")
         orbits, labels = mass.shape
         if labels < 2:
             raise InputError(f"mass: expected at least 2 labels (columns), got {labels}")
         largest, smallest, total = _row_extremes(mass)
-        checks.masses("mass", mass)
+        _checks.masses("mass", mass)
         keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
         keep(self, "mass", mass)
         keep(self, "orbit_mass", total)
         keep(self, "dissent", np.maximum(0, total - largest))
         keep(self, "minority_dissent", total - smallest)
         if self.confidence is not None:
-            confidence = checks.numbers("confidence", self.confidence, "orbit")
+            confidence = _checks.numbers("confidence", self.confidence, "orbit")
             if len(confidence) != orbits:
                 raise InputError(
                     f"confidence: expected one for each of {orbits} orbits, got {len(confidence)}"
                 )
-            checks.probabilities("confidence", confidence)
+            _checks.probabilities("confidence", confidence)
             keep(self, "confidence", confidence)
         if self.predicted is not None:
             keep(
                 self,
                 "predicted",
-                checks.whole_numbers("predicted", self.predicted, orbits, below=labels),
+                _checks.whole_numbers("predicted", self.predicted, orbits, below=labels),
             )
 
     def __repr__(self) -> str:
@@ -122,7 +123,7 @@ class OrbitTable:
         return self.mass[np.arange(len(self.mass)), self.predicted]
 
     def with_answers(self, confidence: Any, predicted: Any | None = None) -> OrbitTable:
-        """Give the same orbits another classifier's answers: `[O]` confidences and predictions."""
+        """Return the same orbits another classifier's answers: `[O]` confidences and predictions."""
         return OrbitTable(self.mass, confidence, predicted, samples=self.samples)
 
     def fibers(self, bins: int | None = None) -> Fibers:
@@ -132,9 +133,10 @@ class OrbitTable:
         and its interval must use the same fibers: an interval from single values does not hold an
         ECE over bins.
 
-        >>> table = OrbitTable([[0.3, 0.1], [0.1, 0.1], [0.4, 0.0]], [0.8, 0.8, 0.5], [0, 0, 0])
-        >>> table.fibers().best.round(3)
-        array([1.   , 0.667])
+        Example:
+            >>> table = OrbitTable([[0.3, 0.1], [0.1, 0.1], [0.4, 0.0]], [0.8, 0.8, 0.5], [0, 0, 0])
+            >>> table.fibers().best.round(3)
+            array([1.   , 0.667])
         """
         if self.confidence is None:
             raise InputError("confidence: the table has no confidences, so it has no fibers")
@@ -188,18 +190,19 @@ class OrbitTable:
             confidence: `[N]`, of an invariant classifier, so constant on each orbit.
             predicted: `[N]`, likewise.
 
-        >>> OrbitTable.from_labels(orbit=[7, 7, 3], label=[0, 1, 1]).mass.round(3)
-        array([[0.   , 0.333],
-               [0.333, 0.333]])
+        Example:
+            >>> OrbitTable.from_labels(orbit=[7, 7, 3], label=[0, 1, 1]).mass.round(3)
+            array([[0.   , 0.333],
+                   [0.333, 0.333]])
         """
         ids = as_numpy("orbit", orbit)
         if ids.ndim != 1 or len(ids) == 0:
             raise InputError(f"orbit: expected shape [sample], got shape {list(ids.shape)}")
-        ids = checks.whole_numbers("orbit", checks.partition("orbit", ids), len(ids))
-        label = checks.whole_numbers("label", label, len(ids), below=labels)
+        ids = _checks.whole_numbers("orbit", _checks.partition("orbit", ids), len(ids))
+        label = _checks.whole_numbers("label", label, len(ids), below=labels)
         count = max(2, int(label.max()) + 1) if labels is None else int(labels)
         first, index = np.unique(ids, return_index=True, return_inverse=True)[1:]
-        weight = checks.sample_mass(mass, len(ids))
+        weight = _checks.sample_mass(mass, len(ids))
         cells = np.bincount(index * count + label, weights=weight, minlength=len(first) * count)
         return cls(
             mass=cells.reshape(len(first), count),
@@ -216,8 +219,9 @@ class OrbitTable:
     def from_orbits(cls, orbits: Sequence[Sequence[int]], label: Any, **answers: Any) -> OrbitTable:
         """Make a table from orbits given as lists of sample indices, which must partition the data.
 
-        >>> OrbitTable.from_orbits([[0, 2], [1]], label=[0, 1, 1]).accuracy_ceiling
-        0.666...
+        Example:
+            >>> OrbitTable.from_orbits([[0, 2], [1]], label=[0, 1, 1]).accuracy_ceiling
+            0.666...
         """
         size = len(as_numpy("label", label))
         if len(orbits) == 0:
@@ -258,17 +262,18 @@ class OrbitTable:
             orbit: `[N]` ids, one for each sample; by default the scan's coordinate `orbit`.
             limit: the invariance gap up to which the model counts as invariant.
 
-        >>> import torch
-        >>> import orbical as ob
-        >>> images, labels = ob.datasets.digits()
-        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="cyclic:4",
-        ...                task="classification", progress=False)
-        >>> table = OrbitTable.from_scan(scan, orbit=np.arange(20))
-        >>> table.averaged, table.mass.shape
-        (True, (20, 10))
+        Example:
+            >>> import torch
+            >>> import orbical as ob
+            >>> images, labels = ob.datasets.digits()
+            >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+            >>> scan = ob.scan(net, (images[:20], labels[:20]), group="cyclic:4",
+            ...                task="classification", progress=False)
+            >>> table = OrbitTable.from_scan(scan, orbit=np.arange(20))
+            >>> table.averaged, table.mass.shape
+            (True, (20, 10))
         """
-        from .scans import answers
+        from ._scan_outputs import answers
 
         found = answers(scan, model, orbit, limit)
         table = cls.from_labels(
@@ -289,9 +294,10 @@ class OrbitTable:
             label: `[N]`.
             answers: as in `from_labels`.
 
-        >>> swap = [[0, 1, 2], [1, 0, 2]]
-        >>> OrbitTable.from_permutations(swap, label=[0, 1, 1]).dissent.round(3)
-        array([0.333, 0.   ])
+        Example:
+            >>> swap = [[0, 1, 2], [1, 0, 2]]
+            >>> OrbitTable.from_permutations(swap, label=[0, 1, 1]).dissent.round(3)
+            array([0.333, 0.   ])
         """
         from .matching import orbits_of_permutations
 
@@ -319,9 +325,10 @@ class OrbitTable:
             action: how the group moves `x`; `orbical.actions.Points()` by default.
             answers: as in `from_labels`.
 
-        >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]
-        >>> OrbitTable.from_data(x, [0, 1, 1], "cyclic:2").accuracy_ceiling
-        0.666...
+        Example:
+            >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]
+            >>> OrbitTable.from_data(x, [0, 1, 1], "cyclic:2").accuracy_ceiling
+            0.666...
         """
         from .matching import match_orbits
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, unknown_name
-from .layouts import LAYOUTS, Orbit
-from .panels import Panel, Sheet, draw_sheet
+from ._layouts import LAYOUTS, Orbit
+from ._panels import Panel, Sheet, draw_sheet
 from .style import INK, check_width, model_colors, model_lines, styled, write_title
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def aggregate(
     (slices), a ball of colored rotation vectors, a line, or tiles. Curves of several models share
     a plot; colored layouts have a panel for each model.
 
-    Arguments:
+    Args:
         array: `[model, element]` or `[model, by, element]`, from `orbical.nero.aggregate`.
         limits: the range of values shown; otherwise that of the metric where it is known, else
             from zero to the largest value.
@@ -43,17 +43,18 @@ def aggregate(
         width: in inches, such as that of a journal's column; plots that do not fit beside each
             other go below. Otherwise a column or a page, as many as there are plots.
 
-    >>> import numpy as np, orbical as ob, xarray as xr
-    >>> group = ob.groups.rotations(36)
-    >>> values = xr.DataArray(
-    ...     [0.5 + 0.4 * np.cos(np.deg2rad(group.coords["angle"]))],
-    ...     dims=("model", "element"),
-    ...     coords={"model": ["plain"]},
-    ...     attrs={"layout": "circle", "layout_index": list(range(36)),
-    ...            "layout_axes": {"angle": group.coords["angle"].tolist()}},
-    ... )
-    >>> len(ob.figures.aggregate(values).axes[0].lines)
-    1
+    Example:
+        >>> import numpy as np, orbical as ob, xarray as xr
+        >>> group = ob.groups.rotations(36)
+        >>> values = xr.DataArray(
+        ...     [0.5 + 0.4 * np.cos(np.deg2rad(group.coords["angle"]))],
+        ...     dims=("model", "element"),
+        ...     coords={"model": ["plain"]},
+        ...     attrs={"layout": "circle", "layout_index": list(range(36)),
+        ...            "layout_axes": {"angle": group.coords["angle"].tolist()}},
+        ... )
+        >>> len(ob.figures.aggregate(values).axes[0].lines)
+        1
 
     Paper: NERO, figure 4 (circle), 8 (plane), 10 (tiles).
     """
@@ -83,7 +84,7 @@ def individual(
 ) -> Figure:
     """Draw the responses of one sample, or of several, with their inputs beside them.
 
-    Arguments:
+    Args:
         array: `[model, element]` or `[model, sample, element]`, from `orbical.nero.individual`.
         image: the input, `[H, W]` or `[C, H, W]` with one or three channels, or as many of them as
             there are samples; of a pair of frames `[2, C, H, W]` the first is shown.
@@ -91,15 +92,16 @@ def individual(
         title: written above.
         width: as in `aggregate`.
 
-    >>> import numpy as np, orbical as ob, xarray as xr
-    >>> values = xr.DataArray(
-    ...     np.linspace(0, 1, 4)[None], dims=("model", "element"),
-    ...     coords={"model": ["plain"], "sample": 17},
-    ...     attrs={"layout": "tiles", "layout_index": [[0, 1], [2, 3]]},
-    ... )
-    >>> fig = ob.figures.individual(values, np.eye(8))
-    >>> [axes.get_title() for axes in fig.axes]
-    ['sample 17', 'plain', '']
+    Example:
+        >>> import numpy as np, orbical as ob, xarray as xr
+        >>> values = xr.DataArray(
+        ...     np.linspace(0, 1, 4)[None], dims=("model", "element"),
+        ...     coords={"model": ["plain"], "sample": 17},
+        ...     attrs={"layout": "tiles", "layout_index": [[0, 1], [2, 3]]},
+        ... )
+        >>> fig = ob.figures.individual(values, np.eye(8))
+        >>> [axes.get_title() for axes in fig.axes]
+        ['sample 17', 'plain', '']
 
     Paper: NERO, figure 5.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from .linking import projected
+from ._linking import projected
 
 Array = np.ndarray
 _TREE_DIMENSIONS = 8
@@ -20,9 +20,10 @@ class Nearest:
     (distances can only shrink, so no neighbor is lost); where the radius is too wide for that,
     all distances are computed.
 
-    >>> search = Nearest(np.array([[0.0, 0.0], [3.0, 4.0]]), radius=2.0)
-    >>> search(np.array([[1.0, 0.0], [9.0, 9.0]]))
-    (array([ 1., inf]), array([0, 0]))
+    Example:
+        >>> search = Nearest(np.array([[0.0, 0.0], [3.0, 4.0]]), radius=2.0)
+        >>> search(np.array([[1.0, 0.0], [9.0, 9.0]]))
+        (array([ 1., inf]), array([0, 0]))
     """
 
     def __init__(self, points: Array, radius: float = np.inf) -> None:

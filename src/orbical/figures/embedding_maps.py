@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, unknown_name
-from .layouts import LAYOUTS, Curves, Orbit
-from .orbit import orbit_of, picture
-from .panels import show_picture
+from ._layouts import LAYOUTS, Curves, Orbit
+from .nero_plots import orbit_of, picture
+from ._panels import show_picture
 from .style import (
     COLUMN,
     INK,
@@ -25,7 +25,7 @@ from .style import (
     readable,
     styled,
 )
-from .words import fitted, legend_of
+from ._text_fitting import fitted, legend_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,7 +59,7 @@ def embedding(
 ) -> Figure:
     """Draw a map of samples, a panel for each model, all in the same frame.
 
-    Arguments:
+    Args:
         array: `[model, sample, component]` or `[sample, component]`, from
             `orbical.embedding.embed`; the first two components are drawn.
         responses: `[model, sample, element]`, from `orbical.nero.individual`, of a few samples
@@ -71,12 +71,13 @@ def embedding(
         title: written above.
         width: in inches; maps that do not fit beside each other go below.
 
-    >>> import numpy as np, orbical as ob, xarray as xr
-    >>> places = xr.DataArray(np.eye(5)[:, :2], dims=("sample", "component"),
-    ...                       coords={"mean": ("sample", np.linspace(0, 1, 5))},
-    ...                       attrs={"method": "pca"})
-    >>> ob.figures.embedding(places).axes[0].get_xlabel()
-    'PCA 1'
+    Example:
+        >>> import numpy as np, orbical as ob, xarray as xr
+        >>> places = xr.DataArray(np.eye(5)[:, :2], dims=("sample", "component"),
+        ...                       coords={"mean": ("sample", np.linspace(0, 1, 5))},
+        ...                       attrs={"method": "pca"})
+        >>> ob.figures.embedding(places).axes[0].get_xlabel()
+        'PCA 1'
 
     Paper: NERO, figure 6.
     """

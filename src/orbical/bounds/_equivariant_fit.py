@@ -42,7 +42,7 @@ class Frames:
     monomial: bool
 
     def with_matrices(self, matrix: Array) -> Frames:
-        """Give the same pairs other matrices `[R, E, E]`: another representation."""
+        """Return the same pairs other matrices `[R, E, E]`: another representation."""
         return replace(self, matrix=matrix)
 
 
@@ -167,8 +167,9 @@ def check_equivariant(
 def sum_by(key: Array, values: Array, count: int) -> Array:
     """Sum rows `[R, ...]` that share a key: `[count, ...]`.
 
-    >>> sum_by(np.array([0, 1, 0]), np.array([1.0, 2.0, 3.0]), 2)
-    array([4., 2.])
+    Example:
+        >>> sum_by(np.array([0, 1, 0]), np.array([1.0, 2.0, 3.0]), 2)
+        array([4., 2.])
     """
     flat = values.reshape(len(values), -1)
     columns = [np.bincount(key, weights=column, minlength=count) for column in flat.T]

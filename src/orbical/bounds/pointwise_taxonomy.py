@@ -12,9 +12,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ..errors import InputError
-from . import checks
+from . import _checks
 from .matching import Mover
-from .nearest import Nearest
+from ._nearest import Nearest
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -29,8 +29,9 @@ class Density:
 
     The density at x is the share of samples within `bandwidth` of x, over the ball's volume.
 
-    >>> Density(threshold=0.1, bandwidth=0.5)
-    Density(threshold=0.1, bandwidth=0.5)
+    Example:
+        >>> Density(threshold=0.1, bandwidth=0.5)
+        Density(threshold=0.1, bandwidth=0.5)
     """
 
     threshold: float
@@ -85,7 +86,7 @@ def taxonomy(
     tolerance: float = 1e-6,
     mass: Any | None = None,
 ) -> Taxonomy:
-    """Tell at each sample x and element g whether equivariance is correct, incorrect or extrinsic.
+    """Return at each sample x and element g whether equivariance is correct, incorrect or extrinsic.
 
     With f the truth (P1 Definition 2, after Wang et al.): extrinsic where g x is outside the
     support; otherwise correct where f(g x) = g f(x), incorrect where not. What counts as support
@@ -104,11 +105,12 @@ def taxonomy(
         tolerance: how far f(g x) may be from g f(x) for values; labels must be equal.
         mass: `[N]`, the probability of each sample; equal by default.
 
-    >>> from orbical.groups import cyclic
-    >>> x = [[1.0, 0.0], [-1.0, 0.0], [3.0, 0.0]]
-    >>> taxonomy(x, [0, 1, 0], cyclic(2), support=0.1).kind
-    array([[0, 0, 0],
-           [1, 1, 2]], dtype=int8)
+    Example:
+        >>> from orbical.groups import cyclic
+        >>> x = [[1.0, 0.0], [-1.0, 0.0], [3.0, 0.0]]
+        >>> taxonomy(x, [0, 1, 0], cyclic(2), support=0.1).kind
+        array([[0, 0, 0],
+               [1, 1, 2]], dtype=int8)
     """
     mover = Mover(x, group, action)
     size = len(mover.flat)
@@ -130,7 +132,7 @@ def taxonomy(
         agrees = np.abs(there.reshape(*images.shape[:2], -1) - moved(rows)).max(-1) <= tolerance
         present = np.isfinite(distance) if inside is None else inside(flat)
         kind[:, rows] = np.where(present.reshape(agrees.shape), np.where(agrees, 0, 1), 2)
-    return Taxonomy(kind, np.asarray(mover.group.weights), checks.sample_mass(mass, size))
+    return Taxonomy(kind, np.asarray(mover.group.weights), _checks.sample_mass(mass, size))
 
 
 def _answers(function: Callable[[Array], Array], points: Array, width: int) -> Array:
@@ -219,17 +221,18 @@ def confidence_density(
         mass: `[N]`; equal by default.
         correct: `[N]`, if the accuracy is wanted.
 
-    >>> density, accuracy = confidence_density([0.1, 0.9], [0.1, 0.5], window=0.2, correct=[1, 0])
-    >>> density.round(3), accuracy
-    (array([1.667, 0.   ]), array([ 1., nan]))
+    Example:
+        >>> density, accuracy = confidence_density([0.1, 0.9], [0.1, 0.5], window=0.2, correct=[1, 0])
+        >>> density.round(3), accuracy
+        (array([1.667, 0.   ]), array([ 1., nan]))
     """
-    values = checks.numbers("confidence", confidence, "sample")
-    checks.probabilities("confidence", values)
-    p = checks.numbers("at", at, "value")
-    checks.probabilities("at", p)
+    values = _checks.numbers("confidence", confidence, "sample")
+    _checks.probabilities("confidence", values)
+    p = _checks.numbers("at", at, "value")
+    _checks.probabilities("at", p)
     if not 0 < window <= 1:
         raise InputError(f"window: expected a half-width in (0, 1], got {window!r}")
-    weight = checks.sample_mass(mass, len(values))
+    weight = _checks.sample_mass(mass, len(values))
     order = np.argsort(values, kind="stable")
     low = np.searchsorted(values[order], p - window, side="right")
     high = np.searchsorted(values[order], p + window, side="left")
@@ -242,7 +245,7 @@ def confidence_density(
     inside = within(weight)
     if correct is None:
         return inside / length, None
-    right = checks.numbers("correct", correct, "sample")
+    right = _checks.numbers("correct", correct, "sample")
     if len(right) != len(values):
         raise InputError(f"correct: expected one for each of {len(values)} samples")
     filled = inside > 0
