@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..errors import unknown_name
-from . import _cells, _sorting, by_class, gaussian, generalized, regression, scores
+from . import _cells, _sorting, by_class, gaussian, generalized, kernel, regression, scores
 from ._bound import BoundMeasure, OfCells, OfWhitened
 from ._interval import Interval
 from ._table_inputs import Outputs, Predictions, Settings
@@ -19,31 +19,35 @@ from .binned import checked_bins, ece, named_norm
 from .bleed import aleatoric_bleed
 from .brier_intervals import brier_part_intervals
 from .cumulative import esd, ks, ordered_esd
-from .inputs import pair, positive, top_label, weighted_mean
+from .inputs import pair, top_label, weighted_mean
 from .intervals import interval
-from .kernel import mmce, mmce_squared, skce
 from .means import mean_interval, share_interval
 from .registry import Measure, register
 from .smooth import smooth_ece
 from .soft import s_avuc, sb_ece
 
-_SQUARED = "probability squared"
+_Function = Callable[..., Tensor]
+_Binding = Callable[..., BoundMeasure]
 
 
 # Bindings: a measure with its options set, and its forms on cells of confidence.
 
 
 def _on_cells(
-    name: str,
-    value: Callable[..., Tensor],
+    value: _Function,
     cell_distance: OfCells,
     cell_value: OfCells | None = None,
-    distance: Callable[..., Tensor] | None = None,
-) -> BoundMeasure:
+    distance: _Function | None = None,
+) -> _Binding:
     """Bind a distance, or with a distance of its own the estimate of its square."""
     power = 1 if distance is None else 2
-    forms = (_cells.fine_index, cell_value or cell_distance, cell_distance)
-    return BoundMeasure(name, value, distance or value, power, *forms)
+    given = (value, distance or value, cell_value or cell_distance, cell_distance)
+
+    def bind(name: str, **options: Any) -> BoundMeasure:
+        of_samples, of_distance, *of_cells = (partial(form, **options) for form in given)
+        return BoundMeasure(name, of_samples, of_distance, power, _cells.fine_index, *of_cells)
+
+    return bind
 
 
 def _ece(name: str, bins: int = 15, norm: str = "l1", binning: str = "width") -> BoundMeasure:
@@ -56,52 +60,22 @@ def _ece(name: str, bins: int = 15, norm: str = "l1", binning: str = "width") ->
     return BoundMeasure(name, value, value, 1, index, error, error)
 
 
-def _ks(name: str) -> BoundMeasure:
-    return _on_cells(name, ks, _cells.largest_deviation)
+def _of_samples(value: _Function, distance: _Function | None = None, **known: Any) -> _Binding:
+    """Bind a mean, or with a distance the estimate of its square."""
+    power = 1 if distance is None else 2
+
+    def bind(name: str, **options: Any) -> BoundMeasure:
+        root = None if distance is None else partial(distance, **options)
+        return BoundMeasure(name, partial(value, **options), root, power, **known)
+
+    return bind
 
 
-def _esd(name: str) -> BoundMeasure:
-    forms = (_cells.cumulative_norm, _cells.unbiased_cumulative)
-    return _on_cells(name, esd, *forms, distance=_esd_root)
+def _binned_square(value: _Function) -> _Binding:
+    def distance(*given: Tensor, **options: Any) -> Tensor:
+        return value(*given, **options).sqrt()
 
-
-def _smooth_ece(name: str, bandwidth: float | None = None) -> BoundMeasure:
-    if bandwidth is not None:
-        positive("bandwidth", bandwidth)
-    error = partial(_cells.smoothed_error, bandwidth=bandwidth)
-    return _on_cells(name, partial(smooth_ece, bandwidth=bandwidth), error)
-
-
-def _mmce(name: str, phi: float = 0.4) -> BoundMeasure:
-    positive("phi", phi)
-    norm = partial(_cells.kernel_norm, phi=phi)
-    return _on_cells(name, partial(mmce, phi=phi), norm)
-
-
-def _mmce_squared(name: str, phi: float = 0.4) -> BoundMeasure:
-    positive("phi", phi)
-    norm = partial(_cells.kernel_norm, phi=phi)
-
-    def squared(gathered: _cells.Cells) -> Tensor:
-        return norm(gathered).square()
-
-    value, distance = (partial(form, phi=phi) for form in (mmce_squared, mmce))
-    return _on_cells(name, value, norm, squared, distance)
-
-
-def _skce(name: str, phi: float = 0.4) -> BoundMeasure:
-    positive("phi", phi)
-    unbiased = partial(_cells.unbiased_kernel, phi=phi)
-    norm = partial(_cells.kernel_norm, phi=phi)
-    value, distance = (partial(form, phi=phi) for form in (skce, mmce))
-    return _on_cells(name, value, norm, unbiased, distance)
-
-
-def _sb_ece(name: str, bins: int = 15, temperature: float = 0.01) -> BoundMeasure:
-    checked_bins(bins)
-    positive("temperature", temperature)
-    error = partial(_cells.soft_binned_error, bins=bins, temperature=temperature)
-    return _on_cells(name, partial(sb_ece, bins=bins, temperature=temperature), error)
+    return _of_samples(value, distance, marginal=True)
 
 
 def _cumulative_distance(
@@ -156,63 +130,18 @@ def _unchanged(distance: Tensor, width: int) -> Tensor:
     return distance
 
 
-def _covered(function: Callable[..., Any], one_target: bool) -> Callable[..., BoundMeasure]:
-    """Bind the error of a function that returns a `Coverage`."""
+def _covered(function: Callable[..., regression.Coverage], known: bool = False) -> _Binding:
+    """Bind the error of a function that returns a `Coverage`, of Mahalanobis distances if known."""
 
     def bind(name: str, levels: int = 99) -> BoundMeasure:
-        def error(
-            mean: Tensor, variance: Tensor, target: Tensor, *, weights: Tensor | None = None
-        ) -> Tensor:
-            found: regression.Coverage = function(
-                mean, variance, target, levels=levels, weights=weights
-            )
-            return found.error
+        def error(*given: Tensor, weights: Tensor | None = None) -> Tensor:
+            return function(*given, levels=levels, weights=weights).error
 
         def of_probabilities(probability: Tensor, _: Tensor, width: int) -> Tensor:
             return regression.coverage_of(probability, levels).error
 
-        regression.checked_levels(levels)
-        known = OfWhitened(
-            regression.ellipsoid_probability, _uniform, of_probabilities, of_probabilities
-        )
-        return BoundMeasure(
-            name, error, error, one_target=one_target, whitened=None if one_target else known
-        )
-
-    return bind
-
-
-def _binned(function: Callable[..., Tensor]) -> Callable[..., BoundMeasure]:
-    def bind(name: str, bins: int = 15) -> BoundMeasure:
-        value = partial(function, bins=checked_bins(bins))
-        return BoundMeasure(name, value, value, one_target=True)
-
-    return bind
-
-
-def _binned_square(function: Callable[..., Tensor]) -> Callable[..., BoundMeasure]:
-    def bind(name: str, bins: int = 15) -> BoundMeasure:
-        value = partial(function, bins=checked_bins(bins))
-
-        def distance(*given: Tensor) -> Tensor:
-            return value(*given).sqrt()
-
-        return BoundMeasure(name, value, distance, 2, one_target=False, marginal=True)
-
-    return bind
-
-
-def _unbinned(
-    value: Callable[..., Tensor],
-    one_target: bool,
-    distance: Callable[..., Tensor] | None = None,
-    **settings: Any,
-) -> Callable[..., BoundMeasure]:
-    """Bind a mean, or with a distance the estimate of its square."""
-    power = 1 if distance is None else 2
-
-    def bind(name: str) -> BoundMeasure:
-        return BoundMeasure(name, value, distance, power, one_target=one_target, **settings)
+        forms = (regression.ellipsoid_probability, _uniform, of_probabilities, of_probabilities)
+        return BoundMeasure(name, error, error, whitened=OfWhitened(*forms) if known else None)
 
     return bind
 
@@ -234,13 +163,6 @@ def _accuracy_terms(**outputs: Any) -> Tensor:
     return top_label(**outputs)[1].double()
 
 
-def _score_terms(terms: Callable[[Outputs], Tensor]) -> Callable[..., Tensor]:
-    def of_outputs(*, probs: Any = None, logits: Any = None, labels: Any) -> Tensor:
-        return terms(Outputs(probs, logits, labels))
-
-    return of_outputs
-
-
 def _nll_terms(outputs: Outputs) -> Tensor:
     return scores.nll_terms(outputs.log_probabilities, outputs.labels)
 
@@ -249,21 +171,23 @@ def _brier_terms(outputs: Outputs) -> Tensor:
     return scores.brier_terms(outputs.probabilities, outputs.labels)
 
 
-def _score_interval(
+def _score(
     terms: Callable[[Outputs], Tensor], if_drawn: Callable[[Outputs], Tensor]
-) -> Callable[[Outputs, Settings], Interval]:
-    """Return the interval of a score's mean; `if_drawn` are the terms `[N, C]` of each label."""
+) -> dict[str, Any]:
+    """Return the terms and the interval of a score; `if_drawn` are the terms `[N, C]` by label."""
+
+    def of_arrays(*, probs: Any = None, logits: Any = None, labels: Any) -> Tensor:
+        return terms(Outputs(probs, logits, labels))
 
     def of_outputs(outputs: Outputs, settings: Settings) -> Interval:
         p = outputs.probabilities
         finite = torch.where(p > 0, if_drawn(outputs), 0.0)
         mean = (p * finite).sum(-1)
         variance = (p * finite.square()).sum(-1) - mean.square()
-        return mean_interval(
-            terms(outputs), mean, variance, settings.level, weights=outputs.weights
-        )
+        weights = outputs.weights
+        return mean_interval(terms(outputs), mean, variance, settings.level, weights=weights)
 
-    return of_outputs
+    return {"terms": of_arrays, "table_interval": of_outputs}
 
 
 def _brier_if_drawn(outputs: Outputs) -> Tensor:
@@ -271,19 +195,22 @@ def _brier_if_drawn(outputs: Outputs) -> Tensor:
     return p.square().sum(-1, keepdim=True) - 2 * p + 1
 
 
-def _brier_part(name: str) -> tuple[Callable[..., Tensor], Callable[..., Interval]]:
+def _brier_part(part: str, meaning: str, **settings: Any) -> Measure:
+    name = f"brier_{part}"
+
     def value(**outputs: Any) -> Tensor:
-        part: Tensor = getattr(scores.brier_parts(**outputs), name)
-        return part
+        found: Tensor = getattr(scores.brier_parts(**outputs), part)
+        return found
 
-    def part(outputs: Outputs, settings: Settings) -> Interval:
+    def of_outputs(outputs: Outputs, settings: Settings) -> Interval:
+        draws = settings.draws(settings.fewer)
         found: dict[str, Interval] = outputs.once(
-            "brier parts",
-            lambda: brier_part_intervals(**outputs.given, **settings.draws(settings.fewer)),
+            "brier parts", lambda: brier_part_intervals(**outputs.given, **draws)
         )
-        return found[f"brier_{name}"]
+        return found[name]
 
-    return value, part
+    settings |= {"kind": "outputs", "unit": _SQUARED, "table_interval": of_outputs}
+    return Measure(name, value, f"Brier, {part}", meaning, listed=_TABLE, **settings)
 
 
 def _mean_of_classes(name: str) -> Callable[[Outputs, Settings], Interval]:
@@ -327,421 +254,151 @@ def _bleed_interval(given: Predictions, settings: Settings) -> Interval:
     return mean_interval(terms, none, none, settings.level)
 
 
+# The entries. Each function is known by its own name unless another is given.
+
+
+def _entry(function: Callable[..., Any], title: str, name: str = "", **fields: Any) -> Measure:
+    return Measure(name or function.__name__, function, title, **fields)
+
+
+_SQUARED = "probability squared"
 _TABLE = ("table",)
 _COMPARED = ("table", "comparison")
 _ORBIT = ("table", "comparison", "orbit")
 _VIEW = ("table", "comparison", "view")
 
-_calibration_part, _calibration_interval = _brier_part("calibration")
-_refinement_part, _refinement_interval = _brier_part("refinement")
+_pair = partial(_entry, unit="probability")
+_outputs = partial(_entry, kind="outputs", target=None)
+_scalar = partial(_entry, kind="regression", one_target=True)
+_vector = partial(_entry, kind="regression", one_target=False)
+_mean = {"interval": "bootstrap", "target": None}
 
-for _measure in (
-    Measure(
-        "accuracy",
-        _share_correct,
-        title="accuracy",
-        meaning="accuracy: share of samples whose most probable class is the label",
-        unit="share",
-        higher_is_better=True,
-        target=None,
-        metric_class="Accuracy",
-        interval="bootstrap",
-        listed=_COMPARED,
-        terms=_accuracy_terms,
-        table_interval=_accuracy_interval,
-    ),
-    Measure(
-        "nll",
-        scores.nll,
-        title="NLL",
-        meaning="negative log-likelihood: mean over the labels",
-        kind="outputs",
-        unit="nats",
-        target=None,
-        metric_class="NLL",
-        interval="bootstrap",
-        listed=_COMPARED,
-        terms=_score_terms(_nll_terms),
-        table_interval=_score_interval(_nll_terms, lambda outputs: -outputs.log_probabilities),
-    ),
-    Measure(
-        "brier",
-        scores.brier,
-        title="Brier",
-        meaning="Brier score: mean squared distance of the probabilities from the label",
-        kind="outputs",
-        unit=_SQUARED,
-        target=None,
-        metric_class="Brier",
-        interval="bootstrap",
-        listed=_COMPARED,
-        terms=_score_terms(_brier_terms),
-        table_interval=_score_interval(_brier_terms, _brier_if_drawn),
-    ),
-    Measure(
-        "brier_calibration",
-        _calibration_part,
-        title="Brier, calibration",
-        meaning="part of the Brier score that isotonic recalibration of each class would remove",
-        kind="outputs",
-        unit=_SQUARED,
-        listed=_TABLE,
-        table_interval=_calibration_interval,
-    ),
-    Measure(
-        "brier_refinement",
-        _refinement_part,
-        title="Brier, refinement",
-        meaning="part of the Brier score that would remain after isotonic recalibration",
-        kind="outputs",
-        unit=_SQUARED,
-        target=None,
-        listed=_TABLE,
-        table_interval=_refinement_interval,
-    ),
-    Measure(
-        "ece",
-        ece,
-        title="ECE",
-        meaning="expected calibration error: mean gap between accuracy and confidence over bins",
-        unit="probability",
-        metric_class="ECE",
-        loss="ece",
-        binding=_ece,
-    ),
-    Measure(
-        "ece_l2",
-        ece,
-        title="ECE, l2",
-        meaning="expected calibration error in the l2 norm: root mean square gap over bins",
-        unit="probability",
-        options={"norm": "l2"},
-        metric_class="ECE",
-        listed=_TABLE,
-        binding=_ece,
-    ),
-    Measure(
-        "ece_max",
-        ece,
-        title="ECE, largest",
-        meaning="maximum calibration error: largest gap between accuracy and confidence of any bin",
-        unit="probability",
-        options={"norm": "max"},
-        metric_class="ECE",
-        listed=_TABLE,
-        binding=_ece,
-    ),
-    Measure(
-        "ece_mass",
-        ece,
-        title="ECE, equal mass",
-        meaning="expected calibration error of equal mass: mean gap over bins of equal mass",
-        unit="probability",
-        options={"binning": "mass"},
-        metric_class="EqualMassECE",
-        listed=_TABLE,
-        binding=_ece,
-    ),
-    Measure(
-        "smooth_ece",
-        smooth_ece,
-        title="smooth ECE",
-        meaning="smooth calibration error: the gap smoothed by a Gaussian instead of bins",
-        unit="probability",
-        metric_class="SmoothECE",
-        listed=("table", "view"),
-        binding=_smooth_ece,
-    ),
-    Measure(
-        "sb_ece",
-        sb_ece,
-        title="SB-ECE",
-        meaning="soft-binned calibration error: root mean square gap over soft bins",
-        unit="probability",
-        metric_class="SBECE",
-        loss="sb_ece",
-        listed=_TABLE,
-        binding=_sb_ece,
-    ),
-    Measure(
-        "ks",
-        ks,
-        title="KS",
-        meaning="Kolmogorov-Smirnov calibration error: "
-        "largest gap between cumulative accuracy and confidence",
-        unit="probability",
-        metric_class="KS",
-        binding=_ks,
-    ),
-    Measure(
-        "esd",
-        esd,
-        title="ESD",
-        meaning="expected squared difference: mean squared gap between cumulative accuracy and "
-        "confidence, unbiased",
-        unit=_SQUARED,
-        metric_class="ESD",
-        loss="esd",
-        listed=_VIEW,
-        minimum=3,
-        binding=_esd,
-    ),
-    Measure(
-        "mmce",
-        mmce,
-        title="MMCE",
-        meaning="maximum mean calibration error: norm of the gap under a Laplacian kernel",
-        unit="probability",
-        metric_class="MMCE",
-        loss="mmce",
-        listed=_VIEW,
-        binding=_mmce,
-    ),
-    Measure(
-        "mmce_squared",
-        mmce_squared,
-        title="MMCE, squared",
-        meaning="squared maximum mean calibration error: differentiable at zero error",
-        unit=_SQUARED,
-        listed=(),
-        binding=_mmce_squared,
-    ),
-    Measure(
-        "skce",
-        skce,
-        title="SKCE",
-        meaning="squared kernel calibration error: unbiased estimate of the squared MMCE",
-        unit=_SQUARED,
-        metric_class="SKCE",
-        listed=_TABLE,
-        minimum=2,
-        binding=_skce,
-    ),
-    Measure(
-        "s_avuc",
-        s_avuc,
-        title="S-AvUC",
-        meaning="soft accuracy versus uncertainty: log ratio of samples whose certainty "
-        "contradicts their correctness",
-        kind="outputs",
-        target=None,
-        metric_class="SAvUC",
-        loss="s_avuc",
-        interval="none",
-        listed=(),
-    ),
-):
-    register(_measure)
+# fmt: off
+_CLASSIFICATION = (
+    _pair(_share_correct, "accuracy", "accuracy", unit="share", higher_is_better=True, **_mean,
+          meaning="accuracy: share of samples whose most probable class is the label",
+          metric_class="Accuracy", listed=_COMPARED,
+          terms=_accuracy_terms, table_interval=_accuracy_interval),
+    _outputs(scores.nll, "NLL", unit="nats", interval="bootstrap", metric_class="NLL",
+             meaning="negative log-likelihood: mean over the labels",
+             listed=_COMPARED, **_score(_nll_terms, lambda outputs: -outputs.log_probabilities)),
+    _outputs(scores.brier, "Brier", unit=_SQUARED, interval="bootstrap", metric_class="Brier",
+             meaning="Brier score: mean squared distance of the probabilities from the label",
+             listed=_COMPARED, **_score(_brier_terms, _brier_if_drawn)),
+    _brier_part("calibration",
+                "part of the Brier score that isotonic recalibration of each class would remove"),
+    _brier_part("refinement",
+                "part of the Brier score that would remain after isotonic recalibration",
+                target=None),
+    _pair(ece, "ECE", metric_class="ECE", loss="ece", binding=_ece,
+          meaning="expected calibration error: mean gap between accuracy and confidence over bins"),
+    _pair(ece, "ECE, l2", "ece_l2", options={"norm": "l2"}, metric_class="ECE", binding=_ece,
+          meaning="expected calibration error in the l2 norm: root mean square gap over bins",
+          listed=_TABLE),
+    _pair(ece, "ECE, largest", "ece_max", options={"norm": "max"}, metric_class="ECE", binding=_ece,
+          meaning="maximum calibration error: "
+          "largest gap between accuracy and confidence of any bin", listed=_TABLE),
+    _pair(ece, "ECE, equal mass", "ece_mass", options={"binning": "mass"}, binding=_ece,
+          meaning="expected calibration error of equal mass: mean gap over bins of equal mass",
+          metric_class="EqualMassECE", listed=_TABLE),
+    _pair(smooth_ece, "smooth ECE", metric_class="SmoothECE", listed=("table", "view"),
+          meaning="smooth calibration error: the gap smoothed by a Gaussian instead of bins",
+          binding=_on_cells(smooth_ece, _cells.smoothed_error)),
+    _pair(sb_ece, "SB-ECE", metric_class="SBECE", loss="sb_ece", listed=_TABLE,
+          meaning="soft-binned calibration error: root mean square gap over soft bins",
+          binding=_on_cells(sb_ece, _cells.soft_binned_error)),
+    _pair(ks, "KS", metric_class="KS", binding=_on_cells(ks, _cells.largest_deviation),
+          meaning="Kolmogorov-Smirnov calibration error: "
+          "largest gap between cumulative accuracy and confidence"),
+    _pair(esd, "ESD", unit=_SQUARED, metric_class="ESD", loss="esd", listed=_VIEW, minimum=3,
+          meaning="expected squared difference: mean squared gap between cumulative accuracy and "
+          "confidence, unbiased",
+          binding=_on_cells(esd, _cells.cumulative_norm, _cells.unbiased_cumulative, _esd_root)),
+    _pair(kernel.mmce, "MMCE", metric_class="MMCE", loss="mmce", listed=_VIEW,
+          meaning="maximum mean calibration error: norm of the gap under a Laplacian kernel",
+          binding=_on_cells(kernel.mmce, _cells.kernel_norm)),
+    _pair(kernel.mmce_squared, "MMCE, squared", unit=_SQUARED, listed=(),
+          meaning="squared maximum mean calibration error: differentiable at zero error",
+          binding=_on_cells(kernel.mmce_squared, _cells.kernel_norm, _cells.kernel_norm_squared,
+                            kernel.mmce)),
+    _pair(kernel.skce, "SKCE", unit=_SQUARED, metric_class="SKCE", listed=_TABLE, minimum=2,
+          meaning="squared kernel calibration error: unbiased estimate of the squared MMCE",
+          binding=_on_cells(kernel.skce, _cells.kernel_norm, _cells.unbiased_kernel, kernel.mmce)),
+    _outputs(s_avuc, "S-AvUC", metric_class="SAvUC", loss="s_avuc", interval="none", listed=(),
+             meaning="soft accuracy versus uncertainty: log ratio of samples whose certainty "
+             "contradicts their correctness"),
+)
 
-for _name, _options in (
-    ("ece", {}),
-    ("ks", {}),
-    ("esd", {"minimum": 3}),
-    ("mmce", {}),
-    ("skce", {"minimum": 2}),
-    ("smooth_ece", {"listed": ()}),
-):
-    register(
-        Measure(
-            f"classwise_{_name}",
-            getattr(by_class, f"classwise_{_name}"),
-            title=f"class-wise {_name.replace('_', ' ').upper().replace('SMOOTH', 'smooth')}",
-            meaning=f"mean over classes k of `{_name}` of the probability of class k",
-            kind="outputs",
-            unit=_SQUARED if _name in ("esd", "skce") else "probability",
-            table_interval=_mean_of_classes(_name),
-            **{"listed": _TABLE, **_options},  # type: ignore[arg-type]
-        )
+_CLASSWISE = tuple(
+    _outputs(getattr(by_class, f"classwise_{name}"), f"class-wise {title}", target=0.0,
+             meaning=f"mean over classes k of `{name}` of the probability of class k",
+             unit=unit, minimum=minimum, listed=listed, table_interval=_mean_of_classes(name))
+    for name, title, unit, minimum, listed in (
+        ("ece", "ECE", "probability", 1, _TABLE),
+        ("ks", "KS", "probability", 1, _TABLE),
+        ("esd", "ESD", _SQUARED, 3, _TABLE),
+        ("mmce", "MMCE", "probability", 1, _TABLE),
+        ("skce", "SKCE", _SQUARED, 2, _TABLE),
+        ("smooth_ece", "smooth ECE", "probability", 1, ()),
     )
+)
 
-for _measure in (
-    Measure(
-        "squared_error",
-        _squared_error,
-        title="squared error",
-        meaning="squared error: mean over samples of the sum over components",
-        kind="regression",
-        unit="target squared",
-        target=None,
-        interval="bootstrap",
-        listed=_COMPARED,
-        one_target=False,
-        terms=_squared_error_terms,
-        table_interval=_squared_error_interval,
-    ),
-    Measure(
-        "gaussian_nll",
-        gaussian.gaussian_nll,
-        title="NLL",
-        meaning="negative log-likelihood: mean over the targets under the predicted Gaussians",
-        kind="regression",
-        unit="nats",
-        target=None,
-        metric_class="GaussianNLL",
-        loss="gaussian_nll",
-        interval="bootstrap",
-        one_target=False,
-        terms=gaussian.nll_terms,
-        binding=_unbinned(
-            gaussian.gaussian_nll,
-            False,
-            whitened=OfWhitened(_unchanged, _chi_squared, _nll_of, _nll_of),
-        ),
-    ),
-    Measure(
-        "ence",
-        regression.ence,
-        title="ENCE",
-        meaning="expected normalized calibration error: relative gap between root mean squared "
-        "error and predicted deviation over bins",
-        kind="regression",
-        unit="1",
-        metric_class="ENCE",
-        one_target=True,
-        binding=_binned(regression.ence),
-    ),
-    Measure(
-        "uce",
-        regression.uce,
-        title="UCE",
-        meaning="uncertainty calibration error: gap between mean squared error and predicted "
-        "variance over bins",
-        kind="regression",
-        unit="target squared",
-        metric_class="UCE",
-        listed=_COMPARED,
-        one_target=True,
-        binding=_binned(regression.uce),
-    ),
-    Measure(
-        "quantile_calibration",
-        regression.quantile_calibration,
-        title="quantile calibration",
-        meaning="quantile calibration error: mean gap between a quantile's level and the share of "
-        "targets below it",
-        kind="regression",
-        unit="probability",
-        one_target=True,
-        binding=_covered(regression.quantile_calibration, True),
-    ),
-    Measure(
-        "gaussian_crps",
-        gaussian.gaussian_crps,
-        title="CRPS",
-        meaning="continuous ranked probability score: mean over the predicted Gaussians",
-        kind="regression",
-        unit="target",
-        target=None,
-        metric_class="GaussianCRPS",
-        interval="bootstrap",
-        listed=_ORBIT,
-        one_target=True,
-        terms=gaussian.crps_terms,
-        binding=_unbinned(gaussian.gaussian_crps, True),
-    ),
-    Measure(
-        "regression_esd",
-        regression.regression_esd,
-        title="regression ESD",
-        meaning="expected squared difference of squared error and variance: unbiased, without bins",
-        kind="regression",
-        unit="target to the fourth",
-        metric_class="RegressionESD",
-        listed=_ORBIT,
-        one_target=True,
-        minimum=3,
-        binding=_unbinned(regression.regression_esd, True, _esd_distance),
-    ),
-    Measure(
-        "mahalanobis_calibration",
-        regression.mahalanobis_calibration,
-        title="Mahalanobis calibration",
-        meaning="Mahalanobis calibration error: mean gap between an ellipsoid's probability and "
-        "the share of targets inside it",
-        kind="regression",
-        unit="probability",
-        one_target=False,
-        binding=_covered(regression.mahalanobis_calibration, False),
-    ),
-    Measure(
-        "gence",
-        generalized.gence,
-        title="GENCE",
-        meaning="generalized expected normalized calibration error: for vectors",
-        kind="regression",
-        unit="1",
-        target=generalized.gence_floor,
-        metric_class="GENCE",
-        interval="bootstrap",
-        one_target=False,
-        terms=generalized.gence_terms,
-        binding=_unbinned(generalized.gence, False, marginal=True),
-    ),
-    Measure(
-        "gence_sq",
-        generalized.gence_sq,
-        title="GENCE, squared",
-        meaning="generalized expected normalized calibration error of squares: for vectors",
-        kind="regression",
-        unit="1",
-        target=generalized.gence_sq_floor,
-        metric_class="GENCESquared",
-        interval="bootstrap",
-        listed=_COMPARED,
-        one_target=False,
-        terms=generalized.gence_sq_terms,
-        binding=_unbinned(generalized.gence_sq, False, marginal=True),
-    ),
-    Measure(
-        "gence_fiber",
-        generalized.gence_fiber,
-        title="GENCE, by fiber",
-        meaning="generalized normalized calibration error, by fiber: averaged over bins",
-        kind="regression",
-        unit="1",
-        listed=_COMPARED,
-        one_target=False,
-        binding=_binned_square(generalized.gence_fiber),
-    ),
-    Measure(
-        "gence_sq_fiber",
-        generalized.gence_sq_fiber,
-        title="GENCE, squared, by fiber",
-        meaning="generalized normalized calibration error of squares, by fiber: averaged over bins",
-        kind="regression",
-        unit="1",
-        listed=_TABLE,
-        one_target=False,
-        binding=_binned_square(generalized.gence_sq_fiber),
-    ),
-    Measure(
-        "regression_esd_normalized",
-        regression.regression_esd_normalized,
-        title="regression ESD, normalized",
-        meaning="expected squared difference of normalized error and 1: unbiased, without bins",
-        kind="regression",
-        unit="1",
-        listed=_ORBIT,
-        one_target=False,
-        minimum=3,
-        binding=_unbinned(
-            regression.regression_esd_normalized,
-            False,
-            _normalized_esd_distance,
-            whitened=OfWhitened(_unchanged, _chi_squared, _esd_of, _esd_root_of),
-        ),
-    ),
-    Measure(
-        "aleatoric_bleed",
-        aleatoric_bleed,
-        title="aleatoric bleed",
-        meaning="aleatoric bleed: mean squared aleatoric variance ascribed to noise-free data",
-        kind="aleatoric",
-        unit="target to the fourth",
-        interval="bootstrap",
-        listed=("table", "orbit"),
-        one_target=False,
-        table_interval=_bleed_interval,
-    ),
-):
+_REGRESSION = (
+    _vector(_squared_error, "squared error", "squared_error", unit="target squared", **_mean,
+            meaning="squared error: mean over samples of the sum over components",
+            listed=_COMPARED, terms=_squared_error_terms, table_interval=_squared_error_interval),
+    _vector(gaussian.gaussian_nll, "NLL", unit="nats", **_mean,
+            meaning="negative log-likelihood: mean over the targets under the predicted Gaussians",
+            metric_class="GaussianNLL", loss="gaussian_nll", terms=gaussian.nll_terms,
+            binding=_of_samples(
+                gaussian.gaussian_nll,
+                whitened=OfWhitened(_unchanged, _chi_squared, _nll_of, _nll_of))),
+    _scalar(regression.ence, "ENCE", unit="1", metric_class="ENCE",
+            meaning="expected normalized calibration error: relative gap between root mean squared "
+            "error and predicted deviation over bins"),
+    _scalar(regression.uce, "UCE", unit="target squared", metric_class="UCE", listed=_COMPARED,
+            meaning="uncertainty calibration error: gap between mean squared error and predicted "
+            "variance over bins"),
+    _scalar(regression.quantile_calibration, "quantile calibration", unit="probability",
+            meaning="quantile calibration error: mean gap between a quantile's level and the share "
+            "of targets below it", binding=_covered(regression.quantile_calibration)),
+    _scalar(gaussian.gaussian_crps, "CRPS", unit="target", metric_class="GaussianCRPS", **_mean,
+            meaning="continuous ranked probability score: mean over the predicted Gaussians",
+            listed=_ORBIT, terms=gaussian.crps_terms),
+    _scalar(regression.regression_esd, "regression ESD", unit="target to the fourth",
+            meaning="expected squared difference of squared error and variance: "
+            "unbiased, without bins", metric_class="RegressionESD", listed=_ORBIT, minimum=3,
+            binding=_of_samples(regression.regression_esd, _esd_distance)),
+    _vector(regression.mahalanobis_calibration, "Mahalanobis calibration", unit="probability",
+            meaning="Mahalanobis calibration error: mean gap between an ellipsoid's probability "
+            "and the share of targets inside it",
+            binding=_covered(regression.mahalanobis_calibration, known=True)),
+    _vector(generalized.gence, "GENCE", unit="1", target=generalized.gence_floor,
+            meaning="generalized expected normalized calibration error: for vectors",
+            metric_class="GENCE", interval="bootstrap", terms=generalized.gence_terms,
+            binding=_of_samples(generalized.gence, marginal=True)),
+    _vector(generalized.gence_sq, "GENCE, squared", unit="1", target=generalized.gence_sq_floor,
+            meaning="generalized expected normalized calibration error of squares: for vectors",
+            metric_class="GENCESquared", interval="bootstrap", listed=_COMPARED,
+            terms=generalized.gence_sq_terms,
+            binding=_of_samples(generalized.gence_sq, marginal=True)),
+    _vector(generalized.gence_fiber, "GENCE, by fiber", unit="1", listed=_COMPARED,
+            meaning="generalized normalized calibration error, by fiber: averaged over bins",
+            binding=_binned_square(generalized.gence_fiber)),
+    _vector(generalized.gence_sq_fiber, "GENCE, squared, by fiber", unit="1", listed=_TABLE,
+            meaning="generalized normalized calibration error of squares, by fiber: averaged over "
+            "bins", binding=_binned_square(generalized.gence_sq_fiber)),
+    _vector(regression.regression_esd_normalized, "regression ESD, normalized", unit="1",
+            meaning="expected squared difference of normalized error and 1: unbiased, without bins",
+            listed=_ORBIT, minimum=3,
+            binding=_of_samples(
+                regression.regression_esd_normalized, _normalized_esd_distance,
+                whitened=OfWhitened(_unchanged, _chi_squared, _esd_of, _esd_root_of))),
+    _vector(aleatoric_bleed, "aleatoric bleed", kind="aleatoric", unit="target to the fourth",
+            meaning="aleatoric bleed: mean squared aleatoric variance ascribed to noise-free data",
+            interval="bootstrap", listed=("table", "orbit"), table_interval=_bleed_interval),
+)
+# fmt: on
+
+for _measure in (*_CLASSIFICATION, *_CLASSWISE, *_REGRESSION):
     register(_measure)

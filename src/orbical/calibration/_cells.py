@@ -233,6 +233,11 @@ def kernel_norm(cells: Cells, phi: float = _KERNEL_WIDTH) -> Tensor:
     return _kernel_form(cells, phi).clamp(min=0).sqrt() / cells.total[..., 0]
 
 
+def kernel_norm_squared(cells: Cells, phi: float = _KERNEL_WIDTH) -> Tensor:
+    """Return the square of MMCE."""
+    return kernel_norm(cells, phi).square()
+
+
 def unbiased_kernel(cells: Cells, phi: float = _KERNEL_WIDTH) -> Tensor:
     """Return SKCE: the kernel form without the pairs of a sample with itself."""
     total = cells.total[..., 0]

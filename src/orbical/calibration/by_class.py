@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, Required, TypedDict, Unpack
 
 from torch import Tensor
 
@@ -67,16 +68,30 @@ def per_class(
     return measure(*classwise(**given, labels=truth), **options)
 
 
+P = ParamSpec("P")
+
+
+class _Outputs(TypedDict, total=False):
+    probs: ArrayLike | None
+    logits: ArrayLike | None
+    labels: Required[ArrayLike]
+    weights: ArrayLike | None
+    ignore_index: int | None
+
+
+def _of_outputs(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
+    """Write out, in the signature of a function, the arguments that it passes to `per_class`."""
+    signature, known = inspect.signature(function), inspect.signature(per_class).parameters
+    *own, _ = signature.parameters.values()
+    first, last = ("probs", "logits", "labels"), ("weights", "ignore_index")
+    parameters = [*(known[name] for name in first), *own, *(known[name] for name in last)]
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function
+
+
+@_of_outputs
 def classwise_ece(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
-    bins: int = 15,
-    norm: str = "l1",
-    binning: str = "width",
-    weights: ArrayLike | None = None,
-    ignore_index: int | None = None,
+    *, bins: int = 15, norm: str = "l1", binning: str = "width", **outputs: Unpack[_Outputs]
 ) -> Tensor:
     """Return the class-wise ECE: the mean over classes of the ECE of each class.
 
@@ -99,24 +114,11 @@ def classwise_ece(
         >>> classwise_ece(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0], bins=1)
         tensor(0.4500, dtype=torch.float64)
     """
-    given: dict[str, Any] = {
-        "probs": probs,
-        "logits": logits,
-        "weights": weights,
-        "ignore_index": ignore_index,
-    }
-    options: dict[str, Any] = {"bins": bins, "norm": norm, "binning": binning}
-    return per_class(ece, labels=labels, **given, **options).mean(-1)
+    return per_class(ece, bins=bins, norm=norm, binning=binning, **outputs).mean(-1)
 
 
-def classwise_ks(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
-    weights: ArrayLike | None = None,
-    ignore_index: int | None = None,
-) -> Tensor:
+@_of_outputs
+def classwise_ks(**outputs: Unpack[_Outputs]) -> Tensor:
     """Return the mean over classes of the KS error of `(p_k, label = k)`; see `ks`.
 
     Args:
@@ -133,23 +135,11 @@ def classwise_ks(
         >>> classwise_ks(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
         tensor(0.4500, dtype=torch.float64)
     """
-    given: dict[str, Any] = {
-        "probs": probs,
-        "logits": logits,
-        "weights": weights,
-        "ignore_index": ignore_index,
-    }
-    return per_class(ks, labels=labels, **given).mean(-1)
+    return per_class(ks, **outputs).mean(-1)
 
 
-def classwise_esd(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
-    weights: ArrayLike | None = None,
-    ignore_index: int | None = None,
-) -> Tensor:
+@_of_outputs
+def classwise_esd(**outputs: Unpack[_Outputs]) -> Tensor:
     """Return the mean over classes of the ESD of `(p_k, label = k)`; see `esd`. Differentiable.
 
     Args:
@@ -166,24 +156,11 @@ def classwise_esd(
         >>> classwise_esd(probs=[[0.7, 0.3], [0.4, 0.6], [0.6, 0.4]], labels=[0, 0, 1])
         tensor(-0.0900, dtype=torch.float64)
     """
-    given: dict[str, Any] = {
-        "probs": probs,
-        "logits": logits,
-        "weights": weights,
-        "ignore_index": ignore_index,
-    }
-    return per_class(esd, labels=labels, **given).mean(-1)
+    return per_class(esd, **outputs).mean(-1)
 
 
-def classwise_mmce(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
-    phi: float = 0.4,
-    weights: ArrayLike | None = None,
-    ignore_index: int | None = None,
-) -> Tensor:
+@_of_outputs
+def classwise_mmce(*, phi: float = 0.4, **outputs: Unpack[_Outputs]) -> Tensor:
     """Return the mean over classes of the MMCE of `(p_k, label = k)`; see `mmce`. Differentiable.
 
     Args:
@@ -201,24 +178,11 @@ def classwise_mmce(
         >>> classwise_mmce(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
         tensor(0.3000, dtype=torch.float64)
     """
-    given: dict[str, Any] = {
-        "probs": probs,
-        "logits": logits,
-        "weights": weights,
-        "ignore_index": ignore_index,
-    }
-    return per_class(mmce, labels=labels, **given, phi=phi).mean(-1)
+    return per_class(mmce, phi=phi, **outputs).mean(-1)
 
 
-def classwise_skce(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
-    phi: float = 0.4,
-    weights: ArrayLike | None = None,
-    ignore_index: int | None = None,
-) -> Tensor:
+@_of_outputs
+def classwise_skce(*, phi: float = 0.4, **outputs: Unpack[_Outputs]) -> Tensor:
     """Return the mean over classes of the SKCE of `(p_k, label = k)`; see `skce`. Differentiable.
 
     Args:
@@ -236,24 +200,11 @@ def classwise_skce(
         >>> classwise_skce(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
         tensor(0.0900, dtype=torch.float64)
     """
-    given: dict[str, Any] = {
-        "probs": probs,
-        "logits": logits,
-        "weights": weights,
-        "ignore_index": ignore_index,
-    }
-    return per_class(skce, labels=labels, **given, phi=phi).mean(-1)
+    return per_class(skce, phi=phi, **outputs).mean(-1)
 
 
-def classwise_smooth_ece(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
-    bandwidth: float | None = None,
-    weights: ArrayLike | None = None,
-    ignore_index: int | None = None,
-) -> Tensor:
+@_of_outputs
+def classwise_smooth_ece(*, bandwidth: float | None = None, **outputs: Unpack[_Outputs]) -> Tensor:
     """Return the mean over classes of the smooth ECE of `(p_k, label = k)`; see `smooth_ece`.
 
     Args:
@@ -271,10 +222,4 @@ def classwise_smooth_ece(
         >>> classwise_smooth_ece(probs=[[0.7, 0.3], [0.7, 0.3]], labels=[0, 0])
         tensor(0.3000, dtype=torch.float64)
     """
-    given: dict[str, Any] = {
-        "probs": probs,
-        "logits": logits,
-        "weights": weights,
-        "ignore_index": ignore_index,
-    }
-    return per_class(smooth_ece, labels=labels, **given, bandwidth=bandwidth).mean(-1)
+    return per_class(smooth_ece, bandwidth=bandwidth, **outputs).mean(-1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -93,27 +93,26 @@ class Measure:
 
     def __call__(self, *arrays: Any, **options: Any) -> Tensor:
         """Compute the measure; options such as `bins` may be given by keyword."""
-        made = self.binding or self.function
-        own = {name: value for name, value in options.items() if name in _parameters(made)}
+        own = self.accepted(options)
         rest = {name: value for name, value in options.items() if name not in own}
         return self.bind(**own).value(*arrays, **rest)
 
     def bind(self, **options: Any) -> BoundMeasure:
         """Return the measure with options set, as intervals use it."""
         chosen = {**self.options, **options}
-        made = self.binding or self.function
-        unknown = [name for name in chosen if name not in _parameters(made)]
+        unknown = [name for name in chosen if name not in self.accepted(chosen)]
         if unknown:
             raise InputError(f"options: {self.name} does not take {', '.join(unknown)}")
         if self.binding is not None:
-            return self.binding(self.name, **chosen)
+            return replace(self.binding(self.name, **chosen), one_target=self.one_target)
         function = partial(self.function, **chosen)
         distance = None if self.interval == "bootstrap" else function
         return BoundMeasure(self.name, function, distance, one_target=self.one_target)
 
     def accepted(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return those of some settings, such as `bins`, that the measure has as options."""
-        known = _parameters(self.binding or self.function)
+        arguments = inspect.signature(self.function).parameters.values()
+        known = {part.name for part in arguments if part.default is not part.empty} - {"weights"}
         return {name: value for name, value in settings.items() if name in known}
 
     def metric(self, **options: Any) -> Any:
@@ -131,12 +130,6 @@ class Measure:
         known = inspect.signature(made).parameters
         fixed = {name: value for name, value in self.options.items() if name in known}
         return made(**{**fixed, **options})
-
-
-def _parameters(function: Callable[..., Any]) -> set[str]:
-    """Return the names of a function's optional arguments, which are a measure's options."""
-    known = inspect.signature(function).parameters.values()
-    return {part.name for part in known if part.default is not part.empty} - {"weights"}
 
 
 MEASURES: dict[str, Measure] = {}
