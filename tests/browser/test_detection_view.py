@@ -155,7 +155,7 @@ def test_the_consensus_can_stand_for_the_truth(opened, serve, detection_scan):
         arg=f"{score:.3f}",
     )
     tab.wait_for_selector(".boxes-list tbody th")
-    iou = rows_shown(tab)["centred"][2]  # of the first box with the consensus box
+    iou = rows_shown(tab)["centered"][2]  # of the first box with the consensus box
     tab.get_by_role("radio", name="truth").check(force=True)
     tab.wait_for_function(
         "(v) => document.querySelector('.boxes-list td:nth-child(4)').textContent !== v",

@@ -102,12 +102,12 @@ def test_each_image_is_turned_by_its_own_angle() -> None:
 @pytest.mark.parametrize(
     ("images", "labels", "epochs", "message"),
     [
-        (torch.zeros(0, 1, 28, 28), torch.zeros(0, dtype=torch.int64), 1, "images: got shape"),
-        (torch.zeros(4, 3, 28, 28), torch.arange(4), 1, "images: got shape"),
-        (torch.zeros(4, 1, 28, 28), torch.arange(3), 1, "labels: got torch.int64 of shape"),
-        (torch.zeros(4, 1, 28, 28), torch.zeros(4), 1, "labels: got torch.float32"),
-        (torch.zeros(4, 1, 28, 28), torch.arange(8, 12), 1, r"labels: got 8\.\.11"),
-        (torch.zeros(4, 1, 28, 28), torch.arange(4), 0, "epochs: got 0"),
+        (torch.zeros(0, 1, 28, 28), torch.zeros(0, dtype=torch.int64), 1, "images: expected shape"),
+        (torch.zeros(4, 3, 28, 28), torch.arange(4), 1, "images: expected shape"),
+        (torch.zeros(4, 1, 28, 28), torch.arange(3), 1, "labels: .* got torch.int64 of shape"),
+        (torch.zeros(4, 1, 28, 28), torch.zeros(4), 1, "labels: .* got torch.float32"),
+        (torch.zeros(4, 1, 28, 28), torch.arange(8, 12), 1, "labels: .* got 8 to 11"),
+        (torch.zeros(4, 1, 28, 28), torch.arange(4), 0, "epochs: expected at least 1, got 0"),
     ],
 )
 def test_unusable_arguments_are_refused_by_name(

@@ -29,14 +29,14 @@ def test_warping_by_whole_pixels_moves_the_array():
     features = torch.randn(1, 2, 8, 8, generator=torch.Generator().manual_seed(1))
     flow = torch.tensor([2.0, 1.0]).reshape(1, 2, 1, 1).expand(1, 2, 8, 8)
     assert torch.allclose(
-        flownet.warped(features, flow)[..., :7, :6], features[..., 1:, 2:], atol=1e-5
+        flownet.warp(features, flow)[..., :7, :6], features[..., 1:, 2:], atol=1e-5
     )
 
 
-def test_moved_at_random_reaches_all_sixteen_elements_and_moves_flow_with_its_images():
+def test_random_symmetry_reaches_all_sixteen_elements_and_moves_flow_with_its_images():
     made = particle_pairs(1, size=32, seed=3)
     many = 400
-    pair, flow = flownet_training.moved_at_random(
+    pair, flow = flownet_training.random_symmetry(
         made["pair"].expand(many, -1, -1, -1, -1),
         made["flow"].expand(many, -1, -1, -1),
         torch.Generator().manual_seed(0),
@@ -87,7 +87,7 @@ def test_wrong_settings_are_refused():
 
 def test_weights_go_to_a_file_and_come_back(tmp_path, monkeypatch):
     monkeypatch.setattr(flownet_training, "HELD_OUT_SIZE", 32)
-    path = flownet_training.write(tmp_path, "symmetric", 1, steps=1, size=32, batch=1)
+    path = flownet_training.train_and_save(tmp_path, "symmetric", 1, steps=1, size=32, batch=1)
     assert path.stat().st_size < 1_000_000
     facts = flownet.provenance("symmetric", tmp_path)
     assert facts["moved by D4 x time reversal"] == "True"

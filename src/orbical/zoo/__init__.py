@@ -1,4 +1,4 @@
-"""Small reference networks, one module a family; some with weights that ship with the package."""
+"""Small reference networks, one module per family; some with weights that ship with the package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from . import digits as digits
 
-__all__ = sorted(module.name for module in pkgutil.iter_modules(__path__))
+_MODULES = [module.name for module in pkgutil.iter_modules(__path__)]
+__all__ = sorted(name for name in _MODULES if not name.startswith("_"))
 
 
 def __getattr__(name: str) -> ModuleType:

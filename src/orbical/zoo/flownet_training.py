@@ -1,8 +1,10 @@
-"""Training of `orbical.zoo.flownet`: new pairs in every step, moved along the orbit or not."""
+"""Training of `orbical.zoo.flownet`: new pairs in every step, transformed along the orbit or not.
+
+python -m orbical.zoo.flownet_training --out FOLDER
+"""
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -11,12 +13,14 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from orbical.errors import InputError, unknown_name
 
-from . import shipped
-from .flownet import CHANNELS, DECODERS, NAMES, FlowNet, error_by_element, provenance
+from . import _training, _weights
+from .flownet import CHANNELS, DECODERS, FILES, NAMES, FlowNet, error_by_element
+
+__all__ = ["loss_of", "main", "random_symmetry", "train", "train_and_save"]
 
 SEED = 1
 STEPS = 6000
@@ -26,25 +30,25 @@ LEARNING_RATE = 1e-3
 WEIGHT_DECAY = 1e-4
 LEVEL_WEIGHTS = (1.0, 0.5, 0.25, 0.15)
 TRAINED_KINDS = ("uniform", "vortex", "shear", "backstep", "cylinder", *("turbulence",) * 3)
-HELD_OUT_SEED, HELD_OUT_SIZE = 2, 256
+HELD_OUT_SEED, HELD_OUT_SIZE, HELD_OUT = 2, 256, 60
 """The pairs of a training step have seeds above `10**7`."""
 
 
-def moved_at_random(
+def random_symmetry(
     pair: Tensor, flow: Tensor, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Move each pair and its flow by an element of D4 x time reversal of its own, drawn evenly.
+    """Transform each pair and its flow by a random element of D4 x time reversal.
 
-    A transposition, a flip of columns, a flip of rows and a swap of the frames, each taken or not:
-    these make all 16 elements.
+    A transposition, a flip of columns, a flip of rows and a swap of the frames, each applied with
+    probability 1/2, generate all 16 elements.
 
     Args:
-        pair: `[n, 2, c, h, h]`.
-        flow: `[n, 2, h, h]`.
-        generator: draws, on the device of the pairs.
+        pair: Tensor `[n, 2, c, h, h]`.
+        flow: Tensor `[n, 2, h, h]`.
+        generator: Source of random numbers, on the device of the pairs.
 
     Returns:
-        The moved pairs and flows.
+        The transformed pairs and flows.
     """
     taken = torch.rand(4, len(pair), 1, 1, 1, device=pair.device, generator=generator) < 0.5
     steps: list[tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = [
@@ -64,7 +68,15 @@ def _axis(flow: Tensor, x: float, y: float) -> Tensor:
 
 
 def loss_of(flows: Sequence[Tensor], truth: Tensor) -> Tensor:
-    """Sum the end-point errors of all levels, in pixels of the finest, which counts most."""
+    """Sum the weighted end-point errors of all levels, in pixels of the finest.
+
+    Args:
+        flows: Flow of each level, the finest first, in pixels of its own level.
+        truth: True flow `[n, 2, h, w]`.
+
+    Returns:
+        The loss, a scalar.
+    """
     total = truth.new_zeros(())
     for level, (flow, weight) in enumerate(zip(flows, LEVEL_WEIGHTS, strict=True)):
         reduced = F.avg_pool2d(truth, 2**level) if level else truth
@@ -81,22 +93,25 @@ def train(
     batch: int = BATCH,
     seed: int = SEED,
     device: str = "cpu",
-    after_step: Callable[[int, Tensor], None] | None = None,
+    after_step: _training.AfterStep | None = None,
 ) -> tuple[FlowNet, int]:
-    """Train a `FlowNet` on new pairs in every step, with AdamW and one cycle of the learning rate.
+    """Train a `FlowNet` on new pairs in every step, with AdamW and a one-cycle schedule.
 
     Args:
-        symmetric: move every pair by a random element of D4 x time reversal.
-        steps: how many, at most.
-        seconds: the cycle of the learning rate ends by then, wherever the steps are.
-        size: side of the training images.
-        batch: pairs a step.
-        seed: of the initial weights and the pairs: the same pairs for both networks.
-        device: where to train.
-        after_step: called with the number of finished steps and the loss.
+        symmetric: Transform every pair by a random element of D4 x time reversal.
+        steps: Largest number of steps.
+        seconds: Time limit; the schedule ends by then, whatever the number of steps.
+        size: Side of the training images in pixels.
+        batch: Number of pairs per step.
+        seed: Seed of the initial weights and the pairs, which are the same for both networks.
+        device: Device to train on.
+        after_step: Called with the number of finished steps and the loss.
 
     Returns:
         The network in evaluation mode, and the number of steps taken.
+
+    Raises:
+        InputError: If the number of steps, the batch or the size cannot be used.
 
     Example:
         >>> net, taken = train(symmetric=True, steps=1, size=32, batch=2)
@@ -107,59 +122,46 @@ def train(
 
     if steps < 1 or batch < 1 or size < 32 or size % 8:
         raise InputError(
-            f"steps, batch, size: {steps}, {batch} and {size} given, at least 1 step of 1 pair of "
-            "32 or more pixels, a multiple of 8, expected"
+            "steps, batch, size: expected at least 1, at least 1, and a multiple of 8 from 32, got "
+            f"{steps}, {batch} and {size}"
         )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        net = FlowNet()
-    net.to(device)
+    net = _training.build(FlowNet, seed).to(device)
     optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     chance = torch.Generator(device).manual_seed(seed)
     started, taken = time.monotonic(), 0
     while (progress := max(taken / steps, (time.monotonic() - started) / seconds)) < 1:
-        for entry in optimizer.param_groups:
-            entry["lr"] = LEARNING_RATE * _cycle(progress)
+        optimizer.param_groups[0]["lr"] = LEARNING_RATE * _training.one_cycle(progress, 0.01)
         made = particle_pairs(batch, size, TRAINED_KINDS, seed=seed * 10**7 + taken, device=device)
         pair, flow = made["pair"], made["flow"]
         if symmetric:
-            pair, flow = moved_at_random(pair, flow, chance)
+            pair, flow = random_symmetry(pair, flow, chance)
         loss = loss_of(net.levels(pair), flow)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
+        _training.descend(optimizer, loss, clip=1.0)
         taken += 1
         if after_step is not None:
             after_step(taken, loss.detach())
     return net.eval(), taken
 
 
-def _cycle(progress: float) -> float:
-    """Warm up over the first twentieth, then fall as a cosine to 0.
-
-    >>> [round(_cycle(progress), 3) for progress in (0.0, 0.05, 0.525, 1.0)]
-    [0.01, 1.0, 0.5, 0.0]
-    """
-    if progress < 0.05:
-        return max(0.01, progress / 0.05)
-    return (1 + math.cos(math.pi * (progress - 0.05) / 0.95)) / 2
-
-
-def write(folder: Path, name: str, held_out: int = 60, **settings: Any) -> Path:
-    """Train one network, test it on pairs it has not seen, and write its weights.
+def train_and_save(
+    folder: str | Path, name: str, held_out: int = HELD_OUT, **settings: Any
+) -> Path:
+    """Train one network, test it on new pairs, and save its weights.
 
     The header of the file records the settings, the steps taken, the torch version, and the mean
-    end-point error on held-out pairs of 256 pixels, as they are and over the 16 elements.
+    end-point error on held-out pairs of 256 pixels, at the identity and over the 16 elements.
 
     Args:
-        folder: made where absent.
+        folder: Folder for the file; created if it does not exist.
         name: `"directed"` or `"symmetric"`.
-        held_out: how many pairs to test on.
-        settings: of `train`.
+        held_out: Number of test pairs.
+        settings: Further arguments of `train`.
 
     Returns:
-        The file.
+        The path of the file.
+
+    Raises:
+        InputError: If the name is unknown.
     """
     from orbical.datasets import particle_pairs
 
@@ -168,19 +170,18 @@ def write(folder: Path, name: str, held_out: int = 60, **settings: Any) -> Path:
     started = time.monotonic()
     net, taken = train(symmetric=name == "symmetric", **settings)
     spent = time.monotonic() - started
-    # Test what is stored: the weights in half precision.
-    net.load_state_dict({key: value.half().float() for key, value in net.state_dict().items()})
+    # Test what is saved: the weights in half precision.
+    weights = {key: value.half() for key, value in net.state_dict().items()}
+    net.load_state_dict({key: value.float() for key, value in weights.items()})
     unseen = particle_pairs(
         held_out, HELD_OUT_SIZE, seed=HELD_OUT_SEED, device=settings.get("device", "cpu")
     )
     errors = error_by_element(net, unseen["pair"], unseen["flow"])
-    facts = {
+    metadata = {
         "network": f"orbical.zoo.flownet.FlowNet {CHANNELS} {DECODERS}",
         "training set": f"orbical.datasets.particle_pairs, kinds {', '.join(TRAINED_KINDS)}",
         "moved by D4 x time reversal": str(name == "symmetric"),
-        "settings": ", ".join(
-            f"{key} {value}" for key, value in settings.items() if key != "after_step"
-        ),
+        "settings": ", ".join(f"{k} {v}" for k, v in settings.items() if k != "after_step"),
         "steps": str(taken),
         "seconds": f"{spent:.0f}",
         "torch": torch.__version__,
@@ -188,45 +189,22 @@ def write(folder: Path, name: str, held_out: int = 60, **settings: Any) -> Path:
         "held-out end-point error": f"{errors[0]:.4f}",
         "held-out end-point error over 16 elements": f"{errors.mean():.4f}",
     }
-    weights = {key: value.half() for key, value in net.state_dict().items()}
-    return shipped.write(weights, folder / f"flownet-{name}.safetensors", facts)
+    return _weights.save(weights, Path(folder) / FILES.file_name(name), metadata)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train the networks from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m orbical.zoo.flownet", description=main.__doc__)
-    parser.add_argument("command", choices=["train"])
-    parser.add_argument("--out", type=Path, required=True, help="folder for the files")
-    parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
-    parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--seconds", type=float, default=math.inf, help="at most, for each")
-    parser.add_argument("--batch", type=int, default=BATCH)
-    parser.add_argument("--size", type=int, default=SIZE)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--held-out", type=int, default=60, help="pairs to test on")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    given = parser.parse_args(arguments)
-    torch.backends.cudnn.benchmark = True  # all steps have one size
-    for name in given.names:
-        started = time.monotonic()
+    """Train the networks from the command line.
 
-        def tell(done: int, loss: Tensor, name: str = name, started: float = started) -> None:
-            if done % 100 == 0:
-                spent = time.monotonic() - started
-                print(f"{name} step {done}: loss {float(loss):.4f}, {spent:.0f} s", flush=True)
+    Args:
+        arguments: Command-line arguments. By default, those of the process.
+    """
+    torch.backends.cudnn.benchmark = True  # all steps have the same size
+    _training.run_command(
+        "orbical.zoo.flownet_training", arguments, NAMES, train_and_save, 100,
+        steps=STEPS, seconds=math.inf, batch=BATCH, size=SIZE, seed=SEED, held_out=HELD_OUT,
+        device="cuda" if torch.cuda.is_available() else "cpu",
+    )  # fmt: skip
 
-        path = write(
-            given.out,
-            name,
-            given.held_out,
-            steps=given.steps,
-            seconds=given.seconds,
-            size=given.size,
-            batch=given.batch,
-            seed=given.seed,
-            device=given.device,
-            after_step=tell,
-        )
-        for key, value in provenance(name, given.out).items():
-            print(f"{name} {key}: {value}", flush=True)
-        print(f"wrote {path}", flush=True)
+
+if __name__ == "__main__":
+    main()

@@ -1,16 +1,15 @@
 """Convolutional networks that are invariant to C_n or D_n by construction, in plain torch.
 
-A regular group convolution holds one feature map for each group element and field. Its kernel for
-the element g is the base kernel moved by g in the plane, with its input elements permuted by g.
-Maps are ordered element by element, so that in memory the fields of one place and element lie
-side by side (`torch.channels_last`): statistics shared by the elements then need no copy.
+A regular group convolution has one feature map for each group element and field. Its kernel for
+the element g is the base kernel transformed by g in the plane, with its input elements permuted by
+g. Maps are ordered element by element, so that with `torch.channels_last` the fields of one pixel
+and element are adjacent in memory, and statistics shared by the elements need no copy.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,31 +23,33 @@ from orbical.groups import Group, as_group, dihedral
 from orbical.tasks import Classification
 from orbical.testing import equivariance_error
 
+__all__ = ["FieldNorm", "GroupCNN", "GroupConv"]
+
 
 def planar_point_group(group: Group | str) -> Group:
-    """Check that a group is C_n or D_n: closed, and moving the plane alone about its center.
+    """Check that a group is C_n or D_n: closed, and acting on the plane about its center.
 
     >>> len(planar_point_group("dihedral:4"))
     8
     >>> planar_point_group("rotations3d:8")
     Traceback (most recent call last):
         ...
-    orbical.errors.InputError: group: 'rotations3d:8' given, cyclic:n or dihedral:n expected
+    orbical.errors.InputError: group: expected cyclic:n or dihedral:n, got 'rotations3d:8'
     """
     checked = as_group(group)
     planar = {*checked.parts} == {"plane"} and not checked.parts["plane"][:, :2, 2].any()
     if not (planar and checked.closed):
-        raise InputError(f"group: {checked.spec!r} given, cyclic:n or dihedral:n expected")
+        raise InputError(f"group: expected cyclic:n or dihedral:n, got {checked.spec!r}")
     return checked
 
 
 def moved_kernels(group: Group, size: int) -> Tensor:
-    """Give each element as a linear map of kernels, `[K, size^2, size^2]`: row k moves pixel k.
+    """Return each element as a linear map of kernels, `[K, size^2, size^2]`.
 
-    An array move where the element maps the grid onto itself. Elsewhere the kernel is interpolated
-    linearly and then corrected, by the least change, so that its moments up to the second turn
-    exactly: a convolution sees a smooth image through these moments. On smooth images this is more
-    than ten times closer to equivariance than interpolation alone.
+    A permutation where the element maps the grid onto itself. Elsewhere the kernel is interpolated
+    linearly and then corrected, by the smallest change, so that its moments up to second order
+    rotate exactly: these moments determine the convolution of a smooth image. On smooth images this
+    is more than ten times closer to equivariance than interpolation alone.
 
     >>> import orbical as ob
     >>> quarter = moved_kernels(ob.groups.cyclic(4), 3)[1]
@@ -72,7 +73,7 @@ def _monomials(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _interpolated(group: Group, k: int, pixels: Tensor) -> np.ndarray:
-    # One by one, so that the elements of C_8 that lie in D4 are array moves and not resampled.
+    # One by one, so that the elements of C_8 that are in D4 are permutations, not resampled.
     grid = dihedral(4)
     place = int(grid.index_of(group[k : k + 1])[0])
     element = group[k : k + 1] if place < 0 else grid[place : place + 1]
@@ -80,20 +81,20 @@ def _interpolated(group: Group, k: int, pixels: Tensor) -> np.ndarray:
     return result
 
 
-_Kept = tuple[tuple[Any, ...], Tensor, Tensor]
-_NOTHING_KEPT: _Kept = ((), torch.empty(0), torch.empty(0))
-"""What marks a kernel, the kernel, and its filters."""
+_Cache = tuple[tuple[Any, ...], Tensor, Tensor]
+_EMPTY_CACHE: _Cache = ((), torch.empty(0), torch.empty(0))
+"""The identity of a kernel, the kernel, and its filters."""
 
 
 class GroupConv(nn.Module):
     """A regular group convolution: fields over a group in, fields over the group out.
 
     Args:
-        group: C_n or D_n.
-        before: fields of the input; one map each, or one map for each element if `regular`.
-        after: fields of the output, one map for each element.
-        size: odd width of the kernel; the image keeps its size.
-        regular: False for the first layer, whose input is a plain image.
+        group: C_n or D_n, as an object or as text.
+        before: Number of input fields, with one map per element if `regular`, otherwise one map.
+        after: Number of output fields, with one map per element.
+        size: Odd width of the kernel; the size of the image does not change.
+        regular: False for the first layer, whose input is an image.
 
     Example:
         >>> GroupConv("cyclic:4", 3, 8, 5, regular=False)(torch.zeros(1, 3, 16, 16)).shape
@@ -111,7 +112,7 @@ class GroupConv(nn.Module):
         super().__init__()
         group = planar_point_group(group)
         if size % 2 == 0:
-            raise InputError(f"size: {size} given, an odd kernel width expected")
+            raise InputError(f"size: expected an odd kernel width, got {size}")
         count = len(group)
         self.size, self.order = size, count
         self.register_buffer("maps", moved_kernels(group, size), persistent=False)
@@ -123,10 +124,10 @@ class GroupConv(nn.Module):
         bound = math.sqrt(6 / (inputs * size * size))  # as He et al. 2015 have it for ReLU
         kernel = torch.empty(after, before, len(source) // count, size * size)
         self.kernel = nn.Parameter(kernel.uniform_(-bound, bound))
-        self._kept = _NOTHING_KEPT
+        self._cache = _EMPTY_CACHE
 
     def filters(self) -> Tensor:
-        """Give the kernel of an ordinary convolution, `[K * after, K * before, size, size]`."""
+        """Return the kernel of an ordinary convolution, `[K * after, K * before, size, size]`."""
         turned = torch.einsum("oihp,gpq->ghoiq", self.kernel, self.maps)
         ordered = turned.flatten(0, 1).index_select(0, self.source).unflatten(0, (self.order, -1))
         elements, inputs, after, before, _ = ordered.shape
@@ -136,40 +137,44 @@ class GroupConv(nn.Module):
         return result
 
     def forward(self, images: Tensor) -> Tensor:
-        """Maps `[n, K * after, h, w]` of maps `[n, K * before, h, w]`."""
+        """Convolve maps `[n, K * before, h, w]` to maps `[n, K * after, h, w]`."""
         fixed = not (torch.is_grad_enabled() or torch.compiler.is_compiling())
-        filters = self._kept_filters() if fixed else self.filters()
+        filters = self._cached_filters() if fixed else self.filters()
         return functional.conv2d(images, filters, padding=self.size // 2)
 
-    def _kept_filters(self) -> Tensor:
-        """Give the filters of the last call if the kernel is still the same.
+    def _cached_filters(self) -> Tensor:
+        """Return the filters of the last call if the kernel has not changed.
 
-        A kernel on the CPU is compared value by value. On a GPU, where that would wait for the
-        device, its place and version are: who writes through `.data` there calls `eval()` after.
+        On the CPU the values of the kernel are compared. On a GPU, where that would wait for the
+        device, its address and version are: after a change through `.data`, call `eval()`.
         """
         kernel = self.kernel
         mark = (kernel.data_ptr(), kernel._version, self.maps.dtype)
-        known, made_for, kept = self._kept
+        known, made_for, kept = self._cache
         if mark != known or not (kernel.is_cuda or torch.equal(made_for, kernel)):
             kept = self.filters().contiguous(memory_format=torch.channels_last)
-            held = kernel.detach()  # held, so that no other kernel takes its place in memory
-            self._kept = (mark, held if kernel.is_cuda else held.clone(), kept)
+            held = kernel.detach()  # kept alive, so that no other kernel gets its address
+            self._cache = (mark, held if kernel.is_cuda else held.clone(), kept)
         return kept
 
     def train(self, mode: bool = True) -> GroupConv:
-        """Switch between training and evaluation, and forget the filters that were kept."""
-        self._kept = _NOTHING_KEPT
+        """Switch between training and evaluation mode, and clear the cached filters."""
+        self._cache = _EMPTY_CACHE
         return super().train(mode)
 
 
 def _is_plain(images: Tensor) -> bool:
-    """Tell whether maps are stored channels last and nobody records what is done to them."""
+    """Check whether maps are stored channels last and no operation is recorded or compiled."""
     recorded = torch.is_grad_enabled() or torch.compiler.is_compiling()
     return not recorded and images.is_contiguous(memory_format=torch.channels_last)
 
 
 class FieldNorm(nn.BatchNorm2d):
-    """Batch norm whose statistics are shared by all elements of a field, so that it is equivariant.
+    """Equivariant batch norm: statistics are shared by all elements of a field.
+
+    Args:
+        fields: Number of fields.
+        order: Number of group elements, K.
 
     Example:
         >>> FieldNorm(2, order=4)(torch.zeros(1, 8, 5, 5)).shape
@@ -186,8 +191,8 @@ class FieldNorm(nn.BatchNorm2d):
     def forward(self, images: Tensor) -> Tensor:
         """Normalize maps `[n, K * fields, h, w]`."""
         count, _, height, width = images.shape
-        # Elements stand beside the columns, a view of maps that are stored channels last.
-        if _is_plain(images):  # the same view in one step, since a GPU waits for each
+        # Elements become columns: a view of maps that are stored channels last.
+        if _is_plain(images):  # the same view in one operation, because each has a cost on a GPU
             across, fields = width * self.order, self.num_features
             shape = (count, fields, height, across)
             strides = (height * across * fields, 1, across * fields, fields)
@@ -201,7 +206,7 @@ class FieldNorm(nn.BatchNorm2d):
     def _normed(self, columns: Tensor) -> Tensor:
         if not self.training:
             return super().forward(columns)
-        # torch's own kernel: cuDNN's gives each field one block of threads, and fields are few.
+        # Not cuDNN's kernel, which has one block of threads per field: fields are few.
         self.num_batches_tracked.add_(1)
         statistics = (self.running_mean, self.running_var)
         return torch.native_batch_norm(
@@ -212,18 +217,18 @@ class FieldNorm(nn.BatchNorm2d):
 class GroupCNN(nn.Module):
     """A classifier that is invariant to C_n or D_n: three group convolutions and two linear layers.
 
-    Fields are averaged over the plane and the maximum is taken over the group, so that nothing of
-    the position or the orientation is left. Exact for the elements that are multiples of 90 degrees
-    if the image is square and its side divisible by 4; other elements are as good as the
-    interpolation: `defect` measures it. `GroupCNN("cyclic:1")` is the plain network of this width.
+    Fields are averaged over the plane, and the maximum is taken over the group, which removes
+    position and orientation. The invariance is exact for multiples of 90 degrees if the image is
+    square and its side is divisible by 4; for other elements it is limited by interpolation, which
+    `defect` measures. `GroupCNN("cyclic:1")` is the ordinary network of this width.
 
     Args:
         group: C_n or D_n, as an object or as text.
-        classes: number of classes.
-        channels: channels of the images.
-        fields: fields of the three convolutions; each holds one feature map an element.
-        hidden: width of the linear layer.
-        dropout: share of features dropped in training.
+        classes: Number of classes.
+        channels: Number of channels of the images.
+        fields: Number of fields of the three convolutions; each has one feature map per element.
+        hidden: Width of the linear layer.
+        dropout: Dropout probability.
 
     Example:
         >>> model = GroupCNN("cyclic:4", classes=2, fields=(2, 2, 2)).eval()
@@ -263,23 +268,25 @@ class GroupCNN(nn.Module):
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits `[n, classes]` of images `[n, channels, h, w]`."""
+        """Compute the logits `[n, classes]` of images `[n, channels, h, w]`."""
         result: Tensor = self.classify(self.pooled(images))
         return result
 
     def pooled(self, images: Tensor) -> Tensor:
-        """Invariant features `[n, fields]`: mean over the plane, maximum over the group."""
+        """Compute invariant features `[n, fields]`: mean over the plane, maximum over the group."""
         maps = self.features(images.contiguous(memory_format=torch.channels_last))
         result: Tensor = maps.mean(dim=(2, 3)).unflatten(1, (len(self.group), -1)).amax(1)
         return result
 
     def defect(self, images: Tensor, group: Any = None) -> float:
-        """Measure the largest change of the probabilities over a group, its own unless given."""
-        error = equivariance_error(
-            self, images, group=self.group if group is None else group, task=self._task
-        )
-        return error.largest
+        """Compute the largest change of the probabilities over a group.
 
-    @cached_property
-    def _task(self) -> Classification:
-        return Classification()
+        Args:
+            images: Tensor `[n, channels, h, w]`.
+            group: The group. By default, the network's own.
+
+        Returns:
+            The largest absolute difference of a probability.
+        """
+        group = self.group if group is None else group
+        return equivariance_error(self, images, group=group, task=Classification()).largest

@@ -1,10 +1,10 @@
-"""Classifiers of point clouds: a point network, and one that no rotation can change.
+"""Classifiers of point clouds: a point network, and a rotation-invariant one.
 
-`PointNet` sees coordinates; two of them, trained with and without random rotations, ship with the
+`PointNet` takes coordinates; two of them, trained with and without random rotations, ship with the
 package for generated furniture. `InvariantNet` is built with e3nn (the extra `equivariant`): its
-answers are the same for every rotation of a cloud, by construction. All take clouds
+outputs are the same for every rotation of a cloud, by construction. All take clouds
 `[n, points, 3]`, or padded ones as `{"pos": [n, points, 3], "mask": [n, points]}`.
-`orbical.zoo.pointnet_training` makes the weights again.
+`orbical.zoo.pointnet_training` trains them again.
 """
 
 from __future__ import annotations
@@ -19,22 +19,35 @@ import torch
 from torch import Tensor, nn
 
 from orbical.errors import InputError, MissingExtra
-from orbical.zoo import shipped
+
+from . import _weights
+
+__all__ = [
+    "InvariantNet", "PointNet", "classes_of", "fields_of", "load", "provenance",
+    "random_rotations", "weights_file",
+]  # fmt: skip
 
 NAMES = ("plain", "augmented", "invariant")
 WIDTHS = (32, 64, 128)
 SHELLS, DEGREE, CHANNELS = 8, 5, 8
+FILES = _weights.WeightFiles(
+    "points", NAMES, "python -m orbical.zoo.pointnet_training --out FOLDER"
+)
+weights_file, provenance = FILES.weights_file, FILES.provenance
 _REACH = 1.25  # radius of the outermost shell; clouds lie in the unit ball, about their middle
 
 
 def fields_of(clouds: Any) -> tuple[Tensor, Tensor | None]:
-    """Take positions and mask from a batch of clouds, or refuse it.
+    """Return the positions and the mask of a batch of clouds.
 
     Args:
-        clouds: `[n, points, 3]`, or `{"pos": [n, points, 3], "mask": [n, points]}`.
+        clouds: Tensor `[n, points, 3]`, or `{"pos": [n, points, 3], "mask": [n, points]}`.
 
     Returns:
-        positions, and the mask where there is one.
+        The positions, and the mask or None.
+
+    Raises:
+        InputError: If a shape is wrong.
 
     Example:
         >>> fields_of(torch.zeros(2, 5, 3))[1] is None
@@ -42,14 +55,14 @@ def fields_of(clouds: Any) -> tuple[Tensor, Tensor | None]:
         >>> fields_of(torch.zeros(2, 5, 2))
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: clouds: shape (2, 5, 2) given, [n, points, 3] expected
+        orbical.errors.InputError: clouds: expected shape (n, points, 3), got (2, 5, 2)
     """
     pos, mask = (clouds["pos"], clouds.get("mask")) if isinstance(clouds, dict) else (clouds, None)
     if pos.ndim != 3 or pos.shape[-1] != 3:
-        raise InputError(f"clouds: shape {tuple(pos.shape)} given, [n, points, 3] expected")
+        raise InputError(f"clouds: expected shape (n, points, 3), got {tuple(pos.shape)}")
     if mask is not None and mask.shape != pos.shape[:2]:
         raise InputError(
-            f"clouds: a mask of shape {tuple(mask.shape)} given, {tuple(pos.shape[:2])} expected"
+            f"clouds: expected a mask of shape {tuple(pos.shape[:2])}, got {tuple(mask.shape)}"
         )
     return pos, mask
 
@@ -57,21 +70,21 @@ def fields_of(clouds: Any) -> tuple[Tensor, Tensor | None]:
 class PointNet(nn.Module):
     """A network on each point, then the maximum and the mean over points, then two layers.
 
-    The order of the points does not matter, and padded places (mask false) count for nothing.
-    While it trains, batch norm sees every place: give it clouds without padding then.
+    The order of the points does not matter, and padding (mask false) is ignored. In training mode
+    batch norm includes padding: train on clouds without padding.
 
     Args:
-        classes: number of classes.
-        widths: of the layers on each point.
-        dropout: share of features left out before the last layer while it trains.
+        classes: Number of classes.
+        widths: Widths of the layers on each point.
+        dropout: Dropout probability before the last layer.
 
     Example:
         >>> PointNet(8)(torch.zeros(2, 100, 3)).shape
         torch.Size([2, 8])
 
-    Paper: Qi et al. 2017 without the transformers of input and features, which would hide how the
-    network itself answers a rotation. NERO, section 3.3, takes a point transformer; both are
-    invariant under permutations and not under rotations.
+    Paper: Qi et al. 2017 without the input and feature transforms, which would hide how the network
+    itself responds to a rotation. NERO, section 3.3, uses a point transformer; both are invariant
+    under permutations and not under rotations.
     """
 
     def __init__(self, classes: int, widths: Sequence[int] = WIDTHS, dropout: float = 0.3) -> None:
@@ -90,7 +103,14 @@ class PointNet(nn.Module):
         )
 
     def forward(self, clouds: Any) -> Tensor:
-        """Answer the logits `[n, classes]`."""
+        """Compute the logits.
+
+        Args:
+            clouds: Tensor `[n, points, 3]`, or `{"pos": [n, points, 3], "mask": [n, points]}`.
+
+        Returns:
+            Logits `[n, classes]`.
+        """
         pos, mask = fields_of(clouds)
         features = self.each(pos.reshape(-1, 3)).reshape(*pos.shape[:2], -1)
         if mask is None:
@@ -104,19 +124,19 @@ class PointNet(nn.Module):
 
 
 class InvariantNet(nn.Module):
-    """A classifier that cannot tell a cloud from its rotations, built with e3nn.
+    """A classifier that is invariant under rotations by construction, built with e3nn.
 
-    A cloud becomes its moments `sum_i R_k(|x_i|) Y_lm(x_i / |x_i|)` about its mean: radial shells
-    `R_k` times spherical harmonics `Y_lm`, which turn as the representation l of O(3). Equivariant
-    linear maps and tensor products mix them, and only what does not turn (scalars and norms) goes
-    on to the classes. So the answer is invariant under rotations, mirrors, shifts and
-    permutations, up to rounding.
+    A cloud is described by its moments `sum_i R_k(|x_i|) Y_lm(x_i / |x_i|)` about its mean: radial
+    shells `R_k` times spherical harmonics `Y_lm`, which transform as the representation l of O(3).
+    Equivariant linear maps and tensor products mix them, and only invariants (scalars and norms)
+    reach the classifier. The output is therefore invariant under rotations, reflections,
+    translations and permutations, up to rounding.
 
     Args:
-        classes: number of classes.
-        shells: radial functions.
-        degree: largest l of the spherical harmonics.
-        channels: features of each l.
+        classes: Number of classes.
+        shells: Number of radial functions.
+        degree: Largest l of the spherical harmonics.
+        channels: Number of features of each l.
 
     Example:
         >>> net = InvariantNet(8).eval()
@@ -155,7 +175,7 @@ class InvariantNet(nn.Module):
         self.register_buffer("centers", torch.linspace(0, _REACH, shells), persistent=False)
 
     def moments(self, clouds: Any) -> Tensor:
-        """Give the moments of each cloud, `[n, shells * (degree + 1)^2]`: nothing here learns."""
+        """Compute the moments of each cloud, `[n, shells * (degree + 1)^2]`, without parameters."""
         pos, mask = fields_of(clouds)
         seen = pos.new_ones(pos.shape[:2]) if mask is None else mask.to(pos.dtype)
         share = seen / seen.sum(1, keepdim=True).clamp_min(1)
@@ -169,7 +189,7 @@ class InvariantNet(nn.Module):
         return torch.cat([block.flatten(1) for block in blocks], 1)
 
     def forward(self, clouds: Any) -> Tensor:
-        """Answer the logits `[n, classes]`."""
+        """Compute the logits `[n, classes]` of clouds, which may be padded."""
         mixed = self.mix(self.normalize(self.moments(clouds)))
         product = self.again(self.multiply(mixed, mixed))
         invariants = [
@@ -190,7 +210,14 @@ def _e3nn() -> tuple[Any, Any]:
 
 
 def random_rotations(count: int, generator: torch.Generator) -> Tensor:
-    """Draw rotation matrices `[count, 3, 3]`, uniform on SO(3), from normal quaternions.
+    """Draw rotation matrices, uniform on SO(3), from normal quaternions.
+
+    Args:
+        count: Number of matrices.
+        generator: Source of random numbers; the matrices are on its device.
+
+    Returns:
+        Tensor `[count, 3, 3]`.
 
     Example:
         >>> turns = random_rotations(5, torch.Generator().manual_seed(0))
@@ -211,50 +238,36 @@ def load(name: str, folder: str | Path | None = None) -> nn.Module:
     """Load a network for generated furniture: `"plain"`, `"augmented"` or `"invariant"`.
 
     Args:
-        name: which; `"invariant"` needs the extra `equivariant`.
-        folder: where `orbical.zoo.pointnet_training` put the weights; None takes those that ship.
+        name: Name of the network; `"invariant"` needs the extra `equivariant`.
+        folder: Folder with the weights. By default, those that ship with the package.
 
     Returns:
         The network, in evaluation mode.
+
+    Raises:
+        InputError: If the name is unknown or the file does not exist.
+        MissingExtra: If e3nn is not installed.
 
     Example:
         >>> load("plain")(torch.zeros(1, 256, 3)).shape
         torch.Size([1, 8])
     """
-    path = weights_file(name, folder)
-    classes = len(classes_of(name, folder))
-    net = InvariantNet(classes) if name == "invariant" else PointNet(classes)
-    return shipped.restored(net, path)
-
-
-def provenance(name: str, folder: str | Path | None = None) -> dict[str, str]:
-    """How a network's weights were made and how good it is, from the header of its file.
-
-    Example:
-        >>> provenance("augmented")["rotate"]
-        'True'
-    """
-    return shipped.header(weights_file(name, folder))
+    network = InvariantNet if name == "invariant" else PointNet
+    return _weights.restore(network(len(classes_of(name, folder))), weights_file(name, folder))
 
 
 def classes_of(name: str, folder: str | Path | None = None) -> tuple[str, ...]:
-    """The names of a network's classes.
+    """Return the names of a network's classes.
+
+    Args:
+        name: Name of the network.
+        folder: Folder with the weights. By default, those that ship with the package.
+
+    Returns:
+        The names, in the order of the logits.
 
     Example:
         >>> classes_of("plain")[:3]
         ('bed', 'chair', 'lamp')
     """
     return tuple(ast.literal_eval(provenance(name, folder)["classes"]))
-
-
-def weights_file(name: str, folder: str | Path | None = None) -> Path:
-    """The path of a network's weights; an error that says how to make them where absent.
-
-    Example:
-        >>> weights_file("plane")
-        Traceback (most recent call last):
-            ...
-        orbical.errors.InputError: name: unknown name 'plane'; did you mean 'plain'? ...
-    """
-    maker = "python -m orbical.zoo.pointnet_training --out FOLDER"
-    return shipped.weights_file("points", name, NAMES, folder, maker)

@@ -1,23 +1,24 @@
-"""Training of point networks, and the weights that ship with the package:
+"""Training of the point networks whose weights ship with the package.
 
 python -m orbical.zoo.pointnet_training --out FOLDER
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError, MissingExtra
+from orbical.errors import InputError
 
-from . import shipped
-from .pointnet import NAMES, InvariantNet, PointNet, fields_of, random_rotations
+from . import _training, _weights
+from .pointnet import FILES, NAMES, WIDTHS, InvariantNet, PointNet, fields_of, random_rotations
+
+__all__ = ["accuracy", "main", "make", "train", "train_and_save"]
 
 SEED = 1
 STEPS = 1500
@@ -36,26 +37,29 @@ def train(
     steps: int = STEPS,
     points: int = POINTS,
     seed: int = SEED,
-    after_step: Callable[[int, float], None] | None = None,
+    after_step: _training.AfterStep | None = None,
 ) -> nn.Module:
-    """Train with AdamW and a cosine schedule; each cloud is another draw of itself each time.
+    """Train with AdamW and a cosine schedule on random subsets of each cloud.
 
-    A draw takes `points` of the cloud's points, stretches each axis by 0.8 to 1.25 and moves
-    each point by about 0.01. The order of clouds and draws does not depend on `rotate`, so two
-    networks with one seed differ in the turning alone.
+    Each time a cloud is seen, `points` of its points are drawn, each axis is stretched by 0.8 to
+    1.25 and each point is moved by about 0.01. The order of clouds and draws does not depend on
+    `rotate`, so two networks with the same seed differ only in the rotations.
 
     Args:
-        net: gives logits; trained in place, on the device where it lives.
-        clouds: `[n, points, 3]`, or padded, `{"pos": ..., "mask": ...}`, points first.
-        labels: `[n]`, int64.
-        rotate: turn every cloud by a new rotation, uniform on SO(3), each time it is seen.
-        steps: of the optimizer, 64 clouds each.
-        points: drawn of each cloud.
-        seed: of the order, the draws and the rotations.
-        after_step: called with the number of finished steps and the loss.
+        net: Returns logits; trained in place, on its own device.
+        clouds: Tensor `[n, points, 3]`, or padded, `{"pos": ..., "mask": ...}`, points first.
+        labels: Tensor `[n]`, int64.
+        rotate: Rotate every cloud by a new uniform random rotation each time it is seen.
+        steps: Number of optimizer steps, of 64 clouds each.
+        points: Number of points drawn from each cloud.
+        seed: Seed of the order, the draws and the rotations.
+        after_step: Called with the number of finished steps and the loss.
 
     Returns:
         The network, in evaluation mode.
+
+    Raises:
+        InputError: If the clouds, the labels or the steps cannot be used.
 
     Example:
         >>> from orbical.datasets import furniture
@@ -66,7 +70,10 @@ def train(
     """
     device = next(net.parameters()).device
     pos, mask = fields_of(clouds)
-    _check(pos, labels, steps)
+    if len(pos) < 2:
+        raise InputError(f"clouds: expected at least two, got {len(pos)}")
+    _training.check_labels(labels, len(pos))
+    _training.check_at_least_one("steps", steps)
     pos, labels = pos.to(device), labels.to(device)
     sizes = torch.full((len(pos),), pos.shape[1]) if mask is None else mask.sum(1)
     sizes = sizes.to(device)
@@ -85,9 +92,7 @@ def train(
             if rotate:
                 batch = batch @ random_rotations(len(rows), turns)
             loss = nn.functional.cross_entropy(net(batch), labels[rows])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            _training.descend(optimizer, loss)
             schedule.step()
             if after_step is not None:
                 after_step(step + 1, float(loss.detach()))
@@ -95,7 +100,7 @@ def train(
 
 
 def _drawn(pos: Tensor, sizes: Tensor, points: int, generator: torch.Generator) -> Tensor:
-    """Draw points of each cloud, stretched and shaken: `[n, points, 3]`."""
+    """Draw points `[n, points, 3]` of each cloud, stretched and with noise."""
     device, count = pos.device, len(pos)
     among = torch.rand(count, points, generator=generator, device=device) * sizes[:, None]
     index = among.long().clamp_max(pos.shape[1] - 1)
@@ -107,136 +112,106 @@ def _drawn(pos: Tensor, sizes: Tensor, points: int, generator: torch.Generator) 
 
 @torch.inference_mode()
 def accuracy(net: nn.Module, clouds: Any, labels: Tensor, turns: Tensor | None = None) -> float:
-    """Share of clouds that a network names rightly, each turned by its own matrix if given.
+    """Compute the accuracy of a network on clouds, each rotated by its own matrix if given.
 
     Args:
-        net: gives logits.
-        clouds: as in `train`.
-        labels: `[n]`.
-        turns: `[n, 3, 3]`.
+        net: Returns logits.
+        clouds: Clouds, as in `train`.
+        labels: Tensor `[n]`.
+        turns: Rotation matrices `[n, 3, 3]`.
+
+    Returns:
+        The share of clouds that are classified correctly.
     """
     device = next(net.parameters()).device
     pos, mask = fields_of(clouds)
     pos = pos if turns is None else pos @ turns.to(pos.device).mT
-    right = 0
+    correct = 0
     for rows in torch.arange(len(pos)).split(BATCH):
         some: Any = pos[rows].to(device)
         some = some if mask is None else {"pos": some, "mask": mask[rows].to(device)}
-        right += int((net(some).argmax(1).cpu() == labels[rows].cpu()).sum())
-    return right / len(pos)
+        correct += int((net(some).argmax(1).cpu() == labels[rows].cpu()).sum())
+    return correct / len(pos)
 
 
 def make(name: str, classes: int, seed: int, widths: Sequence[int] | None = None) -> nn.Module:
-    """Make an untrained network by its name; the caller's random state stays as it was.
+    """Build an untrained network by name, without changing the global random state.
+
+    Args:
+        name: `"plain"`, `"augmented"` or `"invariant"`.
+        classes: Number of classes.
+        seed: Seed of the weights.
+        widths: Widths of a `PointNet`. By default, its own.
+
+    Returns:
+        The network.
 
     Example:
         >>> type(make("plain", 8, seed=0)).__name__
         'PointNet'
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if name == "invariant":
-            return InvariantNet(classes)
-        return PointNet(classes) if widths is None else PointNet(classes, widths)
+    if name == "invariant":
+        return _training.build(lambda: InvariantNet(classes), seed)
+    return _training.build(lambda: PointNet(classes, widths or WIDTHS), seed)
 
 
-def write(
+def train_and_save(
     folder: str | Path,
-    names: Sequence[str] = NAMES,
+    name: str,
     steps: int = STEPS,
     seed: int = SEED,
     device: str = "cpu",
-    after_step: Callable[[str, int, float], None] | None = None,
-) -> dict[str, Path]:
-    """Train networks on generated furniture and write their weights.
+    after_step: _training.AfterStep | None = None,
+) -> Path:
+    """Train a network on generated furniture and save its weights.
 
-    The header of each file records how it was made, and the accuracy on furniture of another
-    seed, upright and under random rotations.
+    The header of the file records the settings, and the accuracy on furniture of another seed,
+    upright and under random rotations.
 
     Args:
-        folder: made where absent.
-        names: which; `"invariant"` needs e3nn.
-        steps: of the optimizer, the same for all.
-        seed: the same for all.
-        device: where to train.
-        after_step: called with the name, the number of finished steps and the loss.
+        folder: Folder for the file; created if it does not exist.
+        name: Name of the network; `"invariant"` needs e3nn.
+        steps: Number of optimizer steps.
+        seed: Seed of the training.
+        device: Device to train on.
+        after_step: Called with the number of finished steps and the loss.
 
     Returns:
-        name -> file.
+        The path of the file.
     """
-    from orbical.datasets.furniture_clouds import furniture
+    from orbical.datasets import furniture
 
     training = furniture(TRAIN_EACH, 4 * POINTS, TRAIN_SEED)
     test = furniture(TEST_EACH, POINTS, TEST_SEED)
-    files = {}
-    for name in names:
-
-        def tell(done: int, loss: float, name: str = name) -> None:
-            if after_step is not None:
-                after_step(name, done, loss)
-
-        net = make(name, len(test.classes), seed).to(device)
-        train(net, training.points, training.labels, name == "augmented", steps, seed=seed,
-              after_step=tell)  # fmt: skip
-        turns = random_rotations(8 * len(test.labels), torch.Generator().manual_seed(0))
-        again = test.points.repeat(8, 1, 1), test.labels.repeat(8)
-        facts = {
-            "network": f"orbical.zoo.pointnet.{type(net).__name__}",
-            "classes": str(test.classes),
-            "training set": f"orbical.datasets.furniture({TRAIN_EACH}, {4 * POINTS}, {TRAIN_SEED})",
-            "rotate": str(name == "augmented"),
-            "seed": str(seed),
-            "steps": str(steps),
-            "torch": torch.__version__,
-            "test accuracy upright": f"{accuracy(net, test.points, test.labels):.4f}",
-            "test accuracy under random rotations": f"{accuracy(net, *again, turns):.4f}",
-        }
-        path = Path(folder) / f"points-{name}.safetensors"
-        files[name] = shipped.write(net.state_dict(), path, facts)
-    return files
+    net = make(name, len(test.classes), seed).to(device)
+    rotate = name == "augmented"
+    train(net, training.points, training.labels, rotate, steps, seed=seed, after_step=after_step)
+    turns = random_rotations(8 * len(test.labels), torch.Generator().manual_seed(0))
+    repeated = test.points.repeat(8, 1, 1), test.labels.repeat(8)
+    metadata = {
+        "network": f"orbical.zoo.pointnet.{type(net).__name__}",
+        "classes": str(test.classes),
+        "training set": f"orbical.datasets.furniture({TRAIN_EACH}, {4 * POINTS}, {TRAIN_SEED})",
+        "rotate": str(rotate),
+        "seed": str(seed),
+        "steps": str(steps),
+        "torch": torch.__version__,
+        "test accuracy upright": f"{accuracy(net, test.points, test.labels):.4f}",
+        "test accuracy under random rotations": f"{accuracy(net, *repeated, turns):.4f}",
+    }
+    return _weights.save(net.state_dict(), Path(folder) / FILES.file_name(name), metadata)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train the networks that ship, from the command line."""
-    from .pointnet import provenance
+    """Train the networks from the command line.
 
-    parser = argparse.ArgumentParser(
-        prog="python -m orbical.zoo.pointnet_training", description=main.__doc__
-    )
-    parser.add_argument("--out", type=Path, required=True, help="folder for the files")
-    parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
-    given = parser.parse_args(arguments)
-
-    def show(name: str, done: int, loss: float) -> None:
-        if done % 500 == 0 or done == given.steps:
-            print(f"{name:>9}: step {done} of {given.steps}, loss {loss:.3f}", flush=True)
-
-    for name in given.names:
-        try:
-            write(given.out, [name], given.steps, given.seed, given.device, show)
-        except MissingExtra as error:
-            print(f"{name:>9}: left out: {error}")
-            continue
-        facts = provenance(name, given.out)
-        print(
-            f"{name:>9}: {facts['test accuracy upright']} upright, "
-            f"{facts['test accuracy under random rotations']} under random rotations"
-        )
-
-
-def _check(pos: Tensor, labels: Tensor, steps: int) -> None:
-    if len(pos) < 2:
-        raise InputError(f"clouds: {len(pos)} given, at least two expected")
-    if labels.shape != pos.shape[:1] or labels.dtype != torch.int64:
-        raise InputError(
-            f"labels: got {labels.dtype} of shape {tuple(labels.shape)}, expected int64 of shape "
-            f"({len(pos)},)"
-        )
-    if steps < 1:
-        raise InputError(f"steps: got {steps}, expected at least 1")
+    Args:
+        arguments: Command-line arguments. By default, those of the process.
+    """
+    _training.run_command(
+        "orbical.zoo.pointnet_training", arguments, NAMES, train_and_save, 500,
+        steps=STEPS, seed=SEED, device="cpu",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def run(order: Order) -> Made:
 
     weights = order.folder / "weights" if order.train else None
     if weights is not None:
-        flownet_training.main(["train", "--out", str(weights)])
+        flownet_training.main(["--out", str(weights)])
     made = particle_pairs(order.samples or SAMPLES, size=SIZE, seed=SEED)
     models = {name: flownet.load(name, weights) for name in flownet.NAMES} | classical()
     result = scan(

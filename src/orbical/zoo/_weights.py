@@ -1,0 +1,109 @@
+"""The weight files of the networks: where they are, how they are read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TypeVar
+
+from torch import Tensor, nn
+
+from orbical.errors import InputError, unknown_name
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class WeightFiles:
+    """The files of one family of networks, `FAMILY-NAME.safetensors`.
+
+    Attributes:
+        family: first part of each file name.
+        names: names of the networks.
+        command: the command that trains them again.
+    """
+
+    family: str
+    names: tuple[str, ...]
+    command: str
+
+    def weights_file(self, name: str, folder: str | Path | None = None) -> Path:
+        """Return the path of a network's weights.
+
+        Args:
+            name: Name of the network.
+            folder: Folder with the weights. By default, those that ship with the package.
+
+        Raises:
+            InputError: If the name is unknown or the file does not exist.
+
+        Example:
+            >>> WeightFiles("digits", ("augmented", "plain"), "train").weights_file("plane")
+            Traceback (most recent call last):
+                ...
+            orbical.errors.InputError: name: unknown name 'plane'; did you mean 'plain'? ...
+        """
+        if name not in self.names:
+            raise unknown_name("name", name, self.names)
+        shipped = Path(str(resources.files(__package__))) / "weights"
+        path = (shipped if folder is None else Path(folder)) / self.file_name(name)
+        if not path.is_file():
+            raise InputError(
+                f"folder: expected a folder with {path.name!r}, got {str(path.parent)!r}; "
+                f"make the weights with: {self.command}"
+            )
+        return path
+
+    def file_name(self, name: str) -> str:
+        """Return the file name of a network's weights."""
+        return f"{self.family}-{name}.safetensors"
+
+    def provenance(self, name: str, folder: str | Path | None = None) -> dict[str, str]:
+        """Return how a network was trained and how accurate it is, from the header of its file.
+
+        Args:
+            name: Name of the network.
+            folder: Folder with the weights. By default, those that ship with the package.
+        """
+        return read_header(self.weights_file(name, folder))
+
+
+def read_header(path: str | Path) -> dict[str, str]:
+    """Return the metadata in the header of a file of weights."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        return dict(file.metadata())
+
+
+def save(weights: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str, str]) -> Path:
+    """Write weights and their metadata to a file, and create its folder."""
+    from safetensors.torch import save as serialize
+
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = {key: value.detach().cpu().contiguous() for key, value in weights.items()}
+    # Not save_file, whose files only their owner may read, even inside a wheel.
+    path.write_bytes(serialize(kept, metadata=dict(metadata)))
+    return path
+
+
+def restore(net: Network, path: str | Path, strict: bool = True) -> Network:
+    """Load weights into a network, in single precision, and switch it to evaluation mode.
+
+    Example:
+        >>> import tempfile
+        >>> net = nn.Linear(2, 1).half()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save(net.state_dict(), Path(folder) / "net.safetensors", {"seed": "0"})
+        ...     again, header = restore(nn.Linear(2, 1), path), read_header(path)
+        >>> again.weight.dtype, bool((again.weight == net.weight).all()), header
+        (torch.float32, True, {'seed': '0'})
+    """
+    from safetensors.torch import load_file
+
+    weights = {key: value.float() for key, value in load_file(path).items()}
+    net.load_state_dict(weights, strict=strict)
+    return net.eval()
