@@ -36,7 +36,6 @@ NOT_YET_PORTED = (
     "detection",
     "digit_symmetry",
     "digits_nero",
-    "esd",
     "examples",
     "networks",
     "piv",
