@@ -35,7 +35,6 @@ NOT_YET_PORTED = (
     "data",
     "digit_symmetry",
     "digits_nero",
-    "esd",
     "examples",
     "networks",
     "qm9",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,9 +19,8 @@ def as_images(pixels: Tensor) -> Tensor:
 
     The memory stays channels-last, which is what fast convolutions want.
 
-    Example:
-        >>> as_images(torch.full((1, 1, 1, 1), 255, dtype=torch.uint8)).item()
-        1.0
+    >>> as_images(torch.full((1, 1, 1, 1), 255, dtype=torch.uint8)).item()
+    1.0
     """
     return (pixels.float() / 127.5 - 1).permute(0, 3, 1, 2)
 
@@ -35,6 +35,13 @@ class Split:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __add__(self, other: Split) -> Split:
+        pixels = torch.cat([self.pixels, other.pixels])
+        return Split(pixels, torch.cat([self.labels, other.labels]))
+
+
+Splits = dict[str, dict[str, Split]]  # by data set, then "train" and "test"
+
 
 class Batches:
     """A loader over a split that lives on the device: shuffled each time, optionally cropped.
@@ -44,10 +51,10 @@ class Batches:
     one batch.
 
     Args:
-        split: the images.
-        batch: images in a batch.
-        generator: on the split's device; shuffles and crops.
-        crop: whether to crop.
+        split: The images.
+        batch: Images in a batch.
+        generator: On the split's device; shuffles and crops.
+        crop: Whether to crop.
 
     Example:
         >>> split = Split(torch.zeros(10, 8, 8, 3, dtype=torch.uint8), torch.arange(10))
@@ -57,30 +64,24 @@ class Batches:
     """
 
     def __init__(self, split: Split, batch: int, generator: torch.Generator, crop: bool) -> None:
-        self.split = split
-        self.batch = min(batch, len(split))
-        self.generator = generator
-        self.crop = crop
-        frame = (0, 0, PADDING, PADDING, PADDING, PADDING)
-        self.framed = functional.pad(split.pixels, frame) if crop else split.pixels
+        self.split, self.batch = split, min(batch, len(split))
+        self.random: dict[str, Any] = {"generator": generator, "device": split.labels.device}
+        self.padding = PADDING if crop else 0
+        self.framed = functional.pad(split.pixels, (0, 0, *[self.padding] * 4))
 
     def __len__(self) -> int:
         return len(self.split) // self.batch
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        device = self.split.labels.device
-        order = torch.randperm(len(self.split), generator=self.generator, device=device)
-        for start in range(0, len(self) * self.batch, self.batch):
-            chosen = order[start : start + self.batch]
+        order = torch.randperm(len(self.split), **self.random)
+        for chosen in order.split(self.batch)[: len(self)]:
             yield as_images(self._pixels(chosen)), self.split.labels[chosen]
 
     def _pixels(self, chosen: Tensor) -> Tensor:
-        if not self.crop:
+        if not self.padding:
             return self.framed[chosen]
         height, width = self.split.pixels.shape[1:3]
-        corner = torch.randint(
-            2 * PADDING + 1, (2, len(chosen), 1), generator=self.generator, device=chosen.device
-        )
+        corner = torch.randint(2 * self.padding + 1, (2, len(chosen), 1), **self.random)
         rows = corner[0] + torch.arange(height, device=chosen.device)
         columns = corner[1] + torch.arange(width, device=chosen.device)
         return self.framed[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -19,26 +18,16 @@ STRENGTHS: dict[str, tuple[float, ...]] = {
 
 
 def rotated(images: Tensor, degrees: float) -> Tensor:
-    """Turn counter-clockwise about the centre, black beyond the border.
-
-    Args:
-        images: `[n, c, h, w]` in -1..1.
-        degrees: the angle.
-    """
+    """Rotate images `[n, c, h, w]` in -1..1 counterclockwise, black beyond the border."""
     angles = torch.full((len(images),), math.radians(degrees), device=images.device)
     return turn(images + 1, angles) - 1
 
 
 def blurred(images: Tensor, sigma: float) -> Tensor:
-    """Convolve with a Gaussian, the border repeated.
+    """Convolve images `[n, c, h, w]` with a Gaussian of `sigma` pixels, the border repeated.
 
-    Args:
-        images: `[n, c, h, w]`.
-        sigma: standard deviation in pixels.
-
-    Example:
-        >>> blurred(torch.ones(1, 1, 4, 4), 1.0).allclose(torch.ones(1, 1, 4, 4))
-        True
+    >>> blurred(torch.ones(1, 1, 4, 4), 1.0).allclose(torch.ones(1, 1, 4, 4))
+    True
     """
     radius = math.ceil(3 * sigma)
     places = torch.arange(-radius, radius + 1, device=images.device, dtype=images.dtype)
@@ -50,19 +39,10 @@ def blurred(images: Tensor, sigma: float) -> Tensor:
 
 
 def noisy(images: Tensor, sigma: float) -> Tensor:
-    """Add the same Gaussian noise each time, and clip.
-
-    Args:
-        images: `[n, c, h, w]` in -1..1.
-        sigma: standard deviation for images that span 0..1.
-    """
+    """Add the same Gaussian noise each time, `sigma` for images that span 0..1, and clip."""
     generator = torch.Generator(images.device).manual_seed(0)
     noise = torch.randn(images.shape, generator=generator, device=images.device)
     return (images + 2 * sigma * noise).clamp(-1, 1)
 
 
-SHIFTS: dict[str, Callable[[Tensor, float], Tensor]] = {
-    "rotation": rotated,
-    "blur": blurred,
-    "noise": noisy,
-}
+SHIFTS = {"rotation": rotated, "blur": blurred, "noise": noisy}

@@ -81,8 +81,7 @@ def resampled_seeds(each: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """
     middle, seeds = each.mean(1), each.shape[1]
     scale = (seeds / max(seeds - 1, 1)) ** 0.5
-    drawn = np.take_along_axis(each, chosen, axis=1).mean(1)
-    return np.asarray(middle + scale * (drawn - middle))
+    return np.asarray(middle + scale * (np.take_along_axis(each, chosen, 1).mean(1) - middle))
 
 
 def resampled_images(count: int, draws: int = DRAWS, seed: int = 0) -> Tensor:

@@ -8,15 +8,13 @@ from itertools import pairwise
 from torch import Tensor, nn
 from torch.nn import functional
 
-from orbical.errors import InputError
-
 
 class LeNet5(nn.Module):
     """LeNet-5 with ReLU and maximum pooling: two convolutions and three linear layers.
 
     Args:
-        classes: number of classes.
-        channels: channels of the images, which are 32 x 32.
+        classes: Number of classes.
+        channels: Channels of the images, which are 32 x 32.
 
     Example:
         >>> import torch
@@ -39,9 +37,7 @@ class LeNet5(nn.Module):
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits `[n, classes]` of images `[n, channels, 32, 32]`."""
-        if images.shape[-2:] != (32, 32):
-            raise InputError(f"images: got {tuple(images.shape)}, expected [n, channels, 32, 32]")
+        """Return logits `[n, classes]` of images `[n, channels, 32, 32]`."""
         return self.classify(self.features(images).flatten(1))
 
 
@@ -49,9 +45,9 @@ class ResidualBlock(nn.Module):
     """Two 3 x 3 convolutions with batch norm, added to the input (projected where shapes differ).
 
     Args:
-        before: channels of the input.
-        after: channels of the output.
-        stride: of the first convolution.
+        before: Channels of the input.
+        after: Channels of the output.
+        stride: Of the first convolution.
 
     Example:
         >>> import torch
@@ -76,7 +72,7 @@ class ResidualBlock(nn.Module):
             )
 
     def forward(self, images: Tensor) -> Tensor:
-        """Output `[n, after, h / stride, w / stride]` of input `[n, before, h, w]`."""
+        """Return the output `[n, after, h / stride, w / stride]` of input `[n, before, h, w]`."""
         return functional.relu(self.branch(images) + self.shortcut(images))
 
 
@@ -88,10 +84,10 @@ class CompactResNet(nn.Module):
     parameters and 45 million multiplications an image of 32 x 32.
 
     Args:
-        classes: number of classes.
-        channels: channels of the images.
-        widths: channels of the stem, then of each group.
-        blocks: basic blocks in each group.
+        classes: Number of classes.
+        channels: Channels of the images.
+        widths: Channels of the stem, then of each group.
+        blocks: Basic blocks in each group.
 
     Example:
         >>> import torch
@@ -109,11 +105,6 @@ class CompactResNet(nn.Module):
         blocks: int = 1,
     ) -> None:
         super().__init__()
-        if len(widths) < 2 or blocks < 1:
-            raise InputError(
-                f"widths, blocks: got {tuple(widths)} and {blocks}; expected at least two widths "
-                "(the stem's and one group's) and at least one block"
-            )
         layers: list[nn.Module] = [
             nn.Conv2d(channels, widths[0], 3, padding=1, bias=False),
             *(nn.BatchNorm2d(widths[0]), nn.ReLU()),
@@ -125,5 +116,5 @@ class CompactResNet(nn.Module):
         self.classify = nn.Linear(widths[-1], classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits `[n, classes]` of images `[n, channels, h, w]`."""
+        """Return logits `[n, classes]` of images `[n, channels, h, w]`."""
         return self.classify(self.features(images).mean(dim=(2, 3)))

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from orbical.errors import InputError
 from orbical_studies.networks.classifiers import CompactResNet, LeNet5, ResidualBlock
 
 
@@ -56,12 +55,3 @@ def test_a_few_steps_fit_a_few_images(model: nn.Module, channels: int) -> None:
         loss.backward()
         optimizer.step()
     assert loss < 0.1
-
-
-def test_wrong_sizes_are_refused_by_name() -> None:
-    with pytest.raises(InputError, match=r"^images"):
-        LeNet5()(torch.zeros(1, 1, 28, 28))
-    with pytest.raises(InputError, match=r"^widths"):
-        CompactResNet(widths=(8,))
-    with pytest.raises(InputError, match=r"^widths, blocks"):
-        CompactResNet(blocks=0)
