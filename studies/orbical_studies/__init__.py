@@ -40,7 +40,6 @@ NOT_YET_PORTED = (
     "examples",
     "networks",
     "piv",
-    "qm9",
 )
 """Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""
 
