@@ -37,7 +37,6 @@ NOT_YET_PORTED = (
     "digits_nero",
     "examples",
     "networks",
-    "qm9",
 )
 """Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.stats import spearmanr
@@ -12,26 +16,18 @@ from scipy.stats import spearmanr
 from orbical.errors import InputError
 from orbical.losses import nig_nll
 from orbical_studies.data.qm9_molecules import Molecules
-from orbical_studies.pages import fill
-from orbical_studies.qm9 import (
-    collecting,
-    commands,
-    contests,
-    packing,
-    sentences,
-    training,
-)
-from orbical_studies.qm9 import page as page_of
-from orbical_studies.qm9.findings import FINDINGS
+from orbical_studies.framework import Paths, Results
+from orbical_studies.framework.page import render
+from orbical_studies.qm9 import collecting, measures, packing, report, study, training
 from orbical_studies.qm9.network import Model, answers
-from orbical_studies.qm9.settings import NETWORKS, PRINTED, PROPERTIES, Trial, trials
-from orbical_studies.qm9.tables import TABLES
+from orbical_studies.qm9.settings import NETWORKS, PRINTED, PROPERTIES, Settings, Trial, trials
 
 COUNT = 120
+TINY = Settings(count=30, epochs=1, batch=16, seeds=(0, 1))
 
 
 def chains(count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Zigzag chains of carbon, nitrogen and oxygen, 3 to 24 atoms, 1.45 Å apart."""
+    """Make zigzag chains of carbon, nitrogen and oxygen, 3 to 24 atoms, 1.45 Å apart."""
     draw = torch.Generator().manual_seed(seed)
     sizes = torch.randint(3, 25, (count,), generator=draw)
     sizes[:2] = 24
@@ -42,60 +38,76 @@ def chains(count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     return pos * mask[..., None], numbers * mask
 
 
-@pytest.fixture(scope="module")
-def packed(tmp_path_factory):
-    """Made-up molecules in the form of the packed data: a few properties of size and shape."""
-    columns: dict[str, list[np.ndarray]] = {}
-    for place in range(3):
-        pos, numbers = chains(COUNT, place)
-        mask = numbers > 0
-        size = mask.sum(1).double()
-        reach = pos.norm(dim=-1).amax(1).double()
-        targets = torch.stack(
-            [size * -378.0 if "u" in name[:1] else reach / size for name in PROPERTIES], 1
-        )
-        linear = torch.zeros(COUNT, dtype=torch.bool)
-        linear[-1] = True
-        parts = {
-            "sizes": mask.sum(1).to(torch.uint8),
-            "numbers": numbers[mask].to(torch.int8),
-            "positions": pos[mask],
-            "targets": targets,
-            "split": torch.full((COUNT,), place, dtype=torch.uint8),
-            "linear": linear,
-            "bond_class": torch.arange(COUNT) + place * COUNT,
-        }
-        for name, values in parts.items():
-            columns.setdefault(name, []).append(values.numpy())
-    path = tmp_path_factory.mktemp("qm9") / "qm9.npz"
-    np.savez(path, **{name: np.concatenate(parts) for name, parts in columns.items()})
-    return path
+def molecules(split: str, properties: tuple[str, ...], count: int) -> Molecules:
+    """Make molecules in the form of the data set, the last one of a split linear."""
+    pos, numbers = chains(count, packing.SPLITS.index(split))
+    mask = numbers > 0
+    size, reach = mask.sum(1).double(), pos.norm(dim=-1).amax(1).double()
+    targets = {n: -378 * size if n[0] == "u" else reach / size for n in properties}
+    targets["rotational_a"][-1] = 0.0
+    inputs = {"pos": pos, "numbers": numbers, "mask": mask}
+    return Molecules(inputs, targets, torch.arange(count), ("",) * count)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_files() -> Iterator[None]:
+    """Put made-up molecules in the place of the data set."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "qm9", molecules)
+        yield
 
 
 @pytest.fixture(scope="module")
-def data(packed):
-    return packing.unpack(packed, torch.device("cpu"))
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Run all steps of the study on a few molecules."""
+    results = Results(tmp_path_factory.mktemp("qm9"))
+    for step in study.steps.values():
+        step(TINY, results)
+    return results
 
 
-def test_every_training_has_a_name_of_its_own():
-    named = [str(trial) for trial in trials()]
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> packing.Pack:
+    results = Results(tmp_path_factory.mktemp("pack"))
+    packing.pack(Settings(count=COUNT), results)
+    return packing.unpack(results.work, torch.device("cpu"))
+
+
+def test_the_steps_go_from_molecules_to_the_page(results: Results, capsys) -> None:
+    paths = Paths.in_checkout("qm9")
+    page = render(study, results, paths.template)
+    assert "| trainings | 12 |" in page
+    drawn = {name for name, _ in report.figures(results)}
+    assert drawn == {path.name for path in paths.figures.iterdir()}
+    training.train(TINY, results)
+    assert "0 trainings to run, 12 finished before" in capsys.readouterr().out
+
+
+def test_results_have_the_columns_of_the_committed_ones(results: Results) -> None:
+    committed = Results(Paths.in_checkout("qm9").results)
+    for path in committed.folder.glob("*.csv"):
+        assert list(results[path.stem]) == list(committed[path.stem])
+
+
+def test_every_training_has_a_name_of_its_own() -> None:
+    named = [str(trial) for trial in trials(Settings())]
     assert len(named) == len({*named}) == 3 * 3 + 2 + 2 * 2
 
 
-def test_lines_of_atoms_are_left_out(data):
+def test_lines_of_atoms_are_left_out(data: packing.Pack) -> None:
     assert [len(data.rows(split)) for split in packing.SPLITS] == [COUNT - 1] * 3
 
 
-def test_scales_are_deviations_and_for_heavy_tails_quartiles():
+def test_scales_are_deviations_and_for_heavy_tails_quartiles() -> None:
     draw = torch.Generator().manual_seed(0)
     targets = torch.randn(20_000, 11, generator=draw, dtype=torch.float64) * 3 - 1e4
     targets[:20, PROPERTIES.index("rotational_a")] = 1e6  # as water among large molecules
-    centre, width = packing.scale_of(targets)
-    assert torch.allclose(centre, torch.full_like(centre, -1e4), atol=0.1)
+    center, width = packing.training_scale(targets)
+    assert torch.allclose(center, torch.full_like(center, -1e4), atol=0.1)
     assert torch.allclose(width, torch.full_like(width, 3.0), rtol=0.02)
 
 
-def test_bond_graphs_are_told_apart_as_gin_does():
+def test_bond_graphs_are_told_apart_as_gin_does() -> None:
     pos, numbers = chains(40, 3)
     pos, numbers = pos[:, :12], numbers[:, :12]
     turned = pos.roll(1, -1)
@@ -112,7 +124,7 @@ def test_bond_graphs_are_told_apart_as_gin_does():
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_answers_come_back_in_the_order_of_the_molecules(data, network):
+def test_answers_come_back_in_the_order_of_the_molecules(data: packing.Pack, network: str) -> None:
     session = training.Session(data, Trial(network, batch=16))
     rows = data.rows("test")
     found = answers(session.model, session.shelf("test"))
@@ -121,7 +133,9 @@ def test_answers_come_back_in_the_order_of_the_molecules(data, network):
     assert torch.allclose(found.variance[5], alone.variance[0], rtol=1e-4)
 
 
-def test_an_epoch_sees_molecules_once_and_large_ones_only_where_they_fit(data):
+def test_an_epoch_sees_molecules_once_and_large_ones_only_where_they_fit(
+    data: packing.Pack,
+) -> None:
     session = training.Session(data, Trial("GIN", batch=8))
     drawn = list(session.batches())
     assert len(drawn) == session.steps_an_epoch
@@ -132,7 +146,9 @@ def test_an_epoch_sees_molecules_once_and_large_ones_only_where_they_fit(data):
     assert {most for _, most in drawn} == {22, 24}
 
 
-def test_weights_of_properties_change_no_head_but_what_the_backbone_hears(data):
+def test_weights_of_properties_change_no_head_but_what_the_backbone_hears(
+    data: packing.Pack,
+) -> None:
     """The slope that a property sends back is its own times its predicted deviation."""
     session = training.Session(data, Trial("GIN", epochs=1, batch=8))
     session.done = session.steps_an_epoch  # past the start
@@ -149,12 +165,12 @@ def test_weights_of_properties_change_no_head_but_what_the_backbone_hears(data):
     assert torch.allclose(given, plain * weight, rtol=1e-4, atol=1e-7)
 
 
-def test_networks_are_of_one_size():
+def test_networks_are_of_one_size() -> None:
     sizes = {sum(p.numel() for p in Model(name, 11).backbone.parameters()) for name in NETWORKS}
     assert max(sizes) < 1.03 * min(sizes)
 
 
-def test_the_oriented_network_sees_directions_and_no_padding(data):
+def test_the_oriented_network_sees_directions_and_no_padding(data: packing.Pack) -> None:
     torch.manual_seed(0)
     network = Model("oriented", 1).backbone
     batch = {"pos": data.pos[:4, :24], "numbers": data.numbers[:4, :24]}
@@ -168,7 +184,7 @@ def test_the_oriented_network_sees_directions_and_no_padding(data):
         assert (network(turned) - network(batch)).abs().amax() > 1e-3
 
 
-def test_the_rate_ends_at_zero_and_the_start_ends_before(data):
+def test_the_rate_ends_at_zero_and_the_start_ends_before(data: packing.Pack) -> None:
     session = training.Session(data, Trial("GIN", epochs=10, batch=8))
     total = 10 * session.steps_an_epoch
     rates, starts = [], []
@@ -181,124 +197,26 @@ def test_the_rate_ends_at_zero_and_the_start_ends_before(data):
     assert not training.Session(data, Trial("GIN", loss=PRINTED, batch=8)).starting
 
 
-@pytest.mark.parametrize("network", NETWORKS)
-def test_networks_learn_and_stay_finite(data, network):
-    found = training.run(data, Trial(network, epochs=8, batch=16))
-    assert np.isfinite(found["test"]).all()
-    assert np.isfinite(found["curve"]).all()
+def test_a_network_learns(data: packing.Pack) -> None:
+    scores, found = training.run(data, Trial("GIN", epochs=8, batch=16))
     assert found["test"].shape == (4, COUNT - 1, len(PROPERTIES))
     first, last = found["curve"][0, 1], found["curve"][-1, 1]
     assert last[PROPERTIES.index("u0")] < 0.85 * first[PROPERTIES.index("u0")]
-    assert found["scores"]["steps"] == 8 * 7
-    assert (max(found["scores"]["defect"]) < 1e-4) is (network != "oriented")
+    assert scores["steps"] == 8 * 7
 
 
-def test_the_command_trains_what_is_missing_and_no_more(packed, tmp_path, capsys):
-    words = ["train", "--pack", str(packed), "--out", str(tmp_path), "--epochs", "1"]
-    words += ["--batch", "16", "--seeds", "0", "--only", "/dipole/"]
-    commands.main(words)
-    rows = [json.loads(line) for line in (tmp_path / "trials.jsonl").open()]
-    assert [row["name"] for row in rows] == [
-        f"{network}/dipole/likelihood/seed 0" for network in ("invariant", "GIN")
-    ]
-    with np.load(tmp_path / "GIN-dipole-likelihood-seed0.npz") as file:
-        assert file["test"].shape == (4, COUNT - 1, 1)
-    commands.main(words)
-    assert "0 networks to train" in capsys.readouterr().out.splitlines()[-1]
+def test_only_the_oriented_network_notices_a_rotation(results: Results) -> None:
+    for line in (results.work / "trials.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        assert (max(row["defect"]) < 1e-4) is (row["network"] != "oriented")
+    assert np.isfinite(results["results"].drop(columns="defect").select_dtypes(float)).all(
+        axis=None
+    )
 
 
-def test_minutes_choose_one_number_of_epochs_for_all(packed, tmp_path, monkeypatch):
-    monkeypatch.setattr(commands, "LASTING", 0.3)
-    monkeypatch.setattr(commands, "ENDING", 0.0)
-    words = ["train", "--pack", str(packed), "--out", str(tmp_path), "--minutes", "0.02"]
-    commands.main([*words, "--batch", "16", "--seeds", "0", "--only", "/dipole/"])
-    epochs = {json.loads(line)["epochs"] for line in (tmp_path / "trials.jsonl").open()}
-    assert len(epochs) == 1
-    assert min(epochs) >= 1
-
-
-def test_what_is_missing_or_wrong_is_said(tmp_path, capsys):
-    words = ["train", "--pack", str(tmp_path / "none.npz"), "--out", str(tmp_path)]
-    with pytest.raises(InputError, match="there is no file"):
-        packing.unpack(tmp_path / "none.npz", torch.device("cpu"))
-    with pytest.raises(SystemExit):
-        commands.main([*words, "--epochs", "0"])
-    assert "epochs: got 0, expected at least 1" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        commands.main([*words, "--workers", "2", "--minutes", "1"])
-    assert capsys.readouterr().err.startswith("error: pack: there is no file")
-
-
-def results_of(folder, data, better: str = "invariant") -> None:
-    """Write made-up results: calibrated networks, of which one has a third of the others' error."""
-    truth = collecting.truth_of(data)
-    draw = np.random.default_rng(0)
-    lines = []
-    for trial in trials(seeds=(0, 1), epochs=5):
-        width = 0.1 if trial.network == better else 0.3
-        count = len(truth.test)
-        evidence = np.zeros((4, count, len(trial.properties)))
-        for place, name in enumerate(trial.properties):
-            nu, alpha = draw.uniform(1, 3, count), draw.uniform(3, 6, count)
-            beta = width**2 * draw.uniform(0.5, 2, count)
-            scale = np.sqrt(beta * (1 + nu) / (alpha * nu))
-            gamma = truth.scaled(name) - scale * draw.standard_t(2 * alpha)
-            evidence[:, :, place] = gamma, nu, alpha, beta
-        curve = np.linspace(1, width, 5)[:, None, None] * np.ones((5, 3, len(trial.properties)))
-        arrays = {"test": evidence, "curve": curve}
-        row = {"name": str(trial), **vars(trial), "steps": 50, "parameters": 9, "backbone": 5}
-        row |= {"seconds": 60.0, "seen_mae": [width] * len(trial.properties)}
-        if trial.network == "oriented":
-            arrays["turned"] = evidence + np.array([1.0, 0, 0, 0])[:, None, None]
-            row["defect"] = [1.0] * len(trial.properties)
-        stem = str(trial).replace("/", "-").replace(" ", "")
-        np.savez(folder / f"{stem}.npz", **arrays)
-        lines.append(json.dumps(row))
-    (folder / "trials.jsonl").write_text("\n".join(lines) + "\n")
-
-
-def test_verdicts_follow_the_numbers(packed, data, tmp_path):
-    texts = {}
-    for better in ("invariant", "GIN"):
-        folder = tmp_path / better
-        folder.mkdir()
-        results_of(folder, data, better)
-        read = collecting.collect(packed, folder)
-        texts[better] = sentences.sentences(read)
-        written = "".join(table(read) for table in (TABLES | FINDINGS).values()).lower()
-        assert "bleed follows the error" in written
-        assert " nan" not in written
-        free = contests.contest(read, "mae", "invariant", "oriented")
-        assert (free.first == len(PROPERTIES)) is (better == "invariant")
-        assert contests.contest(
-            read, "mae", "oriented", "oriented", ("turned", "given")
-        ).second == len(PROPERTIES)
-    assert "it lowers bleed" in texts["invariant"]
-    assert "it lowers bleed" not in texts["GIN"]
-
-
-@pytest.mark.parametrize(
-    ("least", "ratio", "most", "unequal", "verdict"),
-    [
-        (0.9, 1.0, 1.2, True, "confirmed"),
-        (0.5, 0.82, 1.03, True, "confirmed that it does not prevent bleed; open whether"),
-        (0.5, 0.82, 1.03, False, "confirmed that it does not prevent bleed; open whether"),
-        (0.4, 0.5, 0.6, True, "confirmed that it does not prevent bleed; open whether"),
-        (0.4, 0.5, 0.6, False, "it lowers bleed, and does not prevent it"),
-        (1.5, 2.0, 3.0, True, "confirmed: it does not lower bleed"),
-    ],
-)
-def test_a_symmetry_changes_nothing_only_where_no_pair_of_seeds_differs(
-    least, ratio, most, unequal, verdict
-):
-    found = contests.Contest(0, 0, ratio, least, most)
-    said = sentences._of_bleed(found, unequal)
-    assert said == verdict or (verdict != "confirmed" and said.startswith(verdict))
-
-
-def test_one_answer_for_a_bond_graph_leaves_its_variance(packed, data):
+def test_one_answer_for_a_bond_graph_leaves_its_variance(data: packing.Pack) -> None:
     paired = data._replace(bond_class=torch.arange(len(data.linear)) // 2)
-    rows = collecting.limits(collecting.truth_of(paired))
+    rows = collecting.limits(collecting.Truth(paired))
     kept = ~paired.linear
     for row in rows:
         place = PROPERTIES.index(row["property"])
@@ -307,14 +225,15 @@ def test_one_answer_for_a_bond_graph_leaves_its_variance(packed, data):
         spread = {c: z[classes == c].var() for c in classes}
         assert row["bond_bleed"] == pytest.approx(np.mean([spread[c] ** 2 for c in classes]))
         assert row["bond_rmse"] == pytest.approx(np.mean([spread[c] for c in classes]) ** 0.5)
-    assert all(row["bond_bleed"] < 1e-30 for row in collecting.limits(collecting.truth_of(data)))
+    apart = data._replace(bond_class=torch.arange(len(data.linear)))
+    assert all(row["bond_bleed"] < 1e-30 for row in collecting.limits(collecting.Truth(apart)))
 
 
-def test_the_least_absolute_error_by_bonds_is_that_of_each_class_median(data):
+def test_the_least_absolute_error_by_bonds_is_that_of_each_class_median(data: packing.Pack) -> None:
     tripled = data._replace(bond_class=torch.arange(len(data.linear)) // 3)
     kept = ~tripled.linear
     classes = tripled.bond_class[kept].numpy()
-    for row in collecting.limits(collecting.truth_of(tripled)):
+    for row in collecting.limits(collecting.Truth(tripled)):
         place = PROPERTIES.index(row["property"])
         z = ((tripled.targets[kept, place] - row["mean"]) / row["deviation"]).numpy()
         least = sum(
@@ -324,64 +243,118 @@ def test_the_least_absolute_error_by_bonds_is_that_of_each_class_median(data):
         assert row["bond_mae"] == pytest.approx(least / len(z))
 
 
-def test_agreement_is_over_all_pairs_of_seeds(packed, data, tmp_path):
-    results_of(tmp_path, data)
-    read = collecting.collect(packed, tmp_path)
+def test_agreement_is_over_all_pairs_of_seeds(results: Results) -> None:
     place = PROPERTIES.index("dipole")
 
-    def epistemic(network, seed):
-        _, nu, alpha, beta = np.load(tmp_path / f"{network}-all-likelihood-seed{seed}.npz")["test"]
+    def epistemic(network: str, seed: int) -> np.ndarray:
+        file = np.load(results.work / f"{network}-all-likelihood-seed{seed}.npz")
+        _, nu, alpha, beta = file["test"].astype(float)
         return (beta / (nu * (alpha - 1)))[:, place]
 
+    pairs = dict(iter(results["agreement"].groupby(["first", "second"])))
     expected = [
         spearmanr(epistemic("GIN", a), epistemic("invariant", b)).statistic
         for a in (0, 1)
         for b in (0, 1)
     ]
-    found = contests.agreements(read, "epistemic", "GIN", "invariant")
-    assert sorted(found) == pytest.approx(sorted(expected))
-    assert contests.agreement(read, "epistemic") == pytest.approx(np.mean(expected))
-    alone = contests.agreements(read, "epistemic", "GIN", "GIN")
-    assert alone == pytest.approx([spearmanr(epistemic("GIN", 0), epistemic("GIN", 1)).statistic])
+    assert pairs["GIN", "invariant"]["epistemic"].tolist() == pytest.approx(expected, abs=1e-5)
+    again = spearmanr(epistemic("GIN", 0), epistemic("GIN", 1)).statistic
+    assert pairs["GIN", "GIN"]["epistemic"].tolist() == pytest.approx([again], abs=1e-5)
 
 
-def molecules(split: str, properties: tuple[str, ...], count: int, cache: object) -> Molecules:
-    """Made-up molecules in the form of the data set, so that no package need be there."""
-    pos, numbers = chains(count, packing.SPLITS.index(split))
-    mask = numbers > 0
-    reach = pos.norm(dim=-1).amax(1).double()
-    targets = {name: reach * (1 + place) for place, name in enumerate(properties)}
-    inputs = {"pos": pos, "numbers": numbers, "mask": mask}
-    return Molecules(inputs, targets, torch.arange(count), ("",) * count)
+def test_a_contest_counts_properties_and_pairs_of_seeds() -> None:
+    first = pd.DataFrame([[1.0, 2.0], [4.0, 4.0]])
+    second = pd.DataFrame([[4.0, 8.0], [3.0, 6.0]])
+    found = report.contest(first, second)
+    assert (found.lower, found.higher) == (1, 0)
+    assert found.ratio == pytest.approx(math.sqrt(1.5 / 6 * 4 / 4.5))
+    pairs = [math.sqrt(a * 4 / (b * c)) for a in (1, 2) for b, c in ((4, 3), (8, 6))]
+    assert (found.least, found.most) == pytest.approx((min(pairs), max(pairs)))
 
 
-def test_one_command_goes_from_molecules_to_the_page(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(packing, "qm9", molecules)
-    page, out = tmp_path / "docs" / "qm9.md", tmp_path / "results"
-    options = ["--out", str(out), "--page", str(page), "--seeds", "0"]
-    options += ["--count", "30", "--epochs", "1", "--batch", "16"]
-    commands.main(options)
-    assert (out / packing.FILE).is_file()
-    written = page.read_text()
-    assert "| trainings | 9 |" in written
-    figures = sorted(path.name for path in page.with_suffix("").glob("*.png"))
-    assert figures == ["bleed.png", "calibration.png", "curves.png", "dipole.png", "errors.png"]
-    assert fill(written, page_of.tables_of(page.with_suffix(""))) == written
-    capsys.readouterr()
-    commands.main(["train", *options])
-    assert "0 networks to train" in capsys.readouterr().out
+def test_errors_of_the_paper_are_held_against_the_mean() -> None:
+    skill = report.paper_skill(
+        Results(Paths.in_checkout("qm9").results)["limits"].set_index("property")
+    )
+    assert skill.loc["r2"].tolist() == ["no better than the mean"] * 2
+    assert skill.loc["lumo"].tolist() == ["learned", "hardly better than the mean"]
+    assert "dipole" not in skill.index
 
 
-def test_the_page_is_refused_without_what_it_compares(packed, data, tmp_path, capsys):
-    page = tmp_path / "docs" / "qm9.md"
-    words = ["collect", "--pack", str(packed), "--out", str(tmp_path), "--page", str(page)]
-    results_of(tmp_path, data)
-    lines = (tmp_path / "trials.jsonl").read_text().splitlines()
-    kept = [line for line in lines if "printed" not in line]
-    (tmp_path / "trials.jsonl").write_text("\n".join(kept) + "\n")
-    with pytest.raises(SystemExit):
-        commands.main(words)
-    assert "no training like 'invariant/all/printed/seed 0'" in capsys.readouterr().err
-    trained = collecting.read_trials(tmp_path)
-    with pytest.raises(InputError, match=f"answers {COUNT - 1} molecules, the pack tests 10"):
-        collecting.checked(trained, 10)
+def test_a_missing_pack_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no file .* run the step 'pack' first"):
+        packing.unpack(tmp_path, torch.device("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("column", "network", "factor", "claim", "before"),
+    [
+        ("mae", "GIN", 0.35, "| On the dipole both networks have about the same error", False),
+        ("bleed_99", "GIN", 1e-9, "| Which network bleeds less", False),
+        ("aleatoric_50", "GIN", 10.0, "Fig. 8): GIN", False),
+        ("coverage", "invariant", 1e-3, "| A correct symmetry need not calibrate better", True),
+    ],
+)
+def test_claims_are_decided_by_the_numbers(
+    column: str, network: str, factor: float, claim: str, before: bool, tmp_path: Path
+) -> None:
+    paths = Paths.in_checkout("qm9")
+    committed, changed = Results(paths.results), Results(tmp_path)
+    for name in ("limits", "consistency", "agreement"):
+        changed.write(name, committed[name])
+    frame = committed["results"]
+    values = frame[column].where(frame["network"] != network, frame[column] * factor)
+    changed.write("results", frame.assign(**{column: values}))
+    lines = [
+        next(line for line in render(study, results, paths.template).splitlines() if claim in line)
+        for results in (committed, changed)
+    ]
+    assert [line.endswith("| confirmed |") for line in lines] == [before, not before]
+
+
+def drawn(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Evidence, and targets drawn from its own Student t distributions."""
+    draw = np.random.default_rng(seed)
+    nu, alpha = draw.uniform(0.5, 3, count), draw.uniform(2, 6, count)
+    beta = draw.uniform(0.1, 2, count)
+    scale = np.sqrt(beta * (1 + nu) / (alpha * nu))
+    target = scale * draw.standard_t(2 * alpha)
+    return np.stack([0 * nu, nu, alpha, beta]), target
+
+
+def test_a_calibrated_network_is_at_its_floors() -> None:
+    evidence, target = drawn(20_000, 0)
+    found = measures.scores(evidence, target, 1.0)
+    assert found["gence"] == pytest.approx(found["gence_own"], rel=0.05)
+    assert found["gence_own"] > math.pi / 2 - 1
+    assert found["ence"] < 2 * found["ence_floor"] < 0.06
+    assert found["coverage"] < 4 * found["coverage_floor"] < 0.02
+    assert found["square"] == pytest.approx(1, abs=0.1)
+    sure = measures.scores(evidence, 2 * target, 1.0)
+    assert sure["ence"] > 10 * found["ence"]
+    assert sure["coverage"] > 10 * found["coverage"]
+    assert sure["gence"] > 2 * found["gence"]
+
+
+def test_measures_are_in_the_units_of_the_report() -> None:
+    evidence, target = drawn(5_000, 1)
+    one, ten = (measures.scores(evidence, target, unit) for unit in (1.0, 10.0))
+    for name, power in (("mae", 1), ("bleed", 4), ("bleed_error", 4), ("aleatoric_50", 2)):
+        assert ten[name] == pytest.approx(one[name] * 10**power)
+    for name in ("gence", "ence", "coverage", "share"):
+        assert ten[name] == pytest.approx(one[name])
+    assert ten["nll"] == pytest.approx(one["nll"] + math.log(10))
+
+
+def test_likelihood_of_the_report_is_that_of_the_loss() -> None:
+    evidence, target = drawn(500, 2)
+    loss = nig_nll(*torch.from_numpy(evidence), torch.from_numpy(target))
+    assert measures.student_nll(target, *evidence[1:]).mean() == pytest.approx(float(loss))
+
+
+def test_a_mean_of_squares_without_its_worst_hundredth() -> None:
+    draw = np.random.default_rng(0)
+    calm = draw.uniform(0, 1, 9_900)
+    assert measures.most_bleed(np.concatenate([calm, np.full(100, 1e6)])) == pytest.approx(
+        np.square(calm).mean()
+    )

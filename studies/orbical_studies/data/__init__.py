@@ -6,7 +6,6 @@ Importing one costs what it needs: RDKit and tblite are loaded by the molecules 
 from __future__ import annotations
 
 from .cifar10_images import cifar10
-from .dipole_vectors import dipoles
 from .galaxy_images import efigi, galaxy_zoo, point_spread
 from .galaxy_shapes import galaxies
 from .infrared_spectra import spectra
@@ -15,7 +14,6 @@ from .qm9_molecules import qm9
 
 __all__ = [
     "cifar10",
-    "dipoles",
     "efigi",
     "galaxies",
     "galaxy_zoo",

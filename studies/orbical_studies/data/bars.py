@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def counted(label: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """Show how many of a total are done; call what is given after each one.
+    """Show how many of a total are done; call the function it yields after each one.
 
     Example:
         >>> with counted("molecules", 2, shown=False) as advance:
@@ -17,16 +17,10 @@ def counted(label: str, total: int, shown: bool) -> Iterator[Callable[[], None]]
     if not shown:
         yield lambda: None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import console, progress
 
-    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    kinds = (progress.BarColumn, progress.MofNCompleteColumn, progress.TimeRemainingColumn)
+    columns = (progress.TextColumn(label), *(kind() for kind in kinds))
+    with progress.Progress(*columns, console=console.Console(stderr=True)) as bar:
         number = bar.add_task("", total=total)
         yield lambda: bar.advance(number)

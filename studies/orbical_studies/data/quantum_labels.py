@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from orbical.errors import InputError, Interrupted, MissingExtra
-from orbical.tasks.structures import complete_batch
 
 from .bars import counted
 from .cached_arrays import cache_folder, writable
@@ -28,8 +27,8 @@ SAVE_EVERY_SECONDS = 20.0
 _NAMED = 5
 
 Calculate = Callable[[NDArray, NDArray[np.float64]], NDArray[np.float64]]
-"""What makes the label of one molecule, finite numbers `[any length]`, of its elements `[a]` and
-positions `[a, 3]` in Å; it raises RuntimeError where it cannot."""
+"""Computes the label of one molecule, finite numbers `[any length]`, from its elements `[a]` and
+positions `[a, 3]` in Å, or raises RuntimeError."""
 
 
 class Labelled(NamedTuple):
@@ -58,40 +57,41 @@ def labelled(
 ) -> Labelled:
     """Label neutral molecules with tblite, each by itself and in one thread, and keep the labels.
 
-    What is done is in the cache by the molecule's elements and positions, every 20 seconds and when
-    stopped; a later call calculates what is new, and needs no tblite where nothing is. Several
-    processes may share the cache: give each a part of the molecules, then one call has them all.
+    Labels are cached by the molecule's elements and positions, every 20 seconds and when stopped; a
+    later call computes only new ones, and needs no tblite if there are none. Several processes may
+    share the cache: give each a part of the molecules, then one call has them all.
 
     Args:
-        kind: of label, for the name of the file and for what is said.
-        function: makes what calculates a label; called only where something is missing.
+        kind: Of label, for the file's name and messages.
+        function: Makes the function that computes a label; called only if one is missing.
         inputs: `pos [n, most, 3]` in Å and `numbers [n, most]` (0 for padding), and maybe `mask`.
-        names: of the molecules, for what is said of those left out; None for their places.
-        cache: the folder for what is done; None for `ORBICAL_CACHE` or the system's own.
-        progress: show a progress bar on the error stream.
+        names: Of the molecules, for warnings; None for their places.
+        cache: Folder of the labels; None for `ORBICAL_CACHE` or the system's own.
+        progress: Show a progress bar on the error stream.
 
     Returns:
-        the molecules and their labels. One that fails is left out, and named in a warning.
+        The molecules and their labels. One that fails is left out, and named in a warning.
     """
-    whole = complete_batch(inputs)
-    count = len(whole["numbers"])
+    numbers, pos = torch.as_tensor(inputs["numbers"]), torch.as_tensor(inputs["pos"])
+    masks = torch.as_tensor(inputs.get("mask", numbers > 0)).bool()
+    count = len(numbers)
     if names is not None and len(names) != count:
-        raise InputError(f"names: {len(names)} given for {count} molecules")
-    if bool(whole["pbc"].any()):
-        place = int(whole["pbc"].any(1).nonzero()[0])
-        raise InputError(f"inputs: molecule {place} is periodic, free molecules expected")
+        raise InputError(f"names: expected {count}, one a molecule, got {len(names)}")
+    if not bool(masks.any(1).all()):
+        empty = int((~masks.any(1)).nonzero()[0])
+        raise InputError(f"inputs: expected molecules with atoms, got none in molecule {empty}")
     molecules = [
-        (numbers[mask].cpu().numpy(), pos[mask].double().cpu().numpy())
-        for numbers, pos, mask in zip(whole["numbers"], whole["pos"], whole["mask"], strict=True)
+        (one[mask].numpy(), place[mask].double().numpy())
+        for one, place, mask in zip(numbers, pos, masks, strict=True)
     ]
     keys = [molecule_key(*molecule) for molecule in molecules]
     store = LabelStore(cache_folder(cache) / f"{kind}-gfn2-xtb.npz", "tblite")
     done = {*store.known, *store.failed}
     missing = [row for row, key in enumerate(keys) if key not in done]
     if missing:
-        calculate = function()
+        calculate = function()  # in one thread: sums in one order, and faster on small molecules
         writable(store.path.parent)
-        with _one_thread(), counted(kind, len(missing), progress) as advance:
+        with threadpool_limits(1), counted(kind, len(missing), progress) as advance:
             _fill(store, kind, calculate, molecules, keys, missing, advance)
     failed = {row: store.failed[key] for row, key in enumerate(keys) if key in store.failed}
     if failed:
@@ -105,10 +105,10 @@ def labelled(
 def single_points(
     numbers: NDArray, positions: NDArray[np.float64], accuracy: float = 1.0
 ) -> Callable[[NDArray[np.float64]], Any]:
-    """Open a molecule in tblite: what is given takes positions in Å, and answers tblite's result.
+    """Return a function that takes positions of a molecule in Å and returns tblite's result.
 
     The second call and the later ones start from the electrons of the one before: a small move
-    takes fewer iterations, and answers that are the same for the same sequence of calls.
+    takes fewer iterations, and the same sequence of calls gives the same results.
 
     Args:
         numbers: `[a]`.
@@ -131,7 +131,7 @@ def single_points(
 
 
 def require_tblite(kind: str) -> None:
-    """Name the extra to install where tblite is missing."""
+    """Name the extra to install if tblite is missing."""
     try:
         import tblite.interface  # noqa: F401
     except ImportError:
@@ -154,7 +154,10 @@ def _fill(
             key = keys[row]
             try:
                 if key not in store.known:  # the same molecule twice, or another process
-                    store.known[key] = _finite(calculate(*molecules[row]))
+                    store.known[key] = calculate(*molecules[row])
+                    if not np.isfinite(store.known[key]).all():
+                        del store.known[key]
+                        raise RuntimeError("the label is NaN or infinite")
             except RuntimeError as error:
                 store.failed[key] = str(error)
             advance()
@@ -164,33 +167,18 @@ def _fill(
     except KeyboardInterrupt:
         done = sum(keys[row] in store.known or keys[row] in store.failed for row in missing)
         raise Interrupted(
-            f"{kind}: stopped after {done} of {len(missing)} molecules, which are kept; the "
-            "same call goes on from there"
+            f"{kind}: stopped after {done} of {len(missing)} molecules, which are kept; "
+            "repeat the call to continue"
         ) from None
     finally:
         store.save()
 
 
-def _finite(label: NDArray[np.float64]) -> NDArray[np.float64]:
-    if not np.isfinite(label).all():
-        raise RuntimeError("the label is NaN or infinite")
-    return label
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Hold numerical libraries to one thread: sums in one order, and faster on small molecules."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
-
-
 def _warn(failed: Mapping[int, str], count: int, names: Sequence[str] | None) -> None:
-    called = [f"{names[row]!r}" if names is not None else f"molecule {row}" for row in failed]
-    reasons = [f"{one} ({why})" for one, why in zip(called, failed.values(), strict=True)]
-    more = f" and {len(reasons) - _NAMED} more" if len(reasons) > _NAMED else ""
-    warnings.warn(
-        f"{len(failed)} of {count} molecules left out: {', '.join(reasons[:_NAMED])}{more}",
-        stacklevel=4,
-    )
+    shown = [
+        f"{f'molecule {row}' if names is None else repr(names[row])} ({why})"
+        for row, why in failed.items()
+    ]
+    more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
+    text = f"{len(failed)} of {count} molecules left out: {', '.join(shown[:_NAMED])}{more}"
+    warnings.warn(text, stacklevel=4)

@@ -353,7 +353,12 @@ class InvariantMPNN(nn.Module):
         window = self.basis.window(graph.edges) * (graph.edges >= 0)
         for layer in self.layers:
             state = layer(state, basis, window)
-        return (state * (graph.elements >= 0)[..., None]).sum(1) / USUAL_ATOMS
+        return self.pooled(state, graph.elements >= 0)
+
+    @staticmethod
+    def pooled(state: Tensor, mask: Tensor) -> Tensor:
+        """Sum the states of the atoms `[n, a, hidden]`."""
+        return (state * mask[..., None]).sum(1) / USUAL_ATOMS
 
 
 def _fields(batch: Mapping[str, Tensor], dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from orbical.calibration import ece
@@ -30,7 +29,7 @@ class Answers:
     """What one trained network answered: its line of results, and its arrays."""
 
     row: Mapping[str, Any]
-    arrays: Mapping[str, NDArray]
+    arrays: Mapping[str, np.ndarray]
 
     @cached_property
     def groups(self) -> dict[str, Group]:
@@ -147,7 +146,7 @@ def class_rows(alike: Sequence[Answers]) -> Iterator[Row]:
         }
 
 
-def chosen_samples(scores: Mapping[str, NDArray], identity: int) -> dict[str, int]:
+def chosen_samples(scores: Mapping[str, np.ndarray], identity: int) -> dict[str, int]:
     """Choose a cloud that the augmented network recognizes at every rotation, and one it does not.
 
     Of the clouds that the plain network recognizes upright (0.9 or more): `held`, where the

@@ -46,7 +46,7 @@ def _about_axis(results: Results, data: str, network: str, axis: str) -> pd.Seri
 
 def tilt_of(group: Group) -> np.ndarray:
     """Compute how far each rotation tilts the upright axis y, in degrees."""
-    return np.rad2deg(np.arccos(np.clip(group.linear("space")[:, 1, 1], -1, 1)))
+    return np.degrees(np.arccos(np.clip(group.linear("space")[:, 1, 1], -1, 1)))
 
 
 def angle_of(group: Group) -> np.ndarray:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from orbical.datasets import modelnet10, sweethome3d
@@ -80,7 +79,7 @@ def pack(settings: Settings, results: Results) -> None:
         arrays = {"pos": pos.numpy().astype(np.float16), "labels": clouds.labels.numpy()}
         arrays |= {} if mask is None else {"mask": mask.numpy()}
         path = results.work / f"{name}.npz"
-        np.savez_compressed(path, classes=np.array(clouds.classes), **arrays)
+        np.savez_compressed(path, classes=np.array(clouds.classes), **arrays)  # type: ignore[arg-type]
 
 
 def unpack(path: Path) -> Clouds:
@@ -106,7 +105,7 @@ def _load(settings: Settings, work: Path) -> tuple[Settings, dict[str, Clouds]]:
 
 def run(
     loaded: tuple[Settings, dict[str, Clouds]], trial: Trial
-) -> tuple[dict[str, Any], dict[str, NDArray]]:
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Train one network, and evaluate it along all orbits.
 
     Returns:
@@ -177,7 +176,7 @@ def take(clouds: Any, rows: Tensor, points: int | None = None) -> Any:
 @torch.inference_mode()
 def evaluate(
     network: nn.Module, clouds: Any, labels: Tensor, group: Group, batch: int
-) -> dict[str, NDArray]:
+) -> dict[str, np.ndarray]:
     """Evaluate a network on every cloud at every rotation.
 
     Returns:
@@ -187,7 +186,7 @@ def evaluate(
     where = next(network.parameters()).device
     turns = torch.from_numpy(group.linear("space")).float().to(where)
     pos, mask = pointnet.fields_of(clouds)
-    found: list[tuple[NDArray, ...]] = []
+    found: list[tuple[np.ndarray, ...]] = []
     for row, label in enumerate(labels.tolist()):
         parts = []
         for some in turns.split(batch):

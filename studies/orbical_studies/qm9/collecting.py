@@ -1,180 +1,124 @@
-"""All rows of the study: what was trained, what it answers, what the data allow."""
+"""From the answers of all networks to small tables: what they know, and what the data allow."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from orbical.calibration import nll_optimal_bleed
-from orbical.errors import InputError
-from orbical_studies.data.qm9_molecules import PROPERTIES as KNOWN
 
-from ..pages import Row
-from ..trials import FILE, read_lines
-from .measures import Array, rank_correlation, scores
-from .packing import Pack, Scale, scale_of, unpack
-from .paper import TABLE
-from .settings import ALL, COMPARED, LIKELIHOOD, NETWORKS, PROPERTIES, SHOWN, Trial, trials
+from ..data.qm9_molecules import PROPERTIES as KNOWN
+from ..framework import Results
+from ..framework.results import Row
+from ..framework.training import read_trained
+from .measures import rank_correlation, scores
+from .packing import Pack, plain_scale, training_scale, unpack
+from .settings import ALL, COMPARED, LIKELIHOOD, NETWORKS, PROPERTIES, SHOWN, Settings, trials
 
+Array = np.ndarray
 MOLECULES = 800
 EDGES = np.linspace(-12, 2, 113)
 """Edges of the bins of log10 variance, in squared deviations."""
 
-Tables = dict[str, list[Row]]
+PAPER = {
+    "lumo": (0.4404, 0.6710, 0.0081, 3.0288),
+    "gap": (0.6877, 0.7283, 0.0013, 3.0287),
+    "u0": (0.2563, 0.0563, 0.0333, 0.0053),
+    "u": (0.2558, 0.0563, 0.0323, 0.0053),
+    "u0_atom": (0.1908, 0.1458, 0.0193, 0.0052),
+    "g_atom": (0.7954, 0.7706, 0.0000, 0.0014),
+    "rotational_a": (0.0667, 0.2504, 0.0000, 0.0014),
+    "rotational_b": (0.1625, 0.0992, 0.0066, 0.0040),
+    "rotational_c": (0.0780, 0.0493, 0.0008, 0.0013),
+    "r2": (0.8621, 0.8956, 0.0005, 0.0013),
+}
+"""Table 1 of the paper: z-scored errors of GIN and of the invariant network, and their bleed."""
 
 
 class Training(NamedTuple):
-    """A finished training: its row, and its answers `[4, n, targets]` to the test molecules.
-
-    `turned` are those to the same molecules turned, of a network that sees it, else None;
-    `curve [epochs, 3, targets]` as `training.run` gives it.
-    """
+    """A finished training: its line of results and its arrays."""
 
     row: Row
-    test: Array
-    turned: Array | None
-    curve: Array
+    arrays: Mapping[str, Array]
 
     @property
-    def trial(self) -> Trial:
-        """What was trained."""
-        return Trial(**{name: self.row[name] for name in Trial.__dataclass_fields__})
+    def head(self) -> dict[str, Any]:
+        """Which training it is."""
+        return {name: self.row[name] for name in ("network", "target", "loss", "seed")}
+
+    def variances(self, place: int) -> tuple[Array, Array]:
+        """Return aleatoric and epistemic variance of a property, in the units of training."""
+        _, nu, alpha, beta = self.arrays["test"][:, :, place]
+        return beta / (alpha - 1), beta / (nu * (alpha - 1))
 
 
-class Truth(NamedTuple):
-    """What answers are measured against.
+class Truth:
+    """What answers are measured against; arrays over properties unless another shape is given.
 
     Attributes:
-        pack: all molecules.
-        scale: centre and width in which properties were learnt.
-        plain: mean and deviation, the z-score of the report.
-        test: `[n, 11]`, targets of the test molecules in their own units.
+        pack: All molecules.
+        mean: Of the training molecules, in the units of the data, like the next three.
+        deviation: Of the training molecules; reported errors are in these.
+        center: Of the scale of training.
+        width: Of the scale of training.
+        test: `[n, 11]`, the truth about the test molecules.
+        unit: Width in deviations.
+        scaled: `[n, 11]`, the truth as it was learned.
     """
 
-    pack: Pack
-    scale: Scale
-    plain: Scale
-    test: Array
-
-    def unit(self, name: str) -> float:
-        """How many deviations the width is in which a property was learnt."""
-        place = PROPERTIES.index(name)
-        return float(self.scale.width[place] / self.plain.width[place])
-
-    def scaled(self, name: str) -> Array:
-        """Targets of the test molecules as they were learnt."""
-        place = PROPERTIES.index(name)
-        return (self.test[:, place] - float(self.scale.centre[place])) / float(
-            self.scale.width[place]
-        )
+    def __init__(self, pack: Pack) -> None:
+        learned = pack.targets[pack.rows("train")]
+        self.pack = pack
+        self.mean, self.deviation = (part.numpy() for part in plain_scale(learned))
+        self.center, self.width = (part.numpy() for part in training_scale(learned))
+        self.test = pack.targets[pack.rows("test")].numpy()
+        self.unit = self.width / self.deviation
+        self.scaled = (self.test - self.center) / self.width
 
 
-def collect(packed: Path, results: Path) -> Tables:
-    """Measure every training of a folder of results."""
-    truth = truth_of(unpack(packed, torch.device("cpu")))
-    trained = read_trials(results)
-    checked(trained, len(truth.test))
-    main = [
-        entry for entry in trained if (entry.trial.target, entry.trial.loss) == (ALL, LIKELIHOOD)
-    ]
-    return {
-        "limits": limits(truth),
-        "results": [row for entry in trained for row in result_rows(truth, entry)],
-        "consistency": [
-            head_of(entry.trial) | consistency(truth, entry.test)
-            for entry in trained
-            if entry.trial.target == ALL
-        ],
-        "curves": [
-            row
-            for entry in trained
-            if entry.trial.target == ALL
-            for row in curve_rows(entry, truth)
-        ],
-        "agreement": agreements(main),
-        "molecules": shown_molecules(truth, main),
-        "histogram": histograms(truth, main),
-    }
+def collect(settings: Settings, results: Results) -> None:
+    """Measure every training."""
+    truth = Truth(unpack(results.work, torch.device("cpu")))
+    read = read_trained(sorted(trials(settings), key=str), results.work)
+    trained = [Training(row, {k: v.astype(float) for k, v in kept.items()}) for row, kept in read]
+    shared = [one for one in trained if one.row["target"] == ALL]
+    main = [one for one in shared if one.row["loss"] == LIKELIHOOD]
+    results.write("limits", limits(truth))
+    results.write("results", [row for one in trained for row in result_rows(truth, one)])
+    results.write("consistency", [one.head | consistency(truth, one) for one in shared])
+    results.write("curves", [row for one in shared for row in curve_rows(truth, one)])
+    results.write("agreement", agreements(main))
+    results.write("molecules", shown_molecules(truth, main, settings.seeds[0]))
+    results.write("histogram", histograms(truth, main))
 
 
-def checked(trained: list[Training], count: int) -> None:
-    """Refuse answers to other molecules, and results that lack what the page compares."""
-    for entry in trained:
-        if (answered := entry.test.shape[1]) != count:
-            raise InputError(
-                f"results: {entry.trial} answers {answered} molecules, the pack tests {count}; "
-                "they belong to another pack"
-            )
-    there = {_kind(entry.trial) for entry in trained}
-    missing = [
-        str(trial) for trial in trials() if trial.network in COMPARED and _kind(trial) not in there
-    ]
-    if missing:
-        raise InputError(
-            f"results: there is no training like {missing[0]!r}; run the step 'train' without "
-            "--only first"
-        )
-
-
-def _kind(trial: Trial) -> tuple[str, str, str]:
-    return trial.network, trial.target, trial.loss
-
-
-def head_of(trial: Trial) -> Row:
-    """Say which training a row is of."""
-    return {
-        "network": trial.network,
-        "target": trial.target,
-        "loss": trial.loss,
-        "seed": trial.seed,
-    }
-
-
-def result_rows(truth: Truth, entry: Training) -> list[Row]:
-    """Measure a training: one row a property, and one more on turned molecules where it differs."""
-    kept = {k: entry.row[k] for k in ("epochs", "steps", "parameters", "backbone", "seconds")}
-    rows = []
-    for place, name in enumerate(entry.trial.properties):
-        unit = truth.unit(name)
+def result_rows(truth: Truth, one: Training) -> Iterator[Row]:
+    """Measure a training: a row a property, and one more on rotated molecules if it differs."""
+    kept = {k: one.row[k] for k in ("epochs", "steps", "parameters", "backbone", "seconds")}
+    names = PROPERTIES if one.row["target"] == ALL else (one.row["target"],)
+    for place, name in enumerate(names):
+        column = PROPERTIES.index(name)
+        unit = float(truth.unit[column])
         trained = {
-            "seen_mae": entry.row["seen_mae"][place] * unit,
-            "gain": last_gain(entry.curve[:, 1, place]),
+            "seen_mae": one.row["seen_mae"][place] * unit,
+            "gain": last_gain(one.arrays["curve"][:, 1, place]),
             **kept,
         }
-        if "defect" in entry.row:
-            trained["defect"] = entry.row["defect"][place] * unit
-        for frame, answers in (("given", entry.test), ("turned", entry.turned)):
-            if answers is not None:
-                found = scores(answers[:, :, place], truth.scaled(name), unit, entry.trial.seed)
-                head = head_of(entry.trial) | {"property": name, "frame": frame}
-                rows.append(head | found | trained)
-    return rows
+        if one.row["network"] not in COMPARED:  # of the others it is rounding
+            trained["defect"] = one.row["defect"][place] * unit
+        for frame, key in (("given", "test"), ("turned", "turned")):
+            if key in one.arrays:
+                evidence = one.arrays[key][:, :, place]
+                found = scores(evidence, truth.scaled[:, column], unit, one.row["seed"])
+                yield one.head | {"property": name, "frame": frame} | found | trained
 
 
-def truth_of(pack: Pack) -> Truth:
-    """Take scales from the training molecules, and the truth of the test molecules."""
-    learnt = pack.targets[pack.rows("train")]
-    plain = Scale(learnt.mean(0), learnt.std(0, correction=0))
-    return Truth(pack, scale_of(learnt), plain, pack.targets[pack.rows("test")].numpy())
-
-
-def read_trials(results: Path) -> list[Training]:
-    """Read all trainings of a folder, by name."""
-    found = []
-    for row in read_lines(results / FILE):
-        with np.load(results / f"{row['name'].replace('/', '-').replace(' ', '')}.npz") as file:
-            kept = {name: file[name].astype(float) for name in file.files}
-        found.append(Training(row, kept["test"], kept.get("turned"), kept["curve"]))
-    return sorted(found, key=lambda entry: str(entry.row["name"]))
-
-
-def limits(truth: Truth) -> list[Row]:
-    """One row a property: the errors of constants, and what bonds alone leave open.
+def limits(truth: Truth) -> Iterator[Row]:
+    """Compute for each property the errors of constants, and what bonds alone leave open.
 
     A network on bonds gives one answer to all molecules of one bond graph, so over each such class
     its least squared error is the variance, and likelihood makes it report that variance; its least
@@ -183,40 +127,35 @@ def limits(truth: Truth) -> list[Row]:
     pack = truth.pack
     kept = ~pack.linear
     classes = pack.bond_class[kept]
-    _, index, sizes = torch.unique(classes, return_inverse=True, return_counts=True)
-    rows = []
+    columns = ("gin_mae", "invariant_mae", "gin_bleed", "invariant_bleed")
+    _, index, sizes = np.unique(classes, return_inverse=True, return_counts=True)
     for place, name in enumerate(PROPERTIES):
-        mean, deviation = float(truth.plain.centre[place]), float(truth.plain.width[place])
-        z = (pack.targets[kept, place] - mean) / deviation
+        mean, deviation = float(truth.mean[place]), float(truth.deviation[place])
+        z = (pack.targets[kept, place].numpy() - mean) / deviation
         tested = (truth.test[:, place] - mean) / deviation
-        learnt = pack.targets[pack.rows("train"), place]
-        median = (float(learnt.median()) - mean) / deviation
-        every = pack.targets[:, place]
-        own = torch.zeros(len(sizes), dtype=z.dtype).index_add(0, index, z) / sizes
-        left = z - own[index]
-        row: Row = {
+        median = (float(pack.targets[pack.rows("train"), place].median()) - mean) / deviation
+        every = pack.targets[:, place].numpy()
+        own = np.bincount(index, z) / sizes
+        yield {
             "property": name,
             "unit": KNOWN[name].unit,
             "mean": mean,
             "deviation": deviation,
-            "width": float(truth.scale.width[place]),
+            "width": float(truth.width[place]),
             "mean_mae": float(np.abs(tested).mean()),
             "median_mae": float(np.abs(tested - median).mean()),
-            "mean_mae_all": float(((every - every.mean()) / every.std(correction=0)).abs().mean()),
-            "deviation_all": float(every.std(correction=0)),
-            "shared": float((sizes[index] > 1).double().mean()),
-            "bond_mae": float(np.abs(z.numpy() - medians(z.numpy(), index.numpy())).mean()),
-            "bond_rmse": float(left.square().mean().sqrt()),
-            "bond_bleed": float(nll_optimal_bleed(z, classes).total),
+            "mean_mae_all": float(np.abs(every - every.mean()).mean() / every.std()),
+            "deviation_all": float(every.std()),
+            "shared": float((sizes[index] > 1).mean()),
+            "bond_mae": float(np.abs(z - medians(z, index)).mean()),
+            "bond_rmse": float(np.sqrt(np.square(z - own[index]).mean())),
+            "bond_bleed": float(nll_optimal_bleed(torch.from_numpy(z), classes).total),
+            **{f"paper_{k}": v for k, v in zip(columns, PAPER.get(name, ()), strict=False)},
         }
-        if name in TABLE:
-            row |= {f"paper_{k}": v for k, v in TABLE[name]._asdict().items()}
-        rows.append(row)
-    return rows
 
 
-def medians(values: Array, index: NDArray[np.int64]) -> Array:
-    """Give each value the median of its class.
+def medians(values: Array, index: Array) -> Array:
+    """Return for each value the median of its class.
 
     >>> medians(np.array([0.0, 1.0, 5.0, 7.0]), np.array([0, 0, 0, 1])).tolist()
     [1.0, 1.0, 1.0, 7.0]
@@ -228,7 +167,7 @@ def medians(values: Array, index: NDArray[np.int64]) -> Array:
 
 
 def last_gain(curve: Array) -> float:
-    """Give the share by which an error still fell in the last tenth of the epochs.
+    """Compute the share by which an error still fell in the last tenth of the epochs.
 
     >>> round(last_gain(np.array([1.0] * 9 + [0.9])), 3)
     0.1
@@ -237,107 +176,76 @@ def last_gain(curve: Array) -> float:
     return float(1 - curve[-1] / before)
 
 
-def consistency(truth: Truth, evidence: Array) -> Row:
-    """What physics ties together, and how far answers obey it, in the units of the data.
+def consistency(truth: Truth, one: Training) -> dict[str, float]:
+    """Measure how far answers obey what physics ties together, in the units of the data.
 
-    U0 and the energy of atomisation differ by energies of free atoms that are known, so a network
+    U0 and the energy of atomization differ by energies of free atoms that are known, so a network
     that knows one knows the other; U and U0 differ by a little heat; A >= B >= C > 0.
     """
-    physical = {
-        name: float(truth.scale.centre[place])
-        + float(truth.scale.width[place]) * evidence[0, :, place]
-        for place, name in enumerate(PROPERTIES)
-    }
-    error = {name: physical[name] - truth.test[:, place] for place, name in enumerate(PROPERTIES)}
+    answers = truth.center + truth.width * one.arrays["test"][0]
+    physical = dict(zip(PROPERTIES, answers.T, strict=True))
+    true = dict(zip(PROPERTIES, truth.test.T, strict=True))
+    error = {name: physical[name] - true[name] for name in PROPERTIES}
     a, b, c = (physical[f"rotational_{axis}"] for axis in "abc")
     return {
-        "u0": float(np.abs(error["u0"]).mean()),
-        "u": float(np.abs(error["u"]).mean()),
-        "u0_atom": float(np.abs(error["u0_atom"]).mean()),
+        **{name: float(np.abs(error[name]).mean()) for name in ("u0", "u", "u0_atom")},
         "u_less_u0": float(np.abs(error["u"] - error["u0"]).mean()),
         "u0_less_atoms": float(np.abs(error["u0"] - error["u0_atom"]).mean()),
-        "heat": float((truth.test[:, PROPERTIES.index("u")] - truth.test[:, 2]).mean()),
+        "heat": float((true["u"] - true["u0"]).mean()),
         "disordered": float(((a < b) | (b < c)).mean()),
         "negative": float(np.mean([physical[n] < 0 for n in ("dipole", "r2", "gap")])),
     }
 
 
-def curve_rows(entry: Training, truth: Truth, most: int = 26) -> list[Row]:
-    """Validation errors of each property along the training, at most so many epochs."""
-    curve = entry.curve
-    epochs = np.unique(np.linspace(0, len(curve) - 1, most).round().astype(int))
-    return [
-        head_of(entry.trial)
-        | {"epoch": int(epoch) + 1}
-        | {
-            name: float(curve[epoch, 1, place]) * truth.unit(name)
-            for place, name in enumerate(PROPERTIES)
-        }
-        for epoch in epochs
-    ]
+def curve_rows(truth: Truth, one: Training, most: int = 26) -> Iterator[Row]:
+    """Return validation errors of each property along the training, at most so many epochs."""
+    errors = one.arrays["curve"][:, 1] * truth.unit
+    for epoch in np.unique(np.linspace(0, len(errors) - 1, most).round().astype(int)).tolist():
+        found = dict(zip(PROPERTIES, errors[epoch].tolist(), strict=True))
+        yield one.head | {"epoch": epoch + 1} | found
 
 
-def agreements(main: list[Training]) -> list[Row]:
-    """Rank correlations over the test molecules of the shown property's variances.
+def agreements(main: Sequence[Training]) -> Iterator[Row]:
+    """Compute rank correlations over the test molecules of the shown property's variances.
 
     Between every seed of one network and every seed of the other; and between two seeds of one
-    network, which is as much as two networks can be asked for.
+    network, which is as much as two networks can be expected to agree.
     """
-    rows: list[Row] = []
+    place = PROPERTIES.index(SHOWN)
     for one, other in product(main, main):
-        pair = (one.trial.network, other.trial.network)
-        again = pair[0] == pair[1] and one.trial.seed < other.trial.seed
+        pair, seeds = ((one.row[key], other.row[key]) for key in ("network", "seed"))
+        again = pair[0] == pair[1] and seeds[0] < seeds[1]
         if pair == COMPARED or (again and pair[0] in COMPARED):
             head = {"first": pair[0], "second": pair[1]}
-            seeds = {"first_seed": one.trial.seed, "second_seed": other.trial.seed}
-            parts = zip(("aleatoric", "epistemic"), _parts(one), _parts(other), strict=True)
-            rows.append(head | seeds | {name: rank_correlation(a, b) for name, a, b in parts})
-    return rows
+            head |= {"first_seed": seeds[0], "second_seed": seeds[1]}
+            both = zip(one.variances(place), other.variances(place), strict=True)
+            ranks = (rank_correlation(a, b) for a, b in both)
+            yield head | dict(zip(("aleatoric", "epistemic"), ranks, strict=True))
 
 
-def _parts(entry: Training) -> tuple[Array, Array]:
-    """Aleatoric and epistemic variance of the shown property, in the units of training."""
-    _, nu, alpha, beta = entry.test[:, :, PROPERTIES.index(SHOWN)]
-    return beta / (alpha - 1), beta / (nu * (alpha - 1))
-
-
-def shown_molecules(truth: Truth, main: list[Training]) -> list[Row]:
-    """Truth and answers of the first seed for some test molecules, in units of the property."""
+def shown_molecules(truth: Truth, main: Sequence[Training], seed: int) -> list[Row]:
+    """Return truth and answers of one seed for some test molecules, in units of the property."""
     place = PROPERTIES.index(SHOWN)
-    centre, width = float(truth.scale.centre[place]), float(truth.scale.width[place])
-    rows: list[Row] = [{"truth": float(value)} for value in truth.test[:MOLECULES, place]]
-    first = min((entry.trial.seed for entry in main), default=0)
-    for entry in main:
-        if entry.trial.seed != first:
-            continue
-        gamma, nu, alpha, beta = entry.test[:, :, place]
-        aleatoric = width**2 * beta / (alpha - 1)
-        for sample, kept in enumerate(rows):
-            kept[f"{entry.trial.network}_mean"] = float(centre + width * gamma[sample])
-            kept[f"{entry.trial.network}_aleatoric"] = float(aleatoric[sample])
-            kept[f"{entry.trial.network}_epistemic"] = float(aleatoric[sample] / nu[sample])
-    return rows
+    columns = {"truth": truth.test[:MOLECULES, place]}
+    width = float(truth.width[place])
+    for one in main:
+        if one.row["seed"] == seed:
+            name, gamma = one.row["network"], one.arrays["test"][0, :, place]
+            columns[f"{name}_mean"] = float(truth.center[place]) + width * gamma
+            for part, values in zip(("aleatoric", "epistemic"), one.variances(place), strict=True):
+                columns[f"{name}_{part}"] = width**2 * values
+    lines = zip(*(values[:MOLECULES].tolist() for values in columns.values()), strict=True)
+    return [dict(zip(columns, line, strict=True)) for line in lines]
 
 
-def histograms(truth: Truth, main: list[Training]) -> list[Row]:
-    """Share of test molecules in bins of log10 variance, over all seeds."""
-    rows = []
-    for network in NETWORKS:
-        chosen = [entry.test for entry in main if entry.trial.network == network]
-        if not chosen:
-            continue
-        for place, name in enumerate(PROPERTIES):
-            _, nu, alpha, beta = np.concatenate(chosen, 1)[:, :, place]
-            aleatoric = truth.unit(name) ** 2 * beta / (alpha - 1)
-            parts = {"aleatoric": aleatoric, "epistemic": aleatoric / nu}
-            counts = {
-                part: np.histogram(np.clip(np.log10(v), EDGES[0], EDGES[-1]), EDGES)[0] / len(v)
-                for part, v in parts.items()
-            }
-            rows += [
-                {"network": network, "property": name, "from": float(EDGES[k])}
-                | {part: float(values[k]) for part, values in counts.items()}
-                for k in range(len(EDGES) - 1)
-                if any(values[k] for values in counts.values())
-            ]
-    return rows
+def histograms(truth: Truth, main: Sequence[Training]) -> Iterator[Row]:
+    """Count the share of test molecules in bins of log10 variance, over all seeds."""
+    for network, (place, name) in product(NETWORKS, enumerate(PROPERTIES)):
+        found = [one.variances(place) for one in main if one.row["network"] == network]
+        parts = (np.concatenate(part) for part in zip(*found, strict=True))
+        logs = [np.log10(truth.unit[place] ** 2 * part) for part in parts]
+        counts = [np.histogram(np.clip(v, EDGES[0], EDGES[-1]), EDGES)[0] / len(v) for v in logs]
+        for edge, *shares in zip(EDGES[:-1].tolist(), *map(np.ndarray.tolist, counts), strict=True):
+            if any(shares):
+                head = {"network": network, "property": name, "from": edge}
+                yield head | dict(zip(("aleatoric", "epistemic"), shares, strict=True))

@@ -1,7 +1,7 @@
 """From answers to numbers: errors, calibration with its floors, and where uncertainty went.
 
 A row's errors and variances are in plain z-scores, mean 0 and deviation 1 over the training
-molecules that are no lines, whatever the scale in which a property was learnt.
+non-linear molecules, whatever the scale in which a property was learned.
 """
 
 from __future__ import annotations
@@ -9,21 +9,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.stats import t
 
 from orbical import calibration
 
-from ..pages import Row
 from ..student import Array, student_errors, student_gence, student_nll, student_scale
 
-BINS = 15
-LEVELS = 99
-DRAWS = 20
+Found = dict[str, float]
+BINS, LEVELS, DRAWS = 15, 99, 20
 NEAR = 0.01
 """An alpha this near to 1 makes a variance without bound."""
 
 
-def scores(evidence: Array, target: Array, unit: float, seed: int = 0) -> Row:
-    """Measure answers to one property.
+def scores(evidence: Array, target: Array, unit: float, seed: int = 0) -> Found:
+    """Measure answers about one property.
 
     Args:
         evidence: `[4, n]`, gamma, nu, alpha and beta in the units of training.
@@ -43,7 +42,7 @@ def scores(evidence: Array, target: Array, unit: float, seed: int = 0) -> Row:
     epistemic = aleatoric / nu
     variance = aleatoric + epistemic
     error = target - gamma
-    found: Row = {
+    found = {
         "mae": float(np.abs(error).mean()) * unit,
         "rmse": float(np.sqrt(np.square(error).mean())) * unit,
         "nll": float(student_nll(error, nu, alpha, beta).mean()) + math.log(unit),
@@ -62,10 +61,8 @@ def scores(evidence: Array, target: Array, unit: float, seed: int = 0) -> Row:
     return found | calibration_scores(error, nu, alpha, beta, seed)
 
 
-def calibration_scores(error: Array, nu: Array, alpha: Array, beta: Array, seed: int) -> Row:
-    """Calibration of errors, beside its mean over errors drawn from the answers themselves."""
-    from scipy.stats import t
-
+def calibration_scores(error: Array, nu: Array, alpha: Array, beta: Array, seed: int) -> Found:
+    """Measure calibration, and its mean over errors drawn from the answers themselves."""
     variance = beta / (alpha - 1) * (1 + 1 / nu)
     scale, freedom = student_scale(nu, alpha, beta), 2 * alpha
     draw = np.random.default_rng(seed)
@@ -87,7 +84,7 @@ def calibration_scores(error: Array, nu: Array, alpha: Array, beta: Array, seed:
 
 
 def coverage_error(probability: Array) -> float:
-    """Mean distance of the share of samples below each predicted quantile from its level.
+    """Compute the mean distance of the share of samples below each quantile from its level.
 
     >>> round(coverage_error(np.linspace(0.0005, 0.9995, 1000)), 6)
     0.0
@@ -98,7 +95,7 @@ def coverage_error(probability: Array) -> float:
 
 
 def most_bleed(aleatoric: Array) -> float:
-    """Bleed of the 99 of 100 molecules with the least aleatoric variance.
+    """Compute the bleed of the 99 of 100 molecules with the least aleatoric variance.
 
     The bleed of all is a mean of squares of `beta / (alpha - 1)`, which has no bound as alpha nears
     1: likelihood likes heavy tails, and does not mind that such a Student t has no variance.
@@ -111,7 +108,7 @@ def most_bleed(aleatoric: Array) -> float:
 
 
 def error_bleed(error: Array, variance: Array) -> float:
-    """Bleed of a network with these errors that calls all of a calibrated variance aleatoric.
+    """Compute the bleed of a network that calls all of a calibrated variance aleatoric.
 
         sum_b share_b (mean squared error_b)^2,   in bins b of equal mass of its variance
 
@@ -124,10 +121,10 @@ def error_bleed(error: Array, variance: Array) -> float:
 
 
 def rank_correlation(a: Array, b: Array) -> float:
-    """Spearman's correlation.
+    """Compute Spearman's correlation.
 
     >>> rank_correlation(np.arange(4.0), np.arange(4.0) ** 3)
     1.0
     """
-    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (a, b)]
+    ranks = [np.argsort(np.argsort(values)) for values in (a, b)]
     return float(np.corrcoef(np.stack(ranks))[0, 1].round(12))

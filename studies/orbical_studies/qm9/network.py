@@ -10,16 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from orbical.training import Evidence
-from orbical_studies.networks.molecules import (
-    GIN,
-    USUAL_ATOMS,
-    DistanceMessages,
-    Graph,
-    InvariantMPNN,
-    atom_pairs,
-)
 
-from .settings import GIN_NAME, INVARIANT_NAME, ORIENTED_NAME
+from ..networks.molecules import GIN, DistanceMessages, Graph, InvariantMPNN, atom_pairs
+from .settings import NETWORKS
 
 FLOOR, LEAST = 1e-6, 1e-12
 """Floors of nu and alpha - 1, and of beta: energies are known to a millionth of their spread."""
@@ -64,10 +57,10 @@ class OrientedMPNN(InvariantMPNN):
         basis = torch.cat([self.basis(length), direction], -1)
         for layer in self.layers:
             state = layer(state, basis, window)
-        return (state * mask[..., None]).sum(1) / USUAL_ATOMS
+        return self.pooled(state, mask)
 
 
-BACKBONES = {GIN_NAME: GIN, INVARIANT_NAME: InvariantMPNN, ORIENTED_NAME: OrientedMPNN}
+BACKBONES = dict(zip(NETWORKS, (GIN, InvariantMPNN, OrientedMPNN), strict=True))
 
 
 class Decoders(nn.Module):

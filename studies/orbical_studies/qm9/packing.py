@@ -1,4 +1,4 @@
-"""QM9 in one small file for a machine that has no other, and what is learnt from it."""
+"""QM9 in one small file for a machine that has no other, and the scales in which it is learned."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from orbical.errors import InputError
-from orbical_studies.data import qm9
 
 from ..bond_graphs import bond_hashes
-from .settings import PROPERTIES, ROBUST
+from ..data import qm9
+from ..framework import Results
+from .settings import PROPERTIES, Settings
 
 FILE = "qm9.npz"
 SPLITS = ("train", "validation", "test")
+ROBUST = ("rotational_a", "rotational_b", "rotational_c")
+"""Properties with tails so heavy that a few small molecules make up their deviation."""
+
 LINEAR_GHZ = 1e4
 """A rotational constant A above this, or 0 which stands for infinity, is that of a line of atoms;
 the largest of the others is water's, 800."""
@@ -43,23 +46,23 @@ class Pack(NamedTuple):
     bond_class: Tensor
 
     def rows(self, split: str, count: int | None = None) -> Tensor:
-        """Give the molecules of a split that do not lie on a line, at most so many."""
+        """Return the molecules of a split that do not lie on a line, at most so many."""
         chosen = (self.split == SPLITS.index(split)) & ~self.linear
         return chosen.nonzero()[:count, 0]
 
 
 class Scale(NamedTuple):
-    """Where properties lie and how wide: `centre [11]` and `width [11]`, double precision."""
+    """Where properties lie and how wide: `center [11]` and `width [11]`, double precision."""
 
-    centre: Tensor
+    center: Tensor
     width: Tensor
 
 
-def pack(path: Path, cache: Path | None = None, count: int | None = None) -> Path:
-    """Write geometry, targets and split of all molecules, or of the first so many of each split."""
-    columns: dict[str, list[NDArray]] = {}
+def pack(settings: Settings, results: Results) -> None:
+    """Write geometry, targets and split of the molecules."""
+    columns: dict[str, list[np.ndarray]] = {}
     for place, split in enumerate(SPLITS):
-        found = qm9(split, PROPERTIES, count=count, cache=cache)
+        found = qm9(split, PROPERTIES, count=settings.count)
         mask = found.inputs["mask"]
         a = found.properties["rotational_a"]
         parts = {
@@ -75,22 +78,16 @@ def pack(path: Path, cache: Path | None = None, count: int | None = None) -> Pat
             columns.setdefault(name, []).append(values.numpy())
     arrays = {name: np.concatenate(parts) for name, parts in columns.items()}
     arrays["bond_class"] = np.unique(arrays["bond_class"], return_inverse=True)[1].astype(np.int32)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, **arrays)  # type: ignore[arg-type] # its keywords are arrays
-    return path
+    results.work.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(results.work / FILE, **arrays)  # type: ignore[arg-type]
 
 
-def there(path: Path) -> Path:
-    """Give the path back where the packed file is there."""
-    if not path.is_file():
-        raise InputError(f"pack: there is no file {str(path)!r}; run the step 'pack' first")
-    return path
-
-
-def unpack(path: Path, device: torch.device) -> Pack:
+def unpack(work: Path, device: torch.device) -> Pack:
     """Read the packed molecules onto a device."""
-    with np.load(there(path)) as file:
-        arrays = {name: file[name] for name in file.files}
+    if not (work / FILE).is_file():
+        raise InputError(f"work: there is no file {str(work / FILE)!r}; run the step 'pack' first")
+    with np.load(work / FILE) as file:
+        arrays = dict(file)
     sizes = arrays["sizes"].astype(np.int64)
     mask = np.arange(sizes.max()) < sizes[:, None]
     pos = np.zeros((*mask.shape, 3), np.float32)
@@ -100,18 +97,21 @@ def unpack(path: Path, device: torch.device) -> Pack:
     return Pack(*(torch.from_numpy(values).to(device) for values in kept))
 
 
-def scale_of(targets: Tensor) -> Scale:
-    """Measure training targets `[n, 11]`: mean and deviation, for `ROBUST` ones by quartiles.
+def plain_scale(targets: Tensor) -> Scale:
+    """Compute mean and deviation of training targets `[n, 11]`."""
+    return Scale(targets.mean(0), targets.std(0, correction=0))
+
+
+def training_scale(targets: Tensor) -> Scale:
+    """Compute the scale of training: mean and deviation, for `ROBUST` ones by quartiles.
 
     Double precision: the energies u0 and u lie a hundred thousand times further from 0 than they
-    are to be known. Of a rotational constant the centre is the median and the width that of the
+    are to be known. Of a rotational constant the center is the median and the width that of the
     middle half, as a Gaussian would have it, `(q_3 - q_1) / 1.349`.
     """
-    mean, width = targets.mean(0), targets.std(0, correction=0)
-    quarter, half, three = torch.quantile(
-        targets, torch.tensor([0.25, 0.5, 0.75], dtype=targets.dtype, device=targets.device), dim=0
-    )
+    plain = plain_scale(targets)
+    shares = torch.tensor([0.25, 0.5, 0.75], dtype=targets.dtype, device=targets.device)
+    quarter, half, three = torch.quantile(targets, shares, dim=0)
     robust = torch.tensor([name in ROBUST for name in PROPERTIES], device=targets.device)
-    return Scale(
-        torch.where(robust, half, mean), torch.where(robust, (three - quarter) / 1.349, width)
-    )
+    width = torch.where(robust, (three - quarter) / 1.349, plain.width)
+    return Scale(torch.where(robust, half, plain.center), width)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..framework import TrainingSettings, option
+
 PROPERTIES = (
     *("lumo", "gap", "u0", "u", "u0_atom", "g_atom"),
     *("rotational_a", "rotational_b", "rotational_c", "r2", "dipole"),
 )
 """The ten properties of the paper's Table 1 in its order, and the dipole of its Fig. 8."""
 
-ROBUST = ("rotational_a", "rotational_b", "rotational_c")
-"""Properties with tails so heavy that a few small molecules make up their deviation."""
-
-GIN_NAME, INVARIANT_NAME, ORIENTED_NAME = "GIN", "invariant", "oriented"
-NETWORKS = (GIN_NAME, INVARIANT_NAME, ORIENTED_NAME)
+COMPARED = ("GIN", "invariant")
+NETWORKS = (*COMPARED, "oriented")
 """The paper's two networks, both invariant; and the second one without its symmetry."""
 
-COMPARED = (GIN_NAME, INVARIANT_NAME)
-SEEDS = (0, 1, 2)
 ALL = "all"
 SINGLE = ("dipole", "gap")
 """Properties that also get a backbone of their own."""
@@ -29,11 +26,15 @@ SHOWN = "dipole"
 LIKELIHOOD, PRINTED = "likelihood", "printed"
 """Likelihood after a start by squared error; the paper's loss, likelihood and penalty, alone."""
 
-PENALTY = 0.1
-"""The paper's weight of `|y - gamma| (2 nu + alpha)`, its smaller one."""
 
-EPOCHS = 100
-BATCH = 256
+@dataclass(frozen=True)
+class Settings(TrainingSettings):
+    """What is packed and trained."""
+
+    count: int | None = option(None, "pack only the first of each split", least=1, kind=int)
+    epochs: int = option(100, "passes over the training molecules", least=1)
+    batch: int = option(256, "molecules a step", least=1)
+    seeds: tuple[int, ...] = option((0, 1, 2), "of the main trainings", least=0)
 
 
 @dataclass(frozen=True)
@@ -41,46 +42,39 @@ class Trial:
     """One training; its text is its name.
 
     Attributes:
-        network: one of `NETWORKS`.
+        network: One of `NETWORKS`.
         target: `ALL` for eleven heads on one backbone, or one property for a head of its own.
         loss: `LIKELIHOOD` or `PRINTED`.
-        seed: of weights and batches.
-        epochs: passes over the training molecules; the rate ends at 0.
-        batch: molecules a step.
+        seed: Of weights and batches.
+        epochs: Passes over the training molecules; the rate ends at 0.
+        batch: Molecules a step.
     """
 
     network: str
     target: str = ALL
     loss: str = LIKELIHOOD
     seed: int = 0
-    epochs: int = EPOCHS
-    batch: int = BATCH
+    epochs: int = 100
+    batch: int = 256
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """The properties that are learnt."""
+        """The properties that are learned."""
         return PROPERTIES if self.target == ALL else (self.target,)
 
     def __str__(self) -> str:
         return f"{self.network}/{self.target}/{self.loss}/seed {self.seed}"
 
 
-def trials(seeds: tuple[int, ...] = SEEDS, epochs: int = EPOCHS, batch: int = BATCH) -> list[Trial]:
+def trials(settings: Settings) -> list[Trial]:
     """List all trainings: the main ones, then the controls with the first seed.
 
-    >>> [str(trial) for trial in trials()[-2:]]
+    >>> [str(trial) for trial in trials(Settings())[-2:]]
     ['invariant/gap/likelihood/seed 0', 'GIN/gap/likelihood/seed 0']
-    >>> len(trials())
+    >>> len(trials(Settings()))
     15
     """
-    main = [
-        Trial(name, seed=seed, epochs=epochs, batch=batch)
-        for seed in seeds
-        for name in NETWORKS[::-1]  # the slower ones first
-    ]
-    controls = [
-        Trial(name, target, loss, seeds[0], epochs, batch)
-        for target, loss in ((ALL, PRINTED), *((name, LIKELIHOOD) for name in SINGLE))
-        for name in COMPARED[::-1]
-    ]
-    return main + controls
+    main = [(n, ALL, LIKELIHOOD, s) for s in settings.seeds for n in NETWORKS[::-1]]  # slow first
+    others = ((ALL, PRINTED), *((name, LIKELIHOOD) for name in SINGLE))
+    controls = [(n, *other, settings.seeds[0]) for other in others for n in COMPARED[::-1]]
+    return [Trial(*kind, settings.epochs, settings.batch) for kind in (*main, *controls)]

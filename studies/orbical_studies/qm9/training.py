@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,20 @@ from torch.nn import functional
 
 from orbical.losses import nig_nll, nig_regularizer
 
+from ..framework import Results
+from ..framework.training import device
+from ..framework.training import train as train_all
+from ..networks import parameters_of
 from .network import Model, Shelf, answers, shelf
-from .packing import Pack, Scale, scale_of
-from .settings import LIKELIHOOD, PENALTY, PRINTED, PROPERTIES, Trial
+from .packing import Pack, training_scale, unpack
+from .settings import COMPARED, LIKELIHOOD, PRINTED, PROPERTIES, Settings, Trial, trials
 
-RATE = 2e-3
-WARM_UP = 500
-LARGEST_SLOPE = 30.0
+PENALTY = 0.1
+"""The paper's weight of `|y - gamma| (2 nu + alpha)`, its smaller one."""
+
+RATE, WARM_UP, LARGEST_SLOPE = 2e-3, 500, 30.0
 START = 0.2
-"""The share of the steps in which the centre is learnt by squared error."""
+"""The share of the steps in which the center is learned by squared error."""
 
 LINEAR_FROM = 3.0
 """From here on errors count linearly in the start: tiny molecules lie hundreds of widths off."""
@@ -34,16 +40,21 @@ SEEN = 10_000
 """Training molecules on which a network is measured once more at the end."""
 
 
-def run(data: Pack, trial: Trial) -> dict[str, Any]:
-    """Train one network and let it answer.
+def train(settings: Settings, results: Results) -> None:
+    """Train every network that is not finished yet."""
+    setup = partial(unpack, results.work, device())
+    train_all(trials(settings), settings, results.work, setup, run)
+
+
+def run(data: Pack, trial: Trial) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Train one network, and evaluate it.
 
     Returns:
-        `scores`: words and numbers; `test [4, n, targets]`: gamma, nu, alpha and beta of the test
-        molecules in scaled units, and `turned`, the same of each molecule turned anyhow;
-        `curve [epochs, 3, targets]`: after each epoch likelihood and mean absolute error on the
-        validation molecules, and the training loss.
+        Scores, and arrays: `test [4, n, targets]`, gamma, nu, alpha and beta of the test molecules
+        in scaled units; `turned`, the same after a random rotation of each molecule, of a network
+        that notices it; `curve [epochs, 3, targets]`, after each epoch likelihood and mean absolute
+        error on the validation molecules, and the training loss.
     """
-    start = time.time()
     session = Session(data, trial)
     session.warm()
     prepared = time.time()
@@ -57,44 +68,19 @@ def run(data: Pack, trial: Trial) -> dict[str, Any]:
     seen = session.shelf("train", SEEN)
     error = (answers(session.model, seen).gamma - seen.targets).abs().mean(0)
     turned = answers(session.model, session.shelf("test", turned=True))
-    found = {"test": torch.stack(test), "turned": torch.stack(turned), "curve": curve}
-    _synchronised(data)
-    return {
-        "scores": {
-            "parameters": sum(p.numel() for p in session.model.parameters()),
-            "backbone": sum(p.numel() for p in session.model.backbone.parameters()),
-            "train": len(session.train),
-            "steps": session.done,
-            "seen_mae": error.tolist(),
-            "defect": (turned.gamma - test.gamma).abs().amax(0).tolist(),
-            "seconds": time.time() - prepared,
-            "preparing": prepared - start,
-        },
-        **{name: values.cpu().numpy() for name, values in found.items()},
+    scores = {
+        "parameters": parameters_of(session.model),
+        "backbone": parameters_of(session.model.backbone),
+        "train": len(session.train),
+        "steps": session.done,
+        "seen_mae": error.tolist(),
+        "defect": (turned.gamma - test.gamma).abs().amax(0).tolist(),
+        "seconds": time.time() - prepared,
     }
-
-
-def seconds_an_epoch(data: Pack, trial: Trial, *, lasting: float) -> float:
-    """Measure how long an epoch takes, with steps as in training, for some seconds."""
-    session = Session(data, trial)
-    session.warm()
-    session.validation()
-    _synchronised(data)
-    start, steps = time.time(), 0
-    while time.time() - start < lasting:
-        for batch in session.batches():
-            session.step(*batch)
-            steps += 1
-            if steps % 50 == 0:
-                _synchronised(data)
-                if time.time() - start > lasting:
-                    break
-    _synchronised(data)
-    a_step = (time.time() - start) / steps
-    start = time.time()
-    session.validation()
-    _synchronised(data)
-    return a_step * session.steps_an_epoch + time.time() - start
+    found = {"test": torch.stack(test), "curve": curve}
+    if trial.network not in COMPARED:
+        found["turned"] = torch.stack(turned)
+    return scores, {name: values.cpu().numpy() for name, values in found.items()}
 
 
 class Session:
@@ -103,19 +89,18 @@ class Session:
     def __init__(self, data: Pack, trial: Trial) -> None:
         self.data, self.trial = data, trial
         self.columns = [PROPERTIES.index(name) for name in trial.properties]
-        self.scale: Scale = scale_of(data.targets[data.rows("train")])
-        device = data.targets.device
+        self.scale = training_scale(data.targets[data.rows("train")])
+        where = data.targets.device
         torch.manual_seed(trial.seed)
-        self.model = Model(trial.network, len(self.columns)).to(device)
-        self.draw = torch.Generator(device).manual_seed(trial.seed)
+        self.model = Model(trial.network, len(self.columns)).to(where)
+        self.draw = torch.Generator(where).manual_seed(trial.seed)
         self.order = np.random.default_rng(trial.seed)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=RATE, fused=device.type == "cuda"
-        )
+        fused = where.type == "cuda"
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=RATE, fused=fused)
         self.train = self.shelf("train")
         self.checked = self.shelf("validation")
         large = self.train.sizes > USUAL
-        self.large, self.others = (places.nonzero()[:, 0].to(device) for places in (large, ~large))
+        self.large, self.others = (places.nonzero()[:, 0].to(where) for places in (large, ~large))
         self.done = 0
 
     def shelf(self, split: str, count: int | None = None, turned: bool = False) -> Shelf:
@@ -124,7 +109,7 @@ class Session:
         pos = self.data.pos[rows]
         if turned:
             pos = pos @ rotations(len(pos)).to(pos)
-        scaled = (self.data.targets[rows] - self.scale.centre) / self.scale.width
+        scaled = (self.data.targets[rows] - self.scale.center) / self.scale.width
         chosen = scaled[:, self.columns]
         return shelf(self.model, pos, self.data.numbers[rows], chosen)
 
@@ -180,29 +165,29 @@ class Session:
 
     @property
     def starting(self) -> bool:
-        """Whether the centre is still learnt by squared error."""
+        """Whether the center is still learned by squared error."""
         steps = self.trial.epochs * self.steps_an_epoch
         return self.trial.loss == LIKELIHOOD and self.done < START * steps
 
     def loss(self, places: Tensor, most: int) -> Tensor:
         """The loss of some molecules, in double precision.
 
-        At the start the centre is learnt by squared error and the rest by likelihood about it,
+        At the start the center is learned by squared error and the rest by likelihood about it,
         then all by likelihood. A Student t lets go of what it cannot reach: begun with likelihood
         alone, total energies stay at a fit of most molecules that gives up on the others.
 
         The slope of a likelihood grows as one over the predicted deviation, and a total energy is
         known a thousand times better than a dipole, in units of their own spread: alone it would
-        steer the backbone they share. So the slopes of each property are weighed by its
+        steer the backbone they share. So the slopes of each property are weighted by its
         deviation. Its heads, which it shares with none, learn as before: Adam takes steps of the
         same size whatever the weight.
         """
         graph, target = self.train.take(places, most)
         found = torch.stack(self.model.on_graph(graph)).double()
-        weighed = found.clone()
-        gamma, nu, alpha, beta = weighed.unbind(0)
+        weighted = found.clone()
+        gamma, nu, alpha, beta = weighted.unbind(0)
         weight = (beta * (1 + nu) / (alpha * nu)).detach().sqrt().mean(0)
-        weighed.register_hook(lambda slope: slope * weight)
+        weighted.register_hook(lambda slope: slope * weight)
         if self.starting:
             square = functional.huber_loss(found[0], target, delta=LINEAR_FROM, reduction="none")
             return nig_nll(gamma.detach(), nu, alpha, beta, target) + square.sum(1).mean()
@@ -238,8 +223,3 @@ def rotations(count: int) -> Tensor:
     frame, corner = torch.linalg.qr(torch.randn(count, 3, 3, generator=draw, dtype=torch.float64))
     frame = frame * corner.diagonal(dim1=1, dim2=2).sign()[:, None]
     return frame * torch.det(frame)[:, None, None]
-
-
-def _synchronised(data: Pack) -> None:
-    if data.targets.is_cuda:
-        torch.cuda.synchronize()

@@ -133,5 +133,5 @@ def test_what_fails_or_is_no_minimum_is_named_and_left_out(tmp_path, monkeypatch
 
 def test_names_that_do_not_fit_are_refused_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setattr(infrared_spectra, "spectrum_function", None)
-    with pytest.raises(InputError, match="names: 1 given for 3 molecules"):
+    with pytest.raises(InputError, match="names: expected 3, one a molecule, got 1"):
         data.spectra(some(), ["a"], cache=tmp_path)
