@@ -60,7 +60,7 @@ def facts(results: Results) -> dict[str, Any]:
         "angles": angles,
         "turned": turned.groupby("model").mean(numeric_only=True),
         "quarter": turned[quarter].groupby("model").mean(numeric_only=True),
-        "between": turned[~quarter].groupby("model").mean(numeric_only=True),
+        "between": turned[~quarter].groupby("model").mean(numeric_only=True).reindex(MODELS),
         "trained": {name: flownet.provenance(name) for name in flownet.NAMES},
         "parameters": {
             n: sum(p.numel() for p in flownet.load(n).parameters()) for n in flownet.NAMES
