@@ -158,7 +158,9 @@ def test_folders_that_are_not_in_the_format_are_refused(tmp_path: Path) -> None:
 def test_the_data_of_the_study_hold_as_many_key_objects_as_counted(shared_data: Path) -> None:
     parts = coco_five(shared_data / "coco")
     counts = {
-        radius: sum(len(find_key_objects(some, FIVE_CLASSES, 128, radius)) for some in parts.values())
+        radius: sum(
+            len(find_key_objects(some, FIVE_CLASSES, 128, radius)) for some in parts.values()
+        )
         for radius in (32, 64)
     }
     assert counts == {32: 591, 64: 170}

@@ -17,9 +17,9 @@ false is told in `docs/theory.md`, each with its correction.
 
 from __future__ import annotations
 
+from ._checks import normalize
 from .bleed import nll_optimal_variance
 from .bound import Bound, Bounds
-from ._checks import normalize
 from .classification_bounds import (
     classification,
     forced_overconfidence,
@@ -34,9 +34,9 @@ from .matching import (
     match_orbits,
     orbits_of_permutations,
 )
+from .orbit_table import OrbitTable
 from .pointwise_taxonomy import Density, Taxonomy, confidence_density, taxonomy
 from .regression_bounds import best_equivariant, regression
-from .orbit_table import OrbitTable
 from .value_table import ValueTable
 
 __all__ = [

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from .bound import Bound, not_applicable
 from ._equivariant_fit import (
     Frames,
     best_fit,
@@ -24,6 +23,7 @@ from ._equivariant_fit import (
     pulled_back,
     sum_by,
 )
+from .bound import Bound, not_applicable
 from .value_table import ValueTable
 
 Array = np.ndarray

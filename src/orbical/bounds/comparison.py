@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import InputError
 from .classification_bounds import forced_overconfidence
 from .matching import match_orbits
-from .pointwise_taxonomy import KINDS, Support, taxonomy
 from .orbit_table import OrbitTable
+from .pointwise_taxonomy import KINDS, Support, taxonomy
 
 if TYPE_CHECKING:
     from ..groups import Group

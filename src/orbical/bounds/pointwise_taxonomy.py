@@ -13,8 +13,8 @@ from scipy.spatial import cKDTree
 
 from ..errors import InputError
 from . import _checks
-from .matching import Mover
 from ._nearest import Nearest
+from .matching import Mover
 
 if TYPE_CHECKING:
     from ..groups import Group

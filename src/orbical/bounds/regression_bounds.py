@@ -18,8 +18,6 @@ import numpy as np
 
 from ..calibration.generalized import gence_floor, gence_sq_floor
 from ..errors import InputError
-from .bleed import bleed_bounds
-from .bound import Bound, Bounds, not_applicable
 from ._equivariant_fit import (
     Frames,
     best_fit,
@@ -28,6 +26,8 @@ from ._equivariant_fit import (
     frames,
     pulled_back,
 )
+from .bleed import bleed_bounds
+from .bound import Bound, Bounds, not_applicable
 from .value_table import ValueTable
 
 Array = np.ndarray

@@ -8,10 +8,10 @@ nothing; `save` writes it. Those of calibration and of bounds are in `figures.ca
 from __future__ import annotations
 
 from . import bounds, calibration
+from ._panels import show_picture
 from .clouds import cloud_picture
 from .embedding_maps import embedding
 from .nero_plots import aggregate, individual
-from ._panels import show_picture
 from .style import (
     CLASSES,
     COLUMN,

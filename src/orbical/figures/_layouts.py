@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .style import FAINT, INK, SEQUENTIAL, SOFT
 from ._text_fitting import inches
+from .style import FAINT, INK, SEQUENTIAL, SOFT
 
 Array = np.ndarray
 

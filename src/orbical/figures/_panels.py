@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._layouts import LAYOUTS, Curves, Orbit, Surface
-from .style import COLUMN, INK, PAGE, SOFT, figure, readable
 from ._text_fitting import fitted, inches, legend_of, wrapped
+from .style import COLUMN, INK, PAGE, SOFT, figure, readable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

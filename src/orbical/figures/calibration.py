@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
+from ._text_fitting import fitted
 from .nero_plots import aggregate
 from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, model_colors, styled
-from ._text_fitting import fitted
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import InputError, unknown_name
 from ._layouts import LAYOUTS, Curves, Orbit
-from .nero_plots import orbit_of, picture
 from ._panels import show_picture
+from ._text_fitting import fitted, legend_of
+from .nero_plots import orbit_of, picture
 from .style import (
     COLUMN,
     INK,
@@ -25,7 +26,6 @@ from .style import (
     readable,
     styled,
 )
-from ._text_fitting import fitted, legend_of
 
 if TYPE_CHECKING:
     import xarray as xr
