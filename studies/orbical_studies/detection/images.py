@@ -99,7 +99,8 @@ def training_crops(images: Sequence[AnnotatedImage]) -> Crops:
         for scale in SCALES:
             larger = _scaled(image, scale)
             keys = find_key_objects([larger], CLASSES, WINDOW, RADIUS)
-            drawn = _resized(image.read(), larger.height, larger.width) if keys else None
+            if keys:
+                drawn = _resized(image.read(), larger.height, larger.width)
             for key in keys:
                 cut, inside = surroundings(drawn, larger, key.box, CLASSES, WINDOW, RADIUS)
                 pixels.append(torch.from_numpy(cut.copy()))

@@ -121,7 +121,7 @@ def _section(section: pd.DataFrame, levels: pd.DataFrame) -> Figure:
             along.fill_between(mean.index, each.min(), each.max(), **band)
             along.plot(mean, color=color, label=f"{jitter} %")
             values = levels[levels["jitter"] == jitter]
-            look = {"ms": 3.5, "mfc": "none", "color": color}
+            look: dict[str, Any] = {"ms": 3.5, "mfc": "none", "color": color}
             width.plot(values["jitter"], values["width_px"], "o", **look)
         along.set(xlabel="dx (px), dy = 0", ylabel="IoU x confidence", ylim=(0, None))
         along.legend(title="jitter", loc="upper right")
@@ -183,7 +183,12 @@ def _draw_boxes(axes: Any, view: Tensor, rows: Tensor, key: Tensor, most: int) -
     for place, row in enumerate(rows[rows[:, 5] >= 0][:most]):
         color = MODELS[place + 1]
         outline(row, color, 1.3)
-        look = {"color": "white", "fontsize": 6.5, "va": "top", "transform": axes.transAxes}
+        look: dict[str, Any] = {
+            "color": "white",
+            "fontsize": 6.5,
+            "va": "top",
+            "transform": axes.transAxes,
+        }
         look["bbox"] = {"facecolor": color, "lw": 0, "pad": 1.2}
         label = f"{place + 1}. {CLASSES[int(row[5])]} {float(row[4]):.2f}"
         axes.text(0.02, 0.98 - 0.1 * place, label, **look)
@@ -205,7 +210,7 @@ def _individual(shown: Photographs) -> Figure:
         for number, (axes, element) in enumerate(zip(others, (dark, bright), strict=True)):
             sign, (dx, dy) = "ab"[number], place[element]
             first.plot(dx, dy, marker="o", ms=6, mfc="none", mec="white", mew=1.2)
-            look = {"textcoords": "offset points", "ha": "center", "va": "center"}
+            look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center"}
             look["bbox"] = {"facecolor": "white", "lw": 0, "pad": 1}
             first.annotate(sign, (dx, dy), xytext=away * (-1) ** number, **look)
             _draw_boxes(axes, views[number], rows[number], keys[number], 3)

@@ -79,7 +79,9 @@ def scan_shifts(net: nn.Module, images: Tensor, objects: Tensor, group: Group) -
     device = framework.device()
     samples, elements = (64, 32) if device.type == "cuda" else (16, 4)
     net, weights = net.to(device), torch.as_tensor(group.weights, device=device)
-    blocks = [group[rows] for rows in np.array_split(np.arange(len(group)), len(group) / elements)]
+    blocks = [
+        group[rows] for rows in np.array_split(np.arange(len(group)), -(-len(group) // elements))
+    ]
     parts: list[dict[str, Tensor]] = []
     with torch.inference_mode():
         for some, truth in zip(images.split(samples), objects.split(samples), strict=True):
@@ -100,7 +102,7 @@ def load(settings: Settings, work: Path) -> Loaded:
 
 
 def _trained(settings: Settings, how: tuple[Any, ...], **more: Any) -> detector.Detector:
-    limits = {"seconds": settings.seconds, "batch": settings.batch}
+    limits: dict[str, Any] = {"seconds": settings.seconds, "batch": settings.batch}
     return detector_training.train(*how, device=str(framework.device()), **limits, **more)
 
 

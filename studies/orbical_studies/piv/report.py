@@ -101,7 +101,8 @@ def with_neighbors(some: np.ndarray) -> float:
     around = numbers[apart.argsort(1)[:, :NEIGHBORS]].mean(1)
     if len(some) <= NEIGHBORS or min(np.ptp(numbers), np.ptp(around)) < 1e-4:
         return math.nan
-    return float(np.corrcoef(*(values.argsort().argsort() for values in (numbers, around)))[0, 1])
+    first, second = (values.argsort().argsort() for values in (numbers, around))
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def figures(results: Results) -> Iterator[tuple[str, Figure]]:
@@ -271,7 +272,9 @@ def _rotations(rows: pd.DataFrame) -> Figure:
             axes.spines["polar"].set_visible(False)
         for axes in fig.axes[len(kinds) :]:
             axes.set_visible(False)
-        look = {"title": "radius: end-point error in pixels · angle: rotation of the input"}
+        look: dict[str, Any] = {
+            "title": "radius: end-point error in pixels · angle: rotation of the input"
+        }
         handles = fig.axes[0].get_legend_handles_labels()
         fig.legend(*handles, loc="outside lower center", ncols=4, title_fontsize=7, **look)
     return fig
