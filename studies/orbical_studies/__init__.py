@@ -36,7 +36,6 @@ NOT_YET_PORTED = (
     "digit_symmetry",
     "digits_nero",
     "examples",
-    "networks",
 )
 """Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""
 

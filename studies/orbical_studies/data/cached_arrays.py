@@ -19,9 +19,9 @@ VARIABLE = "ORBICAL_CACHE"
 
 
 def cache_folder(folder: str | Path | None = None) -> Path:
-    """Find the folder for what can be made again; it need not exist.
+    """Find the folder of the cache; it need not exist.
 
-    It is the one given, else the environment variable `ORBICAL_CACHE`, else the system's own place:
+    The one given, else the environment variable `ORBICAL_CACHE`, else the system's own place:
     `XDG_CACHE_HOME` (or `~/.cache`), `~/Library/Caches` or `LOCALAPPDATA`, with `orbical` below.
 
     Example:
@@ -31,7 +31,7 @@ def cache_folder(folder: str | Path | None = None) -> Path:
     given = folder if folder is not None else os.environ.get(VARIABLE)
     place = Path(given).expanduser() if given else _system_folder() / "orbical"
     if place.exists() and not place.is_dir():
-        raise InputError(f"cache: {str(place)!r} is a file, a folder expected")
+        raise InputError(f"cache: expected a folder, got the file {str(place)!r}")
     return place
 
 
@@ -43,7 +43,7 @@ def _system_folder() -> Path:
 
 
 def writable(folder: Path) -> Path:
-    """Make a folder if it is not there, and check that files can be written to it.
+    """Make a folder if it does not exist, and check that files can be written to it.
 
     Example:
         >>> with tempfile.TemporaryDirectory() as there:
@@ -56,8 +56,8 @@ def writable(folder: Path) -> Path:
             return folder
     except OSError as refused:
         raise InputError(
-            f"cache: nothing can be written to {str(folder)!r} ({refused.strerror}); a folder that "
-            f"can be written to expected, as argument or as {VARIABLE}"
+            f"cache: expected a folder that can be written to, got {str(folder)!r} "
+            f"({refused.strerror}); pass another one, or set {VARIABLE}"
         ) from refused
 
 
@@ -80,7 +80,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray]) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray] | None:
-    """Read arrays, or None where there is no file, or one that is broken and must be made anew.
+    """Read arrays; None if there is no file, or a broken one.
 
     Example:
         >>> read_arrays(Path("absent.npz")) is None

@@ -14,7 +14,7 @@ from .cached_arrays import read_arrays, write_arrays
 
 
 def molecule_key(numbers: NDArray, positions: NDArray[np.float64]) -> bytes:
-    """Tell a molecule from every other by its elements `[a]` and positions `[a, 3]`, to the bit.
+    """Return a key that identifies a molecule by its elements `[a]` and positions `[a, 3]`.
 
     Example:
         >>> here = np.zeros((1, 3))
@@ -36,12 +36,12 @@ class LabelStore:
     process has added is kept when this one saves.
 
     Args:
-        path: of the file; it need not exist.
-        package: whose release made the labels: those of another release are not taken.
+        path: Of the file; it need not exist.
+        package: Whose release made the labels: those of another release are not used.
 
     Attributes:
-        known: labels by key.
-        failed: reasons by key.
+        known: Labels by key.
+        failed: Reasons by key.
 
     Example:
         >>> import tempfile
@@ -63,7 +63,7 @@ class LabelStore:
         self._take_in()
 
     def _take_in(self) -> None:
-        """Add what the file holds."""
+        """Add the labels of the file."""
         arrays = read_arrays(self.path)
         if arrays is None or not {"keys", "vectors", "version"} <= {*arrays}:
             return
@@ -75,7 +75,7 @@ class LabelStore:
         self.failed = {key.tobytes(): str(reason) for key, reason in reasons} | self.failed
 
     def save(self) -> None:
-        """Write all that is known, and take in what others have written."""
+        """Write all labels, together with those that other processes have written."""
         self._take_in()
         longest = max((len(row) for row in self.known.values()), default=0)
         rows = np.full((len(self.known), longest), np.nan)
@@ -98,7 +98,7 @@ def _table(keys: Iterable[bytes]) -> NDArray[np.uint8]:
 
 
 def _version(package: str) -> str:
-    """Give the release of a package, empty without it: then what is stored is all there is."""
+    """Return the release of a package; empty without it, when stored labels are all there is."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

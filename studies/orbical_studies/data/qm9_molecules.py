@@ -23,7 +23,7 @@ HARTREE = 27.211386245988
 """One hartree in eV."""
 
 SPLITS = {"train": (0, 110_000), "validation": (110_000, 120_000), "test": (120_000, 130_831)}
-"""Which molecules of the seeded order belong to which split."""
+"""Places of the splits in the seeded order."""
 
 
 class Property(NamedTuple):
@@ -59,8 +59,8 @@ PROPERTIES: dict[str, Property] = {
         for name, column in _ENERGIES.items()
     },
 }
-"""The names of the properties, and their units. Energies `..._atom` are of atomisation: the
-molecule's less those of its free atoms, negative where it is bound."""
+"""The names of the properties, and their units. Energies `..._atom` are energies of
+atomization: the molecule's minus those of its free atoms, negative if it is bound."""
 
 ATOM_ENERGIES: dict[str, dict[int, float]] = {
     column: dict(zip((1, 6, 7, 8, 9), values, strict=True))
@@ -83,7 +83,7 @@ _FORMAT = 1
 
 
 class Molecules(NamedTuple):
-    """Molecules with what is known of them.
+    """Molecules with their properties.
 
     Attributes:
         inputs: `pos [n, most, 3]` in Å, single precision; `numbers [n, most]`, 0 where a molecule
@@ -120,14 +120,14 @@ def qm9(
 
     Args:
         split: `"train"`, `"validation"`, `"test"` or `"all"`.
-        properties: names in `PROPERTIES`; None for all of them.
-        count: the first so many molecules of the split; None for all.
-        seed: of the order.
-        cache: the folder for the arrays; None for `ORBICAL_CACHE` or the system's own.
-        progress: show a progress bar on the error stream while the whole set is read.
+        properties: Names in `PROPERTIES`; None for all of them.
+        count: Take only the first molecules of the split; None for all.
+        seed: Of the order.
+        cache: Folder of the arrays; None for `ORBICAL_CACHE` or the system's own.
+        progress: Show a progress bar on the error stream while the whole set is read.
 
     Returns:
-        the molecules. `(found.inputs, found.properties["gap"])` can go to `orbical.scan`.
+        The molecules. `(found.inputs, found.properties["gap"])` can go to `orbical.scan`.
 
     Two linear molecules (polyynes, linear but for rounding) have rotational constants A of 232,664
     and 619,868 GHz, where all others are below 800: a z-score of A is a measure of these two. Nine
@@ -142,13 +142,12 @@ def qm9(
 
     Paper: Ramakrishnan et al. 2014; the equivariance paper's section 6.1.2 and table 1.
     """
-    wanted = _checked_names(properties)
+    wanted = tuple(PROPERTIES if properties is None else properties)
+    for name in wanted:
+        if name not in PROPERTIES:
+            raise unknown_name("properties", name, PROPERTIES)
     if split not in (*SPLITS, "all"):
         raise unknown_name("split", split, [*SPLITS, "all"])
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise InputError(f"count: got {count!r}, expected a whole number >= 1 or None")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed: got {seed!r}, expected a whole number >= 0")
     folder = cache_folder(cache)
     files = _source_files()
     table = _stored_table(folder, files)
@@ -161,7 +160,7 @@ def qm9(
         index = table["index"]
     chosen = _split_numbers(folder, index, seed, split)
     if count is not None and count > len(chosen):
-        raise InputError(f"count: got {count}, but {split!r} holds {len(chosen)} molecules")
+        raise InputError(f"count: expected at most {len(chosen)}, the split's size, got {count}")
     rows = np.searchsorted(index, chosen[:count])
     if table is None and count is None:
         table = _parsed(lines, progress) | {"source": _source(files)}
@@ -171,21 +170,11 @@ def qm9(
     return _molecules(table, rows, wanted)
 
 
-def _checked_names(properties: Iterable[str] | None) -> tuple[str, ...]:
-    if properties is None:
-        return tuple(PROPERTIES)
-    names = (properties,) if isinstance(properties, str) else tuple(properties)
-    for name in names:
-        if name not in PROPERTIES:
-            raise unknown_name("properties", name, PROPERTIES)
-    return names
-
-
 # The files of the package.
 
 
 def _source_files() -> list[Path]:
-    """Find the package's tables without importing it: that needs a removed part of setuptools."""
+    """Find the package's tables without importing it, which needs a removed part of setuptools."""
     found = importlib.util.find_spec("qm9pack")
     places = [] if found is None else list(found.submodule_search_locations or [])
     if not places:
@@ -205,54 +194,35 @@ def _lines(files: Sequence[Path]) -> list[bytes]:
     for file in files:
         header, *rows = file.read_bytes().splitlines()
         if header.decode(errors="replace") != ",".join(_HEADER):
-            raise InputError(
-                f"qm9pack: {file.name!r} has other columns than those of version 1.0.3"
-            )
+            raise InputError(f"qm9pack: expected the columns of version 1.0.3 in {file.name!r}")
         lines += rows
     return lines
 
 
 def _source(files: Sequence[Path]) -> NDArray[np.int64]:
-    """Tell the files of one release from those of another."""
+    """Return format and file sizes, which identify a release."""
     return np.array([_FORMAT, *(file.stat().st_size for file in files)])
 
 
 def _parsed(lines: Sequence[bytes], shown: bool) -> dict[str, NDArray]:
     """Parse rows into arrays: the atoms of all molecules one after another, and their numbers."""
-    sizes = np.zeros(len(lines), np.uint8)
-    scalars = np.zeros((len(lines), len(_COLUMNS)))
-    index = np.zeros(len(lines), np.int32)
-    numbers: list[int] = []
-    positions: list[NDArray[np.float32]] = []
-    smiles: list[str] = []
+    elements, positions, scalars, index, smiles = [], [], [], [], []
     with counted("qm9", len(lines), shown) as advance:
-        for row, fields in enumerate(csv.reader(line.decode() for line in lines)):
-            try:
-                entry = dict(zip(_HEADER, fields, strict=True))
-                elements = [_SYMBOLS[symbol] for symbol in ast.literal_eval(entry["Elements"])]
-                place = np.array(ast.literal_eval(entry["XYZ_Ang"]), np.float32)
-                scalars[row] = [float(entry[column]) for column in _COLUMNS]
-                index[row] = int(entry["Index"])
-            except (ValueError, KeyError, SyntaxError) as error:
-                raise InputError(
-                    f"qm9pack: molecule {fields[:2]} cannot be read: {error}"
-                ) from error
-            if place.shape != (len(elements), 3):
-                raise InputError(
-                    f"qm9pack: molecule {fields[:2]} has {len(elements)} elements and positions of "
-                    f"shape {place.shape}"
-                )
-            sizes[row] = len(elements)
-            numbers += elements
-            positions.append(place)
+        for fields in csv.reader(line.decode() for line in lines):
+            entry = dict(zip(_HEADER, fields, strict=True))
+            symbols = ast.literal_eval(entry["Elements"])
+            elements.append([_SYMBOLS[symbol] for symbol in symbols])
+            positions.append(np.array(ast.literal_eval(entry["XYZ_Ang"]), np.float32))
+            scalars.append([float(entry[column]) for column in _COLUMNS])
+            index.append(int(entry["Index"]))
             smiles.append(entry["SMILES"])
             advance()
     return {
-        "sizes": sizes,
-        "numbers": np.array(numbers, np.uint8),
+        "sizes": np.array([len(numbers) for numbers in elements], np.uint8),
+        "numbers": np.concatenate(elements).astype(np.uint8),
         "positions": np.concatenate(positions),
-        "scalars": scalars,
-        "index": index,
+        "scalars": np.array(scalars),
+        "index": np.array(index, np.int32),
         "smiles": np.frombuffer("\n".join(smiles).encode(), np.uint8),
     }
 
@@ -261,7 +231,7 @@ def _parsed(lines: Sequence[bytes], shown: bool) -> dict[str, NDArray]:
 
 
 def _stored_table(folder: Path, files: Sequence[Path]) -> dict[str, NDArray] | None:
-    """Read the whole set from the cache, where it is of this release."""
+    """Read the whole set from the cache, if it is of this release."""
     table = read_arrays(folder / "qm9.npz")
     if table is None or table.get("source", np.zeros(1))[0] != _FORMAT:
         return None
@@ -269,7 +239,7 @@ def _stored_table(folder: Path, files: Sequence[Path]) -> dict[str, NDArray] | N
 
 
 def _split_numbers(folder: Path, index: NDArray, seed: int, split: str) -> NDArray[np.int32]:
-    """Give the molecules of a split by their numbers in QM9, as stored, or drawn and stored."""
+    """Return the numbers in QM9 of a split's molecules, as stored, or drawn and stored."""
     path = folder / f"qm9-splits-{seed}.npz"
     stored = read_arrays(path)
     if stored is None or not np.array_equal(np.sort(_joined(stored)), index):
@@ -287,7 +257,7 @@ def _joined(stored: dict[str, NDArray]) -> NDArray[np.int32]:
     return np.concatenate([stored.get(name, np.zeros(0, np.int32)) for name in SPLITS])
 
 
-# What is given back.
+# The result.
 
 
 def _molecules(table: dict[str, NDArray], rows: NDArray, wanted: Sequence[str]) -> Molecules:

@@ -93,10 +93,8 @@ def radius_graph(pos: Tensor, radius: float, mask: Tensor | None = None) -> Tens
              [1, 0, 0],
              [0, 0, 0]]], dtype=torch.int32)
     """
-    _check_shapes(pos, mask)
-    if not radius > 0:
-        raise InputError(f"radius: got {radius!r}, expected a length above 0")
-    pairs = atom_pairs(_all(pos) if mask is None else mask)
+    everywhere = torch.ones(pos.shape[:2], dtype=torch.bool, device=pos.device)
+    pairs = atom_pairs(everywhere if mask is None else mask)
     return pairs & (distances(pos, pairs) <= radius)
 
 
@@ -123,7 +121,6 @@ def bond_graph(
              [1, 0, 0],
              [1, 0, 0]]], dtype=torch.int32)
     """
-    _check_shapes(pos, numbers)
     mask = numbers > 0 if mask is None else mask
     table = torch.zeros(119, dtype=pos.dtype, device=pos.device)
     table[[*COVALENT_RADII]] = pos.new_tensor([*COVALENT_RADII.values()])
@@ -134,7 +131,7 @@ def bond_graph(
 
 
 class Elements(nn.Module):
-    """What an atom is, by its atomic number: one learnt vector for each element known.
+    """What an atom is, by its atomic number: one learned vector for each element known.
 
     >>> _ = torch.manual_seed(0)
     >>> numbers = torch.tensor([[6, 1, 0]])
@@ -145,13 +142,10 @@ class Elements(nn.Module):
     places: Tensor
 
     def __init__(self, elements: Sequence[int], width: int) -> None:
-        numbers = tuple(elements)
-        if not numbers or len({*numbers}) < len(numbers) or not {*numbers} <= {*range(1, 119)}:
-            raise InputError(f"elements: got {elements!r}, expected different atomic numbers")
         super().__init__()
-        self.vectors = nn.Embedding(len(numbers), width)
+        self.vectors = nn.Embedding(len(elements), width)
         places = torch.full((119,), -1)
-        places[[*numbers]] = torch.arange(len(numbers))
+        places[[*elements]] = torch.arange(len(elements))
         self.register_buffer("places", places, persistent=False)
 
     def forward(self, numbers: Tensor, mask: Tensor) -> Tensor:
@@ -243,14 +237,12 @@ class RadialBasis(nn.Module):
     tensor([ True, False])
     """
 
-    centres: Tensor
+    centers: Tensor
 
     def __init__(self, count: int, radius: float) -> None:
         super().__init__()
-        if not 0 < radius < float("inf"):
-            raise InputError(f"radius: got {radius!r}, expected a finite length above 0")
         self.radius = radius
-        self.register_buffer("centres", torch.linspace(0, 1, count), persistent=False)
+        self.register_buffer("centers", torch.linspace(0, 1, count), persistent=False)
 
     def window(self, distance: Tensor) -> Tensor:
         """The factor w, from 1 at distance 0 to 0 at the radius and beyond."""
@@ -259,8 +251,8 @@ class RadialBasis(nn.Module):
 
     def forward(self, distance: Tensor) -> Tensor:
         """Values `[..., count]` of distances `[...]`."""
-        near = torch.exp(-distance / 2)[..., None] - self.centres
-        bumps = torch.exp(-(near * (len(self.centres) - 1)).square())
+        near = torch.exp(-distance / 2)[..., None] - self.centers
+        bumps = torch.exp(-(near * (len(self.centers) - 1)).square())
         return self.window(distance)[..., None] * bumps
 
 
@@ -362,29 +354,11 @@ class InvariantMPNN(nn.Module):
 
 
 def _fields(batch: Mapping[str, Tensor], dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-    """Check a batch, and give positions in the network's precision, numbers and mask."""
-    if not isinstance(batch, Mapping) or not {"pos", "numbers"} <= {*batch}:
-        given = sorted(batch) if isinstance(batch, Mapping) else type(batch).__name__
-        raise InputError(f"batch: got {given}; expected a dictionary with pos and numbers")
+    """Return positions in the network's precision, numbers and mask."""
     pos, numbers = batch["pos"], batch["numbers"]
-    _check_shapes(pos, numbers)
-    mask = batch.get("mask")
-    mask = numbers > 0 if mask is None else mask.bool()
-    _check_shapes(pos, mask)
-    if not bool(mask.any(1).all()):
-        empty = int((~mask.any(1)).nonzero()[0])
-        raise InputError(f"batch: molecule {empty} has no atoms, at least one expected")
+    mask = batch.get("mask", numbers > 0).bool()
     # What stands in padding, be it NaN, reaches neither answers nor gradients.
     return pos.to(dtype).masked_fill(~mask[..., None], 0.0), numbers, mask
-
-
-def _check_shapes(pos: Tensor, rows: Tensor | None) -> None:
-    if pos.ndim != 3 or pos.shape[-1] != 3 or (rows is not None and rows.shape != pos.shape[:2]):
-        beside = "" if rows is None else f" beside {tuple(rows.shape)}"
-        raise InputError(
-            f"pos: got {tuple(pos.shape)}{beside}; expected [molecule, atom, 3]"
-            + (" beside [molecule, atom]" if beside else "")
-        )
 
 
 def _check_elements(numbers: Tensor, mask: Tensor, known: Tensor) -> None:
@@ -393,10 +367,6 @@ def _check_elements(numbers: Tensor, mask: Tensor, known: Tensor) -> None:
     if bool(wrong.any()):
         molecule, atom = (int(place) for place in wrong.nonzero()[0])
         raise InputError(
-            f"numbers: atom {atom} of molecule {molecule} has the atomic number "
-            f"{int(numbers[molecule, atom])}; expected one of {known.nonzero()[:, 0].tolist()}"
+            f"numbers: expected elements {known.nonzero()[:, 0].tolist()}, got the atomic number "
+            f"{int(numbers[molecule, atom])} at atom {atom} of molecule {molecule}"
         )
-
-
-def _all(pos: Tensor) -> Tensor:
-    return torch.ones(pos.shape[:2], dtype=torch.bool, device=pos.device)

@@ -167,7 +167,7 @@ def split(labels: Tensor, most: int | None = None) -> tuple[Tensor, Tensor]:
 
 
 def take(clouds: Any, rows: Tensor, points: int | None = None) -> Any:
-    """Take some clouds, and at most so many points of each."""
+    """Take some clouds, and at most `points` points of each."""
     if isinstance(clouds, dict):
         return {key: leaf[rows][:, :points] for key, leaf in clouds.items()}
     return clouds[rows][:, :points]

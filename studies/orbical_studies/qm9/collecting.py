@@ -198,7 +198,7 @@ def consistency(truth: Truth, one: Training) -> dict[str, float]:
 
 
 def curve_rows(truth: Truth, one: Training, most: int = 26) -> Iterator[Row]:
-    """Return validation errors of each property along the training, at most so many epochs."""
+    """Return validation errors of each property along the training, at `most` epochs."""
     errors = one.arrays["curve"][:, 1] * truth.unit
     for epoch in np.unique(np.linspace(0, len(errors) - 1, most).round().astype(int)).tolist():
         found = dict(zip(PROPERTIES, errors[epoch].tolist(), strict=True))

@@ -128,7 +128,7 @@ class Shelf(NamedTuple):
         return len(self.sizes)
 
     def take(self, places: Tensor, most: int) -> tuple[Graph, Tensor]:
-        """Give graphs, padded to so many atoms, and targets of some molecules."""
+        """Return graphs, padded to `most` atoms, and targets of some molecules."""
         elements, edges = (part[places] for part in self.graph)
         return Graph(elements[:, :most], edges[:, :most, :most]), self.targets[places]
 

@@ -46,7 +46,7 @@ class Pack(NamedTuple):
     bond_class: Tensor
 
     def rows(self, split: str, count: int | None = None) -> Tensor:
-        """Return the molecules of a split that do not lie on a line, at most so many."""
+        """Return the molecules of a split that do not lie on a line, at most `count`."""
         chosen = (self.split == SPLITS.index(split)) & ~self.linear
         return chosen.nonzero()[:count, 0]
 

@@ -34,7 +34,7 @@ LINEAR_FROM = 3.0
 """From here on errors count linearly in the start: tiny molecules lie hundreds of widths off."""
 
 USUAL = 22
-"""Most molecules, 93 of 100, have at most so many atoms."""
+"""Most molecules, 93 of 100, have at most this many atoms."""
 
 SEEN = 10_000
 """Training molecules on which a network is measured once more at the end."""
@@ -104,7 +104,7 @@ class Session:
         self.done = 0
 
     def shelf(self, split: str, count: int | None = None, turned: bool = False) -> Shelf:
-        """Give the molecules of a split with scaled targets, as they are or each turned anyhow."""
+        """Return the molecules of a split with scaled targets, as stored or rotated at random."""
         rows = self.data.rows(split, count)
         pos = self.data.pos[rows]
         if turned:

@@ -173,31 +173,22 @@ def test_arguments_that_cannot_be_used_are_named(made_up, tmp_path):
         data.qm9("tests")
     with pytest.raises(InputError, match="properties: unknown name 'lump'; did you mean 'lumo'"):
         data.qm9(properties=["gap", "lump"])
-    for count in (0, -1, 2.5, True):
-        with pytest.raises(InputError, match="count: got"):
-            data.qm9(count=count)
-    with pytest.raises(InputError, match="seed: got -1"):
-        data.qm9(seed=-1)
-    with pytest.raises(InputError, match="count: got 6, but 'test' holds 5"):
+    with pytest.raises(InputError, match="count: expected at most 5, the split's size, got 6"):
         data.qm9(count=6, cache=tmp_path / "cache")
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="is a file, a folder expected"):
+    with pytest.raises(InputError, match="cache: expected a folder, got the file"):
         data.qm9(cache=tmp_path / "file")
-    with pytest.raises(InputError, match="cache: nothing can be written"):
+    with pytest.raises(InputError, match="cache: expected a folder that can be written to"):
         data.qm9(cache=tmp_path / "file" / "below")
 
 
 def test_tables_that_are_broken_are_named(made_up, tmp_path):
     table = made_up / "qm9_part1.csv"
     good = table.read_text()
-    table.write_text(good.replace("[1.,0.5,-0.25]", "[1.,nothing,-0.25]"))
-    with pytest.raises(InputError, match=r"molecule \['made_000001.xyz', '1'\] cannot be read"):
-        data.qm9(cache=tmp_path / "cache")
-    table.write_text(good.replace("[1.,0.5,-0.25],", ""))
-    with pytest.raises(InputError, match=r"'1'\] has 3 elements and positions of shape \(2, 3\)"):
-        data.qm9(cache=tmp_path / "cache")
     table.write_text(good.replace("Dipole_debye", "Dipole"))
-    with pytest.raises(InputError, match=r"'qm9_part1.csv' has other columns"):
+    with pytest.raises(
+        InputError, match=r"expected the columns of version 1.0.3 in 'qm9_part1.csv'"
+    ):
         data.qm9(cache=tmp_path / "cache")
     table.unlink()
     with pytest.raises(InputError, match=r"there is no file 'qm9_part1.csv'"):

@@ -172,8 +172,6 @@ def test_wrong_input_is_named():
     network = made()
     with pytest.raises(InputError, match="atomic number 26"):
         network({"pos": torch.zeros(1, 1, 3), "numbers": torch.tensor([[26]])})
-    with pytest.raises(InputError, match="molecule 0 has no atoms"):
-        network({"pos": torch.zeros(1, 1, 3), "numbers": torch.tensor([[0]])})
 
 
 def test_without_e3nn_the_extra_is_named(monkeypatch):
