@@ -68,7 +68,7 @@ def test_isomap_equals_that_of_scikit_learn() -> None:
 
     responses = turning(400, noise=0.0)
     found = ob.embedding.embed(data_of(responses), "isomap", model="net 0")
-    expected = Isomap(n_neighbors=ob.embedding.NEIGHBOURS).fit_transform(responses[0])
+    expected = Isomap(n_neighbors=ob.embedding.NEIGHBORS).fit_transform(responses[0])
     same_up_to_signs(found.values * np.sqrt(12), expected, 1e-3)
 
 
@@ -259,9 +259,9 @@ def test_umap_without_its_package_says_what_to_install(monkeypatch: pytest.Monke
         ({"method": "t-sne"}, "did you mean 'tsne'"),
         ({"metric": "scores"}, "did you mean 'score'"),
         ({"model": "net"}, "model: unknown name 'net'; did you mean 'net 0'"),
-        ({"dims": 0}, "dims: 0 given"),
-        ({"dims": 4, "method": "tsne"}, "dims: 4 given, at most 3"),
-        ({"seed": -1}, "seed: -1 given"),
+        ({"dims": 0}, "dims: expected an integer >= 1, got 0"),
+        ({"dims": 4, "method": "tsne"}, "dims: expected at most 3 for t-SNE, got 4"),
+        ({"seed": -1}, "seed: expected an integer >= 0, got -1"),
     ],
 )
 def test_bad_requests_are_refused_by_name(settings: dict, message: str) -> None:
@@ -272,7 +272,7 @@ def test_bad_requests_are_refused_by_name(settings: dict, message: str) -> None:
 def test_too_few_finished_samples_are_refused() -> None:
     responses = turning(10)
     responses[:, 2:] = np.nan
-    with pytest.raises(InputError, match="2 finished samples given, 4 or more"):
+    with pytest.raises(InputError, match="expected 4 or more finished samples to embed, got 2"):
         ob.embedding.embed(data_of(responses))
     with pytest.raises(InputError, match="only 0 samples are on the map"):
         ob.embedding.representatives(xr.DataArray([[np.nan]], dims=("sample", "component")), 1)

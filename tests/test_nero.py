@@ -332,13 +332,19 @@ def test_aggregates_are_lazy_and_need_memory_for_a_few_chunks_only() -> None:
     [
         (lambda scan: ob.nero.aggregate(scan, metric="scor"), "did you mean 'score'"),
         (lambda scan: ob.nero.aggregate(scan, metric="consensus"), "metric: unknown name"),
-        (lambda scan: ob.nero.aggregate(scan, metric="predicted"), "no mean"),
+        (lambda scan: ob.nero.aggregate(scan, metric="predicted"), "has a mean"),
         (lambda scan: ob.nero.aggregate(scan, by="labels"), "did you mean 'label'"),
-        (lambda scan: ob.nero.individual(scan, COUNT), f"sample: {COUNT} given, 0 to {COUNT - 1}"),
-        (lambda scan: ob.nero.individual(scan, -1), "sample: -1 given"),
-        (lambda scan: ob.nero.individual(scan, 1.5), "sample: 1.5 given"),
-        (lambda scan: ob.nero.individual(scan, "3"), "sample: '3' given"),
-        (lambda scan: ob.nero.aggregate(np.zeros(3)), "scan: ndarray given"),
+        (
+            lambda scan: ob.nero.individual(scan, COUNT),
+            f"0 to {COUNT - 1}, got {COUNT}",
+        ),
+        (lambda scan: ob.nero.individual(scan, -1), "got -1"),
+        (
+            lambda scan: ob.nero.individual(scan, 1.5),
+            "sample: expected an integer",
+        ),
+        (lambda scan: ob.nero.individual(scan, "3"), "got '3'"),
+        (lambda scan: ob.nero.aggregate(np.zeros(3)), "its data, got ndarray"),
         (lambda scan: ob.nero.summary(scan.data.isel(element=slice(4))), "scan: 4 elements"),
     ],
 )

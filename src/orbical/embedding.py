@@ -1,9 +1,8 @@
 """Maps of samples by how models respond along their orbits.
 
 A sample's response at K elements is a point in K dimensions; an embedding shows these points in
-two. Samples that lie near each other fail, or hold, in the same way. The distance that every method
-starts from is `sqrt(sum_g w_g (r_g - s_g)^2)`, the root mean square difference of two responses by
-the weights of the group.
+two. Samples that lie near each other respond in the same way. Every method starts from the distance
+`sqrt(sum_g w_g (r_g - s_g)^2)`, the weighted root mean square difference of two responses.
 
 Paper: Zhao et al., Evaluating Machine Learning Models with NERO, section 2.4.
 """
@@ -23,12 +22,14 @@ from .groups.group import whole_number
 from .nero import responses
 from .store.scan_result import Scan
 
+__all__ = ["embed", "representatives"]
+
 Array = np.ndarray
 
 EXACT_SAMPLES = 5_000
-"""ISOMAP measures all pairs up to this many points, and from landmarks beyond."""
+"""ISOMAP uses all distances up to this many points, and landmarks beyond."""
 LANDMARKS = 500
-NEIGHBOURS = 15
+NEIGHBORS = 15
 _TINY = 1e-9
 
 
@@ -50,9 +51,8 @@ def embed(
     neighbors (Barnes-Hut), UMAP likewise, ISOMAP on the distances from 500 landmarks where there
     are more than 5,000 points.
 
-    A response may have gaps: a detector's key object leaves the view, and its score is missing
-    there. In a gap stands the mean of the map's other points at that element, which pulls the point
-    nowhere.
+    A response may have gaps, for example where a detector's key object leaves the view. A gap is
+    filled with the mean of the other points at that element.
 
     Args:
         scan: a scan, or its `data`.
@@ -64,9 +64,13 @@ def embed(
 
     Returns:
         `[model, sample, component]`, or `[sample, component]` for one model, with the coordinates
-        `label` (where there are labels), and `mean` and `variance` of each response over the
-        elements of the orbit at which it is known. Samples without any response, the unfinished
-        ones, keep their place, with missing coordinates; `attrs["missing"]` counts them.
+        `label` (if there are labels), and `mean` and `variance` of each response over the elements
+        at which it is known. Unfinished samples keep their place, with missing coordinates;
+        `attrs["missing"]` counts them.
+
+    Raises:
+        InputError: if a name is unknown, or there are too few finished samples.
+        MissingExtra: if UMAP is not installed.
 
     Example:
         >>> import orbical as ob, torch
@@ -82,10 +86,10 @@ def embed(
         raise unknown_name("method", method, METHODS)
     dims, seed = whole_number("dims", dims, 1), whole_number("seed", seed, 0)
     if method == "tsne" and dims > 3:
-        raise InputError(f"dims: {dims} given, at most 3 expected for t-SNE")
+        raise InputError(f"dims: expected at most 3 for t-SNE, got {dims}")
     values = responses(scan, metric)
     if "model" not in values.dims:
-        raise InputError(f"metric: {metric!r} given, which is no response of a model")
+        raise InputError(f"metric: expected a response of a model, got {metric!r}")
     if model is not None:
         if model not in values["model"].values:
             raise unknown_name("model", model, values["model"].values.tolist())
@@ -97,7 +101,7 @@ def embed(
     least = max(4, dims + 1)
     if finished.sum() < least:
         raise InputError(
-            f"scan: {finished.sum()} finished samples given, {least} or more expected to embed"
+            f"scan: expected {least} or more finished samples to embed, got {finished.sum()}"
         )
     placed = np.full((len(points), dims), np.nan)
     placed[finished] = _embed_points(
@@ -129,33 +133,36 @@ def embed(
 
 
 def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
-    """Choose samples that are spread over a map, such as those to draw beside it.
+    """Select samples that are spread over a map, for example to draw them next to it.
 
     The first is nearest to the middle of the map, each next one farthest from all before it.
 
     Args:
-        embedding: `[sample, component]`, from `embed`; of several models the first is taken.
-        count: how many.
+        embedding: `[sample, component]`, from `embed`; of several models the first is used.
+        count: the number of samples.
 
     Returns:
-        Places along `sample`, `[count]`.
+        Indices along `sample`, `[count]`.
+
+    Raises:
+        InputError: if the map has fewer samples.
 
     Example:
-        >>> corners = xr.DataArray([[0.0, 0], [1, 1], [2, 2], [1.1, 1]], dims=("sample", "component"))
-        >>> representatives(corners, 3).tolist()
+        >>> places = [[0.0, 0], [1, 1], [2, 2], [1.1, 1]]
+        >>> representatives(xr.DataArray(places, dims=("sample", "component")), 3).tolist()
         [1, 0, 2]
     """
     count = whole_number("count", count, 1)
     if not {"sample", "component"} <= {*getattr(embedding, "dims", ())}:
         raise InputError(
-            f"embedding: {type(embedding).__name__} given, a map [sample, component] from "
-            "orbical.embedding.embed expected"
+            "embedding: expected [sample, component] from orbical.embedding.embed, got "
+            f"{type(embedding).__name__}"
         )
     one = embedding.isel(model=0) if "model" in embedding.dims else embedding
     places = one.transpose("sample", "component").values
     known = np.flatnonzero(np.isfinite(places).all(1))
     if len(known) < count:
-        raise InputError(f"count: {count} given, but only {len(known)} samples are on the map")
+        raise InputError(f"count: expected at most {len(known)} samples, got {count}")
     points = places[known]
     chosen = [int(((points - np.median(points, 0)) ** 2).sum(1).argmin())]
     nearest = np.full(len(points), np.inf)
@@ -167,10 +174,8 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
 
 
 def _filled(points: Array) -> Array:
-    """Put the mean of the others, 0 where there are none, into the gaps of points `[n, K]`."""
+    """Fill the gaps of points `[n, K]` with the mean of the others, or 0."""
     seen = np.isfinite(points)
-    if seen.all():
-        return points
     center = np.where(seen, points, 0.0).sum(0) / seen.sum(0).clip(1)
     return np.where(seen, points, center)
 
@@ -178,14 +183,18 @@ def _filled(points: Array) -> Array:
 def _embed_points(points: Array, method: str, dims: int, seed: int) -> Array:
     """Embed `[n, K]` in `[n, dims]`; directions in which nothing differs become zeros.
 
-    All methods see the points in the frame of their principal components, which changes no
-    distance and leaves out what is rounding.
+    All methods get the points in the frame of their principal components, which keeps all
+    distances and removes rounding errors.
     """
     scores = _principal_components(points - points.mean(0))
     if scores.shape[1] == 0:
         return np.zeros((len(points), dims))
-    found = METHODS[method](scores, dims, seed)
-    return np.pad(found, ((0, 0), (0, dims - found.shape[1])))
+    return _first(METHODS[method](scores, dims, seed), dims)
+
+
+def _first(columns: Array, count: int) -> Array:
+    """Return the first columns, filled up with zeros."""
+    return np.pad(columns[:, :count], ((0, 0), (0, max(0, count - columns.shape[1]))))
 
 
 def _principal_components(centered: Array) -> Array:
@@ -198,7 +207,8 @@ def _principal_components(centered: Array) -> Array:
         return centered[:, :0]
     scaled = centered / size
     variances, axes = np.linalg.eigh(scaled.T @ scaled)
-    return centered @ _upright(axes[:, ::-1][:, variances[::-1] > _TINY * variances[-1]])
+    kept = axes[:, ::-1][:, variances[::-1] > _TINY * variances[-1]]
+    return np.asarray(centered @ _upright(kept))
 
 
 def _pca(scores: Array, dims: int, seed: int) -> Array:
@@ -207,7 +217,7 @@ def _pca(scores: Array, dims: int, seed: int) -> Array:
 
 
 def _ica(scores: Array, dims: int, seed: int) -> Array:
-    """Turn the principal directions so that they become as independent as can be (FastICA)."""
+    """Rotate the principal directions to be as independent as possible (FastICA)."""
     from sklearn.decomposition import FastICA
 
     kept = scores[:, :dims]
@@ -218,10 +228,10 @@ def _ica(scores: Array, dims: int, seed: int) -> Array:
 
 
 def _tsne(scores: Array, dims: int, seed: int) -> Array:
-    """Keep neighbors together (t-SNE, Barnes-Hut: memory and time per point bounded)."""
+    """Keep neighbors together (t-SNE by Barnes-Hut: bounded memory and time for each point)."""
     from sklearn.manifold import TSNE
 
-    start = np.pad(scores[:, :dims], ((0, 0), (0, max(0, dims - scores.shape[1]))))
+    start = _first(scores, dims)
     start = start / start[:, 0].std() * 1e-4
     found = TSNE(
         dims,
@@ -239,9 +249,9 @@ def _umap(scores: Array, dims: int, seed: int) -> Array:
         from umap import UMAP
     except ImportError as missing:
         raise MissingExtra("umap-learn", "umap", "the embedding 'umap'") from missing
-    start = np.pad(scores[:, :dims], ((0, 0), (0, max(0, dims - scores.shape[1]))))
+    start = _first(scores, dims)
     found = UMAP(
-        n_neighbors=min(NEIGHBOURS, len(scores) - 1),
+        n_neighbors=min(NEIGHBORS, len(scores) - 1),
         n_components=dims,
         init=start / np.abs(start).max() * 10,
         random_state=seed,
@@ -253,10 +263,10 @@ def _umap(scores: Array, dims: int, seed: int) -> Array:
 def _isomap(scores: Array, dims: int, seed: int) -> Array:
     """Keep distances along the cloud of points (ISOMAP, with landmarks for many points).
 
-    Distances are lengths of shortest paths over nearest neighbors. They are measured from L
+    Distances are lengths of shortest paths over nearest neighbors. They are computed from L
     landmarks to all n points (all points are landmarks up to `EXACT_SAMPLES`); classical scaling
     places the landmarks, and each other point follows from its distances to them (de Silva and
-    Tenenbaum, 2004). Equal points are taken once.
+    Tenenbaum, 2004). Equal points are used once.
     """
     points, place = np.unique(scores, axis=0, return_inverse=True)
     if len(points) <= EXACT_SAMPLES:
@@ -275,11 +285,11 @@ def _isomap(scores: Array, dims: int, seed: int) -> Array:
     real = values > _TINY * values[0]
     axes, roots = _upright(axes[:, real]), np.sqrt(values[real])
     squares -= level[:, None]
-    return (-0.5 * squares.T @ (axes / roots))[place.reshape(-1)]
+    return np.asarray((-0.5 * squares.T @ (axes / roots))[place.reshape(-1)])
 
 
 def _largest_eigenpairs(matrix: Array, count: int, seed: int) -> tuple[Array, Array]:
-    """Find the largest eigenvalues of a symmetric matrix, largest first, and their vectors."""
+    """Return the largest eigenvalues of a symmetric matrix, in order, and their vectors."""
     if len(matrix) <= max(200, count):
         values, axes = np.linalg.eigh(matrix)
     else:
@@ -291,22 +301,22 @@ def _largest_eigenpairs(matrix: Array, count: int, seed: int) -> tuple[Array, Ar
 
 
 def _upright(axes: Array) -> Array:
-    """Choose signs so that each column's largest entry is positive: maps do not flip by chance."""
-    return axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
+    """Make the largest entry of each column positive, so that maps have a fixed orientation."""
+    return np.asarray(axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])]))
 
 
 def _neighbor_graph(points: Array) -> csr_matrix:
     from sklearn.neighbors import NearestNeighbors
 
-    count = min(NEIGHBOURS, len(points) - 1)
+    count = min(NEIGHBORS, len(points) - 1)
     finder = NearestNeighbors(n_neighbors=count).fit(points)
     return csr_matrix(finder.kneighbors_graph(mode="distance"))
 
 
 def _connected(points: Array, graph: csr_matrix) -> csr_matrix:
-    """Join what hangs apart: every island but the largest by its shortest bridge, until all hangs.
+    """Connect the parts of a graph: each but the largest by its shortest edge, until one is left.
 
-    Islands at least halve in number each time; distances are taken block by block.
+    The number of parts at least halves each time; distances are computed block by block.
     """
     from sklearn.metrics import pairwise_distances_argmin_min
 

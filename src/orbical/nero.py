@@ -1,10 +1,10 @@
-"""What a scan says: responses along orbits, one sample at a time or all together.
+"""The results of a scan: responses along orbits, of single samples or averaged.
 
-Labeled arrays in, labeled arrays out. What is read from a stored scan stays lazy and is summed
-chunk by chunk when it is used; `.compute()` does it at once. Every function takes a `Scan`, or its
-`data` (a choice of samples or models of it, say); unfinished parts of a scan are left out.
+Functions take a `Scan`, or its `data` (for example a selection of its samples or models), and
+return labeled arrays. Arrays of a stored scan stay lazy and are summed chunk by chunk when they are
+used; `.compute()` loads them. Unfinished parts of a scan are left out.
 
-Each array of responses carries in its attributes what a figure needs: `metric` and its `meaning`,
+The attributes of an array of responses hold what a figure needs: `metric` and its `meaning`,
 `reference` (what a score is measured against), `limits` and `higher_is_better` where they are
 known, all `models` in their order, the `group` with its `identity`, and the `layout` of its orbit
 with `layout_index` and `layout_axes`.
@@ -26,6 +26,16 @@ from .errors import InputError, unknown_name
 from .groups import Group, parse
 from .store.scan_result import Scan
 
+__all__ = [
+    "action_defect",
+    "aggregate",
+    "consensus",
+    "individual",
+    "invariance_gap",
+    "responses",
+    "summary",
+]
+
 _FINISHED = "score_vs_consensus"
 _SCORES = {"score": "truth", "score_vs_consensus": "consensus"}
 _HEADLINES = {"accuracy": "correct", "confidence": "confidence", "score": "score"}
@@ -36,25 +46,32 @@ _SUMMARY_MEANINGS = {
     "consensus_vs_truth": "mean score of the consensus",
     "worst_element": "index of the element where the model is worst on average",
     "worst_name": "name of that element",
-    "invariance_gap": "root mean square distance of the un-transformed answers from their mean",
+    "invariance_gap": "root mean square distance of the un-transformed outputs from their mean",
     "action_defect": "relative loss of the transformation itself, there and back, over the orbit",
 }
 
 
 def responses(scan: Scan | xr.Dataset, metric: str = "score") -> xr.DataArray:
-    """Return every sample's response along its orbit: `[model, sample, element]`, lazily.
+    """Return the response of every sample along its orbit, lazily.
 
     Args:
         scan: a scan, or its `data`.
         metric: a stored variable with one number for each sample and element, such as `"score"`,
-            `"confidence"`, `"correct"` or `"action_defect"` (which no model takes part in). Without
-            labels `"score"` is the score against the consensus; `attrs["reference"]` says which.
+            `"confidence"`, `"correct"` or `"action_defect"` (which has no model). Without labels
+            `"score"` is the score against the consensus; `attrs["reference"]` states which.
+
+    Returns:
+        `[model, sample, element]`.
+
+    Raises:
+        InputError: if there is no such metric.
 
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
         >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-        >>> scan = ob.scan(net, images[:20], group="rotations:8", task="classification", progress=False)
+        >>> scan = ob.scan(net, images[:20], group="rotations:8", task="classification",
+        ...                progress=False)
         >>> found = ob.nero.responses(scan)
         >>> dict(found.sizes), found.attrs["reference"]
         ({'model': 1, 'sample': 20, 'element': 8}, 'consensus')
@@ -62,7 +79,7 @@ def responses(scan: Scan | xr.Dataset, metric: str = "score") -> xr.DataArray:
     data, group = _opened(scan)
     name = _known_metric(data, metric)
     values = data[name]
-    if values.dtype.kind != "f":  # numbers that cannot say "missing" are masked by one that can
+    if values.dtype.kind != "f":  # without NaN, missing values are masked by those of the score
         values = values.astype(np.float32).where(data[_FINISHED].notnull())
     dims = [dim for dim in ("model", "sample", "element") if dim in values.dims]
     values = values.transpose(*dims)
@@ -74,18 +91,19 @@ def responses(scan: Scan | xr.Dataset, metric: str = "score") -> xr.DataArray:
 def aggregate(
     scan: Scan | xr.Dataset, by: str | None = None, metric: str = "score"
 ) -> xr.DataArray:
-    """Average responses over samples, at each element: the aggregate NERO plot, lazily.
-
-    `mean over samples of r[model, sample, element]`, for each group of samples apart with `by`.
+    """Average responses over samples at each element, lazily: the aggregate NERO plot.
 
     Args:
         scan: a scan, or its `data`.
-        by: a coordinate on `sample`, such as `"label"`; its values become a dimension, and a
-            coordinate `samples` says how many samples have each.
-        metric: as in `responses`. The predicted class is refused: class indices have no mean.
+        by: a coordinate on `sample`, such as `"label"`; its values become a dimension, with the
+            number of samples of each as the coordinate `samples`.
+        metric: as in `responses`, except the predicted class: class indices have no mean.
 
     Returns:
         `[model, element]`, or `[model, by, element]`.
+
+    Raises:
+        InputError: if there is no such metric or coordinate.
 
     Example:
         >>> import orbical as ob, torch
@@ -103,8 +121,8 @@ def aggregate(
     values = responses(scan, metric)
     if data[values.name].dtype.kind in "iu":
         raise InputError(
-            f"metric: {metric!r} given, which holds class indices; they have no mean: "
-            "expected a metric such as 'score', 'confidence' or 'correct'"
+            "metric: expected one that has a mean, such as 'score', 'confidence' or 'correct', got "
+            f"{metric!r}, which are class indices"
         )
     seen = values.notnull()
     filled = values.fillna(0).astype(np.float64)
@@ -124,16 +142,19 @@ def aggregate(
 def individual(
     scan: Scan | xr.Dataset, sample: int | Sequence[int], metric: str = "score"
 ) -> xr.DataArray:
-    """Take the responses of one sample, or of a few: the individual NERO plot.
+    """Select the responses of one or several samples: the individual NERO plot.
 
     Args:
         scan: a scan, or its `data`.
-        sample: a place along `sample`, from 0, or several.
+        sample: an index along `sample`, from 0, or several.
         metric: as in `responses`.
 
     Returns:
         `[model, element]`, or `[model, sample, element]` for several; the coordinate `sample`
-        holds their numbers, and `label` their labels where there are any.
+        holds their indices, and `label` their labels if there are any.
+
+    Raises:
+        InputError: if there is no such sample or metric.
 
     Example:
         >>> import orbical as ob, torch
@@ -151,12 +172,12 @@ def individual(
     count = values.sizes["sample"]
     several = not isinstance(sample, int | np.integer)
     try:
-        chosen = [operator.index(one) for one in (sample if several else [sample])]  # type: ignore
+        chosen = [operator.index(one) for one in (sample if several else [sample])]  # type: ignore[arg-type, union-attr]
     except TypeError:
-        raise InputError(f"sample: {sample!r} given, a whole number or several expected") from None
+        raise InputError(f"sample: expected an integer or several, got {sample!r}") from None
     for one in chosen:
         if not 0 <= one < count:
-            raise InputError(f"sample: {one} given, 0 to {count - 1} expected")
+            raise InputError(f"sample: expected 0 to {count - 1}, got {one}")
     if "sample" not in values.coords:
         values = values.assign_coords(sample=np.arange(count))
     taken = values.isel(sample=chosen if several else chosen[0])
@@ -165,11 +186,14 @@ def individual(
 
 
 def consensus(scan: Scan | xr.Dataset) -> xr.Dataset:
-    """Return the consensus and what is measured with it, lazily.
+    """Return the consensus and the scores against it, lazily.
 
-    The consensus of a sample is the group's average of the un-transformed answers,
-    `sum_g w_g g^-1 h(g x)`. A wrong but equivariant model has a perfect consensus; with labels,
-    `consensus_vs_truth` tells.
+    The consensus of a sample is the average of the un-transformed outputs over the group,
+    `sum_g w_g g^-1 h(g x)`. An equivariant model agrees with its consensus even where it is wrong;
+    with labels, `consensus_vs_truth` shows it.
+
+    Args:
+        scan: a scan, or its `data`.
 
     Returns:
         A dataset of `consensus` `[model, sample, ...]`, `score_vs_consensus`
@@ -179,7 +203,8 @@ def consensus(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
         >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-        >>> scan = ob.scan(net, images[:20], group="rotations:8", task="classification", progress=False)
+        >>> scan = ob.scan(net, images[:20], group="rotations:8", task="classification",
+        ...                progress=False)
         >>> float(ob.nero.consensus(scan)["consensus"].sum("class").mean().round(3))
         1.0
 
@@ -193,10 +218,13 @@ def consensus(scan: Scan | xr.Dataset) -> xr.Dataset:
 
 
 def invariance_gap(scan: Scan | xr.Dataset) -> xr.Dataset:
-    """Measure how far the un-transformed answers are from their own mean.
+    """Compute the distance of the un-transformed outputs from their mean.
 
     `sqrt(sum_g w_g ||p_g - mean||^2)` for a sample; the root mean square of that over samples for a
-    model. Zero exactly when the model is equivariant at the sampled elements, right or wrong.
+    model. It is 0 exactly if the model is equivariant at the sampled elements.
+
+    Args:
+        scan: a scan, or its `data`.
 
     Returns:
         A dataset of `per_sample` `[model, sample]` (lazy) and `total` `[model]`.
@@ -222,9 +250,12 @@ def invariance_gap(scan: Scan | xr.Dataset) -> xr.Dataset:
 
 
 def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
-    """Measure what the transformations themselves lose, so that blur is not read as structure.
+    """Compute the loss of the transformations themselves, such as the blur of an image.
 
-    The defect of a sample at an element is `||g^-1 g x - x|| / ||x||`, there and back.
+    The defect of a sample at an element is `||g^-1 g x - x|| / ||x||`.
+
+    Args:
+        scan: a scan, or its `data`.
 
     Returns:
         A dataset of `curve` `[element]`, the mean over samples; `orbit`, its mean over the group;
@@ -234,8 +265,9 @@ def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
         >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-        >>> scan = ob.scan(net, images[:20], group="dihedral:4", task="classification", progress=False)
-        >>> float(ob.nero.action_defect(scan)["worst"])  # quarter turns and mirrors move whole pixels
+        >>> scan = ob.scan(net, images[:20], group="dihedral:4", task="classification",
+        ...                progress=False)
+        >>> float(ob.nero.action_defect(scan)["worst"])  # quarter turns move whole pixels
         0.0
     """
     curve = aggregate(scan, metric="action_defect").compute()
@@ -252,17 +284,20 @@ def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
 
 
 def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
-    """Put each model into a few numbers.
+    """Summarize each model in a few numbers.
 
-    `accuracy`, `confidence` (both for classification) and `score` stand at three positions:
-    `upright`, at the identity; `orbit`, the mean over the group by its weights; `worst`, at the
-    element where the model is worst on average: by accuracy where there is one, otherwise by
-    score. All three are taken at that same element, so confidence can be held against accuracy.
+    `accuracy`, `confidence` (both for classification) and `score` are given at three positions:
+    `upright`, at the identity; `orbit`, the weighted mean over the group; `worst`, at the element
+    where the model is worst on average: by accuracy if there is one, otherwise by score. All three
+    are taken at that same element, so confidence can be compared with accuracy.
+
+    Args:
+        scan: a scan, or its `data`.
 
     Returns:
         A dataset of the above `[model, position]`, and, `[model]` each: `worst_element` (index, -1
-        where nothing is finished), `worst_name`, `invariance_gap`, `consensus_vs_truth` (with
-        labels) and `samples` (how many are finished); and `action_defect`, a single number.
+        if nothing is finished), `worst_name`, `invariance_gap`, `consensus_vs_truth` (with labels)
+        and `samples` (how many are finished); and `action_defect`, a single number.
 
     Example:
         >>> import orbical as ob, torch
@@ -319,24 +354,24 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
 
 
 def _opened(scan: Scan | xr.Dataset) -> tuple[xr.Dataset, Group]:
-    """Get at the data and the group of a scan; a dataset names its group in its attributes."""
+    """Return the data and the group of a scan; a dataset names its group in its attributes."""
     if isinstance(scan, Scan):
         return scan.data, scan.group
     if not isinstance(scan, xr.Dataset) or "group" not in scan.attrs or _FINISHED not in scan:
         raise InputError(
-            f"scan: {type(scan).__name__} given, the result of orbical.scan or its data expected"
+            f"scan: expected the result of orbical.scan or its data, got {type(scan).__name__}"
         )
     try:
         group = parse(scan.attrs["group"])
     except InputError as error:
         raise InputError(
-            f"scan: data over {scan.attrs['group']!r} given, a group that cannot be made from its "
-            "name; give the scan itself"
+            f"scan: expected a group that its name describes, got {scan.attrs['group']!r}; pass "
+            "the scan instead of its data"
         ) from error
     if scan.sizes.get("element") != len(group):
         raise InputError(
-            f"scan: {scan.sizes.get('element', 'no')} elements of {group.spec} given, all "
-            f"{len(group)} expected; choose elements in the result instead"
+            f"scan: expected all {len(group)} elements of {group.spec}, got "
+            f"{scan.sizes.get('element', 'none')}; select elements in the result instead"
         )
     return scan, group
 
@@ -355,7 +390,7 @@ def _known_metric(data: xr.Dataset, metric: str) -> str:
 
 
 def _about(data: xr.Dataset, group: Group, name: str) -> dict[str, Any]:
-    """Describe what a figure of these responses needs to know."""
+    """Return the attributes that a figure of these responses needs."""
     about: dict[str, Any] = {
         "metric": name,
         "meaning": data[name].attrs.get("meaning", name),
@@ -381,7 +416,7 @@ def _about(data: xr.Dataset, group: Group, name: str) -> dict[str, Any]:
 
 
 def _members(data: xr.Dataset, by: str) -> xr.DataArray:
-    """Describe which samples belong to which value of a coordinate: `[sample, by]`, ones and zeros.
+    """Describe the samples of each value of a coordinate: `[sample, by]`, ones and zeros.
 
     As a product with this matrix, a mean over each group of samples is one pass over the chunks,
     whatever the order of the samples.

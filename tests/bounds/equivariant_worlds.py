@@ -17,7 +17,7 @@ def permutation_matrices(rows: np.ndarray) -> np.ndarray:
 
 
 def world(name: str, seed: int) -> tuple[ValueTable, np.ndarray]:
-    """A random world: points (some with stabilisers), values, density, representation."""
+    """A random world: points (some with stabilizers), values, density, representation."""
     rng = np.random.default_rng(seed)
     if name == "S3":
         group, action = groups.permutations(3), Rows()

@@ -64,7 +64,7 @@ def check_order_of_strength(table: OrbitTable, bins: int | None) -> None:
 
 
 def check_sharp_upper_is_attained(table: OrbitTable, bins: int | None) -> None:
-    worst = table.with_answers(table.confidence, worst_predictions(table, bins=bins))
+    worst = table.with_predictions(table.confidence, worst_predictions(table, bins=bins))
     upper = float(classification(table, bins=bins)["sharp_upper"])
     assert brute_ece(worst, bins) == pytest.approx(upper, abs=ROUNDING)
 
@@ -297,7 +297,7 @@ def test_forced_overconfidence_is_forced(table: OrbitTable, level: float) -> Non
     assert mean <= orbitwise + ROUNDING
     shift = level - float(table.orbit_mass @ table.confidence)
     confidence = np.clip(table.confidence + shift, 0, 1)
-    model = table.with_answers(confidence, table.predicted)
+    model = table.with_predictions(confidence, table.predicted)
     achieved = float(forced_overconfidence(table, np.array([table.orbit_mass @ confidence]))[0][0])
     assert brute_ece(model) >= achieved - ROUNDING
 
@@ -338,7 +338,7 @@ def test_wrong_arguments_are_named() -> None:
         classification(table, level=1)
     with pytest.raises(InputError, match="bins: expected None or a whole number"):
         classification(table, bins=0)
-    with pytest.raises(InputError, match="needs confidences"):
+    with pytest.raises(InputError, match="expected confidences"):
         worst_predictions(OrbitTable([[0.5, 0.5]]))
     with pytest.raises(InputError, match=r"confidence: expected a list of values in \[0, 1\]"):
         forced_overconfidence(table, np.array([1.2]))

@@ -46,7 +46,7 @@ def test_the_interval_needs_confidences() -> None:
 
 
 def test_an_interval_without_predictions_has_no_point(table: OrbitTable) -> None:
-    bare = table.with_answers(table.confidence)
+    bare = table.with_predictions(table.confidence)
     assert "this model" not in texts(draw.calibration_interval(classification(bare)))
 
 

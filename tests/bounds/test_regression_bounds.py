@@ -24,7 +24,7 @@ ROUNDING = 1e-7
 def random_equivariant(
     table: ValueTable, matrices: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """A random equivariant function: any vector at the representative that its stabiliser fixes."""
+    """A random equivariant function: any vector at the representative that its stabilizer fixes."""
     size, dimension = table.value.shape
     mean = np.zeros((size, dimension))
     free = rng.normal(size=(table.orbit.max() + 1, dimension)) * 3

@@ -156,9 +156,9 @@ def test_invariants_of_all_rotations_find_what_many_samples_of_them_find() -> No
         match_invariants([1.0], tolerance=0)
 
 
-def test_stabilisers_are_counted() -> None:
+def test_stabilizers_are_counted() -> None:
     x = [[0.0, 0.0], [1.0, 0.0], [1.0, 2.0]]
-    assert match_orbits(x, groups.dihedral(4)).stabiliser.tolist() == [8, 2, 1]
+    assert match_orbits(x, groups.dihedral(4)).stabilizer.tolist() == [8, 2, 1]
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -175,14 +175,14 @@ def test_elements_between_list_every_way_from_the_representative(cells: list) ->
         if np.allclose(group.linear("plane")[k] @ start[i], x[i])
     }
     assert set(zip(point.tolist(), element.tolist(), strict=True)) == expected
-    assert (np.bincount(point) == orbits.stabiliser).all()
+    assert (np.bincount(point) == orbits.stabilizer).all()
 
 
-def test_elements_between_count_a_stabiliser_within_the_tolerance() -> None:
+def test_elements_between_count_a_stabilizer_within_the_tolerance() -> None:
     x, group = [[1.0, 1e-3], [0.0, 1.0]], groups.dihedral(4)
     orbits = match_orbits(x, group, tolerance=0.01)
     point, _ = elements_between(x, group, orbits)
-    assert orbits.stabiliser.tolist() == [2, 2]
+    assert orbits.stabilizer.tolist() == [2, 2]
     assert np.bincount(point).tolist() == [2, 2]
 
 
@@ -266,10 +266,10 @@ def unit_square(merged: float, level: float) -> OrbitTable:
 
 
 def test_normalizing_happens_on_request_only() -> None:
-    with pytest.raises(InputError, match=r"mass: expected masses that sum to 1, these sum to 4"):
+    with pytest.raises(InputError, match=r"mass: expected masses that sum to 1, got a sum of 4"):
         OrbitTable([[1, 1], [2, 0]])
     assert OrbitTable(normalize([[1, 1], [2, 0]])).accuracy_ceiling == 0.75
-    with pytest.raises(InputError, match="all masses are 0"):
+    with pytest.raises(InputError, match="at least one positive mass"):
         normalize([[0, 0]])
     with pytest.raises(InputError, match="finite masses >= 0"):
         normalize([[-1, 2]])
@@ -279,18 +279,18 @@ def test_normalizing_happens_on_request_only() -> None:
     ("given_arguments", "message"),
     [
         ({"mass": [["much", "little"]]}, "mass: expected an array of numbers"),
-        ({"mass": [[-0.5, 1.5]]}, r"mass: expected masses >= 0, the smallest given is -0.5"),
+        ({"mass": [[-0.5, 1.5]]}, r"mass: expected masses >= 0, got -0.5"),
         ({"mass": [[0.5, 0.6]]}, r"mass: expected masses that sum to 1"),
         ({"mass": [0.5, 0.5]}, r"mass: expected shape \[orbit, label\], got shape \[2\]"),
         ({"mass": [[1.0]]}, r"mass: expected at least 2 labels"),
-        ({"mass": [[np.nan, 1.0]]}, r"mass: holds NaN"),
-        ({"mass": np.zeros((0, 2))}, r"mass: empty"),
+        ({"mass": [[np.nan, 1.0]]}, r"mass: expected finite numbers"),
+        ({"mass": np.zeros((0, 2))}, r"mass: expected at least one value"),
         ({"confidence": [1.5]}, r"confidence: expected values in \[0, 1\], got .*1.5"),
         ({"confidence": [-0.1]}, r"confidence: expected values in \[0, 1\]"),
         ({"confidence": [0.5, 0.5]}, r"confidence: expected one for each of 1 orbits, got 2"),
         ({"predicted": [2]}, r"predicted: expected whole numbers from 0 below 2"),
         ({"predicted": [0.5]}, r"predicted: expected whole numbers"),
-        ({"predicted": ["a"]}, r"predicted: expected whole numbers, got names; numpy.unique"),
+        ({"predicted": ["a"]}, r"predicted: expected whole numbers, got names; number them"),
         ({"predicted": [0, 1]}, r"predicted: expected shape \[1\]"),
         ({"predicted": [[0, 1]]}, r"predicted: expected shape \[1\].*one-hot rows"),
     ],
@@ -301,11 +301,11 @@ def test_a_table_refuses_what_is_no_table(given_arguments: dict, message: str) -
 
 
 def test_orbits_that_do_not_partition_the_data_are_refused() -> None:
-    with pytest.raises(InputError, match="1 samples lie in none and 1 in more than one"):
+    with pytest.raises(InputError, match="got 1 samples in none and 1 in more than one"):
         OrbitTable.from_orbits([[0, 1], [1]], label=[0, 1, 1])
     with pytest.raises(InputError, match=r"sample indices in \[0, 2\)"):
         OrbitTable.from_orbits([[0, 5]], label=[0, 1])
-    with pytest.raises(InputError, match="orbits: none given"):
+    with pytest.raises(InputError, match="orbits: expected lists of sample indices, got none"):
         OrbitTable.from_orbits([], label=[0, 1])
     with pytest.raises(InputError, match="2 samples have no orbit"):
         OrbitTable.from_labels([0, -1, -1], [0, 1, 0])
@@ -324,9 +324,9 @@ def test_orbits_that_do_not_partition_the_data_are_refused() -> None:
 
 
 def test_answers_that_vary_along_an_orbit_are_refused() -> None:
-    with pytest.raises(InputError, match=r"confidence: varies along an orbit \(by up to 0.2\)"):
+    with pytest.raises(InputError, match=r"confidence: expected the same value.* up to 0.2"):
         OrbitTable.from_labels([0, 0], [0, 1], confidence=[0.5, 0.7])
-    with pytest.raises(InputError, match="predicted: varies along an orbit"):
+    with pytest.raises(InputError, match="predicted: expected the same value"):
         OrbitTable.from_labels([0, 0], [0, 1], predicted=[0, 1])
     with pytest.raises(InputError, match="confidence: expected one for each of 2 samples"):
         OrbitTable.from_labels([0, 0], [0, 1], confidence=[0.5])
@@ -335,7 +335,7 @@ def test_answers_that_vary_along_an_orbit_are_refused() -> None:
 def test_matching_refuses_what_it_cannot_match() -> None:
     with pytest.raises(InputError, match="tolerance: expected a distance above the rounding"):
         match_orbits([[1.0, 0.0]], groups.cyclic(4), tolerance=0)
-    with pytest.raises(InputError, match="x: holds NaN"):
+    with pytest.raises(InputError, match="x: expected finite numbers"):
         match_orbits([[np.nan, 0.0]], groups.cyclic(4))
     with pytest.raises(InputError, match=r"x: expected points of shape"):
         match_orbits([1.0, 2.0], groups.cyclic(4))
@@ -351,7 +351,7 @@ def test_given_fiber_errors_are_checked() -> None:
     }
     assert classification(fibers_from_errors(**good))["sharp_upper"].applies
     wrong = {
-        "every argument needs one value a fiber": {"confidence": [0.5, 0.6]},
+        "expected one value for each fiber": {"confidence": [0.5, 0.6]},
         "least_error: expected values in": {"least_error": [-0.1]},
         "at most greatest_error": {"least_error": [0.95]},
         "accuracy: outside what": {"accuracy": [0.95]},
@@ -364,7 +364,7 @@ def test_given_fiber_errors_are_checked() -> None:
 
 def test_a_table_without_answers_says_what_is_missing() -> None:
     table = OrbitTable([[0.5, 0.5]])
-    with pytest.raises(InputError, match="confidence: the table has no confidences"):
+    with pytest.raises(InputError, match="confidence: expected confidences in the table"):
         table.fibers()
     with pytest.raises(InputError, match="predicted: the table has no predictions"):
         _ = table.accuracy
@@ -377,12 +377,12 @@ def test_groups_may_be_named_by_their_text() -> None:
         lambda group: taxonomy(x, [0, 1, 1], group, support=0.1).kind,
     ):
         assert (build("cyclic:2") == build(groups.cyclic(2))).all()
-    with pytest.raises(InputError, match="group: a int given"):
+    with pytest.raises(InputError, match="group: expected"):
         OrbitTable.from_data(x, [0, 1, 1], 2)
 
 
 def test_images_without_an_action_are_told_about_it() -> None:
-    with pytest.raises(InputError, match=r"action=orbical.actions.Images\(\)"):
+    with pytest.raises(InputError, match=r"such as actions.Images\(\)"):
         match_orbits(np.zeros((3, 1, 4, 4)), groups.cyclic(4))
 
 

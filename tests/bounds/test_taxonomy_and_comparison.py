@@ -154,7 +154,7 @@ def test_confidence_density_tends_to_the_density() -> None:
 def test_taxonomy_refuses_a_function_of_another_shape() -> None:
     x, group = np.eye(2), groups.cyclic(2)
     for answer in (np.zeros(3), np.zeros((4, 2))):
-        with pytest.raises(InputError, match=r"function: expected answers of shape \[4, 1\]"):
+        with pytest.raises(InputError, match=r"function: expected results of shape \[4, 1\]"):
             taxonomy(x, [0, 1], group, support=0.1, function=lambda _, given=answer: given)
 
 
@@ -214,7 +214,7 @@ def test_a_tolerance_can_only_lower_the_ceiling() -> None:
 def test_comparison_refuses_bad_input() -> None:
     with pytest.raises(InputError, match=r"data: expected a pair \(x, label\)"):
         compare_groups([[1.0, 0.0]], ["cyclic:2"])
-    with pytest.raises(InputError, match="groups: none given"):
+    with pytest.raises(InputError, match="groups: expected at least one candidate"):
         compare_groups(([[1.0, 0.0]], [0]), [])
     with pytest.raises(InputError, match="unknown name"):
         compare_groups(([[1.0, 0.0]], [0]), ["cyclik:2"])

@@ -313,7 +313,7 @@ def test_bad_molecules_are_refused_before_any_work():
     from ase import Atoms
 
     InputError = ob.errors.InputError
-    with pytest.raises(InputError, match="number 1 has no atoms"):
+    with pytest.raises(InputError, match="expected at least one atom, got none in molecule 1"):
         audit(EMT(), [molecule("H2O"), Atoms()])
     with pytest.raises(InputError, match="number 0 has an unknown element, atomic number 0"):
         audit(EMT(), [Atoms("XH", [[0, 0, 0], [0, 0, 1]])])
@@ -357,7 +357,7 @@ def test_models_that_do_not_offer_what_is_asked_are_refused():
 
 
 def test_truth_without_the_quantity_of_the_score_is_left_out_with_a_warning():
-    with pytest.warns(UserWarning, match="holds energy but not forces"):
+    with pytest.warns(UserWarning, match="has energy but not the score forces"):
         scan = audit(EMT(), (few(), {"energy": [1.0, 2.0, 3.0]}), "rotations3d:2")
     assert not scan.labeled
     task = ob.tasks.Atoms(score="energy")

@@ -149,16 +149,16 @@ def test_what_embed_gives_can_be_drawn() -> None:
     [
         (lambda a: ob.figures.embedding(a, color="labels"), "did you mean 'label'"),
         (lambda a: ob.figures.embedding(a.isel(component=0)), "array: dimensions"),
-        (lambda a: ob.figures.embedding(a.isel(component=[0])), "one component given"),
-        (lambda a: ob.figures.embedding(a, image=[1]), "image: given without responses"),
+        (lambda a: ob.figures.embedding(a.isel(component=[0])), "expected two or more components"),
+        (lambda a: ob.figures.embedding(a, image=[1]), "image: expected responses with images"),
         (lambda a: ob.figures.embedding(a, color="sample"), "40 values"),
         (
             lambda a: ob.figures.embedding(a, responses=responses("flips", [7])),
-            "sample 7 given, which is not on the map",
+            "expected samples of the map, got 7",
         ),
         (
             lambda a: ob.figures.embedding(a, responses=responses("flips", [100]), image=[]),
-            "image: 0 given for 1 samples",
+            "image: expected one for each of 1 samples, got 0",
         ),
         (
             lambda a: ob.figures.embedding(a, responses=responses("flips", [100]).isel(sample=0)),

@@ -300,7 +300,7 @@ def test_saved_files_are_the_same_each_time(ending: str, tmp_path) -> None:
 
 def test_saving_under_an_unknown_ending_is_refused(tmp_path) -> None:
     fig = ob.figures.aggregate(responses("flips"))
-    with pytest.raises(InputError, match=r"'plot\.bitmap' given"):
+    with pytest.raises(InputError, match=r"got 'plot\.bitmap'"):
         ob.figures.save(fig, tmp_path / "plot.bitmap")
 
 
@@ -320,7 +320,7 @@ def test_colors_are_told_apart_and_repeat_with_another_line() -> None:
         (lambda a: ob.figures.aggregate(a.expand_dims(["a", "b"])), "array: dimensions"),
         (lambda a: ob.figures.individual(a.expand_dims("label")), "array: dimensions"),
         (lambda a: ob.figures.individual(a, np.zeros((5, 4, 4))), r"image: shape \(5, 4, 4\)"),
-        (lambda a: ob.figures.individual(a.expand_dims(sample=2), [1, 2, 3]), "image: 3 given for"),
+        (lambda a: ob.figures.individual(a.expand_dims(sample=2), [1, 2, 3]), "got 3"),
     ],
 )
 def test_bad_requests_are_refused_by_name(call, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Bounds: what a symmetry makes possible at best and at worst.
+"""Bounds: the best and the worst accuracy, error and calibration that a symmetry allows.
 
     import orbical as ob
 
@@ -8,11 +8,11 @@
     table.accuracy_ceiling
     ob.bounds.classification(table, bins=15)  # every bound of a classifier, with its reason
 
-A table says which samples share an orbit: found by matching (`from_data`), from ids
+A table states which samples share an orbit: found by matching (`from_data`), from ids
 (`from_labels`), for a scanned model (`from_scan`). Regressors have `ValueTable` and `regression`.
 
-Every bound works on finite orbit masses. Which statements of the papers are true, vacuous or
-false is told in `docs/theory.md`, each with its correction.
+Every bound works on finite orbit masses. `docs/theory.md` lists which statements of the papers are
+true, vacuous or false, each with its correction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a table accepts: each check names the argument, what was given and what is expected."""
+"""Checks of the arguments of tables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Array = np.ndarray
 SUM_TOLERANCE = 1e-6
 
 
-def numbers(name: str, value: Any, dims: str) -> Array:
-    """Return a finite float64 array of `len(dims)` axes; `dims` names them, as in `"orbit label"`.
+def numbers(name: str, value: Any, dims: str, size: int | None = None) -> Array:
+    """Return a finite float64 array with the axes `dims`, such as `"orbit label"`.
 
     Example:
         >>> numbers("mass", [[0.5, 0.5]], "orbit label").shape
@@ -27,9 +27,11 @@ def numbers(name: str, value: Any, dims: str) -> Array:
             f"{name}: expected shape [{', '.join(axes)}], got shape {list(array.shape)}"
         )
     if array.size == 0:
-        raise InputError(f"{name}: empty; expected at least one value along each of {axes}")
+        raise InputError(f"{name}: expected at least one value along each of {axes}, got none")
     if not np.isfinite(array).all():
-        raise InputError(f"{name}: holds NaN or infinite values; expected finite numbers")
+        raise InputError(f"{name}: expected finite numbers, got NaN or infinite values")
+    if size is not None and len(array) != size:
+        raise InputError(f"{name}: expected one for each of {size} {axes[0]}s, got {len(array)}")
     return array
 
 
@@ -45,7 +47,7 @@ def whole_numbers(name: str, value: Any, size: int, below: int | None = None) ->
         array = array[:, 0]
     if array.shape != (size,):
         one_hot = array.ndim == 2 and len(array) == size
-        hint = "; of one-hot rows take .argmax(1)" if one_hot else ""
+        hint = "; pass the indices of one-hot rows, .argmax(1)" if one_hot else ""
         raise InputError(f"{name}: expected shape [{size}], got shape {list(array.shape)}{hint}")
     if array.dtype.kind == "f":
         if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
@@ -53,7 +55,7 @@ def whole_numbers(name: str, value: Any, size: int, below: int | None = None) ->
     elif array.dtype.kind in "USO":
         raise InputError(
             f"{name}: expected whole numbers, got names; "
-            "numpy.unique(names, return_inverse=True)[1] numbers them"
+            "number them with numpy.unique(names, return_inverse=True)[1]"
         )
     elif array.dtype.kind not in "iub":
         raise InputError(f"{name}: expected whole numbers, got dtype {array.dtype}")
@@ -68,26 +70,26 @@ def whole_numbers(name: str, value: Any, size: int, below: int | None = None) ->
 
 
 def masses(name: str, value: Array) -> None:
-    """Refuse negative masses, and masses that do not sum to 1."""
+    """Check that masses are not negative and sum to 1."""
     if value.min() < 0:
-        raise InputError(f"{name}: expected masses >= 0, the smallest given is {value.min():g}")
+        raise InputError(f"{name}: expected masses >= 0, got {value.min():g}")
     total = float(value.sum())
     if abs(total - 1) > SUM_TOLERANCE:
         raise InputError(
-            f"{name}: expected masses that sum to 1, these sum to {total:g}; "
-            "divide them by their sum with orbical.bounds.normalize if that is meant"
+            f"{name}: expected masses that sum to 1, got a sum of {total:g}; "
+            "divide them by their sum with orbical.bounds.normalize"
         )
 
 
 def partition(name: str, ids: Any) -> Array:
-    """Refuse ids that leave samples without an orbit."""
+    """Check that every sample has an orbit."""
     array = as_numpy(name, ids)
     if array.dtype.kind in "iuf":
         unassigned = ~np.isfinite(array) | (array < 0)
         if unassigned.any():
             raise InputError(
-                f"{name}: expected a partition of the samples, each in exactly one orbit; "
-                f"{int(unassigned.sum())} samples have no orbit (negative or NaN id)"
+                f"{name}: expected a partition of the samples, each in exactly one orbit, got "
+                f"{int(unassigned.sum())} samples without an orbit (negative or NaN id)"
             )
     return array
 
@@ -96,22 +98,29 @@ def sample_mass(mass: Any | None, size: int) -> Array:
     """Return the mass of each sample `[size]`: the given ones, or equal ones."""
     if mass is None:
         return np.full(size, 1 / size)
-    weight = numbers("mass", mass, "sample")
-    if len(weight) != size:
-        raise InputError(f"mass: expected one for each of {size} samples, got {len(weight)}")
+    weight = numbers("mass", mass, "sample", size)
     masses("mass", weight)
     return weight
 
 
 def probabilities(name: str, value: Array) -> None:
-    """Refuse values outside [0, 1]."""
+    """Check that values lie in [0, 1]."""
     low, high = float(value.min()), float(value.max())
     if low < 0 or high > 1:
         raise InputError(f"{name}: expected values in [0, 1], got values in [{low:g}, {high:g}]")
 
 
 def normalize(mass: Any) -> Array:
-    """Divide masses by their sum: the request a table waits for before it rescales anything.
+    """Divide masses by their sum; tables never rescale them on their own.
+
+    Args:
+        mass: masses of any shape.
+
+    Returns:
+        Masses of the same shape that sum to 1.
+
+    Raises:
+        InputError: if a mass is negative or not finite, or all are 0.
 
     Example:
         >>> normalize([[2, 2], [4, 0]])
@@ -120,8 +129,8 @@ def normalize(mass: Any) -> Array:
     """
     array = as_numpy("mass", mass, np.float64)
     if array.size == 0 or not np.isfinite(array).all() or array.min() < 0:
-        raise InputError("mass: expected finite masses >= 0, at least one of them positive")
+        raise InputError("mass: expected finite masses >= 0, got others")
     total = array.sum()
     if total <= 0:
-        raise InputError("mass: all masses are 0, so there is nothing to normalize")
-    return array / total
+        raise InputError("mass: expected at least one positive mass, got only 0")
+    return np.asarray(array / total)

@@ -10,7 +10,7 @@ rho(g)^-1 f(gx) only for uniform masses and orthogonal representations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,10 +41,6 @@ class Frames:
     orthogonal: bool
     monomial: bool
 
-    def with_matrices(self, matrix: Array) -> Frames:
-        """Return the same pairs other matrices `[R, E, E]`: another representation."""
-        return replace(self, matrix=matrix)
-
 
 def frames(table: ValueTable, representation: Any) -> Frames:
     """Bind a representation to a table: one matrix for each pair of point and element.
@@ -69,16 +65,16 @@ def frames(table: ValueTable, representation: Any) -> Frames:
             f"{list(matrices.shape)}"
         )
     if not np.isfinite(matrices).all() or np.abs(np.linalg.det(matrices)).min() < 1e-12:
-        raise InputError("representation: expected finite and invertible matrices")
+        raise InputError("representation: expected finite and invertible matrices, got others")
     if table.point is None or table.element is None:
         raise InputError(
-            "table: has no group elements; an equivariant bound needs point= and element=, or a "
-            "table made by from_data or from_permutations"
+            "table: expected group elements, got none; pass point= and element=, or make the table "
+            "with from_data or from_permutations"
         )
     if table.element.max() >= len(matrices):
         raise InputError(
-            f"representation: {len(matrices)} matrices given, the table names element "
-            f"{int(table.element.max())}"
+            f"representation: expected a matrix for every element of the table, up to "
+            f"{int(table.element.max())}, got {len(matrices)}"
         )
     ways = np.bincount(table.point, minlength=size)
     identity, entries = np.eye(dimension), np.abs(matrices) > 1e-9
@@ -94,7 +90,7 @@ def frames(table: ValueTable, representation: Any) -> Frames:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The best equivariant fit, and what it cannot reach.
+    """The best equivariant fit, and its error.
 
     Attributes:
         key: `[N]`, the orbit (or part of an orbit) each point was fitted with.
@@ -117,6 +113,9 @@ def best_fit(value: Array, weight: Array, key: Array, frame: Frames) -> Fit:
         weight: `[N]`, at least 0; a key whose weights are all 0 is fitted with equal ones.
         key: `[N]` whole numbers, orbits or parts of orbits.
         frame: how points are reached.
+
+    Returns:
+        The fit.
     """
     size = len(value)
     count = int(key.max()) + 1
@@ -139,28 +138,28 @@ def best_fit(value: Array, weight: Array, key: Array, frame: Frames) -> Fit:
 
 
 def pulled_back(frame: Frames, vectors: Array) -> Array:
-    """Bring vectors `[N, D]` at the points back to the representatives: rho^-1 v, `[R, D]`."""
-    return np.linalg.solve(frame.matrix, vectors[frame.point][..., None])[..., 0]
+    """Move vectors `[N, D]` at the points back to the representatives: rho^-1 v, `[R, D]`."""
+    return np.asarray(np.linalg.solve(frame.matrix, vectors[frame.point][..., None])[..., 0])
 
 
 def covariances_pulled_back(frame: Frames, covariances: Array) -> Array:
-    """Bring covariances `[N, D, D]` back to the representatives: rho^-1 S rho^-T, `[R, D, D]`."""
+    """Move covariances `[N, D, D]` back to the representatives: rho^-1 S rho^-T, `[R, D, D]`."""
     inverse = np.linalg.inv(frame.matrix)
-    return inverse @ covariances[frame.point] @ inverse.transpose(0, 2, 1)
+    return np.asarray(inverse @ covariances[frame.point] @ inverse.transpose(0, 2, 1))
 
 
 def check_equivariant(
     name: str, table: ValueTable, frame: Frames, tensors: Array, kind: str
 ) -> None:
-    """Refuse predictions `[R, ...]`, pulled back to the representatives, that differ there."""
+    """Check that predictions `[R, ...]`, moved back to the representatives, agree there."""
     key = table.orbit[frame.point]
     first = np.unique(key, return_index=True)[1]
     spread = np.abs(tensors - tensors[first][key])
     scale = max(1.0, float(np.abs(tensors).max()))
     if spread.max() > 1e-6 * scale:
         raise InputError(
-            f"{name}: is not {kind} along the orbits (differs by up to {spread.max():.3g}), so no "
-            "equivariant model predicts it"
+            f"{name}: expected {kind} predictions along the orbits, got differences up to "
+            f"{spread.max():.3g}; no equivariant model predicts them"
         )
 
 

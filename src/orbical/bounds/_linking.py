@@ -1,4 +1,4 @@
-"""Linking what is near: connected parts of a cloud of points, in near-linear time."""
+"""Linking near points: connected parts of a point cloud, in near-linear time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _PAIRS_PER_POINT = 64
 
 
 def link_within(points: Array, tolerance: float) -> Array:
-    """Number the connected parts `[M]` of points, linking those at most `tolerance` apart.
+    """Return the connected part `[M]` of each point, linking those at most `tolerance` apart.
 
     Near-linear: points are gathered in cells whose diameter is the tolerance, so that a crowd in
     one place costs no pairs; only neighboring cells are compared, by a tree in (at most) three
-    dimensions, onto which more dimensions are projected. Where a projection keeps too much
-    together, as for pictures within a wide tolerance, all distances are computed.
+    dimensions, onto which more dimensions are projected. Where a projection separates too little,
+    as for images within a wide tolerance, all distances are computed.
 
     Example:
         >>> link_within(np.array([[0.0], [1.0], [1.9], [5.0]]), 1.0)
@@ -76,7 +76,7 @@ def _link_all(points: Array, tolerance: float) -> Array:
 def _any_within(
     points: Array, order: Array, start: Array, size: Array, pairs: Array, tolerance: float
 ) -> Array:
-    """Return for each pair of cells whether some point of one is near some point of the other."""
+    """Return for each pair of cells whether any two of their points are near."""
     near = np.zeros(len(pairs), dtype=bool)
     step = max(1, _BLOCK_VALUES // (_RAGGED_LIMIT * points.shape[1]))
     for block in range(0, len(pairs), step):
@@ -92,7 +92,7 @@ def _any_within(
 
 
 def _equal_rows(rows: Array) -> tuple[Array, Array]:
-    """Bring equal rows together: an order `[M]` of all rows, and where in it each kind starts.
+    """Sort equal rows together: an order `[M]` of all rows, and where each kind starts.
 
     One sort of 64-bit keys; a collision of keys is found and undone.
     """
@@ -113,20 +113,20 @@ def projected(points: Array) -> Array:
     if points.shape[1] <= _TREE_DIMENSIONS:
         return points
     random = np.random.default_rng(2).normal(size=(points.shape[1], _TREE_DIMENSIONS))
-    return points @ np.linalg.qr(random)[0]
+    return np.asarray(points @ np.linalg.qr(random)[0])
 
 
 def connected(left: Array, right: Array, size: int) -> Array:
-    """Number the parts `[size]` that links between numbered things connect."""
+    """Return the connected part `[size]` of each node of a graph."""
     links = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(size, size))
     return in_order(connected_components(links, directed=False)[1])
 
 
 def in_order(ids: Array) -> Array:
-    """Renumber ids below some modest bound from 0, in the order in which they first appear."""
+    """Renumber small ids from 0, in the order in which they first appear."""
     first = np.full(int(ids.max()) + 1, -1, dtype=np.int64)
     first[ids[::-1]] = np.arange(len(ids))[::-1]  # the last one written is the first to appear
     used = np.flatnonzero(first >= 0)
     rank = np.empty(len(first), dtype=np.int64)
     rank[used[np.argsort(first[used])]] = np.arange(len(used))
-    return rank[ids]
+    return np.asarray(rank[ids])

@@ -1,4 +1,4 @@
-"""Nearest samples, in few dimensions by a tree and in many without one."""
+"""Nearest samples, by a tree in few dimensions and without one in many."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Nearest:
     """The sample nearest to each query, among those within a radius.
 
     A tree is fast up to some eight dimensions. Beyond, a projection onto three directions prunes
-    (distances can only shrink, so no neighbor is lost); where the radius is too wide for that,
-    all distances are computed.
+    (distances can only shrink, so no neighbor is lost); if the radius is too wide for that, all
+    distances are computed.
 
     Example:
         >>> search = Nearest(np.array([[0.0, 0.0], [3.0, 4.0]]), radius=2.0)
@@ -33,7 +33,7 @@ class Nearest:
         self._tree = cKDTree(points if self._direct else projected(points))
 
     def __call__(self, queries: Array) -> tuple[Array, Array]:
-        """Return the distance `[M]` (infinite where there is none) and the index `[M]`."""
+        """Return the distance `[M]` (infinite if there is none) and the index `[M]`."""
         if self._direct:
             distance, index = self._tree.query(queries, distance_upper_bound=self.radius)
             return distance, np.where(np.isfinite(distance), index, 0)

@@ -1,8 +1,7 @@
-"""What a scan contributes to an orbit table: answers, and the measured invariance defect."""
+"""Outputs of a scanned model for an orbit table, and its measured invariance defect."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,47 +10,29 @@ from ..errors import InputError, unknown_name
 
 Array = np.ndarray
 _WHY_ORBITS = (
-    "orbit: the scan does not say which samples share an orbit. Labels moved along one sample's "
-    "orbit agree by construction, so a scan alone knows no dissent and every ceiling would be 1. "
-    "Give orbit= one id for each sample (for example match_orbits(x, scan.group).orbit), or store "
-    "a coordinate 'orbit' with the scan"
+    "orbit: expected one id for each sample, got none; pass match_orbits(x, scan.group).orbit, or "
+    "store a coordinate 'orbit' with the scan. Labels agree along the orbit of one sample, so "
+    "without ids there is no dissent and every ceiling would be 1"
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """What one model of a scan answers, made constant on orbits.
+def invariant_outputs(
+    scan: Any, model: str | None, orbit: Any | None, limit: float
+) -> tuple[dict[str, Any], float, bool]:
+    """Return the arguments of `OrbitTable.from_labels` for one model of a scan.
 
-    Attributes:
-        orbit: `[N]` ids.
-        label: `[N]`.
-        labels: the number of labels.
-        confidence: `[N]`, equal on an orbit.
-        predicted: `[N]`, equal on an orbit.
-        invariance_gap: root mean square over samples of the scan's invariance gap.
-        averaged: whether these are the answers of the orbit-averaged model.
+    Also returns the root mean square of the invariance gap over samples, and whether the outputs
+    are those of the orbit-averaged model, because the model itself is not invariant.
     """
-
-    orbit: Array
-    label: Array
-    labels: int | None
-    confidence: Array
-    predicted: Array
-    invariance_gap: float
-    averaged: bool
-
-
-def answers(scan: Any, model: str | None, orbit: Any | None, limit: float) -> Answers:
-    """Read one model's answers; where it is not invariant, those of its orbit average."""
     bare = hasattr(scan, "data_vars")
     data = _of_model(scan if bare else scan.data, model)
     for name in ("confidence", "predicted"):
         if name not in data:
-            raise InputError(f"scan: has no {name!r}; expected the scan of a classification task")
-    if "label" not in data.coords and "label" not in data:
-        raise InputError("scan: has no labels, and without labels there is no dissent to bound")
+            raise InputError(f"scan: expected the scan of a classification task, got no {name!r}")
+    if "label" not in data:
+        raise InputError("scan: expected labels, got none; without labels there is no dissent")
     if orbit is None:
-        if "orbit" not in data.coords and "orbit" not in data:
+        if "orbit" not in data:
             raise InputError(_WHY_ORBITS)
         orbit = data["orbit"]
     label = np.asarray(data["label"])
@@ -61,36 +42,29 @@ def answers(scan: Any, model: str | None, orbit: Any | None, limit: float) -> An
             f"orbit: expected one id for each of {len(label)} samples, got shape {list(ids.shape)}"
         )
     index = np.unique(ids, return_inverse=True)[1]
-    weight = np.asarray(data["weight"]) if "weight" in data.coords else None
-    average = _average(data, weight)
-    labels = None if average is None else average.shape[1]
-    gap = _gap(data, weight, average)
-    # A bare dataset does not say where the identity is; an invariant model answers alike anywhere.
+    gap = float(np.sqrt(np.square(np.asarray(data["invariance_gap"], np.float64)).mean()))
+    # A bare dataset does not name the identity; an invariant model is the same at any element.
     at = 0 if bare else int(scan.group.identity)
     confidence = np.asarray(data["confidence"][:, at], dtype=np.float64)
     predicted = np.asarray(data["predicted"][:, at], dtype=np.int64)
     if not np.isfinite(confidence).all() or predicted.min() < 0:
-        raise InputError("scan: is not complete; finish it before bounding anything by it")
-    spread = _spread(confidence, index)
-    if gap <= limit and spread <= limit and _spread(predicted.astype(float), index) == 0:
-        mean = _orbit_mean(confidence[:, None], index)[:, 0]
-        return Answers(ids, label, labels, mean[index], predicted, gap, averaged=False)
-    if average is None:
-        raise InputError(
-            f"scan: the model is not invariant (gap {gap:.3g}, answers within an orbit differ by "
-            f"{spread:.3g}; at most {limit:g} expected), so no bound for invariant models holds "
-            "for it. Scan it with keep='probabilities' to bound its orbit-averaged version"
-        )
-    mean = _orbit_mean(average, index)
-    return Answers(
-        orbit=ids,
-        label=label,
-        labels=labels,
-        confidence=np.clip(mean.max(1), 0, 1)[index],
-        predicted=mean.argmax(1)[index],
-        invariance_gap=gap,
-        averaged=True,
-    )
+        raise InputError("scan: expected a finished scan, got missing results; finish it first")
+    average = _average(data)
+    varies = _spread(confidence, index) > limit or _spread(predicted.astype(float), index) > 0
+    averaged = gap > limit or varies
+    if averaged:
+        mean = _orbit_mean(average, index)
+        confidence, predicted = np.clip(mean.max(1), 0, 1)[index], mean.argmax(1)[index]
+    else:
+        confidence = _orbit_mean(confidence[:, None], index)[:, 0][index]
+    arguments = {
+        "orbit": ids,
+        "label": label,
+        "labels": average.shape[1],
+        "confidence": confidence,
+        "predicted": predicted,
+    }
+    return arguments, gap, averaged
 
 
 def _of_model(data: Any, model: str | None) -> Any:
@@ -99,33 +73,19 @@ def _of_model(data: Any, model: str | None) -> Any:
     names = [str(name) for name in np.asarray(data["model"])]
     if model is None:
         if len(names) > 1:
-            raise InputError(f"model: the scan holds {names}; name one of them")
+            raise InputError(f"model: expected one of {names}, got None")
         model = names[0]
     if model not in names:
         raise unknown_name("model", model, names)
     return data.isel(model=names.index(model))
 
 
-def _average(data: Any, weight: Array | None) -> Array | None:
-    """Return `[N, C]`, the orbit average of the probabilities, if the scan kept what it needs."""
+def _average(data: Any) -> Array:
+    """Return `[N, C]`, the orbit average of the probabilities."""
     if "probabilities" in data:
         kept = np.asarray(data["probabilities"], dtype=np.float64)
-        return np.average(kept, axis=1, weights=weight)
-    if "consensus" in data and data["consensus"].ndim == 2:
-        return np.asarray(data["consensus"], dtype=np.float64)
-    return None
-
-
-def _gap(data: Any, weight: Array | None, average: Array | None) -> float:
-    if "invariance_gap" in data:
-        return float(np.sqrt(np.square(np.asarray(data["invariance_gap"], np.float64)).mean()))
-    if "probabilities" not in data or average is None:
-        raise InputError(
-            "scan: holds neither 'invariance_gap' nor 'probabilities', so whether the model is "
-            "invariant is not known"
-        )
-    off = np.asarray(data["probabilities"], dtype=np.float64) - average[:, None]
-    return float(np.sqrt(np.average(np.square(off).sum(-1), axis=1, weights=weight).mean()))
+        return np.asarray(np.average(kept, axis=1, weights=np.asarray(data["weight"])))
+    return np.asarray(data["consensus"], dtype=np.float64)
 
 
 def _spread(values: Array, index: Array) -> float:

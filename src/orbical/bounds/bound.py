@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = ["Bound", "Bounds"]
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -16,9 +18,9 @@ class Bound:
         quantity: what it bounds: `accuracy`, `ece`, `error`, `gence`, ...
         kind: `upper`, `lower`, or `exact` (the quantity itself).
         applies: whether the statement's hypotheses hold on this table.
-        reason: which hypothesis fails if not; otherwise, if anything, why the value is what it is.
-        vacuous: whether it says no more than the quantity's own range does (accuracy and ECE lie
-            in [0, 1], errors are not negative).
+        reason: which hypothesis fails if not; otherwise an explanation of the value, if needed.
+        vacuous: whether it only repeats the range of the quantity (accuracy and ECE lie in [0, 1],
+            errors are not negative).
     """
 
     value: float | None
@@ -35,16 +37,22 @@ class Bound:
 
 
 def not_applicable(quantity: str, kind: str, reason: str) -> Bound:
-    """Make the bound of a statement whose hypotheses fail: it has a reason and no number."""
+    """Return the bound of a statement whose hypotheses fail: it has a reason and no value."""
     return Bound(None, quantity, kind, applies=False, reason=reason)
 
 
-class Bounds(Mapping[str, Bound]):
-    """The bounds of one table by name, with what they were computed from.
+def lower_bound(value: float, quantity: str, reason: str = "") -> Bound:
+    """Return a lower bound of a quantity that is never negative."""
+    return Bound(value, quantity, "lower", reason=reason, vacuous=value <= 0)
 
-    Attributes:
-        about: facts that belong beside the bounds, such as the fibers used and the measured
-            invariance defect of the model.
+
+class Bounds(Mapping[str, Bound]):
+    """The bounds of one table by name, with the facts they were computed from.
+
+    Args:
+        bounds: the bounds by name.
+        about: facts to report with them, such as the fibers used and the measured invariance
+            defect of the model.
     """
 
     def __init__(self, bounds: Mapping[str, Bound], about: Mapping[str, Any]) -> None:
@@ -74,7 +82,7 @@ class Bounds(Mapping[str, Bound]):
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the bounds as plain values, ready for JSON."""
         return {
             "about": self.about,
             "bounds": {name: dict(vars(bound)) for name, bound in self.items()},

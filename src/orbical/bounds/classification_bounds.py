@@ -1,4 +1,4 @@
-"""What a symmetry makes possible for accuracy and calibration error in classification.
+"""Bounds of accuracy and calibration error of classifiers with a symmetry.
 
 Items are those of Berman et al., "On Uncertainty Calibration for Equivariant Functions" (P1).
 Two of its statements are not offered, because they are false: Proposition 2 (bi-Lipschitz upper
@@ -7,15 +7,26 @@ bound) and Proposition 5 (Lipschitz lower bound). `docs/theory.md` has the count
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ..errors import InputError
-from .bound import Bound, Bounds, not_applicable
+from .bound import Bound, Bounds, lower_bound, not_applicable
 from .fibers import Fibers
 from .orbit_table import OrbitTable
 
+__all__ = ["classification", "forced_overconfidence", "worst_predictions"]
+
 Array = np.ndarray
-_NO_ORBITS = "needs the label masses of orbits; only errors of fibers were given"
+_ECE = {
+    "ece": "exact",
+    **dict.fromkeys(("prop1", "thm4_fiberwise", "thm4", "cor1", "cor2", "fiber_free"), "upper"),
+    **dict.fromkeys(("thm5", "prop4", "prop6", "sharp_lower"), "lower"),
+    "sharp_upper": "upper",
+}
+"""The bounds of the calibration error in their order, and their kind."""
+_NO_ORBITS = "needs the label masses of orbits; only errors of fibers are known"
 _NO_CONFIDENCE = "needs confidences; the table has none"
 _NO_PREDICTION = "needs the model's predictions; the table has none"
 
@@ -51,6 +62,12 @@ def classification(
             fiber. Ignored for given fibers.
         level: the probability with which `prop6` holds.
 
+    Returns:
+        The bounds by name.
+
+    Raises:
+        InputError: if the table is neither of the two, or `bins` or `level` is out of range.
+
     Example:
         >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7], predicted=[0, 0])
         >>> bounds = classification(table)
@@ -68,28 +85,23 @@ def classification(
         fibers: Fibers | None = table  # type: ignore[assignment]
     else:
         fibers = None if orbits.confidence is None else orbits.fibers(bins)
-    bounds = {**_accuracy(orbits, fibers), **_ece(orbits, fibers)}
-    bounds["prop6"] = _oracle(orbits, level)
+    found = _ece(orbits, fibers) | {"prop6": _oracle(orbits, level)}
+    bounds = _accuracy(orbits, fibers) | {name: found[name] for name in _ECE}
     about = {
         "samples": None if orbits is None else orbits.samples,
         "orbits": None if orbits is None else len(orbits.mass),
         "labels": None if orbits is None else orbits.mass.shape[1],
         "fibers": None if fibers is None else len(fibers),
         "bins": bins if orbits is not None else None,
-        "accuracy": None if fibers is None or fibers.accuracy is None else _accuracy_of(fibers),
+        "accuracy": (
+            None
+            if fibers is None or fibers.accuracy is None
+            else float(fibers.mass @ fibers.accuracy)
+        ),
         "invariance_gap": None if orbits is None else orbits.invariance_gap,
         "averaged": orbits is not None and orbits.averaged,
     }
-    order = [
-        *("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "thm4_fiberwise", "thm4", "cor1"),
-        *("cor2", "fiber_free", "thm5", "prop4", "prop6", "sharp_lower", "sharp_upper"),
-    ]
-    return Bounds({name: bounds[name] for name in order}, about)
-
-
-def _accuracy_of(fibers: Fibers) -> float:
-    assert fibers.accuracy is not None
-    return float(fibers.mass @ fibers.accuracy)
+    return Bounds(bounds, about)
 
 
 def _accuracy(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
@@ -100,7 +112,7 @@ def _accuracy(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bou
         ceiling, floor = float(fibers.mass @ fibers.best), float(fibers.mass @ fibers.worst)
     return {
         "accuracy_ceiling": Bound(ceiling, "accuracy", "upper", vacuous=ceiling >= 1),
-        "accuracy_floor": Bound(floor, "accuracy", "lower", vacuous=floor <= 0),
+        "accuracy_floor": lower_bound(floor, "accuracy"),
     }
 
 
@@ -109,17 +121,17 @@ def _upper(value: float, reason: str = "") -> Bound:
 
 
 def _lower(value: float, reason: str) -> Bound:
-    value = max(0.0, value)
-    return Bound(value, "ece", "lower", reason=reason if value == 0 else "", vacuous=value == 0)
+    """Return a lower bound, with the reason if it is 0."""
+    return lower_bound(max(0.0, value), "ece", reason if value <= 0 else "")
+
+
+def _missing(names: Iterable[str], reason: str) -> dict[str, Bound]:
+    return {name: not_applicable("ece", _ECE[name], reason) for name in names}
 
 
 def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
-    uppers = ("prop1", "thm4_fiberwise", "thm4", "cor1", "cor2", "fiber_free", "sharp_upper")
     if fibers is None:
-        missing = {name: not_applicable("ece", "upper", _NO_CONFIDENCE) for name in uppers}
-        for name in ("thm5", "prop4", "sharp_lower"):
-            missing[name] = not_applicable("ece", "lower", _NO_CONFIDENCE)
-        return {**missing, "ece": not_applicable("ece", "exact", _NO_CONFIDENCE)}
+        return _missing(_ECE, _NO_CONFIDENCE)
     r, p, best, worst = fibers.mass, fibers.confidence, fibers.best, fibers.worst
     prop1 = float(r @ np.maximum(p, 1 - p))
     forced = np.maximum(fibers.forced_overconfidence, fibers.forced_underconfidence)
@@ -140,15 +152,9 @@ def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
 
 
 def _with_predictions(orbits: OrbitTable | None, fibers: Fibers, prop1: float) -> dict[str, Bound]:
-    """ECE itself, and the bounds that need to know which fibers are at least half right."""
+    """Return the ECE, and the bounds that depend on which fibers are at least half right."""
     if fibers.accuracy is None:
-        return {
-            "ece": not_applicable("ece", "exact", _NO_PREDICTION),
-            **{
-                name: not_applicable("ece", "upper", _NO_PREDICTION)
-                for name in ("thm4_fiberwise", "thm4", "cor1")
-            },
-        }
+        return _missing(("ece", "thm4_fiberwise", "thm4", "cor1"), _NO_PREDICTION)
     r, p, least_error = fibers.mass, fibers.confidence, fibers.least_error
     half_right = fibers.accuracy >= 0.5
     share = float(r[half_right].sum())
@@ -230,10 +236,20 @@ def _oracle(orbits: OrbitTable | None, level: float) -> Bound:
 
 
 def worst_predictions(table: OrbitTable, *, bins: int | None = None) -> Array:
-    """Return `[O]` predictions of the invariant classifier that attains `sharp_upper`.
+    """Return the predictions of the invariant classifier that attains `sharp_upper`.
 
     On each fiber every orbit takes its majority label, or every orbit its minority label,
-    whichever accuracy lies farther from the confidence.
+    whichever accuracy is farther from the confidence.
+
+    Args:
+        table: orbits with confidences.
+        bins: as in `classification`.
+
+    Returns:
+        Labels `[O]`, one for each orbit.
+
+    Raises:
+        InputError: if the table has no confidences.
 
     Example:
         >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7])
@@ -243,7 +259,7 @@ def worst_predictions(table: OrbitTable, *, bins: int | None = None) -> Array:
     from .fibers import fiber_index
 
     if table.confidence is None:
-        raise InputError(f"table: {_NO_CONFIDENCE}")
+        raise InputError("table: expected confidences, got none")
     index = fiber_index(table.confidence, bins)
     size = int(index.max()) + 1
 
@@ -253,7 +269,7 @@ def worst_predictions(table: OrbitTable, *, bins: int | None = None) -> Array:
     claimed = gathered(table.orbit_mass * table.confidence)
     under = gathered(table.orbit_mass - table.dissent) - claimed
     over = claimed - gathered(table.orbit_mass - table.minority_dissent)
-    return np.where((under > over)[index], table.mass.argmax(1), table.mass.argmin(1))
+    return np.asarray(np.where((under > over)[index], table.mass.argmax(1), table.mass.argmin(1)))
 
 
 def forced_overconfidence(table: OrbitTable, confidence: Array) -> tuple[Array, Array]:
@@ -268,6 +284,12 @@ def forced_overconfidence(table: OrbitTable, confidence: Array) -> tuple[Array, 
         table: orbits with label masses; confidences in it are not used.
         confidence: `[P]`, values p at which to evaluate.
 
+    Returns:
+        The two curves, `[P]` each.
+
+    Raises:
+        InputError: if a confidence is outside [0, 1].
+
     Example:
         >>> table = OrbitTable([[0.25, 0.25], [0.5, 0.0]])
         >>> mean, orbitwise = forced_overconfidence(table, np.array([0.5, 0.8, 1.0]))
@@ -276,7 +298,7 @@ def forced_overconfidence(table: OrbitTable, confidence: Array) -> tuple[Array, 
     """
     p = np.asarray(confidence, dtype=np.float64)
     if p.ndim != 1 or p.size == 0 or p.min() < 0 or p.max() > 1:
-        raise InputError("confidence: expected a list of values in [0, 1]")
+        raise InputError("confidence: expected a list of values in [0, 1], got others")
     held = table.orbit_mass > 0
     mass = table.orbit_mass[held]
     best = 1 - table.dissent[held] / mass

@@ -1,4 +1,4 @@
-"""Which symmetry should I use? Candidate groups side by side, before anything is trained."""
+"""Comparing candidate symmetries of a data set before training."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from .pointwise_taxonomy import KINDS, Support, taxonomy
 if TYPE_CHECKING:
     from ..groups import Group
 
+__all__ = ["Candidate", "Comparison", "compare_groups"]
+
 Array = np.ndarray
 BASELINE = "trivial"
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What one group would do to a labeled data set.
+    """The consequences of one group for a labeled data set.
 
     Attributes:
-        name: as given, or the group's text.
-        elements: how many transformations the group has.
+        name: the name passed, or the text of the group.
+        elements: the number of transformations of the group.
         table: the orbits of the data.
         kinds: shares of correct, incorrect and extrinsic.
         forced: `[P]`, the calibration error forced on every model whose mean confidence is p.
@@ -44,10 +46,10 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Candidates side by side; the first is the trivial group, their baseline.
+    """Candidate groups; the first is the trivial group, their baseline.
 
     Attributes:
-        candidates: the trivial group and the groups asked about.
+        candidates: the trivial group and the groups passed.
         confidence: `[P]`, the values p of the curves.
         tolerance: the distance within which points counted as equal.
     """
@@ -57,7 +59,7 @@ class Comparison:
     tolerance: float
 
     def rows(self) -> list[dict[str, Any]]:
-        """One plain dictionary a group: the table."""
+        """Return the table, one dictionary for each group."""
         ground = self.candidates[0].table.accuracy_ceiling
         return [
             {
@@ -101,12 +103,12 @@ def compare_groups(
     labels: int | None = None,
     confidence: Any | None = None,
 ) -> Comparison:
-    """Answer "is D4 safe on my data, or only C4?" before anything is trained.
+    """Compare symmetries on labeled data before training: is D4 safe, or only C4?
 
     For each group: the accuracy ceiling and floor of invariant models, the shares of correct,
     incorrect and extrinsic invariance, and the calibration error that the symmetry forces on
-    confident models, as a curve in p. The trivial group comes first: what it costs is no fault of
-    a symmetry (equal points with different labels).
+    confident models, as a curve in p. The trivial group comes first: its cost is not due to a
+    symmetry (equal points with different labels).
 
     Args:
         data: points (or whatever `action` moves) and labels, `(x, label)`.
@@ -116,6 +118,12 @@ def compare_groups(
         action: how the groups move `x`; `orbical.actions.Points()` by default.
         labels: the number of labels; one more than the largest by default.
         confidence: `[P]`, values p of the curves; 101 values from 0 to 1 by default.
+
+    Returns:
+        The candidates, the trivial group first.
+
+    Raises:
+        InputError: if there is no candidate, or the data are not a pair.
 
     Example:
         >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
@@ -128,13 +136,13 @@ def compare_groups(
     from ..groups import parse, trivial
 
     if not isinstance(data, tuple | list) or len(data) != 2:
-        raise InputError("data: expected a pair (x, label)")
+        raise InputError(f"data: expected a pair (x, label), got {type(data).__name__}")
     x, label = data
     if isinstance(groups, str) or not isinstance(groups, Mapping | Sequence):
         raise InputError(f"groups: expected a list or a mapping of candidates, got {groups!r}")
     named = groups if isinstance(groups, Mapping) else {_name(group): group for group in groups}
     if not named:
-        raise InputError("groups: none given; expected at least one candidate")
+        raise InputError("groups: expected at least one candidate, got none")
     p = np.linspace(0, 1, 101) if confidence is None else np.asarray(confidence, dtype=np.float64)
     candidates = []
     used = tolerance

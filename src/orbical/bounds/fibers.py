@@ -1,4 +1,4 @@
-"""Fibers: what one confidence value holds, and how right a constrained model can be on it."""
+"""Fibers: samples of one confidence, and the accuracies that a constrained model can have there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 
 from ..errors import InputError
 from . import _checks
+
+__all__ = ["Fibers", "fibers_from_errors"]
 
 Array = np.ndarray
 
@@ -44,13 +46,13 @@ class Fibers:
 
     @property
     def forced_overconfidence(self) -> Array:
-        """(p - M_p)_+ `[F]`: by how much every admissible model is over-confident on the fiber."""
-        return np.maximum(0, self.confidence - self.best)
+        """(p - M_p)_+ `[F]`: the over-confidence of every admissible model on the fiber."""
+        return np.asarray(np.maximum(0, self.confidence - self.best))
 
     @property
     def forced_underconfidence(self) -> Array:
-        """(m_p - p)_+ `[F]`: by how much every admissible model is under-confident there."""
-        return np.maximum(0, self.worst - self.confidence)
+        """(m_p - p)_+ `[F]`: the under-confidence of every admissible model on the fiber."""
+        return np.asarray(np.maximum(0, self.worst - self.confidence))
 
 
 def fibers_from_errors(
@@ -60,17 +62,23 @@ def fibers_from_errors(
     greatest_error: Any,
     accuracy: Any | None = None,
 ) -> Fibers:
-    """Make fibers from given error bounds on each: any constraint, not only a symmetry.
+    """Make fibers from error bounds of any constraint, not only a symmetry.
 
-    P1 section 8: what bounds the errors on fibers bounds the calibration error with them. Pass the
-    result to `orbical.bounds.classification`.
+    P1 section 8: bounds of the errors on fibers also bound the calibration error. Pass the result
+    to `orbical.bounds.classification`.
 
     Args:
         mass: `[F]`, r(p), summing to 1.
         confidence: `[F]` in [0, 1].
         least_error: `[F]`, the least error that the constraint allows on the fiber.
         greatest_error: `[F]`, the greatest.
-        accuracy: `[F]`, the model's own accuracy on the fiber, if known.
+        accuracy: `[F]`, the accuracy of the model on the fiber, if known.
+
+    Returns:
+        The fibers of positive mass.
+
+    Raises:
+        InputError: if sizes differ, or values contradict each other.
 
     Example:
         >>> fibers = fibers_from_errors([0.5, 0.5], [0.9, 0.6], [0.3, 0.0], [1.0, 1.0])
@@ -88,17 +96,17 @@ def fibers_from_errors(
     arrays = {name: _checks.numbers(name, value, "fiber") for name, value in given.items()}
     sizes = {name: len(array) for name, array in arrays.items()}
     if len(set(sizes.values())) > 1:
-        raise InputError(f"fibers: every argument needs one value a fiber, got sizes {sizes}")
+        raise InputError(f"fibers: expected one value for each fiber, got sizes {sizes}")
     _checks.masses("mass", arrays["mass"])
     for name in sizes.keys() - {"mass"}:
         _checks.probabilities(name, arrays[name])
     best, worst = 1 - arrays["least_error"], 1 - arrays["greatest_error"]
     if (best < worst).any():
-        raise InputError("least_error: expected at most greatest_error on every fiber")
+        raise InputError("least_error: expected at most greatest_error on every fiber, got more")
     right = arrays.get("accuracy")
     if right is not None and ((right > best + 1e-9) | (right < worst - 1e-9)).any():
         raise InputError(
-            "accuracy: outside what least_error and greatest_error allow on some fiber; "
+            "accuracy: expected values that least_error and greatest_error allow, got others; "
             "the model does not obey the constraint"
         )
     held = arrays["mass"] > 0
@@ -112,7 +120,7 @@ def fibers_from_errors(
 
 
 def fiber_index(confidence: Array, bins: int | None) -> Array:
-    """Number the fiber of each confidence: equal values, or the bins of `orbical.calibration.ece`.
+    """Return the fiber of each confidence: equal values, or the bins of `orbical.calibration.ece`.
 
     Example:
         >>> fiber_index(np.array([0.9, 0.2, 0.9]), None)

@@ -1,8 +1,8 @@
 """Which samples share an orbit: matching points across a data set, in near-linear time.
 
-Two samples share an orbit when an image of one lies within a tolerance of the other; what is
-linked through others is linked. For a closed group of isometries one canonical image of each point
-is enough, so the cost does not grow with the number of elements beyond making the images.
+Two samples share an orbit when an image of one lies within a tolerance of the other, directly or
+through other samples. For a closed group of isometries one canonical image of each point is enough,
+so the number of elements adds only the cost of computing the images.
 """
 
 from __future__ import annotations
@@ -19,22 +19,30 @@ from ._linking import connected, in_order, link_within
 if TYPE_CHECKING:
     from ..groups import Group
 
+__all__ = [
+    "Orbits",
+    "elements_between",
+    "match_invariants",
+    "match_orbits",
+    "orbits_of_permutations",
+]
+
 Array = np.ndarray
 _BLOCK_VALUES = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
 class Orbits:
-    """Which orbit each point lies in.
+    """The orbit of each point.
 
     Attributes:
         orbit: `[N]` ids from 0, in the order in which orbits first appear.
-        stabiliser: `[N]`, how many group elements leave the point where it is.
+        stabilizer: `[N]`, how many group elements leave the point where it is.
         tolerance: the distance within which points counted as equal.
     """
 
     orbit: Array
-    stabiliser: Array
+    stabilizer: Array
     tolerance: float
 
     @property
@@ -63,6 +71,9 @@ def match_orbits(
         group: the symmetry, or its text such as `"cyclic:4"`.
         tolerance: a distance; None means equal up to rounding, 1e-9 of the largest coordinate.
         action: how the group moves `x`; `orbical.actions.Points()` by default.
+
+    Returns:
+        The orbit and the stabilizer of each point.
 
     Example:
         >>> match_orbits([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], "cyclic:4").orbit
@@ -95,15 +106,18 @@ def match_orbits(
 
 
 def match_invariants(invariants: Any, *, tolerance: float) -> Array:
-    """Number the orbits `[N]` of a continuous group from its invariants, instead of its elements.
+    """Find the orbits of a continuous group from its invariants, instead of its elements.
 
-    Points share an orbit where a complete set of invariants agrees: the distance from the axis for
-    all rotations about it, the sorted distances between points for generic rigid motions.
-    Invariants within the tolerance are linked, and what is linked through others is linked.
+    Points share an orbit if a complete set of invariants agrees: the distance from the axis for all
+    rotations about it, the sorted distances between points for generic rigid motions. Invariants
+    within the tolerance are linked, directly or through others.
 
     Args:
         invariants: `[N]`, or `[N, D]`.
         tolerance: a distance between invariants.
+
+    Returns:
+        The orbit `[N]` of each point.
 
     Example:
         >>> x = np.array([[3.0, 4.0], [5.0, 0.0], [1.0, 0.0]])
@@ -131,10 +145,13 @@ def _checked_tolerance(tolerance: float, values: Array) -> float:
 
 
 def orbits_of_permutations(permutations: Any) -> Array:
-    """Number the orbits `[N]` of a finite group acting on a finite set.
+    """Find the orbits of a finite group acting on a finite set.
 
     Args:
         permutations: `[K, N]`, the index of g x_i for each element g and point i.
+
+    Returns:
+        The orbit `[N]` of each point.
 
     Example:
         >>> orbits_of_permutations([[0, 1, 2, 3], [2, 1, 0, 3]])
@@ -148,7 +165,7 @@ def orbits_of_permutations(permutations: Any) -> Array:
         )
     size = moves.shape[1]
     if not (np.sort(moves, axis=1) == np.arange(size)).all():
-        raise InputError("permutations: expected each row to hold every point exactly once")
+        raise InputError("permutations: expected every point exactly once in each row, got others")
     return connected(np.tile(np.arange(size), len(moves)), moves.ravel(), size)
 
 
@@ -157,11 +174,17 @@ def elements_between(
 ) -> tuple[Array, Array]:
     """List all pairs (point, element) with point = element * representative of its orbit.
 
-    Points with a stabiliser appear once for each element that reaches them. A point that its
-    representative reaches only through others is paired with the element that comes nearest.
+    Points with a stabilizer appear once for each element that reaches them. A point that is linked
+    to its representative only through others is paired with the element that comes nearest.
+
+    Args:
+        x: as in `match_orbits`.
+        group: as in `match_orbits`.
+        orbits: from `match_orbits`.
+        action: as in `match_orbits`.
 
     Returns:
-        point `[R]` and element `[R]`.
+        Point `[R]` and element `[R]`.
 
     Example:
         >>> from orbical.groups import cyclic
@@ -196,12 +219,11 @@ class Mover:
                 f"x: expected points of shape [sample, ...], got shape {list(array.shape)}"
             )
         if not np.isfinite(array).all():
-            raise InputError("x: holds NaN or infinite values; expected finite numbers")
+            raise InputError("x: expected finite numbers, got NaN or infinite values")
         if action is None and array.ndim > 3:
             raise InputError(
-                f"x: shape {list(array.shape)} given; expected points [sample, coordinate] or sets "
-                "of points [sample, point, coordinate]; say how anything else moves, images by "
-                "action=orbical.actions.Images()"
+                "x: expected points [sample, coordinate] or [sample, point, coordinate], got shape "
+                f"{list(array.shape)}; pass action= for other data, such as actions.Images()"
             )
         self.action = Points() if action is None else action
         # Points act on sets of points; a plain point is a set of one.
@@ -215,10 +237,10 @@ class Mover:
     def images(self, rows: slice) -> Array:
         """Return `[K, n, D]`, the images of some rows under every element."""
         moved = self.action.apply(self.group, self._x[rows]).numpy()
-        return moved.reshape(len(self.group), -1, self.flat.shape[1])
+        return np.asarray(moved.reshape(len(self.group), -1, self.flat.shape[1]))
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Go through all rows in blocks that fit in cache rather than all at once."""
+        """Iterate over all rows in blocks that fit in the cache."""
         count, size = self.flat.shape
         step = max(1, _BLOCK_VALUES // (len(self.group) * size))
         for start in range(0, count, step):
@@ -227,7 +249,7 @@ class Mover:
 
     @property
     def closed_isometry(self) -> bool:
-        """Whether the sample is a group that keeps distances, as probed on random points."""
+        """Whether the elements form a group that keeps distances, tested on random points."""
         if not self.group.closed:
             return False
         import torch
@@ -240,7 +262,7 @@ class Mover:
 
 
 def _joined(part: Array, owner: Array, size: int) -> Array:
-    """Number the orbits of `size` points when their images lie in the given parts."""
+    """Return the orbits of `size` points whose images lie in the given parts."""
     ids = np.empty(size, dtype=np.int64)
     ids[owner] = part
     several = ids[owner] != part

@@ -1,7 +1,7 @@
-"""Orbit tables: the finite world on which every classification bound is computed.
+"""Orbit tables: the label masses on which every classification bound is computed.
 
-Bounds work on finite orbit masses, never on densities: P1 integrates densities over orbits of
-different dimensions, which mixes units; masses do not.
+Bounds work on finite orbit masses, not on densities: P1 integrates densities over orbits of
+different dimensions, which mixes units.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from .fibers import Fibers, fiber_index
 if TYPE_CHECKING:
     from ..groups import Group
 
+__all__ = ["OrbitTable"]
+
 Array = np.ndarray
 INVARIANCE_LIMIT = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OrbitTable:
-    """Orbits with their label masses, and what an invariant classifier answers on each.
+    """Orbits with their label masses, and the predictions of an invariant classifier.
 
     | symbol | attribute | value |
     |---|---|---|
@@ -35,25 +37,28 @@ class OrbitTable:
     | kappa(o) | `minority_dissent` | `mass[o].sum() - mass[o].min()`, over all labels |
 
     An orbit that omits a label has kappa = q (P1 Note 1 says 0, which is wrong): predicting the
-    absent label is always an error. Values instead of labels have a table of their own,
-    `ValueTable`; a constraint other than a symmetry starts from `fibers_from_errors`.
+    absent label is always an error. For values instead of labels see `ValueTable`, for constraints
+    other than a symmetry `fibers_from_errors`.
 
     Args:
         mass: `[O, C]`, the probability that a point lies in orbit o and has label y; sums to 1.
         confidence: `[O]` in [0, 1], h_P, constant on an orbit.
-        predicted: `[O]`, h_Y, the label an invariant classifier gives the orbit.
+        predicted: `[O]`, h_Y, the label that an invariant classifier predicts for the orbit.
         samples: how many samples the masses were counted from, if they were counted.
-        invariance_gap: the measured invariance defect of the model the answers come from.
-        averaged: whether the answers are those of the orbit-averaged model.
+        invariance_gap: the measured invariance defect of the model.
+        averaged: whether the predictions are those of the orbit-averaged model.
+
+    Raises:
+        InputError: if masses do not sum to 1, or a size or a value does not fit.
 
     Example:
-        >>> table = OrbitTable(mass=[[0.5, 0.0], [0.2, 0.3]], confidence=[0.9, 0.6], predicted=[0, 1])
+        >>> table = OrbitTable([[0.5, 0.0], [0.2, 0.3]], confidence=[0.9, 0.6], predicted=[0, 1])
         >>> table.dissent
         array([0. , 0.2])
         >>> table.accuracy_ceiling, round(table.accuracy_floor, 6)
         (0.8, 0.2)
         >>> table
-        OrbitTable(2 orbits, 2 labels, with answers; accuracy of an invariant model 0.2 to 0.8)
+        OrbitTable(2 orbits, 2 labels, with predictions; accuracy of an invariant model 0.2 to 0.8)
     """
 
     mass: Array
@@ -79,25 +84,18 @@ class OrbitTable:
         keep(self, "dissent", np.maximum(0, total - largest))
         keep(self, "minority_dissent", total - smallest)
         if self.confidence is not None:
-            confidence = _checks.numbers("confidence", self.confidence, "orbit")
-            if len(confidence) != orbits:
-                raise InputError(
-                    f"confidence: expected one for each of {orbits} orbits, got {len(confidence)}"
-                )
+            confidence = _checks.numbers("confidence", self.confidence, "orbit", orbits)
             _checks.probabilities("confidence", confidence)
             keep(self, "confidence", confidence)
         if self.predicted is not None:
-            keep(
-                self,
-                "predicted",
-                _checks.whole_numbers("predicted", self.predicted, orbits, below=labels),
-            )
+            predicted = _checks.whole_numbers("predicted", self.predicted, orbits, below=labels)
+            keep(self, "predicted", predicted)
 
     def __repr__(self) -> str:
         counted = "" if self.samples is None else f" of {self.samples} samples"
-        answered = "" if self.confidence is None and self.predicted is None else ", with answers"
+        known = "" if self.confidence is None and self.predicted is None else ", with predictions"
         return (
-            f"OrbitTable({len(self.mass)} orbits{counted}, {self.mass.shape[1]} labels{answered}; "
+            f"OrbitTable({len(self.mass)} orbits{counted}, {self.mass.shape[1]} labels{known}; "
             f"accuracy of an invariant model {self.accuracy_floor:.4g} to "
             f"{self.accuracy_ceiling:.4g})"
         )
@@ -119,19 +117,33 @@ class OrbitTable:
 
     def _right(self) -> Array:
         if self.predicted is None:
-            raise InputError("predicted: the table has no predictions, so no accuracy either")
-        return self.mass[np.arange(len(self.mass)), self.predicted]
+            raise InputError("predicted: expected predictions in the table, got none")
+        return np.asarray(self.mass[np.arange(len(self.mass)), self.predicted])
 
-    def with_answers(self, confidence: Any, predicted: Any | None = None) -> OrbitTable:
-        """Return the same orbits another classifier's answers: `[O]` confidences and predictions."""
+    def with_predictions(self, confidence: Any, predicted: Any | None = None) -> OrbitTable:
+        """Return a table of the same orbits with the predictions of another classifier.
+
+        Args:
+            confidence: `[O]`.
+            predicted: `[O]`.
+
+        Returns:
+            The new table.
+        """
         return OrbitTable(self.mass, confidence, predicted, samples=self.samples)
 
     def fibers(self, bins: int | None = None) -> Fibers:
-        """Gather orbits into fibers: equal confidences, or the bins that the ECE uses.
+        """Gather orbits into fibers: equal confidences, or the bins of the ECE.
 
-        For real-valued confidences the fiber is a bin and its p the mass-weighted mean. The ECE
-        and its interval must use the same fibers: an interval from single values does not hold an
+        For real-valued confidences a fiber is a bin and its p the mass-weighted mean. The ECE and
+        its interval must use the same fibers: an interval from single values does not hold for an
         ECE over bins.
+
+        Args:
+            bins: the number of bins; None makes each distinct confidence a fiber.
+
+        Returns:
+            The fibers of positive mass.
 
         Example:
             >>> table = OrbitTable([[0.3, 0.1], [0.1, 0.1], [0.4, 0.0]], [0.8, 0.8, 0.5], [0, 0, 0])
@@ -139,7 +151,7 @@ class OrbitTable:
             array([1.   , 0.667])
         """
         if self.confidence is None:
-            raise InputError("confidence: the table has no confidences, so it has no fibers")
+            raise InputError("confidence: expected confidences in the table, got none")
         index = fiber_index(self.confidence, bins)
         size = int(index.max()) + 1
 
@@ -151,7 +163,7 @@ class OrbitTable:
         mass = mass[held]
 
         def share(values: Array) -> Array:
-            return np.clip(gathered(values)[held] / mass, 0, 1)
+            return np.asarray(np.clip(gathered(values)[held] / mass, 0, 1))
 
         if bins is None:  # the value itself, free of the rounding a mean would add
             confidence = np.zeros(size)
@@ -206,18 +218,24 @@ class OrbitTable:
         cells = np.bincount(index * count + label, weights=weight, minlength=len(first) * count)
         return cls(
             mass=cells.reshape(len(first), count),
-            confidence=None
-            if confidence is None
-            else _constant("confidence", confidence, index, first),
-            predicted=None
-            if predicted is None
-            else _constant("predicted", predicted, index, first),
+            confidence=_constant("confidence", confidence, index, first),
+            predicted=_constant("predicted", predicted, index, first),
             samples=len(ids) if mass is None else None,
         )
 
     @classmethod
-    def from_orbits(cls, orbits: Sequence[Sequence[int]], label: Any, **answers: Any) -> OrbitTable:
-        """Make a table from orbits given as lists of sample indices, which must partition the data.
+    def from_orbits(
+        cls, orbits: Sequence[Sequence[int]], label: Any, **predictions: Any
+    ) -> OrbitTable:
+        """Make a table from orbits given as lists of sample indices.
+
+        Args:
+            orbits: the samples of each orbit; together they must partition the data.
+            label: `[N]`.
+            predictions: `confidence` and `predicted`, as in `from_labels`.
+
+        Returns:
+            The table.
 
         Example:
             >>> OrbitTable.from_orbits([[0, 2], [1]], label=[0, 1, 1]).accuracy_ceiling
@@ -225,7 +243,7 @@ class OrbitTable:
         """
         size = len(as_numpy("label", label))
         if len(orbits) == 0:
-            raise InputError("orbits: none given; expected lists of sample indices")
+            raise InputError("orbits: expected lists of sample indices, got none")
         members = np.concatenate([np.asarray(members, dtype=np.int64) for members in orbits])
         if len(members) and (members.min() < 0 or members.max() >= size):
             raise InputError(f"orbits: expected sample indices in [0, {size}), got others")
@@ -233,13 +251,13 @@ class OrbitTable:
         if (times != 1).any():
             missing, twice = int((times == 0).sum()), int((times > 1).sum())
             raise InputError(
-                "orbits: expected a partition of the samples, each in exactly one orbit; "
-                f"{missing} samples lie in none and {twice} in more than one"
+                "orbits: expected a partition of the samples, each in exactly one orbit, got "
+                f"{missing} samples in none and {twice} in more than one"
             )
         ids = np.empty(size, dtype=np.int64)
         for number, some in enumerate(orbits):
             ids[np.asarray(some, dtype=np.int64)] = number
-        return cls.from_labels(ids, label, **answers)
+        return cls.from_labels(ids, label, **predictions)
 
     @classmethod
     def from_scan(
@@ -253,14 +271,21 @@ class OrbitTable:
         """Make a table from a scan: confidences, predictions and the invariance defect of a model.
 
         A scan does not know which samples share an orbit; that comes from matching, or from ids.
-        A model that is not invariant has no bounds of invariant models: what is bounded then is its
-        orbit average, and the table is marked `averaged`.
+        The bounds of invariant models do not hold for other models: if the model is not invariant,
+        its orbit average is bounded instead, and the table is marked `averaged`.
 
         Args:
             scan: an `orbical.Scan` of a classification task, or its dataset.
-            model: which model, if the scan holds several.
+            model: the name of the model, if the scan has several.
             orbit: `[N]` ids, one for each sample; by default the scan's coordinate `orbit`.
             limit: the invariance gap up to which the model counts as invariant.
+
+        Returns:
+            The table.
+
+        Raises:
+            InputError: if the scan is unfinished or not of a classification task with labels, or
+                the orbits are not known.
 
         Example:
             >>> import torch
@@ -273,26 +298,22 @@ class OrbitTable:
             >>> table.averaged, table.mass.shape
             (True, (20, 10))
         """
-        from ._scan_outputs import answers
+        from ._scan_outputs import invariant_outputs
 
-        found = answers(scan, model, orbit, limit)
-        table = cls.from_labels(
-            found.orbit,
-            found.label,
-            labels=found.labels,
-            confidence=found.confidence,
-            predicted=found.predicted,
-        )
-        return replace(table, invariance_gap=found.invariance_gap, averaged=found.averaged)
+        found, gap, averaged = invariant_outputs(scan, model, orbit, limit)
+        return replace(cls.from_labels(**found), invariance_gap=gap, averaged=averaged)
 
     @classmethod
-    def from_permutations(cls, permutations: Any, label: Any, **answers: Any) -> OrbitTable:
+    def from_permutations(cls, permutations: Any, label: Any, **predictions: Any) -> OrbitTable:
         """Make a table from a finite group that acts on a finite set.
 
         Args:
             permutations: `[K, N]`, the index of g x_i for each element g and point i.
             label: `[N]`.
-            answers: as in `from_labels`.
+            predictions: `confidence` and `predicted`, as in `from_labels`.
+
+        Returns:
+            The table.
 
         Example:
             >>> swap = [[0, 1, 2], [1, 0, 2]]
@@ -301,7 +322,7 @@ class OrbitTable:
         """
         from .matching import orbits_of_permutations
 
-        return cls.from_labels(orbits_of_permutations(permutations), label, **answers)
+        return cls.from_labels(orbits_of_permutations(permutations), label, **predictions)
 
     @classmethod
     def from_data(
@@ -312,18 +333,21 @@ class OrbitTable:
         *,
         tolerance: float | None = None,
         action: Any | None = None,
-        **answers: Any,
+        **predictions: Any,
     ) -> OrbitTable:
         """Make a table from labeled data and a group, by matching points across the data.
 
         Args:
             x: `[N, ...]` points (or whatever `action` moves).
             label: `[N]`.
-            group: the group whose orbits are wanted, or its text such as `"cyclic:2"`.
+            group: the symmetry, or its text such as `"cyclic:2"`.
             tolerance: two points match when an image of one lies within this distance of the
                 other; None means equal up to rounding.
             action: how the group moves `x`; `orbical.actions.Points()` by default.
-            answers: as in `from_labels`.
+            predictions: `confidence` and `predicted`, as in `from_labels`.
+
+        Returns:
+            The table.
 
         Example:
             >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]
@@ -333,29 +357,31 @@ class OrbitTable:
         from .matching import match_orbits
 
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
-        return cls.from_labels(orbits.orbit, label, **answers)
+        return cls.from_labels(orbits.orbit, label, **predictions)
 
 
 def _row_extremes(mass: Array) -> tuple[Array, Array, Array]:
-    """Return the largest, smallest and sum of each row; torch is fastest on short rows."""
+    """Return the maximum, minimum and sum of each row; torch is fastest on short rows."""
     import torch
 
     rows = torch.from_numpy(np.ascontiguousarray(mass))
     return rows.amax(1).numpy(), rows.amin(1).numpy(), rows.sum(1).numpy()
 
 
-def _constant(name: str, values: Any, index: Array, first: Array) -> Array:
-    """Return one value an orbit, refusing answers that vary along an orbit."""
+def _constant(name: str, values: Any, index: Array, first: Array) -> Array | None:
+    """Return one value for each orbit, or raise `InputError` if they vary along an orbit."""
+    if values is None:
+        return None
     array = as_numpy(name, values)
     if array.shape != index.shape:
         raise InputError(
             f"{name}: expected one for each of {len(index)} samples, got shape {list(array.shape)}"
         )
-    chosen = array[first]
+    chosen: Array = array[first]
     spread = np.abs(array.astype(np.float64) - chosen[index].astype(np.float64))
     if spread.max() > 1e-6:
         raise InputError(
-            f"{name}: varies along an orbit (by up to {spread.max():.3g}), so it is not the answer "
-            "of an invariant classifier; average it over each orbit first"
+            f"{name}: expected the same value along an orbit, as an invariant classifier has, got "
+            f"differences up to {spread.max():.3g}; average it over each orbit first"
         )
     return chosen

@@ -19,15 +19,21 @@ from .matching import Mover
 if TYPE_CHECKING:
     from ..groups import Group
 
+__all__ = ["Density", "Taxonomy", "confidence_density", "taxonomy"]
+
 Array = np.ndarray
 KINDS = ("correct", "incorrect", "extrinsic")
 
 
 @dataclass(frozen=True)
 class Density:
-    """A support: where the density of the data, counted in balls, reaches a threshold.
+    """The support where the density of the data reaches a threshold.
 
-    The density at x is the share of samples within `bandwidth` of x, over the ball's volume.
+    The density at x is the share of samples within `bandwidth` of x, over the volume of that ball.
+
+    Args:
+        threshold: the least density inside the support, > 0.
+        bandwidth: the radius of the balls, > 0.
 
     Example:
         >>> Density(threshold=0.1, bandwidth=0.5)
@@ -62,15 +68,15 @@ class Taxonomy:
     mass: Array
 
     def totals(self) -> dict[str, float]:
-        """The share of each kind over samples and elements; they sum to 1."""
+        """Return the share of each kind over samples and elements; they sum to 1."""
         return dict(zip(KINDS, (self.mass @ self.by_sample()).tolist(), strict=True))
 
     def by_sample(self) -> Array:
-        """`[N, 3]`, the share of each kind along the orbit of a sample: a map of the data."""
+        """Return `[N, 3]`, the share of each kind along the orbit of each sample."""
         return np.stack([self.weights @ (self.kind == k) for k in range(3)], axis=1)
 
     def by_element(self) -> Array:
-        """`[K, 3]`, the share of each kind over the samples, for each element."""
+        """Return `[K, 3]`, the share of each kind over the samples, for each element."""
         return np.stack([(self.kind == k) @ self.mass for k in range(3)], axis=1)
 
 
@@ -86,11 +92,11 @@ def taxonomy(
     tolerance: float = 1e-6,
     mass: Any | None = None,
 ) -> Taxonomy:
-    """Return at each sample x and element g whether equivariance is correct, incorrect or extrinsic.
+    """Classify equivariance at each sample x and element g: correct, incorrect or extrinsic.
 
     With f the truth (P1 Definition 2, after Wang et al.): extrinsic where g x is outside the
-    support; otherwise correct where f(g x) = g f(x), incorrect where not. What counts as support
-    must be said, since a finite sample has none of its own.
+    support; otherwise correct where f(g x) = g f(x), incorrect elsewhere. The support must be
+    stated, since a finite sample does not define one.
 
     Args:
         x: `[N, d]` points (or whatever `action` moves).
@@ -104,6 +110,12 @@ def taxonomy(
         representation: `[K, D, D]`, how the elements move values; labels stay as they are.
         tolerance: how far f(g x) may be from g f(x) for values; labels must be equal.
         mass: `[N]`, the probability of each sample; equal by default.
+
+    Returns:
+        The kind at each element and sample.
+
+    Raises:
+        InputError: if an argument or the result of a function does not fit the samples.
 
     Example:
         >>> from orbical.groups import cyclic
@@ -125,7 +137,7 @@ def taxonomy(
         if function is not None:
             there = _answers(function, flat.reshape(-1, *mover.shape), values.shape[1])
         else:
-            # A point that stays in place keeps its own label, not that of a twin in the same place.
+            # A fixed point keeps its own label, not that of another sample in the same place.
             own = np.linalg.norm(images - mover.flat[rows], axis=-1).ravel() <= distance + 1e-12
             itself = np.broadcast_to(np.arange(size)[rows], images.shape[:2]).ravel()
             there = values[np.where(own & np.isfinite(distance), itself, nearest)]
@@ -136,19 +148,19 @@ def taxonomy(
 
 
 def _answers(function: Callable[[Array], Array], points: Array, width: int) -> Array:
-    """Return `[M, D]`, what the given function says at points, or say what is wrong with it."""
+    """Evaluate the function at points, `[M, D]`, and check the shape of the result."""
     answer = np.asarray(function(points), dtype=np.float64)
     expected = (len(points), width)
     if answer.shape != expected and not (width == 1 and answer.shape == expected[:1]):
         raise InputError(
-            f"function: expected answers of shape {list(expected)} for {len(points)} points, as "
+            f"function: expected results of shape {list(expected)} for {len(points)} points, as "
             f"the truth has, got shape {list(answer.shape)}"
         )
     return answer.reshape(expected)
 
 
 def _nowhere(flat: Array) -> tuple[Array, Array]:
-    """Stand in for the search where neither truth nor support needs one."""
+    """Return no neighbors, where neither truth nor support needs the search."""
     return np.full(len(flat), np.inf), np.zeros(len(flat), dtype=np.int64)
 
 
@@ -174,7 +186,7 @@ def _truth(
 
 
 def _support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
-    """Turn a support into a function from flat points `[M, D]` to booleans; None for a distance."""
+    """Return a support as a function from points `[M, D]` to booleans; None for a distance."""
     if callable(support):
         shape = mover.shape
 
@@ -182,7 +194,7 @@ def _support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
             answer = np.asarray(support(flat.reshape(-1, *shape)))
             if answer.shape != (len(flat),) or answer.dtype != bool:
                 raise InputError(
-                    "support: expected the function to answer booleans, one for each point; got "
+                    "support: expected the function to return a boolean for each point, got "
                     f"shape {list(answer.shape)} and dtype {answer.dtype}"
                 )
             return answer
@@ -196,7 +208,7 @@ def _support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
 
         def dense(flat: Array) -> Array:
             count = tree.query_ball_point(flat, support.bandwidth, return_length=True)
-            return np.asarray(count) >= least
+            return np.asarray(np.asarray(count) >= least)
 
         return dense
     if isinstance(support, bool) or not isinstance(support, Real) or not support > 0:
@@ -212,17 +224,21 @@ def confidence_density(
     """Return the windowed density r(p) of the confidence, and Acc_p in the same window.
 
     P1 Eq. 2 with a finite epsilon: the mass with `|h_P - p| < window`, over the length of that
-    window inside [0, 1]; Acc_p is the share of it that is correct, NaN where there is none.
+    window inside [0, 1]; Acc_p is the share of it that is correct, NaN in an empty window.
 
     Args:
         confidence: `[N]` in [0, 1].
         at: `[P]` values p.
         window: epsilon, in (0, 1].
         mass: `[N]`; equal by default.
-        correct: `[N]`, if the accuracy is wanted.
+        correct: `[N]`, to compute the accuracy.
+
+    Returns:
+        The density `[P]`, and the accuracy `[P]` or None.
 
     Example:
-        >>> density, accuracy = confidence_density([0.1, 0.9], [0.1, 0.5], window=0.2, correct=[1, 0])
+        >>> sure, at = [0.1, 0.9], [0.1, 0.5]
+        >>> density, accuracy = confidence_density(sure, at, window=0.2, correct=[1, 0])
         >>> density.round(3), accuracy
         (array([1.667, 0.   ]), array([ 1., nan]))
     """
@@ -239,15 +255,13 @@ def confidence_density(
 
     def within(weights: Array) -> Array:
         total = np.concatenate([[0.0], np.cumsum(weights[order])])
-        return total[high] - total[low]
+        return np.asarray(total[high] - total[low])
 
     length = np.minimum(1, p + window) - np.maximum(0, p - window)
     inside = within(weight)
     if correct is None:
         return inside / length, None
-    right = _checks.numbers("correct", correct, "sample")
-    if len(right) != len(values):
-        raise InputError(f"correct: expected one for each of {len(values)} samples")
+    right = _checks.numbers("correct", correct, "sample", len(values))
     filled = inside > 0
     accuracy = np.full(len(p), np.nan)
     accuracy[filled] = within(weight * right)[filled] / inside[filled]

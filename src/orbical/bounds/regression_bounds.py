@@ -1,4 +1,4 @@
-"""What a symmetry makes possible for error, calibration and aleatoric bleed in regression.
+"""Bounds of error, calibration and aleatoric bleed of regressors with a symmetry.
 
 Items are those of Berman et al., "On Uncertainty Calibration for Equivariant Functions" (P1).
 With `a = sqrt(2 s / pi)` and `e = |h_mu - f|` by coordinate,
@@ -12,6 +12,7 @@ scores pi/2 - 1 and 2, not 0. Neither is invariant under rotations; the Mahalano
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,25 @@ from ._equivariant_fit import (
     pulled_back,
 )
 from .bleed import bleed_bounds
-from .bound import Bound, Bounds, not_applicable
+from .bound import Bound, Bounds, lower_bound, not_applicable
 from .value_table import ValueTable
 
+__all__ = ["best_equivariant", "regression"]
+
 Array = np.ndarray
+_GENCE = {
+    "gence": ("gence", "exact"),
+    "gence_sq": ("gence_sq", "exact"),
+    "thm6": ("gence", "upper"),
+    "thm6_minimized": ("gence_of_minimizer", "upper"),
+    "thm7": ("gence", "upper"),
+    "thm7_minimized": ("gence_of_minimizer", "upper"),
+    "vector_lower": ("gence", "lower"),
+    "vector_lower_whole": ("gence", "lower"),
+    "thm8": ("gence_sq", "lower"),
+    "thm8_fiberwise": ("gence_sq", "lower"),
+}
+"""The bounds of GENCE in their order, with their quantity and kind."""
 _NO_MEAN = "needs the model's mean predictions; the table has none"
 _NO_VARIANCE = "needs predicted variances; the table has none"
 _FULL = "a full covariance has no variance vector; see mahalanobis"
@@ -62,9 +78,12 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
         table: the values, with whatever predictions are known.
         representation: `"invariant"`, or matrices `[K, D, D]` for the elements of the table.
 
+    Returns:
+        The bounds by name.
+
     Raises:
         InputError: if the predictions are not equivariant, or if the representation cannot act on
-            a diagonal variance: a positive variance vector cannot turn.
+            a diagonal variance: a positive variance vector cannot rotate.
 
     Example:
         >>> table = ValueTable(orbit=[0, 0], value=[1.0, 3.0], variance=[0.25, 0.25])
@@ -91,14 +110,20 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
 
 
 def best_equivariant(table: ValueTable, representation: Any = "invariant") -> Array:
-    """Return `[N, D]`, the best equivariant fit to the values at each point (P1 Theorems 2 and 3).
+    """Return the best equivariant fit to the values at each point (P1 Theorems 2 and 3).
+
+    Args:
+        table: the values.
+        representation: as in `regression`.
+
+    Returns:
+        The fit `[N, D]`.
 
     Example:
         >>> best_equivariant(ValueTable(orbit=[0, 0, 1], value=[1.0, 3.0, 5.0]))[:, 0]
         array([2., 2., 5.])
     """
     frame = frames(table, representation)
-    assert table.mass is not None
     return best_fit(table.value, table.mass, table.orbit, frame).fitted
 
 
@@ -108,9 +133,8 @@ def _check_predictions(table: ValueTable, frame: Frames) -> None:
     for name, variance in (("variance", table.variance), ("aleatoric", table.aleatoric)):
         if variance is not None and variance.ndim == 2 and not frame.monomial:
             raise InputError(
-                f"{name}: a diagonal variance given, but the representation mixes coordinates, and "
-                "a positive vector cannot turn; give an invariant scalar [N] or a full covariance "
-                "[N, D, D]"
+                f"{name}: expected an invariant scalar [N] or a full covariance [N, D, D], as "
+                "the representation mixes coordinates, got a diagonal variance"
             )
     if table.variance is None:
         return
@@ -122,9 +146,8 @@ def _check_predictions(table: ValueTable, frame: Frames) -> None:
 
 
 def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
-    assert table.mass is not None
-    floor = float(table.mass @ best_fit(table.value, table.mass, table.orbit, frame).residual)
-    found = Bound(floor, "error", "lower", vacuous=floor <= 0)
+    fit = best_fit(table.value, table.mass, table.orbit, frame)
+    found = lower_bound(float(table.mass @ fit.residual), "error")
     error = not_applicable("error", "exact", _NO_MEAN)
     if table.mean is not None:
         squared = np.square(table.mean - table.value).sum(1)
@@ -137,39 +160,21 @@ def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
 
 
 def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
-    uppers = ("thm6", "thm7")
     if table.variance is None or table.form == "full":
         reason = _NO_VARIANCE if table.variance is None else _FULL
-        return {
-            "gence": not_applicable("gence", "exact", reason),
-            "gence_sq": not_applicable("gence_sq", "exact", reason),
-            **{name: not_applicable("gence", "upper", reason) for name in uppers},
-            **{
-                f"{name}_minimized": not_applicable("gence_of_minimizer", "upper", reason)
-                for name in uppers
-            },
-            "vector_lower": not_applicable("gence", "lower", reason),
-            "vector_lower_whole": not_applicable("gence", "lower", reason),
-            "thm8": not_applicable("gence_sq", "lower", reason),
-            "thm8_fiberwise": not_applicable("gence_sq", "lower", reason),
-        }
-    assert table.mass is not None
+        return {name: not_applicable(*of, reason) for name, of in _GENCE.items()}
     mass = table.mass
     s = np.diagonal(table.covariances(table.variance), axis1=1, axis2=2)
     a_squared = 2 / math.pi * s.sum(1)
     fit = best_fit(table.value, mass, table.orbit, frame)
-    at_minimizer = Bound(
-        1 + float(mass @ (fit.residual / a_squared)),
-        "gence_of_minimizer",
-        "upper",
-        reason="for the error-minimizing model with the variances given",
-    )
     bounds = {
-        "gence": not_applicable("gence", "exact", _NO_MEAN),
-        "gence_sq": not_applicable("gence_sq", "exact", _NO_MEAN),
-        "thm7": not_applicable("gence", "upper", _NO_MEAN),
-        "thm7_minimized": at_minimizer,
+        name: not_applicable(*_GENCE[name], _NO_MEAN) for name in ("gence", "gence_sq", "thm7")
     }
+    bounds["thm7_minimized"] = Bound(
+        1 + float(mass @ (fit.residual / a_squared)),
+        *_GENCE["thm7_minimized"],
+        reason="for the error-minimizing model with these variances",
+    )
     if table.mean is not None:
         gence, gence_sq = _gence_of(table.value, table.mean, s, mass)
         error = np.square(table.mean - table.value).sum(1)
@@ -177,15 +182,11 @@ def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
         bounds["gence_sq"] = Bound(gence_sq, "gence_sq", "exact")
         bounds["thm7"] = Bound(1 + float(mass @ (error / a_squared)), "gence", "upper")
     for invariant, general in (("thm6", "thm7"), ("thm6_minimized", "thm7_minimized")):
-        bounds[invariant] = (
-            bounds[general]
-            if frame.trivial
-            else not_applicable(bounds[general].quantity, "upper", _NOT_INVARIANT)
-        )
-    bounds.update(_gence_lower(table, frame, s, a_squared))
-    order = ("gence", "gence_sq", "thm6", "thm6_minimized", "thm7", "thm7_minimized")
-    lower = ("vector_lower", "vector_lower_whole", "thm8", "thm8_fiberwise")
-    return {name: bounds[name] for name in (*order, *lower)}
+        bounds[invariant] = bounds[general]
+        if not frame.trivial:
+            bounds[invariant] = not_applicable(*_GENCE[invariant], _NOT_INVARIANT)
+    bounds |= _gence_lower(table, frame, s, a_squared)
+    return {name: bounds[name] for name in _GENCE}
 
 
 def _gence_of(value: Array, mean: Array, variance: Array, mass: Array) -> tuple[float, float]:
@@ -197,11 +198,10 @@ def _gence_of(value: Array, mean: Array, variance: Array, mass: Array) -> tuple[
 
 
 def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -> dict[str, Bound]:
-    assert table.mass is not None
     mass, dimension = table.mass, table.value.shape[1]
     _, first, fiber = np.unique(s, axis=0, return_index=True, return_inverse=True)
     fiber = fiber.reshape(-1)
-    # An orbit may cross fibers; on a fiber only its part there can be fitted, whatever the rest is.
+    # An orbit may cross fibers; on a fiber only its part there is fitted.
     part = np.unique(np.stack([table.orbit, fiber]), axis=1, return_inverse=True)[1].reshape(-1)
     fit = best_fit(table.value, mass, part, frame)
     r = np.bincount(fiber, weights=mass)
@@ -209,29 +209,23 @@ def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -
     r, s_fiber, a_fiber = r[held], s[first][held], a_squared[first][held]
     least = np.bincount(fiber, weights=mass * fit.residual)[held] / r
     excess = np.maximum(0, np.sqrt(least / a_fiber) - 1)
-    # A weight that is constant along an orbit leaves its best fit as it is; a general one does not.
+    # A weight that varies along an orbit changes its best fit.
     whole = best_fit(table.value, mass / a_squared, table.orbit, frame)
     total = float((mass / a_squared) @ whole.residual)
     trace = s_fiber.sum(1)
     beyond = np.maximum(0, least - trace)
     if dimension == 1:
         m = float(least.min())
-        value = float(r @ np.square(np.maximum(0, m - trace) / trace))
-        theorem8 = Bound(value, "gence_sq", "lower", vacuous=value <= 0)
+        theorem8 = lower_bound(float(r @ np.square(np.maximum(0, m - trace) / trace)), "gence_sq")
     else:
         reason = f"needs one coordinate, the table has {dimension}; see thm8_fiberwise"
         theorem8 = not_applicable("gence_sq", "lower", reason)
-
-    def lower(value: float, quantity: str) -> Bound:
-        return Bound(value, quantity, "lower", vacuous=value <= 0)
-
+    fiberwise = float(r @ (beyond**2 / (dimension * np.square(s_fiber).sum(1))))
     return {
-        "vector_lower": lower(float(r @ excess**2), "gence"),
-        "vector_lower_whole": lower(max(0.0, math.sqrt(total) - 1) ** 2, "gence"),
+        "vector_lower": lower_bound(float(r @ excess**2), "gence"),
+        "vector_lower_whole": lower_bound(max(0.0, math.sqrt(total) - 1) ** 2, "gence"),
         "thm8": theorem8,
-        "thm8_fiberwise": lower(
-            float(r @ (beyond**2 / (dimension * np.square(s_fiber).sum(1)))), "gence_sq"
-        ),
+        "thm8_fiberwise": lower_bound(fiberwise, "gence_sq"),
     }
 
 
@@ -241,10 +235,9 @@ def _mahalanobis(table: ValueTable, frame: Frames) -> dict[str, Bound]:
             "mahalanobis": not_applicable("mahalanobis", "exact", _NO_VARIANCE),
             "mahalanobis_floor": not_applicable("mahalanobis", "lower", _NO_VARIANCE),
         }
-    assert table.mass is not None
     whiten = np.linalg.inv(np.linalg.cholesky(table.covariances(table.variance)))
     white = np.einsum("nij,nj->ni", whiten, table.value)
-    turned = frame.with_matrices(whiten[frame.point] @ frame.matrix)
+    turned = replace(frame, matrix=whiten[frame.point] @ frame.matrix)
     floor = float(table.mass @ best_fit(white, table.mass, table.orbit, turned).residual)
     exact = not_applicable("mahalanobis", "exact", _NO_MEAN)
     if table.mean is not None:
@@ -252,5 +245,5 @@ def _mahalanobis(table: ValueTable, frame: Frames) -> dict[str, Bound]:
         exact = Bound(float(table.mass @ np.square(off).sum(1)), "mahalanobis", "exact")
     return {
         "mahalanobis": exact,
-        "mahalanobis_floor": Bound(floor, "mahalanobis", "lower", vacuous=floor <= 0),
+        "mahalanobis_floor": lower_bound(floor, "mahalanobis"),
     }

@@ -1,4 +1,4 @@
-"""Value tables: the finite world on which every regression bound is computed."""
+"""Value tables: the points on which every regression bound is computed."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from .matching import elements_between, match_orbits, orbits_of_permutations
 if TYPE_CHECKING:
     from ..groups import Group
 
+__all__ = ["ValueTable"]
+
 Array = np.ndarray
+_FORMS = {1: "scalar", 2: "diagonal", 3: "full"}
 
 
 @dataclass(frozen=True, eq=False)
 class ValueTable:
-    """Points with their values, orbits, and what an equivariant regressor predicts there.
+    """Points with their values and orbits, and the predictions of an equivariant regressor.
 
-    Each point is a group element times the representative of its orbit. A point with a stabiliser
+    Each point is a group element times the representative of its orbit. A point with a stabilizer
     is so in several ways, and all of them are listed: `point[r] = element[r] * representative`.
-    Summing over them keeps the best fit inside what an equivariant function can be.
+    Summing over them keeps the best fit an equivariant function.
 
     Variances have one of three forms: an invariant scalar `[N]` (that is s times the identity), a
     diagonal `[N, D]`, which only signed permutations (times scales) can move, or a full covariance
-    `[N, D, D]`, which turns as R Sigma R^T.
+    `[N, D, D]`, which rotates as R Sigma R^T.
 
     Args:
         orbit: `[N]` whole numbers, the orbit of each point.
@@ -38,7 +41,10 @@ class ValueTable:
         variance: its predicted variance, in one of the three forms.
         aleatoric: the true variance, in one of the three forms; 0 by default.
         point: `[R]`, with `element`: the pairs described above.
-        element: `[R]`, indices into the representation that `regression` is given.
+        element: `[R]`, indices into the representation that is passed to `regression`.
+
+    Raises:
+        InputError: if a size or a value does not fit.
 
     Example:
         >>> table = ValueTable(orbit=[0, 0, 1], value=[1.0, 3.0, 5.0], variance=[2.0, 2.0, 1.0])
@@ -48,7 +54,7 @@ class ValueTable:
 
     orbit: Array
     value: Array
-    mass: Array | None = None
+    mass: Array = None  # type: ignore[assignment] # equal masses are filled in
     mean: Array | None = None
     variance: Array | None = None
     aleatoric: Array | None = None
@@ -67,7 +73,7 @@ class ValueTable:
             mean = _columns("mean", self.mean)
             if mean.shape != value.shape:
                 raise InputError(
-                    f"mean: expected shape {list(value.shape)}, as the values have, got shape "
+                    f"mean: expected shape {list(value.shape)}, as the values have, got "
                     f"{list(mean.shape)}"
                 )
             keep(self, "mean", mean)
@@ -75,8 +81,8 @@ class ValueTable:
             variance = _variance("variance", self.variance, size, dimension)
             if _least(variance) <= 0:
                 raise InputError(
-                    "variance: expected positive variances (positive definite covariances), "
-                    f"the smallest given is {_least(variance):g}"
+                    "variance: expected positive variances (positive definite covariances), got "
+                    f"{_least(variance):g}"
                 )
             keep(self, "variance", variance)
         if self.aleatoric is not None:
@@ -85,14 +91,14 @@ class ValueTable:
                 raise InputError("aleatoric: expected variances >= 0, got a negative one")
             keep(self, "aleatoric", aleatoric)
         if (self.point is None) != (self.element is None):
-            raise InputError("point, element: expected both or neither")
+            raise InputError("point, element: expected both or neither, got one")
         if self.point is not None and self.element is not None:
             pairs = len(np.asarray(self.point))
             point = _checks.whole_numbers("point", self.point, pairs, below=size)
             keep(self, "point", point)
             keep(self, "element", _checks.whole_numbers("element", self.element, pairs))
             if len(np.unique(point)) != size:
-                raise InputError("point: expected at least one element for every point")
+                raise InputError("point: expected an element for every point, got none for some")
 
     @property
     def form(self) -> str | None:
@@ -100,14 +106,14 @@ class ValueTable:
         return None if self.variance is None else _FORMS[self.variance.ndim]
 
     def covariances(self, variance: Array | None) -> Array:
-        """Write a variance of any form as full covariances `[N, D, D]`; None is no variance."""
+        """Return a variance of any form as full covariances `[N, D, D]`; None is 0."""
         size, dimension = self.value.shape
         if variance is None:
             return np.zeros((size, dimension, dimension))
         if variance.ndim == 3:
             return variance
         wide = variance[:, None] if variance.ndim == 1 else variance
-        return np.eye(dimension) * wide[:, None, :]
+        return np.asarray(np.eye(dimension) * wide[:, None, :])
 
     @classmethod
     def from_data(
@@ -120,10 +126,21 @@ class ValueTable:
         action: Any | None = None,
         **predictions: Any,
     ) -> ValueTable:
-        """Make a table by matching points under a group; see `match_orbits` for the arguments.
+        """Make a table by matching points under a group.
 
         The element indices are those of `group`, so that `group.linear("plane")` is the
         representation of vectors.
+
+        Args:
+            x: as in `match_orbits`.
+            value: `[N, D]` (or `[N]`).
+            group: as in `match_orbits`.
+            tolerance: as in `match_orbits`.
+            action: as in `match_orbits`.
+            predictions: `mass`, `mean`, `variance` and `aleatoric`.
+
+        Returns:
+            The table.
 
         Example:
             >>> from orbical.groups import cyclic
@@ -137,7 +154,15 @@ class ValueTable:
 
     @classmethod
     def from_permutations(cls, permutations: Any, value: Any, **predictions: Any) -> ValueTable:
-        """Make a table from a finite group `[K, N]` that acts on a finite set.
+        """Make a table from a finite group that acts on a finite set.
+
+        Args:
+            permutations: `[K, N]`, the index of g x_i for each element g and point i.
+            value: `[N, D]` (or `[N]`).
+            predictions: `mass`, `mean`, `variance` and `aleatoric`.
+
+        Returns:
+            The table.
 
         Example:
             >>> table = ValueTable.from_permutations([[0, 1, 2], [1, 0, 2]], [1.0, 3.0, 5.0])
@@ -148,18 +173,10 @@ class ValueTable:
         orbit = orbits_of_permutations(moves)
         representative = np.unique(orbit, return_index=True)[1]
         reached = moves[:, representative]
-        element, _ = np.indices(reached.shape)
-        order = np.lexsort((element.ravel(), reached.ravel()))
-        return cls(
-            orbit,
-            value,
-            point=reached.ravel()[order],
-            element=element.ravel()[order],
-            **predictions,
-        )
-
-
-_FORMS = {1: "scalar", 2: "diagonal", 3: "full"}
+        element = np.indices(reached.shape)[0].ravel()
+        point = reached.ravel()
+        order = np.lexsort((element, point))
+        return cls(orbit, value, point=point[order], element=element[order], **predictions)
 
 
 def _columns(name: str, value: Any) -> Array:
@@ -176,9 +193,9 @@ def _variance(name: str, value: Any, size: int, dimension: int) -> Array:
             f"[{size}, {dimension}, {dimension}] (full), got {list(array.shape)}"
         )
     if not np.isfinite(array).all():
-        raise InputError(f"{name}: holds NaN or infinite values; expected finite numbers")
+        raise InputError(f"{name}: expected finite numbers, got NaN or infinite values")
     if array.ndim == 3 and not np.allclose(array, array.transpose(0, 2, 1)):
-        raise InputError(f"{name}: expected symmetric covariances")
+        raise InputError(f"{name}: expected symmetric covariances, got others")
     return array
 
 

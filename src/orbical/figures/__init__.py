@@ -1,8 +1,8 @@
-"""Figures, each drawn from finished arrays: nothing here looks at a model or a scan.
+"""Figures, each drawn from finished arrays; models and scans are not needed.
 
-Every function returns a `matplotlib.figure.Figure` of its own, apart from pyplot, and shows
-nothing; `save` writes it. Those of calibration and of bounds are in `figures.calibration` and
-`figures.bounds`. Models keep their colours, by their order, in every figure.
+Every function returns a `matplotlib.figure.Figure` that is not registered with pyplot, and does not
+show it; `save` writes it to a file. `figures.calibration` and `figures.bounds` have the figures of
+calibration and of bounds. A model has the same color, by its order, in every figure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""How one orbit is drawn: a function for each layout, from numbers onto axes.
+"""Drawing one orbit: a function for each layout, from numbers to axes.
 
-Circles and lines hold the curves of several models at once; planes, slices, balls and tiles are
-colored, so each model has a panel of its own. `LAYOUTS` says which is which; a new layout is one
-entry there.
+Circles and lines show the curves of several models at once; planes, slices, balls and tiles are
+colored, so each model has its own panel. A new layout is one entry in `LAYOUTS`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._text_fitting import inches
+from ._text_fitting import inches, short_number
 from .style import FAINT, INK, SEQUENTIAL, SOFT
 
 Array = np.ndarray
@@ -21,11 +20,11 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Orbit:
-    """What the drawing of an orbit needs to know besides the numbers.
+    """The description of an orbit that its drawing needs besides the numbers.
 
     `index` maps drawing cells to elements, `axes` names the axes of `index` with their values,
-    `coords` names the elements, `identity` is the element that moves nothing. `meaning` says what
-    the values are, and `better` which of them are good, where that is known.
+    `coords` names the elements, `identity` is the identity element. `meaning` describes the values,
+    and `better` their direction, if known.
     """
 
     kind: str
@@ -54,7 +53,7 @@ class Surface:
     """A layout on which a model is colored cells: `draw(axes, orbit, values, small)`.
 
     `panels` names the axes that one model needs, `aspect` is the height of one over its width, and
-    `margin` the inches that words to the left of the first of a row take.
+    `margin` the inches of text to the left of the first in a row.
     """
 
     draw: Callable[[Sequence[Any], Orbit, Array, bool], Any]
@@ -66,12 +65,12 @@ class Surface:
 
 
 def color_scale(orbit: Orbit) -> dict[str, Any]:
-    """The colors of an orbit's values, the same for every panel of a figure."""
+    """Return the color scale of an orbit, the same for every panel of a figure."""
     return {"cmap": SEQUENTIAL, "vmin": orbit.limits[0], "vmax": orbit.limits[1]}
 
 
 def _rings(orbit: Orbit, small: bool) -> Array:
-    """Choose round values at which a polar plot has rings."""
+    """Return round values for the rings of a polar plot."""
     from matplotlib.ticker import MaxNLocator
 
     low, high = orbit.limits
@@ -81,7 +80,7 @@ def _rings(orbit: Orbit, small: bool) -> Array:
 
 
 def _prepare_circle(axes: Any, orbit: Orbit, small: bool) -> None:
-    """Zero upwards and counter-clockwise: a curve's point lies where the image's top points."""
+    """Set up polar axes: zero upwards and counter-clockwise, as the top of an image rotates."""
     low, high = orbit.limits
     axes.set_theta_zero_location("N")
     axes.set_ylim(low, high + 0.03 * (high - low))  # a curve on the rim keeps its full width
@@ -134,7 +133,7 @@ def _line_caption(orbit: Orbit, small: bool) -> list[str]:
 
 
 def _is_geometric(places: Array) -> bool:
-    """Check whether equal ratios describe the places better than equal steps."""
+    """Check whether the places have equal ratios rather than equal steps."""
     if len(places) < 3:
         return False
     return bool(np.ptp(np.diff(np.log(places))) < np.ptp(np.diff(places)))
@@ -189,12 +188,12 @@ def _draw_slices(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) 
 
 
 def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
-    """Draw rotation vectors in space, the quarter towards the viewer cut out to show the inside."""
+    """Draw rotation vectors in space, with the front quarter cut out to show the inside."""
     (panel,) = axes
     names = ("rx", "ry", "rz")
     places = np.stack([np.asarray(orbit.coords[name], float) for name in names], -1)
     shown = orbit.index[~((places[orbit.index, 0] > 0) & (places[orbit.index, 1] < 0))]
-    panel.set_facecolor("none")  # else it would cover the words of its neighbor
+    panel.set_facecolor("none")  # else it would cover the text of its neighbor
     panel.view_init(elev=25, azim=-45)  # from where rx > 0 and ry < 0
     points = panel.scatter(
         *places[shown].T,
@@ -261,7 +260,7 @@ def _tiles_margin(orbit: Orbit) -> float:
 
 
 def _table(index: Array) -> Array:
-    """Wrap a long row, and blank (-1) the cells that only repeat an element to fill the table."""
+    """Wrap a long row, and blank (-1) the cells that repeat an element to fill the table."""
     flat = index.reshape(-1)
     columns = index.shape[1]
     if len(index) == 1 and columns > 12:
@@ -274,7 +273,7 @@ def _table(index: Array) -> Array:
 
 @dataclass(frozen=True)
 class _TileNames:
-    """Tick labels and an axis label for rows and for columns, and what is written inside tiles."""
+    """Tick labels and an axis label for rows and for columns, and the text inside tiles."""
 
     rows: tuple[list[str], str]
     columns: tuple[list[str], str]
@@ -282,7 +281,7 @@ class _TileNames:
 
 
 def _tile_names(orbit: Orbit, index: Array) -> _TileNames:
-    """Name rows and columns by the coordinates that they share, and elements by the others."""
+    """Name rows and columns by the coordinates they share, and elements by the others."""
     by_row: dict[str, Array] = {}
     by_column: dict[str, Array] = {}
     inside: list[list[str]] = [[] for _ in range(int(index.max()) + 1)]
@@ -294,7 +293,7 @@ def _tile_names(orbit: Orbit, index: Array) -> _TileNames:
             by_column[name] = table[0]
         else:
             for element, value in enumerate(values[: len(inside)]):
-                inside[element].append(_word(value))
+                inside[element].append(short_number(value))
     return _TileNames(
         _ticks(by_row, len(index)),
         _ticks(by_column, index.shape[1]),
@@ -303,13 +302,15 @@ def _tile_names(orbit: Orbit, index: Array) -> _TileNames:
 
 
 def _ticks(named: dict[str, Array], count: int) -> tuple[list[str], str]:
-    """Write one coordinate as numbers and its name along the axis, several with their names."""
+    """Return tick labels and an axis label: the name of a single coordinate labels the axis."""
     if len(named) == 1:
         ((name, values),) = named.items()
-        return [_word(value) for value in values], name
+        return [short_number(value) for value in values], name
     words = [
         ", ".join(
-            _word(values[place]) if values.dtype.kind in "US" else f"{name} {_word(values[place])}"
+            short_number(values[place])
+            if values.dtype.kind in "US"
+            else f"{name} {short_number(values[place])}"
             for name, values in named.items()
         )
         for place in range(count)
@@ -317,12 +318,8 @@ def _ticks(named: dict[str, Array], count: int) -> tuple[list[str], str]:
     return words, ""
 
 
-def _word(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float | np.number) else str(value)
-
-
 def _number(value: float, orbit: Orbit) -> str:
-    """Write a value so that the largest has three digits."""
+    """Format a value so that the largest has three digits."""
     largest = max(abs(limit) for limit in orbit.limits)
     decimals = int(np.clip(2 - np.floor(np.log10(largest or 1.0)), 0, 6))
     return f"{value:.{min(decimals, 2) if largest >= 0.1 else decimals}f}"

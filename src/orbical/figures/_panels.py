@@ -1,4 +1,4 @@
-"""How the panels of a figure of orbits are arranged on a page."""
+"""Arranging the panels of a figure of orbits on a page."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 _SMALL = 1.3
-"""Inches of a plot below which there is little room for words."""
+"""Inches of a plot below which there is little room for text."""
 _PLOTS_IN_A_ROW = 5
 _PICTURED_PLOTS_IN_A_ROW = 3
 _SURFACES_IN_A_ROW = 10
 _LEAST_PLOT, _LEAST_PICTURED, _LEAST_SURFACE, _LEAST_OF_A_SERIES = 1.05, 2.2, 1.1, 0.55
-"""Inches below which a plot gets no narrower: those that do not fit go into another row."""
+"""The least width of a plot in inches: those that do not fit go into another row."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Sheet:
 
 
 def draw_sheet(sheet: Sheet, width: float | None = None) -> Figure:
-    """Draw all panels as the layout says, on a figure of a width in inches."""
+    """Draw all panels in their layout, on a figure of the given width in inches."""
     layout = LAYOUTS[sheet.orbit.kind]
     if isinstance(layout, Curves):
         return _curves(sheet, layout, width)
@@ -60,7 +60,14 @@ def draw_sheet(sheet: Sheet, width: float | None = None) -> Figure:
 
 
 def show_picture(axes: Any, pixels: Array, title: str = "", size: float = 8) -> None:
-    """Show an input without axes."""
+    """Show an image without ticks.
+
+    Args:
+        axes: the axes to draw on.
+        pixels: gray values `[H, W]` or colors `[H, W, 3]`, in [0, 1].
+        title: written above.
+        size: the font size of the title.
+    """
     axes.imshow(pixels, cmap="gray", vmin=0, vmax=1)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -69,7 +76,7 @@ def show_picture(axes: Any, pixels: Array, title: str = "", size: float = 8) -> 
 
 
 def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
-    """Draw one plot a panel, all models in it."""
+    """Draw one plot for each panel, with all models in it."""
     count, pictured = len(sheet.panels), sheet.pictured
     width = given or (PAGE if count > 1 else COLUMN + (1.2 if pictured else 0))
     most = _PICTURED_PLOTS_IN_A_ROW if pictured else _PLOTS_IN_A_ROW
@@ -109,7 +116,7 @@ def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row of colored plots: what stands before it, and the title and values of each plot."""
+    """A row of colored plots: its label and image, and the title and values of each plot."""
 
     label: str
     color: str
@@ -122,8 +129,8 @@ class _Row:
 def _rows(sheet: Sheet, parts: int, width: float) -> list[_Row]:
     """Arrange panels and models in rows.
 
-    A model that needs several plots has a row of its own. Otherwise models stand side by side, and
-    a series of panels runs to the right with the models below each other.
+    A model that needs several plots has its own row. Otherwise models are next to each other, and a
+    series of panels runs to the right with a row for each model.
     """
     colors = [sheet.colors[model] for model in sheet.models]
     if parts > 1:
@@ -180,7 +187,7 @@ def _split(row: _Row, across: int) -> list[_Row]:
 
 
 def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
-    """Draw one plot a panel and model, all in one scale of colors."""
+    """Draw one plot for each panel and model, all on one color scale."""
     parts = layout.panels(sheet.orbit)
     several = len(parts) * max(len(sheet.models), len(sheet.panels)) > 1 or sheet.pictured
     width = given or (PAGE if several else COLUMN + 0.6)
@@ -235,7 +242,7 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
 
 
 def _label_outer(axes: Any, left: bool, bottom: bool) -> None:
-    """Leave out what the plot to the left, or below, says already."""
+    """Remove the labels that the plot to the left, or below, has already."""
     axes.tick_params(labelleft=left, labelbottom=bottom)
     if not left:
         axes.set_ylabel("")
@@ -259,7 +266,7 @@ def _write_label(axes: Any, text: str, color: str, size: float) -> None:
 
 
 def _write_caption(fig: Figure, parts: list[str]) -> None:
-    """Write the small print below, on one line where it fits."""
+    """Write the caption below, on one line if it fits."""
     line, room = " · ".join(parts), fig.get_figwidth() - 0.1
     if line:
         lines = [line] if inches(line, 7) <= room else [wrapped(part, room, 7) for part in parts]

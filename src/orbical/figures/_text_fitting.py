@@ -1,19 +1,27 @@
-"""Names that fit their place on a figure, however long they are."""
+"""Text that fits its place on a figure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from .style import FONT
 
 _AFTER_A_SIGN = re.compile(r"(?<=[-_ ./,:])")
 _HANDLE = 0.55
-"""Inches that the line of a legend takes before its name, and the gap after it."""
+"""Inches of the line of a legend entry, and of the gap after it."""
+
+
+def short_number(value: Any) -> str:
+    """Format a number without trailing zeros, and anything else as text."""
+    return f"{value:g}" if isinstance(value, int | float | np.number) else str(value)
 
 
 def inches(text: str, size: float, bold: bool = False) -> float:
-    """Return the width of words, that of the longest line where there are several.
+    """Return the width of a text, that of its longest line.
 
     Example:
         >>> inches("orbit", 9) < inches("orbit", 9, bold=True) < inches("orbital", 9, bold=True)
@@ -30,7 +38,7 @@ def inches(text: str, size: float, bold: bool = False) -> float:
 
 
 def shortened(name: str, most: int) -> str:
-    """Leave out the middle of a long name: names of models often differ only at their ends.
+    """Leave out the middle of a long name, since models often differ only at the end.
 
     Example:
         >>> shortened("resnet18_rotations_seed_2026", 18)
@@ -43,7 +51,7 @@ def shortened(name: str, most: int) -> str:
 
 
 def fitted(name: str, room: float, size: float, lines: int = 2, bold: bool = True) -> str:
-    r"""Break a name in two, and leave out its middle, until it fits a width in inches.
+    r"""Break a name in two, or leave out its middle, until it fits a width in inches.
 
     Example:
         >>> fitted("plain", 1.0, 9)
@@ -60,7 +68,7 @@ def fitted(name: str, room: float, size: float, lines: int = 2, bold: bool = Tru
 
 
 def _in_two(text: str) -> str:
-    """Break a text after the sign nearest to its middle; not at all where it has none."""
+    """Break a text after the punctuation nearest to its middle, if there is any."""
     ends = [match.start() for match in _AFTER_A_SIGN.finditer(text)]
     inner = [end for end in ends if 0 < end < len(text)]
     if not inner:
@@ -89,7 +97,7 @@ def wrapped(text: str, room: float, size: float) -> str:
 def legend_of(
     names: Sequence[str], room: float, size: float = 8, most: int = 4
 ) -> tuple[list[str], int]:
-    """Return the names of a legend so that each fits a width, and in how many columns all do.
+    """Return the names of a legend shortened to a width, and the number of columns that fit.
 
     Example:
         >>> legend_of(["plain", "augmented"], 3.4)

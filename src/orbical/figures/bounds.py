@@ -1,4 +1,4 @@
-"""What a symmetry makes possible, drawn: intervals, dissent, forced over-confidence, fibers."""
+"""Figures of bounds: intervals, dissent, forced over-confidence, fibers, comparisons."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .style import (
-    COLUMN,
-    FAINT,
-    INK,
-    MODELS,
-    PAGE,
-    SEQUENTIAL,
-    SOFT,
-    figure,
-    styled,
-)
+from .style import COLUMN, FAINT, INK, MODELS, PAGE, SEQUENTIAL, SOFT, figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..bounds import Bounds, Comparison, OrbitTable, Taxonomy
+
+__all__ = [
+    "calibration_interval",
+    "dissent_per_orbit",
+    "fibers",
+    "forced_overconfidence",
+    "group_comparison",
+    "taxonomy_map",
+]
 
 Array = np.ndarray
 TITLES = {
@@ -42,13 +41,19 @@ _MARKERS = "osD^vP*X"
 
 
 def calibration_interval(bounds: Bounds) -> Figure:
-    """Draw the sharp interval of the ECE with the model's point, and each named bound below.
+    """Draw the sharp interval of the ECE with the ECE of the model, and each named bound below.
 
-    A bound is the side of the axis it leaves open: an upper one reaches from 0 to its value, a
-    lower one from its value to 1. One that does not apply is named, with its reason.
+    A bound is drawn as the range that it allows: an upper one from 0 to its value, a lower one from
+    its value to 1. One that does not apply is listed with the reason.
 
     Args:
         bounds: from `orbical.bounds.classification`.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: if the interval does not apply.
 
     Example:
         >>> from orbical.bounds import OrbitTable, classification
@@ -57,7 +62,7 @@ def calibration_interval(bounds: Bounds) -> Figure:
         'expected calibration error'
     """
     if not bounds["sharp_upper"].applies:
-        raise InputError(f"bounds: no interval to draw; {bounds['sharp_upper'].reason}")
+        raise InputError(f"bounds: expected an interval, got none: {bounds['sharp_upper'].reason}")
     low, high = float(bounds["sharp_lower"]), float(bounds["sharp_upper"])
     rows = [name for name in TITLES if name in bounds]
     with styled():
@@ -96,7 +101,7 @@ def calibration_interval(bounds: Bounds) -> Figure:
         ax.grid(axis="x")
         ceiling = float(bounds["accuracy_ceiling"])
         ax.set_title(
-            f"Accuracy ceiling {ceiling:.3f}: what ECE an invariant model can have", loc="left"
+            f"Accuracy ceiling {ceiling:.3f}: possible ECE of an invariant model", loc="left"
         )
     return fig
 
@@ -125,10 +130,16 @@ def _named_bound(ax: Any, y: int, bound: Any) -> None:
 
 
 def dissent_per_orbit(table: OrbitTable) -> Figure:
-    """Draw the share of each orbit that no invariant model can get right, orbit by orbit.
+    """Draw the share of each orbit that no invariant model can predict correctly.
 
-    Orbits stand side by side, each as wide as its mass, from the most to the least divided; the
-    filled area is the error floor, one minus the accuracy ceiling.
+    Each orbit is as wide as its mass, ordered from the most to the least divided; the filled area
+    is the error floor, one minus the accuracy ceiling.
+
+    Args:
+        table: orbits with label masses.
+
+    Returns:
+        The figure.
 
     Example:
         >>> from orbical.bounds import OrbitTable
@@ -156,7 +167,7 @@ def dissent_per_orbit(table: OrbitTable) -> Figure:
         ax.text(
             0.98,
             0.95,
-            f"{len(mass)} orbits; {divided:.0%} of the mass\nlies in divided ones",
+            f"{len(mass)} orbits; {divided:.0%} of the mass\nin divided ones",
             transform=ax.transAxes,
             ha="right",
             va="top",
@@ -170,15 +181,18 @@ def forced_overconfidence(confidence: Array, curves: Mapping[str, tuple[Array, A
 
     Args:
         confidence: `[P]`, values p.
-        curves: name to the two curves of `orbical.bounds.forced_overconfidence`. The full line
-            holds for every model of mean confidence p, the dashed one where each orbit has a
+        curves: the two curves of `orbical.bounds.forced_overconfidence` by name. The solid line
+            holds for every model of mean confidence p, the dashed one if each orbit has a
             confidence near p of its own.
+
+    Returns:
+        The figure.
 
     Example:
         >>> from orbical.bounds import OrbitTable
         >>> from orbical.bounds import forced_overconfidence as forced
-        >>> p = np.linspace(0, 1, 11)
-        >>> fig = forced_overconfidence(p, {"C4": forced(OrbitTable([[0.25, 0.25], [0.5, 0.0]]), p)})
+        >>> p, table = np.linspace(0, 1, 11), OrbitTable([[0.25, 0.25], [0.5, 0.0]])
+        >>> fig = forced_overconfidence(p, {"C4": forced(table, p)})
         >>> fig.axes[0].get_xlabel()
         'confidence p'
     """
@@ -187,7 +201,7 @@ def forced_overconfidence(confidence: Array, curves: Mapping[str, tuple[Array, A
         ax = fig.subplots()
         _forced(ax, confidence, curves)
         ax.legend(loc="upper left")
-        ax.set_title("Over-confidence no training removes", loc="left")
+        ax.set_title("Over-confidence that no training removes", loc="left")
     return fig
 
 
@@ -197,7 +211,7 @@ def _forced(ax: Any, confidence: Array, curves: Mapping[str, tuple[Array, Array]
         color = MODELS[i % len(MODELS)]
         ax.plot(confidence, mean, color=color, lw=1.8, label=name)
         ax.plot(confidence, orbitwise, color=color, lw=1.1, ls="--")
-    ax.plot([], [], color=SOFT, lw=1.1, ls="--", label="each orbit by itself")
+    ax.plot([], [], color=SOFT, lw=1.1, ls="--", label="each orbit separately")
     ax.set(
         xlim=(0, 1),
         ylim=(-0.01, max(0.06, 1.08 * highest)),
@@ -216,10 +230,10 @@ def fibers(
     *,
     label_names: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw a plane data set once for each model: labels, orbits, and fibers of the confidence.
+    """Draw a data set in the plane for each model: labels, orbits, and fibers of the confidence.
 
     As Fig. 2 of the equivariant-calibration paper: color is the label, lines join the points of an
-    orbit, and the hatching tells the fibers (equal confidences) apart.
+    orbit, and hatching shows the fibers (equal confidences).
 
     Args:
         x: `[N, 2]`.
@@ -227,11 +241,14 @@ def fibers(
         orbits: for each panel `[N]` ids.
         confidences: for each panel `[N]`, constant on orbits.
         titles: for each panel.
-        label_names: what the labels are called.
+        label_names: the names of the labels.
+
+    Returns:
+        The figure.
 
     Example:
-        >>> x = np.array([[1.0, 0.0], [-1.0, 0.0]])
-        >>> fig = fibers(x, np.array([0, 1]), [np.array([0, 0])], [np.array([0.7, 0.7])], ["half turn"])
+        >>> x, label, orbit = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.arange(2), np.zeros(2)
+        >>> fig = fibers(x, label, [orbit], [np.array([0.7, 0.7])], ["half turn"])
         >>> fig.axes[0].get_title()
         'half turn'
     """
@@ -278,13 +295,11 @@ def _fiber_panel(ax: Any, x: Array, label: Array, orbit: Array, confidence: Arra
                 lw=0.8,
                 zorder=2,
             )
+    counts = {"orbit": len(np.unique(orbit)), "fiber": len(levels)}
     ax.text(
         0.5,
         0.5,
-        f"{len(np.unique(orbit))} orbit"
-        + ("s" if len(np.unique(orbit)) > 1 else "")
-        + f"\n{len(levels)} fiber"
-        + ("s" if len(levels) > 1 else ""),
+        "\n".join(f"{count} {kind}" + "s" * (count > 1) for kind, count in counts.items()),
         transform=ax.transAxes,
         ha="center",
         va="center",
@@ -304,6 +319,12 @@ def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
     Args:
         x: `[N, 2]`, the samples (or an embedding of them).
         taxonomy: from `orbical.bounds.taxonomy`.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: if `x` is not in the plane.
 
     Example:
         >>> import orbical as ob
@@ -330,7 +351,13 @@ def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
 
 
 def group_comparison(comparison: Comparison) -> Figure:
-    """Draw candidate groups side by side: accuracy range, taxonomy, forced over-confidence.
+    """Draw candidate groups: accuracy range, taxonomy, forced over-confidence.
+
+    Args:
+        comparison: from `orbical.bounds.compare_groups`.
+
+    Returns:
+        The figure.
 
     Example:
         >>> from orbical.bounds import compare_groups
@@ -375,7 +402,7 @@ def group_comparison(comparison: Comparison) -> Figure:
             )
             start += share
         middle.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5), yticks=[], xlabel="share of (x, g)")
-        middle.set_title("Where g takes the data", loc="left")
+        middle.set_title("Equivariance along the orbits", loc="left")
         middle.legend(
             loc="upper center",
             bbox_to_anchor=(0.5, -0.28),

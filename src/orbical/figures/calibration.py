@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+    from ..calibration._interval import Interval
     from ..calibration.cumulative import CumulativeCurve
     from ..calibration.curves import ReliabilityCurve
-    from ..calibration.intervals import Interval
+
+__all__ = ["cumulative_plot", "error_along_orbit", "reliability_diagram"]
 
 _PER_ROW = 3
 _LEAST = 2.2
@@ -38,25 +40,31 @@ def error_along_orbit(
     title: str = "",
     width: float | None = None,
 ) -> Figure:
-    """Draw a calibration error along the orbit, with its interval where the array has one.
+    """Draw a calibration error along the orbit, with its interval if the array has one.
 
-    On a circle or a line the interval is a band around each curve, and dots mark the value that a
-    calibrated model would show. Layouts of colors get three plots: lower end, value, upper end.
+    On a circle or a line the interval is a band around each curve, and a dotted curve shows the
+    value of a calibrated model. Colored layouts get three plots: lower end, value, upper end.
 
     Args:
         array: `[model, element]` or `[model, by, element]`, from
             `orbical.calibration.along_orbit`; with the coordinates `low`, `high` and `calibrated`
-            if it was asked for the interval.
+            if the interval was computed.
         limits: the range of values shown; otherwise from zero to the largest.
         title: written above.
         width: in inches, as in `orbical.figures.aggregate`.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: if the array has an interval, a colored layout and a third dimension.
 
     Example:
         >>> import orbical as ob, xarray as xr
         >>> group = ob.groups.rotations(12)
         >>> values = xr.DataArray(
         ...     np.full((1, 12), 0.1), dims=("model", "element"), coords={"model": ["plain"]},
-        ...     attrs={"layout": "circle", "layout_axes": {"angle": group.coords["angle"].tolist()}},
+        ...     attrs={"layout": "circle", "layout_axes": {"angle": [*group.coords["angle"]]}},
         ... )
         >>> len(error_along_orbit(values).axes[0].lines)
         1
@@ -87,12 +95,12 @@ def _three_surfaces(
 
     if array.ndim > 2:
         raise InputError(
-            f"array: dimensions {array.dims} given; with an interval, this layout is drawn for "
-            "(model, element)"
+            "array: expected (model, element) for an interval in this layout, got dimensions "
+            f"{array.dims}"
         )
     ends = {"lower end": bare.copy(data=array["low"]), "value": bare}
     ends["upper end"] = bare.copy(data=array["high"])
-    dim = str(array.name or "error")
+    dim = "error" if array.name is None else str(array.name)
     stacked = xr.concat(list(ends.values()), dim=xr.Variable(dim, list(ends)), coords="minimal")
     stacked.attrs = array.attrs
     turned = stacked.transpose("model", dim, "element")
@@ -126,14 +134,14 @@ def _add_bands(fig: Figure, array: xr.DataArray) -> None:
 
 
 def _shows(curve: Line2D, values: np.ndarray) -> bool:
-    """Check whether a line is the curve of these values, and not a grid line or a mark."""
+    """Check whether a line is the curve of these values, not a grid line or a marker."""
     shown = np.asarray(curve.get_ydata(), float)
     finite = shown[np.isfinite(shown)]
     return len(shown) >= len(values) and finite.size > 0 and bool(np.isin(finite, values).all())
 
 
 def _order_of(shown: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Find which element each point of a curve shows; a closed curve repeats its first."""
+    """Return the element that each point of a curve shows; a closed curve repeats its first."""
     size = len(values)
     straight = np.arange(len(shown)) % size
     if np.array_equal(shown, values[straight], equal_nan=True):
@@ -148,16 +156,19 @@ def reliability_diagram(
     title: str = "",
     width: float | None = None,
 ) -> Figure:
-    """Draw accuracy against confidence, with its band, the density, and the error in numbers.
+    """Draw accuracy against confidence, with a confidence band, the density, and the error.
 
-    The curve is as thick as samples are dense, so that what few samples say looks thin; the
-    density itself stands along the bottom. The smooth calibration error, its interval and the
-    value of a calibrated model are printed on the figure.
+    The curve is thicker where samples are denser; the density itself is drawn along the bottom. The
+    smooth calibration error, its interval and the value of a calibrated model are printed on the
+    figure.
 
     Args:
         curves: of one model, or of several by name; from `orbical.calibration.reliability_curve`.
         title: written above.
-        width: in inches; diagrams that do not fit beside each other go below.
+        width: in inches; diagrams that do not fit in a row are placed below.
+
+    Returns:
+        The figure.
 
     Example:
         >>> from orbical.calibration.curves import reliability_curve
@@ -222,13 +233,16 @@ def cumulative_plot(
 ) -> Figure:
     """Draw cumulative accuracy and confidence against the quantile of confidence.
 
-    A calibrated model's curves coincide. The area between them shows where confidence runs ahead
-    of accuracy; the largest gap is the KS error, and ESD is the mean of its square.
+    For a calibrated model the curves coincide. The area between them shows where confidence exceeds
+    accuracy; the largest gap is the KS error, and ESD is the mean of its square.
 
     Args:
         curves: of one model, or of several by name; from `orbical.calibration.cumulative_curve`.
         title: written above.
-        width: in inches; plots that do not fit beside each other go below.
+        width: in inches; plots that do not fit in a row are placed below.
+
+    Returns:
+        The figure.
 
     Example:
         >>> from orbical.calibration import cumulative_curve
@@ -264,11 +278,11 @@ def _draw_cumulative(axes: Axes, curve: CumulativeCurve, color: str) -> None:
 def _a_panel_each(
     curves: Any, draw: Callable[[Axes, Any, str], None], title: str, width: float | None
 ) -> Figure:
-    """Draw each model's curve in a panel of its own, in the color of the model."""
+    """Draw the curve of each model in its own panel, in the color of the model."""
     check_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
     if not named:
-        raise InputError("curves: none given, at least one expected")
+        raise InputError("curves: expected at least one, got none")
     colors = model_colors(named)
     with styled():
         fig, places, wide = _grid(len(named), title, width)
@@ -279,7 +293,7 @@ def _a_panel_each(
 
 
 def _grid(count: int, title: str, given: float | None) -> tuple[Figure, list[Axes], float]:
-    """Make the panels; the last of what is given is the width of one, in inches."""
+    """Return a figure, its panels, and the width of a panel in inches."""
     width = given or (COLUMN if count == 1 else PAGE)
     columns = max(1, min(count, _PER_ROW, int(width / _LEAST)))
     rows = -(-count // columns)

@@ -1,19 +1,29 @@
-"""Point clouds as small pictures, to stand beside the plots of their orbits."""
+"""Small pictures of point clouds, to show next to the plots of their orbits."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..groups.group import whole_number
 
+__all__ = ["cloud_picture", "look_from"]
+
+Array = np.ndarray
 YAW_DEG, PITCH_DEG = 30.0, 20.0
 
 
-def look_from(yaw_deg: float = YAW_DEG, pitch_deg: float = PITCH_DEG) -> NDArray:
-    """Return the rotation to a viewer's frame: rows across, up and towards the viewer, y being up.
+def look_from(yaw_deg: float = YAW_DEG, pitch_deg: float = PITCH_DEG) -> Array:
+    """Return the rotation to the frame of a viewer.
+
+    Args:
+        yaw_deg: the angle of the viewer to the right.
+        pitch_deg: the angle above.
+
+    Returns:
+        A matrix with the rows across, up (y) and towards the viewer.
 
     Example:
         >>> look_from(0, 0).tolist()
@@ -31,18 +41,21 @@ def cloud_picture(
     size: int = 160,
     yaw_deg: float = YAW_DEG,
     pitch_deg: float = PITCH_DEG,
-) -> NDArray:
+) -> Array:
     """Draw a cloud as seen from the front right and a little above; near points are darker.
 
     Args:
         points: `[points, 3]`, y up, shown from the origin to the farthest point.
-        mask: `[points]`, which points there are; None takes all.
+        mask: `[points]`, which points exist; None uses all.
         size: height and width in pixels.
-        yaw_deg: how far to the right the viewer stands.
-        pitch_deg: how far above.
+        yaw_deg: the angle of the viewer to the right.
+        pitch_deg: the angle above.
 
     Returns:
-        gray values `[size, size]`, 1 for paper, such as `orbical.figures.individual` takes.
+        Gray values `[size, size]`, 1 for the background, for `orbical.figures.individual`.
+
+    Raises:
+        InputError: if the points are not `[points, 3]`, or the size is below 8.
 
     Example:
         >>> picture = cloud_picture([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]], size=32)
@@ -51,9 +64,8 @@ def cloud_picture(
     """
     cloud = np.asarray(points, float)
     if cloud.ndim != 2 or cloud.shape[1] != 3:
-        raise InputError(f"points: shape {cloud.shape} given, [points, 3] expected")
-    if size < 8:
-        raise InputError(f"size: {size} given, at least 8 expected")
+        raise InputError(f"points: expected shape [points, 3], got {cloud.shape}")
+    size = whole_number("size", size, 8)
     if mask is not None:
         cloud = cloud[np.asarray(mask, bool)]
     picture = np.ones((size, size))

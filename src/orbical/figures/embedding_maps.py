@@ -1,4 +1,4 @@
-"""Maps of samples by their responses, with the responses of a few drawn beside them."""
+"""Maps of samples by their responses, with the responses of a few drawn next to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import InputError, unknown_name
 from ._layouts import LAYOUTS, Curves, Orbit
 from ._panels import show_picture
 from ._text_fitting import fitted, legend_of
-from .nero_plots import orbit_of, picture
+from .nero_plots import images_of, model_first, model_names, orbit_of, values_of
 from .style import (
     COLUMN,
     INK,
@@ -31,16 +31,18 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+__all__ = ["embedding"]
+
 Array = np.ndarray
 _NAMES = {"pca": "PCA", "ica": "ICA", "isomap": "ISOMAP", "tsne": "t-SNE", "umap": "UMAP"}
 _MOST_CLASSES = 20
 _LEAST = 1.6
-"""Inches below which a map gets no narrower."""
+"""The least width of a map in inches."""
 
 
 @dataclass(frozen=True)
 class _Glyph:
-    """A sample drawn beside the map: its row there, its response for each model, its input."""
+    """A sample drawn next to the map: its row there, its response for each model, its input."""
 
     row: int
     name: str
@@ -63,13 +65,19 @@ def embedding(
         array: `[model, sample, component]` or `[sample, component]`, from
             `orbical.embedding.embed`; the first two components are drawn.
         responses: `[model, sample, element]`, from `orbical.nero.individual`, of a few samples
-            whose orbits are drawn beside the map, such as `orbical.embedding.representatives`.
+            whose orbits are drawn next to the map, such as `orbical.embedding.representatives`.
         image: the inputs of these samples, as in `orbical.figures.individual`.
         color: a coordinate on the samples: `"mean"` or `"variance"` of the response, `"label"`, or
-            another. Numbers are colored along a scale; labels, other whole numbers and words by
-            class, with the class written among its points.
+            another. Numbers are colored on a scale; labels, other integers and names by class, with
+            the class written among its points.
         title: written above.
-        width: in inches; maps that do not fit beside each other go below.
+        width: in inches; maps that do not fit in a row are placed below.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: if the arrays or the images do not fit, or have no such coordinate.
 
     Example:
         >>> import numpy as np, orbical as ob, xarray as xr
@@ -82,16 +90,13 @@ def embedding(
     Paper: NERO, figure 6.
     """
     if not {"sample", "component"} <= {*array.dims} <= {"model", "sample", "component"}:
-        raise InputError(f"array: dimensions {array.dims} given, (model, sample, component) needed")
+        raise InputError(f"array: expected (model, sample, component), got {array.dims}")
     if array.sizes["component"] < 2:
-        raise InputError("array: one component given, two or more expected")
+        raise InputError("array: expected two or more components, got 1")
     known = [str(name) for name, entry in array.coords.items() if "sample" in entry.dims]
     if color not in known:
         raise unknown_name("color", color, known)
-    if "model" not in array.dims:
-        name = str(array["model"].values) if "model" in array.coords else ""
-        array = array.drop_vars("model", errors="ignore").expand_dims({"model": [name]})
-    array = array.transpose("model", "sample", "component")
+    array = model_first(array).transpose("model", "sample", "component")
     check_width(width)
     glyphs, orbit = _glyphs(array, responses, image)
     with styled():
@@ -104,32 +109,25 @@ def embedding(
 def _glyphs(
     array: xr.DataArray, responses: xr.DataArray | None, image: Any
 ) -> tuple[list[_Glyph], Orbit | None]:
-    """Find the samples to draw beside the map, and what is to be drawn of each."""
+    """Return the samples to draw next to the map, and their orbit."""
     if responses is None:
         if image is not None:
-            raise InputError("image: given without responses, whose inputs they would be")
+            raise InputError("image: expected responses with images, got None; pass responses=")
         return [], None
     if {*responses.dims} - {"model"} != {"sample", "element"} or "layout" not in responses.attrs:
         raise InputError(
-            f"responses: dimensions {responses.dims} given, (model, sample, element) of a few "
-            "samples expected, as orbical.nero.individual gives them"
+            "responses: expected (model, sample, element) from orbical.nero.individual, got "
+            f"dimensions {responses.dims}"
         )
-    if "model" not in responses.dims:
-        responses = responses.expand_dims("model")
-    responses = responses.transpose("model", "sample", "element")
+    responses = model_first(responses).transpose("model", "sample", "element")
     names = [str(name) for name in responses["model"].values]
-    numbers = (
-        responses["sample"].values if "sample" in responses.coords else range(responses.shape[1])
-    )
-    rows = array["sample"].values if "sample" in array.coords else np.arange(array.sizes["sample"])
-    places = {int(number): row for row, number in enumerate(rows)}
-    images = [None] * len(numbers) if image is None else [picture(one) for one in image]
-    if len(images) != len(numbers):
-        raise InputError(f"image: {len(images)} given for {len(numbers)} samples")
+    numbers = values_of(responses, "sample")
+    places = {int(number): row for row, number in enumerate(values_of(array, "sample"))}
+    images = images_of(image, len(numbers))
     glyphs = []
     for place, number in enumerate(numbers):
         if int(number) not in places:
-            raise InputError(f"responses: sample {number} given, which is not on the map")
+            raise InputError(f"responses: expected samples of the map, got {number}")
         values = np.asarray(responses.values[:, place], float)
         by_model = dict(zip(names, values, strict=True)) | {"": values[0]}
         glyphs.append(_Glyph(places[int(number)], f"sample {number}", by_model, images[place]))
@@ -143,9 +141,8 @@ def _draw(
     orbit: Orbit | None,
     given: float | None,
 ) -> Figure:
-    models = [str(name) for name in array["model"].values]
-    order = array.attrs.get("models", models)
-    colors = {**model_colors(order if {*models} <= {*order} else models), "": INK}
+    models, order = model_names(array)
+    colors = {**model_colors(order), "": INK}
     beside = -(-len(glyphs) // 2)
     if glyphs:  # a row for each model, so that lines to the glyphs do not cross other maps
         down, across, width = len(models), 1, given or PAGE
@@ -226,14 +223,13 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, color: str) -> A
     names = np.unique(everywhere)
     if len(names) > _MOST_CLASSES:
         raise InputError(
-            f"color: {color!r} given, which has {len(names)} values; {_MOST_CLASSES} or fewer "
-            "expected to be told apart"
+            f"color: expected at most {_MOST_CLASSES} classes, got {len(names)} values of {color!r}"
         )
     for name, shade in zip(names, class_colors(names).values(), strict=True):
         members = places[(values == name) & np.isfinite(places).all(1)]
         if len(members):
             axes.scatter(*members.T, color=shade, label=str(name), **look)
-            # On the member in the middle, so that the word stands among its own points.
+            # On the member in the middle, so that the name is among its own points.
             middle = members[((members - np.median(members, 0)) ** 2).sum(1).argmin()]
             axes.annotate(
                 str(name),
@@ -248,7 +244,7 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, color: str) -> A
 
 
 def _write_classes(fig: Figure, maps: list[Any], color: str) -> None:
-    """List the classes below, each once."""
+    """Write the legend of the classes below, each once."""
     named = {
         name: handle
         for axes in maps
@@ -292,7 +288,7 @@ def _meaning(array: xr.DataArray, color: str) -> str:
 
 
 def _furnish(axes: Any, array: xr.DataArray, frame: Array) -> None:
-    """Name the components and give every map the same frame; their scale has no unit."""
+    """Label the components and set the same frame for every map; their scale has no unit."""
     method = _NAMES.get(array.attrs.get("method", ""), "component")
     low, high = np.nanmin(frame, axis=0), np.nanmax(frame, axis=0)
     longest = max(float((high - low).max()), 1e-9)
@@ -310,7 +306,7 @@ def _furnish(axes: Any, array: xr.DataArray, frame: Array) -> None:
 
 
 def _sides(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Glyph]]:
-    """Put the left half of the samples to the left, and each side in order of height."""
+    """Return the samples to the left and to the right of the map, each ordered by height."""
     across = sorted(glyphs, key=lambda glyph: places[glyph.row, 0])
     half = -(-len(glyphs) // 2)
     left, right = (
@@ -321,7 +317,7 @@ def _sides(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Gly
 
 
 def _draw_glyph(axes: Any, glyph: _Glyph, model: str, orbit: Orbit, color: str) -> None:
-    """Draw a small orbit without words."""
+    """Draw a small orbit without text."""
     layout = LAYOUTS[orbit.kind]
     values = glyph.values.get(model, glyph.values[""])
     if isinstance(layout, Curves):
@@ -336,7 +332,7 @@ def _draw_glyph(axes: Any, glyph: _Glyph, model: str, orbit: Orbit, color: str) 
 
 
 def _lead(fig: Figure, small: Any, axes: Any, point: Array, on_left: bool) -> None:
-    """Ring a sample on the map, and lead a line from its orbit to it."""
+    """Circle a sample on the map, and draw a line from its orbit to it."""
     from matplotlib.patches import ConnectionPatch
 
     if not np.isfinite(point).all():

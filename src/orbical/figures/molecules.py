@@ -1,15 +1,18 @@
-"""Molecules as small pictures in the colors of their elements, to stand beside their orbits."""
+"""Small pictures of molecules in the colors of their elements, to show next to their orbits."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..groups.group import whole_number
 from .clouds import PITCH_DEG, YAW_DEG, look_from
 
+__all__ = ["molecule_picture"]
+
+Array = np.ndarray
 _USUAL = {
     1: ("e8e8e8", 0.31),
     5: ("e8a28e", 0.84),
@@ -27,7 +30,7 @@ _USUAL = {
 _OTHER = ("c05c9b", 1.30)
 _BOND, _EDGE = 0.55, 0.15
 _FINER = 3
-"""Pixels of the drawing for a pixel of the picture, so that edges are smooth."""
+"""Pixels of the drawing for each pixel of the picture, to smooth the edges."""
 
 
 def molecule_picture(
@@ -37,21 +40,24 @@ def molecule_picture(
     size: int = 160,
     yaw_deg: float = YAW_DEG,
     pitch_deg: float = PITCH_DEG,
-) -> NDArray:
+) -> Array:
     """Draw a molecule as discs and bonds, as seen from the front right and a little above.
 
-    Colors are the usual ones of the elements, as in the view. Atoms are joined where they are
-    closer than 1.2 times the sum of their radii.
+    Colors are the usual ones of the elements, as in the interactive view. Atoms are joined if they
+    are closer than 1.2 times the sum of their radii.
 
     Args:
         positions: `[atoms, 3]` in Å, y up, shown from the origin to the farthest atom.
         numbers: `[atoms]`, atomic numbers; 0 is padding.
         size: height and width in pixels.
-        yaw_deg: how far to the right the viewer stands.
-        pitch_deg: how far above.
+        yaw_deg: the angle of the viewer to the right.
+        pitch_deg: the angle above.
 
     Returns:
-        colors `[size, size, 3]`, 1 for paper, such as `orbical.figures.individual` takes.
+        Colors `[size, size, 3]`, 1 for the background, for `orbical.figures.individual`.
+
+    Raises:
+        InputError: if positions and numbers do not fit, or the size is below 8.
 
     Example:
         >>> picture = molecule_picture([[0.0, 0.0, 0.0], [0.0, 0.0, 1.16]], [6, 8], size=48)
@@ -62,11 +68,10 @@ def molecule_picture(
     atoms = np.asarray(positions, float)
     if kinds.ndim != 1 or atoms.shape != (len(kinds), 3):
         raise InputError(
-            f"positions: shape {atoms.shape} given for numbers of shape {kinds.shape}, [atoms, 3] "
-            "and [atoms] expected"
+            "positions: expected shape [atoms, 3], with numbers [atoms], got "
+            f"{atoms.shape} and {kinds.shape}"
         )
-    if size < 8:
-        raise InputError(f"size: {size} given, at least 8 expected")
+    size = whole_number("size", size, 8)
     atoms, kinds = atoms[kinds > 0], kinds[kinds > 0]
     fine = np.ones((size * _FINER, size * _FINER, 3))
     if not len(kinds):
@@ -91,11 +96,11 @@ def molecule_picture(
         fine[distance <= disc[atom] - _FINER] = [
             int(color[atom][i : i + 2], 16) / 255 for i in (0, 2, 4)
         ]
-    return fine.reshape(size, _FINER, size, _FINER, 3).mean((1, 3))
+    return np.asarray(fine.reshape(size, _FINER, size, _FINER, 3).mean((1, 3)))
 
 
-def _line(fine: NDArray, grid: NDArray, start: NDArray, end: NDArray, width: float) -> None:
-    """Draw a line of a width; what is drawn later covers it."""
+def _line(fine: Array, grid: Array, start: Array, end: Array, width: float) -> None:
+    """Draw a line of the given width."""
     along = end - start
     share = ((grid - start) @ along / max(float(along @ along), 1e-9)).clip(0, 1)
     fine[np.linalg.norm(grid - start - share[..., None] * along, axis=-1) <= width] = _BOND

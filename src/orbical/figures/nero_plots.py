@@ -1,7 +1,7 @@
-"""NERO plots: responses along orbits, averaged or of single samples, drawn as their layout says.
+"""NERO plots: responses along orbits, averaged or of single samples, in the layout of the group.
 
-The arrays come from `orbical.nero`; their attributes say how the orbit is drawn and what the
-numbers mean. Models keep their colors by their order in the scan.
+The arrays come from `orbical.nero`; their attributes describe the layout and the meaning of the
+numbers. Models keep their colors by their order in the scan.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import numpy as np
 from ..errors import InputError, unknown_name
 from ._layouts import LAYOUTS, Orbit
 from ._panels import Panel, Sheet, draw_sheet
+from ._text_fitting import short_number
 from .style import INK, check_width, model_colors, model_lines, styled, write_title
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
+
+__all__ = ["aggregate", "individual"]
 
 Array = np.ndarray
 
@@ -31,17 +34,23 @@ def aggregate(
 ) -> Figure:
     """Draw averages over samples along the orbit, one small plot for each group of samples.
 
-    The layout of the group decides: a polar plot (circle), heat map (plane), three polar heat maps
-    (slices), a ball of colored rotation vectors, a line, or tiles. Curves of several models share
-    a plot; colored layouts have a panel for each model.
+    The layout of the group selects the kind: a polar plot (circle), heat map (plane), three polar
+    heat maps (slices), a ball of colored rotation vectors, a line, or tiles. Curves of several
+    models share a plot; colored layouts have a panel for each model.
 
     Args:
         array: `[model, element]` or `[model, by, element]`, from `orbical.nero.aggregate`.
-        limits: the range of values shown; otherwise that of the metric where it is known, else
-            from zero to the largest value.
+        limits: the range of values shown; by default that of the metric if it is known, else from
+            zero to the largest value.
         title: written above.
-        width: in inches, such as that of a journal's column; plots that do not fit beside each
-            other go below. Otherwise a column or a page, as many as there are plots.
+        width: in inches, such as that of a journal column; plots that do not fit in a row are
+            placed below. By default a column or a page, depending on the number of plots.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: if the array does not have the dimensions and attributes of responses.
 
     Example:
         >>> import numpy as np, orbical as ob, xarray as xr
@@ -61,14 +70,14 @@ def aggregate(
     array = _with_models(array)
     others = [dim for dim in array.dims if dim not in ("model", "element")]
     if len(others) > 1:
-        raise InputError(f"array: dimensions {array.dims} given, (model, by, element) expected")
+        raise InputError(f"array: expected (model, by, element), got dimensions {array.dims}")
     by = others[0] if others else None
     array = array.transpose("model", *others, "element")
     values = np.asarray(array.values, float)
     if by is None:
         panels = [Panel("", values)]
     else:
-        names = [f"{by} {_word(value)}" for value in _values_of(array, str(by))]
+        names = [f"{by} {short_number(value)}" for value in values_of(array, str(by))]
         panels = [Panel(name, values[:, place]) for place, name in enumerate(names)]
     statistic = array.attrs.get("statistic", "mean ")  # of the samples at each element
     return _sheet_figure(array, panels, limits, title, statistic, width)
@@ -82,15 +91,21 @@ def individual(
     title: str = "",
     width: float | None = None,
 ) -> Figure:
-    """Draw the responses of one sample, or of several, with their inputs beside them.
+    """Draw the responses of one or several samples, with their inputs next to them.
 
     Args:
         array: `[model, element]` or `[model, sample, element]`, from `orbical.nero.individual`.
-        image: the input, `[H, W]` or `[C, H, W]` with one or three channels, or as many of them as
-            there are samples; of a pair of frames `[2, C, H, W]` the first is shown.
+        image: the input, `[H, W]` or `[C, H, W]` with one or three channels, or one for each of
+            several samples; of a pair of frames `[2, C, H, W]` the first is shown.
         limits: as in `aggregate`.
         title: written above.
         width: as in `aggregate`.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: if the array or the images do not fit.
 
     Example:
         >>> import numpy as np, orbical as ob, xarray as xr
@@ -107,61 +122,66 @@ def individual(
     """
     array = _with_models(array)
     if {*array.dims} - {"model", "sample", "element"}:
-        raise InputError(f"array: dimensions {array.dims} given, (model, sample, element) expected")
+        raise InputError(f"array: expected (model, sample, element), got dimensions {array.dims}")
     several = "sample" in array.dims
     array = array.transpose("model", *(["sample"] if several else []), "element")
     values = np.asarray(array.values, float)
     values = values if several else values[:, None]
     count = values.shape[1]
-    images = _images(image, count, several)
+    images = images_of(image, count, several)
     numbers = np.atleast_1d(array["sample"].values) if "sample" in array.coords else range(count)
     labels = np.atleast_1d(array["label"].values) if "label" in array.coords else None
+    named = [""] * count if labels is None else [f", label {short_number(one)}" for one in labels]
     panels = [
-        Panel(
-            f"sample {number}" + ("" if labels is None else f", label {_word(labels[place])}"),
-            values[:, place],
-            images[place],
-        )
+        Panel(f"sample {number}{named[place]}", values[:, place], images[place])
         for place, number in enumerate(numbers)
     ]
     return _sheet_figure(array, panels, limits, title, "", width)
 
 
 def _with_models(array: xr.DataArray) -> xr.DataArray:
-    """Check an array of responses; what no model takes part in gets a nameless one."""
+    """Check an array of responses; one without a model gets a nameless one."""
     kind = array.attrs.get("layout")
     if "element" not in array.dims or kind is None:
         raise InputError(
-            "array: responses with a dimension 'element' and the attribute 'layout' expected, as "
-            "orbical.nero gives them"
+            "array: expected responses of orbical.nero, with a dimension 'element' and the "
+            f"attribute 'layout', got dimensions {array.dims}"
         )
     if kind not in LAYOUTS:
         raise unknown_name("layout", kind, LAYOUTS)
-    array = array.compute()  # once: a lazy array would be read again for each thing asked of it
-    return array if "model" in array.dims else array.expand_dims({"model": [_name_of(array)]})
+    array = array.compute()  # once: a lazy array would be read again for each use
+    return model_first(array)
 
 
-def _name_of(array: xr.DataArray) -> str:
-    return str(array["model"].values) if "model" in array.coords else ""
+def model_first(array: xr.DataArray) -> xr.DataArray:
+    """Return an array with a dimension of models; a single one may have no name."""
+    if "model" in array.dims:
+        return array
+    name = str(array["model"].values) if "model" in array.coords else ""
+    return array.drop_vars("model", errors="ignore").expand_dims({"model": [name]})
 
 
-def _values_of(array: xr.DataArray, dim: str) -> list[Any]:
+def model_names(array: xr.DataArray) -> tuple[list[str], list[str]]:
+    """Return the models of an array, and all models of its scan in the order of their colors."""
+    models = [str(name) for name in values_of(array, "model")]
+    order = array.attrs.get("models", models)
+    return models, order if {*models} <= {*order} else models
+
+
+def values_of(array: xr.DataArray, dim: str) -> list[Any]:
+    """Return the coordinate along a dimension, or the indices if it has none."""
     return list(array[dim].values if dim in array.coords else range(array.sizes[dim]))
 
 
-def _word(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
-
-
 def orbit_of(array: xr.DataArray, limits: tuple[float, float] | None, prefix: str = "") -> Orbit:
-    """Read from an array's attributes how its orbit is drawn."""
+    """Return the description of an orbit from the attributes of an array."""
     about = array.attrs
     coords = {
         str(name): entry.values
         for name, entry in array.coords.items()
         if entry.dims == ("element",) and name != "weight"
     }
-    meaning = prefix + str(about.get("meaning", array.name or "value"))
+    meaning = prefix + str(about.get("meaning", "value" if array.name is None else array.name))
     better = ""
     if "higher_is_better" in about:
         better = " (higher is better)" if about["higher_is_better"] else " (lower is better)"
@@ -179,12 +199,12 @@ def orbit_of(array: xr.DataArray, limits: tuple[float, float] | None, prefix: st
 
 
 def _limits(array: xr.DataArray, given: tuple[float, float] | None) -> tuple[float, float]:
-    """Choose the range: as given, that of the metric, or from zero (a true proportion)."""
+    """Return the range of values: as passed, that of the metric, or from zero."""
     known = given if given is not None else array.attrs.get("limits")
     if known is not None:
         low, high = (float(limit) for limit in known)
         if not low < high:
-            raise InputError(f"limits: ({low:g}, {high:g}) given, a lower and a higher expected")
+            raise InputError(f"limits: expected a lower and a higher, got ({low:g}, {high:g})")
         return low, high
     finite = np.asarray(array.values, float)
     finite = finite[np.isfinite(finite)]
@@ -193,17 +213,18 @@ def _limits(array: xr.DataArray, given: tuple[float, float] | None) -> tuple[flo
     return min(0.0, float(finite.min())), max(0.0, float(finite.max()))
 
 
-def _images(image: Any, count: int, several: bool) -> list[Array | None]:
+def images_of(image: Any, count: int, several: bool = True) -> list[Array | None]:
+    """Return the pictures of `count` samples, None for each without an image."""
     if image is None:
         return [None] * count
     given = list(image) if several else [image]
     if len(given) != count:
-        raise InputError(f"image: {len(given)} given for {count} samples")
+        raise InputError(f"image: expected one for each of {count} samples, got {len(given)}")
     return [picture(one) for one in given]
 
 
 def picture(image: Any) -> Array:
-    """Turn an input into what can be shown: `[H, W]` or `[H, W, 3]`."""
+    """Convert an input to a picture in [0, 1]: `[H, W]` or `[H, W, 3]`."""
     pixels = np.asarray(image, float)
     if pixels.ndim == 4:
         pixels = pixels[0]
@@ -213,8 +234,8 @@ def picture(image: Any) -> Array:
         pixels = pixels[..., 0]
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[-1] != 3):
         raise InputError(
-            f"image: shape {np.shape(image)} given, [H, W] or [C, H, W] with one or three "
-            "channels expected"
+            "image: expected [H, W] or [C, H, W] with one or three channels, got shape "
+            f"{np.shape(image)}"
         )
     low, high = float(pixels.min()), float(pixels.max())
     return (pixels - low) / (high - low) if high > low else pixels * 0
@@ -229,9 +250,7 @@ def _sheet_figure(
     width: float | None,
 ) -> Figure:
     check_width(width)
-    models = [str(name) for name in _values_of(array, "model")]
-    order = array.attrs.get("models", models)
-    order = order if {*models} <= {*order} else models
+    models, order = model_names(array)
     sheet = Sheet(
         orbit_of(array, limits, prefix),
         models,

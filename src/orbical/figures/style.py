@@ -1,7 +1,7 @@
-"""How orbical's figures look: colors, type and sizes, in one place.
+"""The style of all figures: colors, fonts and sizes.
 
-Every figure is made inside `styled()`, on a `Figure` of its own: the user's matplotlib settings and
-the list of open pyplot figures are left as they were.
+Every figure is made inside `styled()` and is not registered with pyplot: the user's matplotlib
+settings and open figures stay as they are.
 """
 
 from __future__ import annotations
@@ -16,8 +16,27 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = [
+    "CLASSES",
+    "COLUMN",
+    "FAINT",
+    "INK",
+    "LINES",
+    "MODELS",
+    "PAGE",
+    "SEQUENTIAL",
+    "SOFT",
+    "class_colors",
+    "figure",
+    "model_colors",
+    "model_lines",
+    "readable",
+    "save",
+    "styled",
+]
+
 MODELS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
-"""Colors of models in their order: Okabe and Ito's, told apart with any color vision."""
+"""Colors of models in their order: Okabe and Ito's, distinguishable with any color vision."""
 
 CLASSES = (
     "#332288",
@@ -34,10 +53,10 @@ CLASSES = (
 """Colors of classes: Paul Tol's muted scheme. Figures also write the class beside its points."""
 
 LINES = ("-", "--", ":", "-.")
-"""Line styles; a model beyond the last color takes the first color again, with the next style."""
+"""Line styles; models beyond the last color start again with the next style."""
 
 SEQUENTIAL = "viridis"
-"""The map from numbers to colors: even in lightness, so it also survives a gray printer."""
+"""The color map of numbers: perceptually uniform, also in gray."""
 
 INK, SOFT, FAINT = "#222222", "#6E6E6E", "#D9D9D9"
 """Text and axes; secondary text; grid lines."""
@@ -90,7 +109,10 @@ _SETTINGS: dict[str, Any] = {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw with orbical's settings, and give the user's back afterwards.
+    """Draw with the settings of orbical, and restore the user's afterwards.
+
+    Yields:
+        None; use it in a `with` statement.
 
     Example:
         >>> import matplotlib
@@ -105,10 +127,16 @@ def styled() -> Iterator[None]:
 
 
 def model_colors(names: Iterable[Any]) -> dict[str, str]:
-    """Return each model its color, by its place in the order of the scan.
+    """Return the color of each model, by its place in the order of the scan.
 
-    Pass all the models of a scan, even where a figure shows some of them: a model then has one
+    Pass all models of a scan, even if a figure shows only some of them: a model then has the same
     color in every figure.
+
+    Args:
+        names: the models in their order.
+
+    Returns:
+        Colors by name.
 
     Example:
         >>> model_colors(["plain", "augmented"])
@@ -118,17 +146,37 @@ def model_colors(names: Iterable[Any]) -> dict[str, str]:
 
 
 def model_lines(names: Iterable[Any]) -> dict[str, str]:
-    """Return each model its line style: solid while the colors last, then the next style."""
+    """Return the line style of each model: solid while the colors last, then the next style.
+
+    Args:
+        names: the models in their order.
+
+    Returns:
+        Line styles by name.
+    """
     return {str(name): LINES[i // len(MODELS) % len(LINES)] for i, name in enumerate(names)}
 
 
 def class_colors(names: Iterable[Any]) -> dict[str, str]:
-    """Return each class its color, by its place in the given order."""
+    """Return the color of each class, by its place in the order.
+
+    Args:
+        names: the classes in their order.
+
+    Returns:
+        Colors by name.
+    """
     return {str(name): CLASSES[i % len(CLASSES)] for i, name in enumerate(names)}
 
 
 def readable(color: str) -> str:
-    """Darken a color until words in it can be read on white: a contrast of 4.5 or more (WCAG).
+    """Darken a color until text is readable on white: a contrast of at least 4.5 (WCAG).
+
+    Args:
+        color: any color that matplotlib knows.
+
+    Returns:
+        The color, or a darker one.
 
     Example:
         >>> readable("#332288"), readable("#88CCEE")
@@ -151,9 +199,17 @@ def _luminance(color: Iterable[float]) -> float:
 
 
 def figure(width: float = PAGE, height: float = 4.0, **settings: Any) -> Figure:
-    """Make an empty figure of a size in inches, apart from pyplot, arranged by constraints.
+    """Make an empty figure with the constrained layout, not registered with pyplot.
 
-    Call it inside `styled()`. `settings` go to `matplotlib.figure.Figure`.
+    Call it inside `styled()`.
+
+    Args:
+        width: in inches.
+        height: in inches.
+        settings: passed to `matplotlib.figure.Figure`.
+
+    Returns:
+        The figure.
 
     Example:
         >>> figure(COLUMN, 2.5).get_size_inches().tolist()
@@ -168,13 +224,13 @@ def figure(width: float = PAGE, height: float = 4.0, **settings: Any) -> Figure:
 
 
 def check_width(width: float | None) -> None:
-    """Refuse a width that no figure can have."""
+    """Check the width of a figure."""
     if width is not None and not 1.5 <= width <= 40:
-        raise InputError(f"width: {width!r} given, inches from 1.5 to 40 expected")
+        raise InputError(f"width: expected 1.5 to 40 inches, got {width!r}")
 
 
 def write_title(fig: Figure, title: str) -> None:
-    """Write above a figure, and above a legend that stands there."""
+    """Write the title of a figure, above its legend if there is one."""
     from matplotlib.font_manager import FontProperties
 
     fig.set_figheight(fig.get_figheight() + 0.25)
@@ -185,9 +241,19 @@ def write_title(fig: Figure, title: str) -> None:
 
 
 def save(fig: Figure, path: str | Path) -> Path:
-    """Write a figure to a file; the ending says the format: `.png`, `.pdf`, `.svg`.
+    """Write a figure to a file; the suffix is the format: `.png`, `.pdf`, `.svg`.
 
-    Folders are made where absent. The same figure gives the same bytes: no date is written.
+    Missing folders are created. The same figure gives the same bytes: no date is written.
+
+    Args:
+        fig: the figure.
+        path: the file.
+
+    Returns:
+        The path.
+
+    Raises:
+        InputError: if the format is unknown.
 
     Example:
         >>> import tempfile
@@ -200,7 +266,7 @@ def save(fig: Figure, path: str | Path) -> Path:
     ending = path.suffix.lower().removeprefix(".")
     if ending not in known:
         raise InputError(
-            f"path: {path.name!r} given, a name that ends in one of {', '.join(known)} expected"
+            f"path: expected a name that ends in one of {', '.join(known)}, got {path.name!r}"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     undated: dict[str, dict[str, Any]] = {

@@ -329,13 +329,16 @@ def as_truth(target: Any, count: int | None = None, name: str = "labels") -> Ten
             message = f"{name}: expected numbers for each sample, got {given}: {error}"
             raise InputError(message) from error
         if array.dtype.kind not in "fiubc":
-            given = ", ".join(repr(one) for one in array.reshape(-1)[:1].tolist()) or array.dtype
-            raise InputError(f"{name}: expected numbers for each sample, got {given}")
+            given = ", ".join(repr(one) for one in array.reshape(-1)[:1].tolist())
+            raise InputError(
+                f"{name}: expected numbers for each sample, got {given or array.dtype}"
+            )
         target = torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
-    if count is not None and (target.ndim == 0 or len(target) != count):
-        given = len(target) if target.ndim else "a single number"
+    values: Tensor = target
+    if count is not None and (values.ndim == 0 or len(values) != count):
+        given = str(len(values)) if values.ndim else "a single number"
         raise InputError(f"{name}: expected one for each of {count} samples, got {given}")
-    return target
+    return values
 
 
 def class_names(classes: Any) -> list[str] | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...embedding import METHODS, NEIGHBOURS
+from ...embedding import METHODS, NEIGHBORS
 from ...errors import InputError, unknown_name
 from ..selection import Selection
 from .moments import Moments, moments_of
@@ -183,7 +183,7 @@ def _by_representatives(points: Array, method: str) -> Array:
         flat = points[chosen, :2] - points[chosen, :2].mean(0)
         turn, *_ = np.linalg.lstsq(flat, some - some.mean(0), rcond=None)
         return np.asarray((points[:, :2] - points[chosen, :2].mean(0)) @ turn + some.mean(0))
-    near = min(3, NEIGHBOURS, len(chosen))
+    near = min(3, NEIGHBORS, len(chosen))
     distance, index = cKDTree(points[chosen, :10]).query(points[:, :10], k=near)
     share = 1 / (distance + 1e-9)
     share /= share.sum(1, keepdims=True)
