@@ -26,8 +26,6 @@ DISTRIBUTIONS = {
     "umap": "umap-learn",
     "yaml": "pyyaml",
 }
-# A fallback for machines that have it instead of Pillow, which is a dependency.
-UNDECLARED = {"torchvision"}
 
 
 def name_of(requirement: str) -> str:
@@ -79,7 +77,6 @@ def undeclared(folder: str, declared: set[str]) -> dict[str, str]:
         name: file
         for name, file in third_party_imports(ROOT / folder).items()
         if DISTRIBUTIONS.get(name, name.lower().replace("_", "-")) not in declared
-        and name not in UNDECLARED
     }
 
 

@@ -18,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical.datasets.coco_folder import FIVE_CLASSES, coco_five
 from orbical.datasets.key_objects import (
     AnnotatedImage,
     KeyObjects,
@@ -31,6 +30,7 @@ from orbical.datasets.key_objects import (
 from orbical.errors import InputError
 from orbical.zoo.detector_training import Crops
 
+from ..data.coco_images import FIVE_CLASSES, coco_five
 from .settings import RADIUS, WINDOW
 
 SCALES = (1.0, 1.41, 2.0, 2.83)
@@ -74,7 +74,7 @@ def pack(target: Path, folder: str | Path | None = None, count: int | None = Non
                     image.height,
                     image.boxes.tolist(),
                     image.labels,
-                    image.unlabelled,
+                    image.unlabeled,
                 ]
             )
         arrays[f"{part}_files"] = np.concatenate(files)
@@ -154,7 +154,7 @@ def training_crops(images: Sequence[AnnotatedImage]) -> Crops:
                 cut, inside = surroundings(drawn, larger, key.box, FIVE_CLASSES, WINDOW, RADIUS)
                 pixels.append(cut)
                 objects.append(inside)
-                known.append([name not in image.unlabelled for name in FIVE_CLASSES])
+                known.append([name not in image.unlabeled for name in FIVE_CLASSES])
     if not pixels:
         raise InputError("data: no training image holds a key object")
     return Crops(

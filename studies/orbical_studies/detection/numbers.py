@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from orbical.datasets.coco_folder import FIVE_CLASSES
-
+from ..data.coco_images import FIVE_CLASSES
 from ..pages import Row
 from .scans import Results, WholeScans
 from .settings import JITTERS, Trial

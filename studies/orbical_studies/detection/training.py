@@ -152,7 +152,7 @@ def scene_detectors(given: argparse.Namespace) -> Path:
     given.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         weights = []
-        for name, jitter in (("centred", 0.0), ("jittered", 1.0)):
+        for name, jitter in (("centered", 0.0), ("jittered", 1.0)):
             net = train(
                 crops,
                 jitter,
