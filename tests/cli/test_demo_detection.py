@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from orbical import load
-from orbical.cli.demos import Order, find
+from orbical.cli.demos import Request, find
 
 
 def test_the_demo_scans_generated_scenes_with_shipped_detectors(
@@ -13,7 +13,7 @@ def test_the_demo_scans_generated_scenes_with_shipped_detectors(
 ) -> None:
     demo = find("detection")
     monkeypatch.setattr(demo, "STEP", 16)  # 25 shifts instead of 289
-    made = demo.run(Order("detection", tmp_path, 4, overwrite=False, train=False))
+    made = demo.run(Request("detection", tmp_path, 4, overwrite=False, train=False))
     scan = load(tmp_path / "detection.zarr")
     assert {*scan.models} == {*made.models} == {"centered", "jittered"}
     mean = scan.data["score"].mean(("sample", "element"))

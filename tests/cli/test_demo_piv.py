@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from orbical import load
-from orbical.cli.demos import Order, find
+from orbical.cli.demos import Request, find
 
 
 def test_the_demo_scans_generated_pairs_with_shipped_networks(tmp_path):
-    made = find("piv").run(Order("piv", tmp_path, 3, overwrite=False, train=False))
+    made = find("piv").run(Request("piv", tmp_path, 3, overwrite=False, train=False))
     scan = load(tmp_path / "piv.zarr")
     assert {"directed", "symmetric"} <= {*scan.models} == {*made.models}
     error = scan.data["score"].sel(model=["directed", "symmetric"]).values.mean(1)

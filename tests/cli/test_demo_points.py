@@ -7,21 +7,21 @@ import sys
 import pytest
 
 import orbical as ob
-from orbical.cli.demos import Order, find
+from orbical.cli.demos import Request, find
 
 
 @pytest.fixture
-def order(tmp_path):
-    return Order("points", tmp_path, samples=8, overwrite=False, train=False)
+def options(tmp_path):
+    return Request("points", tmp_path, samples=8, overwrite=False, train=False)
 
 
-def test_it_scans_three_networks_and_draws_them(order):
+def test_it_scans_three_networks_and_draws_them(options):
     pytest.importorskip("e3nn", reason="the invariant network needs the extra equivariant")
-    made = find("points").run(order)
+    made = find("points").run(options)
     assert [*made.models] == ["plain", "augmented", "invariant"]
     assert {*made.figures} == {"aggregate", "individual", "embedding"}
     assert len(made.scan.record.task.settings["classes"]) == 8
-    scan = ob.load(order.store)
+    scan = ob.load(options.store)
     assert scan.complete
     assert (scan.record.views.input, scan.record.views.detail) == ("points", "bars")
     gap = ob.nero.invariance_gap(scan)["total"]
@@ -29,8 +29,8 @@ def test_it_scans_three_networks_and_draws_them(order):
     assert invariant < 1e-4 < augmented < 0.5 * plain
 
 
-def test_without_e3nn_two_networks_remain(order, monkeypatch, capsys):
+def test_without_e3nn_two_networks_remain(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "e3nn", None)
-    models = find("points")._models(ob.zoo.pointnet, None)
+    models = find("points")._models(None)
     assert [*models] == ["plain", "augmented"]
-    assert "invariant left out" in capsys.readouterr().out
+    assert "invariant skipped" in capsys.readouterr().out

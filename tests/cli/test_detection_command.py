@@ -116,8 +116,8 @@ def test_an_onnx_detector_is_scanned_with_one_command(
     ("data", "message"),
     [
         ("coco:photos:x", "coco:FOLDER:WINDOW:RADIUS"),
-        ("coco:gone", "no folder 'gone'"),
-        ("coco:photos:32:8:tree", "'tree' given"),
+        ("coco:gone", "got no folder at 'gone'"),
+        ("coco:photos:32:8:tree", "classes: unknown name 'tree'"),
     ],
 )
 def test_data_that_cannot_be_read_are_one_clear_line(

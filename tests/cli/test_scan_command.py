@@ -189,8 +189,8 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-m", "nets:net"], "NAME=SOURCE expected"),
-        (["-m", "a=nets:net", "-m", "a=nets:net"], "a name is given twice"),
+        (["-m", "nets:net"], "--model: expected NAME=SOURCE, got 'nets:net'"),
+        (["-m", "a=nets:net", "-m", "a=nets:net"], "expected each name once, got 'a' twice"),
         (["-m", "a=nets:nett"], "did you mean 'net'"),
         (["-m", "a=nowhere:net"], "cannot be imported"),
         (["-m", "a=gone.onnx"], "there is no file 'gone.onnx'"),
@@ -198,7 +198,7 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
         (["-m", "a=nets:net", "--group", "rotation:8"], "did you mean 'rotations'"),
         (["-m", "a=nets:net", "--data", "gone.npz"], "there is no file 'gone.npz'"),
         (["-m", "a=nets:net", "--data", "digit"], "did you mean 'digits'"),
-        (["-m", "a=nets:net", "--data", "wrong.npz"], "an array x"),
+        (["-m", "a=nets:net", "--data", "wrong.npz"], "an array x (or x_NAME for each field)"),
         (["-m", "a=nets:net", "--data", "pickled.npz"], "cannot be read"),
         (["-m", "a=nets:net", "--batch-size", "many"], "'auto' or a whole number"),
     ],
@@ -255,14 +255,14 @@ def test_a_detector_without_any_box_is_told_so_and_its_score_is_shown(orbical, t
     assert "nan" not in said
 
 
-def test_clouds_of_unequal_sizes_in_a_file_are_refused_with_the_way_out(orbical, folder):
+def test_clouds_of_unequal_sizes_in_a_file_are_an_error_with_a_remedy(orbical, folder):
     clouds = np.array([np.zeros((3, 3)), np.zeros((4, 3))], dtype=object)
     np.savez(folder / "clouds.npz", x=clouds)
     told = orbical(
         folder, "scan", "-m", "net=nets:net", "-d", "clouds.npz", "-g", "rotations3d:8",
         expect=2,
     )  # fmt: skip
-    assert "padded with a mask" in " ".join(told.split())
+    assert "pad samples of unequal sizes, with a mask" in " ".join(told.split())
 
 
 def test_failing_sources_and_places_are_named_on_one_line(orbical, tmp_path):

@@ -11,9 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from orbical.datasets import coco, coco_five
-from orbical.datasets.coco_folder import FIVE_CLASSES
-from orbical.datasets.key_objects import find_key_objects
+from orbical.datasets import coco
 from orbical.errors import InputError
 
 
@@ -93,7 +91,7 @@ def test_objects_that_fail_a_criterion_are_no_key_objects(
     tmp_path: Path, box: list[float], reason: str
 ) -> None:
     folder = write_folder(tmp_path / "a", [note(3, box)])
-    with pytest.raises(InputError, match="none of 1 boxes is a key object"):
+    with pytest.raises(InputError, match="got none among 1 boxes"):
         coco(folder, window=32, radius=8)
 
 
@@ -101,16 +99,16 @@ def test_only_asked_classes_count_and_crowds_do_not(tmp_path: Path) -> None:
     folder = write_folder(
         tmp_path / "a", [note(3, [50, 40, 20, 20]), note(7, [50, 40, 20, 20], iscrowd=1)]
     )
-    with pytest.raises(InputError, match="none of 1 boxes"):
+    with pytest.raises(InputError, match="none among 1 boxes"):
         coco(folder, ["bottle"], window=32, radius=8)
-    with pytest.raises(InputError, match="'book' given"):
+    with pytest.raises(InputError, match="classes: unknown name 'book'"):
         coco(folder, ["book"], window=32, radius=8)
 
 
 @pytest.mark.parametrize("box", [[100, 40, 40, 20], [50, 40, -5, 20], [50, float("nan"), 5, 20]])
 def test_boxes_outside_turned_or_nan_are_named(tmp_path: Path, box: list[float]) -> None:
     folder = write_folder(tmp_path / "a", [note(3, box)])
-    with pytest.raises(InputError, match=r"given for '3\.png', which is 120 x 100"):
+    with pytest.raises(InputError, match=r"inside '3\.png', which is 120 x 100, got"):
         coco(folder, window=32, radius=8)
 
 
@@ -124,7 +122,7 @@ def test_boxes_without_area_are_left_out_and_said_to_be(tmp_path: Path) -> None:
 def test_one_of_several_annotation_files_is_chosen_by_its_path(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "a", [note(3, [50, 40, 20, 20])])
     (folder / "annotations" / "captions.json").write_text("{}")
-    with pytest.raises(InputError, match=r"2 JSON files .*give the path of one"):
+    with pytest.raises(InputError, match=r"2 JSON files .*pass the path of one"):
         coco(folder, window=32, radius=8)
     found = coco(folder / "annotations" / "instances.json", window=32, radius=8)
     assert found["names"] == ["3.png"]
@@ -134,9 +132,9 @@ def test_boxes_of_three_numbers_and_impossible_views_are_refused(tmp_path: Path)
     folder = write_folder(tmp_path / "a", [note(3, [50, 40, 20])])
     with pytest.raises(InputError, match="not in COCO's format"):
         coco(folder)
-    with pytest.raises(InputError, match="window: 0 given"):
+    with pytest.raises(InputError, match=r"window: .* got 0"):
         coco(folder, window=0)
-    with pytest.raises(InputError, match="radius: -4 given"):
+    with pytest.raises(InputError, match=r"radius: .* got -4"):
         coco(folder, radius=-4)
 
 
@@ -144,25 +142,12 @@ def test_folders_that_are_not_in_the_format_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no folder"):
         coco(tmp_path / "none")
     (tmp_path / "b").mkdir()
-    with pytest.raises(InputError, match="no JSON file"):
+    with pytest.raises(InputError, match="got a folder without one"):
         coco(tmp_path / "b")
     (tmp_path / "b" / "x.json").write_text('{"images": []}')
     with pytest.raises(InputError, match="not in COCO's format"):
         coco(tmp_path / "b")
     folder = write_folder(tmp_path / "c", [note(3, [50, 40, 20, 20])])
     (folder / "images" / "3.png").unlink()
-    with pytest.raises(InputError, match=r"names the image '3\.png', which is not there"):
+    with pytest.raises(InputError, match=r"expected the image '3\.png' .* got no file"):
         coco(folder)
-
-
-def test_the_data_of_the_study_hold_as_many_key_objects_as_counted(shared_data: Path) -> None:
-    parts = coco_five(shared_data / "coco")
-    counts = {
-        radius: sum(
-            len(find_key_objects(some, FIVE_CLASSES, 128, radius)) for some in parts.values()
-        )
-        for radius in (32, 64)
-    }
-    assert counts == {32: 591, 64: 170}
-    image = parts["coco_five_480"][0]
-    assert image.read().shape == (image.height, image.width, 3)

@@ -41,10 +41,14 @@ def test_a_folder_that_is_not_there_is_named(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORBICAL_DATA", str(checkout / "nowhere"))
-    with pytest.raises(InputError, match=r"ORBICAL_DATA: got '.*nowhere', expected a folder"):
+    with pytest.raises(
+        InputError, match=r"ORBICAL_DATA: expected an existing folder, got '.*nowhere'"
+    ):
         data_folder()
 
 
 def test_without_any_folder_the_error_says_what_to_set(checkout: Path) -> None:
-    with pytest.raises(InputError, match="expected ORBICAL_DATA to name the folder"):
+    with pytest.raises(
+        InputError, match="ORBICAL_DATA: expected the folder of the data sets, got no value"
+    ):
         data_folder()

@@ -118,13 +118,13 @@ def test_full_mnist_finds_its_folder_through_the_environment(
 
 
 def test_full_mnist_names_the_missing_file(small_folder: Path) -> None:
-    with pytest.raises(InputError, match=r"no file 'train-images-idx3-ubyte\.gz'"):
+    with pytest.raises(InputError, match=r"the file 'train-images-idx3-ubyte\.gz'"):
         datasets.full_mnist(small_folder, "train")
 
 
 def test_full_mnist_refuses_images_and_labels_of_different_length(small_folder: Path) -> None:
     write_idx(small_folder / "t10k-labels-idx1-ubyte.gz", np.zeros(6))
-    with pytest.raises(InputError, match=r"images of shape \(7, 28, 28\) and labels of shape \(6,"):
+    with pytest.raises(InputError, match=r"got \(7, 28, 28\) and \(6,"):
         datasets.full_mnist(small_folder)
 
 

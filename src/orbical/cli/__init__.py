@@ -1,7 +1,6 @@
-"""The commands: one file a command, each a plain function with typed options.
+"""The command line: one module per command, each a function with typed options.
 
-A command module is light at import time: what it needs is imported when it runs, so that
-`orbical --help` answers at once.
+Command modules import what they need when they run, so that `orbical --help` is fast.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from ..errors import OrbicalError
 
 app = typer.Typer(
     name="orbical",
-    help="How a model behaves, and how far to trust it, along the orbits of a symmetry group.",
+    help="Evaluate how models behave, and how well they are calibrated, under symmetries.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    # Plain help: in boxes, 80 columns leave no room, and long words such as paths are cut off.
+    # Plain help: in boxes, long words such as paths are cut off at 80 columns.
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -36,38 +35,38 @@ def _register() -> None:
 
 
 def main() -> None:
-    """Run the command line; expected errors and warnings are one clear line each."""
+    """Run the command line; print expected errors and warnings as one line each."""
     _register()
-    warnings.showwarning = _warnings_said_once()
+    warnings.showwarning = _print_warnings_once()
     try:
         app()
     except OrbicalError as error:
-        _say("[bold red]error:[/]", str(error))
+        _print_error("[bold red]error:[/]", str(error))
         sys.exit(2)
     except OSError as error:
         if error.filename is None:
             raise
-        _say("[bold red]error:[/]", f"{error.filename}: {error.strerror or error}")
+        _print_error("[bold red]error:[/]", f"{error.filename}: {error.strerror or error}")
         sys.exit(2)
 
 
-def _warnings_said_once() -> Callable[..., None]:
-    """Show each warning of a command once; Python forgets what it said when filters change."""
-    said: set[str] = set()
+def _print_warnings_once() -> Callable[..., None]:
+    """Return a hook that prints each warning once, even if the filters change."""
+    printed: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in said:
-            said.add(str(message))
-            _say("[bold yellow]warning:[/]", str(message))
+        if str(message) not in printed:
+            printed.add(str(message))
+            _print_error("[bold yellow]warning:[/]", str(message))
 
     return show
 
 
-def _say(heading: str, text: str) -> None:
+def _print_error(heading: str, text: str) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    # Without emoji, which would be read out of texts such as images:x:y.
+    # Without emoji: texts such as images:x:y contain what looks like their codes.
     Console(stderr=True, soft_wrap=True, emoji=False).print(
         f"{heading} {escape(text)}", highlight=False
     )

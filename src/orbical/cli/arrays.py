@@ -1,7 +1,8 @@
-"""Arrays that a command is given as files: `.npz` with names, or one `.npy`; never code."""
+"""Arrays in files, without code: an `.npz` file with names, or a single `.npy`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,68 +10,64 @@ from ..errors import InputError
 
 
 def read_npz(path: Path, argument: str) -> dict[str, Any]:
-    """Read every array of an `.npz` file; `argument` begins the message where it is none.
+    """Read every array of an `.npz` file; error messages begin with `argument`.
 
     >>> read_npz(Path("gone.npz"), "--data")
     Traceback (most recent call last):
     orbical.errors.InputError: --data: there is no file 'gone.npz'
     """
-    found = _loaded(path, argument, ".npz")
+    found = _load(path, argument)
     if not hasattr(found, "files"):
         raise InputError(
-            f"{argument}: {str(path)!r} holds one array without a name; an .npz with named arrays "
-            "expected, as numpy.savez writes it"
+            f"{argument}: expected an .npz file with named arrays, as numpy.savez writes it, got a "
+            f"single array in {str(path)!r}"
         )
     with found as file:
-        return {name: _member(path, argument, file, name) for name in file.files}
+        return {
+            name: _checked(lambda name=name: file[name], argument, f"{name} of {str(path)!r}")
+            for name in file.files
+        }
 
 
 def read_npy(path: Path, argument: str) -> Any:
-    """Read the one array of an `.npy` file.
+    """Read the array of an `.npy` file.
 
     >>> read_npy(Path("gone.npy"), "--orbits")
     Traceback (most recent call last):
     orbical.errors.InputError: --orbits: there is no file 'gone.npy'
     """
-    found = _loaded(path, argument, ".npy")
+    found = _load(path, argument)
     if hasattr(found, "files"):
         with found as file:
             names = ", ".join(file.files)
         raise InputError(
-            f"{argument}: {str(path)!r} holds {names}; an .npy with one array expected, as "
-            "numpy.save writes it"
+            f"{argument}: expected an .npy file with one array, as numpy.save writes it, got "
+            f"{names} in {str(path)!r}"
         )
     return found
 
 
-def _loaded(path: Path, argument: str, kind: str) -> Any:
+def _load(path: Path, argument: str) -> Any:
     import numpy as np
 
     if not path.is_file():
         raise InputError(f"{argument}: there is no file {str(path)!r}")
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{argument}: {str(path)!r} cannot be read as {kind}{_why(error)}") from (
-            error
-        )
+    return _checked(lambda: np.load(path, allow_pickle=False), argument, repr(str(path)))
 
 
-def _member(path: Path, argument: str, file: Any, name: str) -> Any:
+def _checked(load: Callable[[], Any], argument: str, name: str) -> Any:
     try:
-        return file[name]
+        return load()
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(
-            f"{argument}: {name} of {str(path)!r} cannot be read{_why(error)}"
-        ) from error
+        raise InputError(f"{argument}: {name} cannot be read as numbers{_why(error)}") from error
 
 
 def _why(error: Exception) -> str:
-    """Say why in words of this program; numpy's own would advise to load what may hold code."""
+    """Return the reason; NumPy's own messages suggest loading pickles, which can run code."""
     text = str(error)
     if "Object arrays" in text:
         return (
-            ": it holds Python objects, not numbers; samples of unequal sizes are padded with a "
-            "mask (orbical.datasets.padded)"
+            ": it contains Python objects; pad samples of unequal sizes, with a mask "
+            "(orbical.datasets.padded)"
         )
     return "" if "pickle" in text else f" ({text})"

@@ -1,6 +1,6 @@
-"""The audit of a potential: what `orbical scan --task atoms` asks for, and what it says at the end.
+"""The audit of a potential: the task of `orbical scan --task atoms`, and its closing tables.
 
-It names the molecule, the atom and the rotation where each model is worst, in the units of ASE.
+They name the molecule, the atom and the rotation where each model is worst, in the units of ASE.
 """
 
 from __future__ import annotations
@@ -17,27 +17,24 @@ if TYPE_CHECKING:
 
 _MOST_FAILURES = 10
 SINGLE = 1e-4
-"""The largest relative violation that is put down to rounding: that of single precision."""
+"""The largest relative violation that is attributed to rounding in single precision."""
 
 
 def prepare(
     models: Mapping[str, str],
     quantities: str | None = None,
     workers: int = 1,
-    input: str | None = None,
-    read: str | None = None,
+    action: Any = None,
+    reader: Any = None,
 ) -> tuple[dict[str, Any], Any]:
-    """Load the models and make the task that asks for what all of them offer.
+    """Load the models and build the task with the quantities that all of them offer.
 
     Without `quantities` these are energy and forces, or the one of them that is offered.
     """
-    from .._imports import import_attribute
     from ..predictors import CalculatorPredictor, as_predictor
-    from ..tasks import Atoms, parse_input
+    from ..tasks import Atoms
     from ..tasks.atoms import DEFAULT
 
-    action = None if input is None else parse_input(input)
-    reader = None if read is None else import_attribute(read, "--read")
     loaded = {name: as_predictor(source) for name, source in models.items()}
     calculators = {
         name: model for name, model in loaded.items() if isinstance(model, CalculatorPredictor)
@@ -45,21 +42,23 @@ def prepare(
     for model in calculators.values():
         model.workers = workers
     if workers > 1 and not calculators:
-        raise InputError("--workers: no calculator is among the models")
+        raise InputError(
+            f"--workers: expected 1 without a calculator among the models, got {workers}"
+        )
     if quantities is not None:
         return loaded, Atoms(quantities, input=action, read=reader)
     offered = [q for q in DEFAULT if all(q in one.offers for one in calculators.values())]
     if not offered:
         name, one = next(iter(calculators.items()))
         raise ModelError(
-            f"model {name!r}: offers {', '.join(one.offers) or 'nothing'}; say with --quantities "
-            "what all models are asked for"
+            f"model {name!r}: expected energy or forces, got {', '.join(one.offers) or 'nothing'}; "
+            "choose quantities that all models offer with --quantities"
         )
     return loaded, Atoms(offered, input=action, read=reader)
 
 
 def load(text: str) -> Any:
-    """Read a file of molecules with their names, or say by None that it is another kind of data."""
+    """Read a file of molecules with their names; return None for other kinds of data."""
     from ..datasets.molecule_files import SUFFIXES, read_structures
 
     return read_structures(Path(text)) if text.lower().endswith(SUFFIXES) else None
@@ -67,13 +66,13 @@ def load(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Violation:
-    """Where one model strays the most from equivariance in one quantity.
+    """Where one model violates equivariance most in one quantity.
 
-    `largest` is the distance from the consensus there, for forces of that atom alone; `usual` its
-    root mean square over all molecules and rotations; `size` the root mean square of the components
-    of the quantity itself, for comparison (None for energies, whose zero means nothing); `error`
-    the mean absolute error against the truth, of each component, of the molecules as they were
-    given (None where no truth is known).
+    `largest` is the distance from the consensus there, for forces of that atom alone; `usual` is
+    its root mean square over all molecules and rotations; `size` is the root mean square of the
+    components of the quantity itself, for comparison (None for energies, whose zero is arbitrary);
+    `error` is the mean absolute error per component of the untransformed molecules (None without
+    true values).
     """
 
     model: str
@@ -91,7 +90,7 @@ class Violation:
 
 
 def violations(scan: Scan) -> list[Violation]:
-    """Find the worst place of each model and quantity; none where a model never answered."""
+    """Find the largest violation of each model in each quantity that it returned."""
     return [
         found
         for model in scan.models
@@ -156,7 +155,7 @@ def _mean_absolute_error(scan: Scan, data: Any, quantity: str) -> float | None:
 
 
 def molecule_name(scan: Scan, sample: int, numbers: Any) -> str:
-    """Call a molecule of a scan by its number, its name where it has one, and its formula."""
+    """Return the number, the name if any, and the formula of a molecule in a scan."""
     from ..tasks.structures import display_name
 
     names = scan.record.data.names
@@ -164,7 +163,7 @@ def molecule_name(scan: Scan, sample: int, numbers: Any) -> str:
 
 
 def verdict(found: Violation) -> str:
-    """Say in a sentence whether a quantity that turns is equivariant, and if not where it fails.
+    """Return a sentence that says whether a quantity is equivariant and, if not, where it fails.
 
     >>> one = ("eV/Å", 0.02, 0.01, 0.5, None, 3, "3: CO2", "O, atom 1", 7, "element 7: 90.0°")
     >>> verdict(Violation("net", "forces", *one))
@@ -183,35 +182,30 @@ def verdict(found: Violation) -> str:
 
 
 def _home(scan: Scan, element: int, atom: int) -> int:
-    """Tell which atom of the un-moved molecule stands in a place, where elements reorder atoms."""
+    """Return the index of an atom in the untransformed molecule, if elements permute atoms."""
     rows = scan.group.parts.get("rows")
     return atom if rows is None else int(rows[element][atom])
 
 
 def rotation_name(scan: Scan, element: int) -> str:
-    """Name an element by angle and axis where it is a rotation of space, otherwise by its own name.
-
-    The angle is in degrees.
-    """
+    """Return the angle in degrees and the axis of a rotation of space, otherwise its name."""
     import numpy as np
     from scipy.spatial.transform import Rotation
 
     name = f"element {element}"
-    if "space" not in scan.group.parts or {*scan.group.parts} != {"space"}:
-        return f"{name}: {scan.group.name(element)}"
-    turn = scan.group.linear("space")[element]
-    if np.linalg.det(turn) < 0:
+    turn = scan.group.linear("space")[element] if {*scan.group.parts} == {"space"} else None
+    if turn is None or np.linalg.det(turn) < 0:
         return f"{name}: {scan.group.name(element)}"
     vector = Rotation.from_matrix(turn).as_rotvec()
     angle = float(np.linalg.norm(vector))
     if angle < 1e-9:
-        return f"{name}: none"
+        return f"{name}: identity"
     axis = ", ".join(f"{part:.2f}" for part in vector / angle)
     return f"{name}: {np.rad2deg(angle):.1f}° about ({axis})"
 
 
 def print_audit(scan: Scan, console: Any = None) -> None:
-    """Print where each model is worst in each quantity, and where it failed."""
+    """Print the largest violation of each model in each quantity, and the failures."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -224,7 +218,7 @@ def print_audit(scan: Scan, console: Any = None) -> None:
         "quantity": [f"{one.quantity}, {one.unit}" for one in found],
         "largest": [f"{one.largest:.2e}" for one in found],
         "root mean square": [f"{one.usual:.2e}" for one in found],
-        "size of it": ["" if one.size is None else f"{one.size:.3g}" for one in found],
+        "size": ["" if one.size is None else f"{one.size:.3g}" for one in found],
         "mean absolute error": ["" if one.error is None else f"{one.error:.3g}" for one in found],
         "molecule": [escape(one.molecule) for one in found],
         "atom": [one.atom for one in found],
@@ -250,7 +244,7 @@ def _print_failures(scan: Scan, model: str, failed: list[dict[str, Any]], out: A
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=f"{escape(model)} gave no answer on {len(failed)} molecules")
+    table = Table(title=f"{escape(model)} failed on {len(failed)} molecules")
     for heading in ("molecule", "rotations", "error"):
         table.add_column(heading, overflow="fold")
     numbers = scan.data["numbers"].sel(model=model)

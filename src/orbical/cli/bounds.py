@@ -1,4 +1,4 @@
-"""`orbical bounds`: what a symmetry makes possible at best and at worst, for a scan or for data."""
+"""`orbical bounds`: the best and worst accuracy and calibration that a symmetry allows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .arrays import read_npy, read_npz
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..bounds import Bounds, Comparison, OrbitTable
+    from ..bounds import Bounds, Comparison
     from ..store.scan_result import Scan
 
 _UNMATCHED = (
-    "these data do not show what the symmetry costs, and its ceiling says nothing. "
-    "A larger --tolerance joins samples that are nearly equal."
+    "this data set does not show the cost of the symmetry, and the ceiling is trivial. "
+    "A larger --tolerance matches samples that are nearly equal."
 )
 THEOREMS = {
     "prop1": "Proposition 1, no symmetry used",
@@ -26,7 +26,7 @@ THEOREMS = {
     "thm4": "Theorem 4, as printed",
     "cor1": "Corollary 1",
     "cor2": "Corollary 2, two labels",
-    "fiber_free": "Corollary 2, stronger and free of fibers",
+    "fiber_free": "Corollary 2, stronger and without fibers",
     "thm5": "Theorem 5",
     "prop4": "Proposition 4",
     "prop6": "Proposition 6, an oracle's sampling error",
@@ -41,53 +41,53 @@ def register(app: typer.Typer) -> None:
 def bounds(
     store: Annotated[
         Path | None,
-        typer.Argument(metavar="STORE", help="A stored classification scan, such as run.zarr."),
+        typer.Argument(metavar="STORE", help="A saved classification scan, such as run.zarr."),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="An .npz file with x and y (and perhaps confidence and predicted): data to bound "
-            "without a scan, or the data of the scan, to find its orbits by matching."
+            help="An .npz file with x and y, and optionally confidence and predicted: data to "
+            "analyze without a scan, or the data of the scan, to find its orbits by matching."
         ),
     ] = None,
     group: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GROUP",
-            help="The symmetry for --data, such as cyclic:4. Repeatable; several are compared.",
+            help="The symmetry group for --data, such as cyclic:4. Repeatable, to compare groups.",
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Which model of the scan; all by default.")
+        str | None, typer.Option(help="A model of the scan. Default: all of them.")
     ] = None,
     orbits: Annotated[
         Path | None,
         typer.Option(
-            help="An .npy file with a whole number for each sample of the scan: samples of one "
-            "orbit have the same."
+            help="An .npy file with an integer for each sample of the scan, equal for samples of "
+            "the same orbit."
         ),
     ] = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
-            help="The distance within which two samples of --data count as equal; without it they "
-            "must be equal up to rounding."
+            help="The distance up to which two samples of --data match. Default: equal up to "
+            "rounding."
         ),
     ] = None,
     bins: Annotated[
-        int, typer.Option(min=1, help="Bins of the calibration error, the fibers.")
+        int, typer.Option(min=1, help="Number of bins of the calibration error (fibers).")
     ] = 15,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
-    """Tell what accuracy and calibration a symmetry allows.
+    """Compute the best accuracy and calibration a symmetry allows.
 
     \b
     orbical bounds --data data.npz --group cyclic:4 --group dihedral:4
     orbical bounds run.zarr --data data.npz
     orbical bounds run.zarr --orbits ids.npy
 
-    Which samples share an orbit is found by matching the data, or told by ids. No invariant model
-    can label two samples of one orbit differently: that is what limits it.
+    An invariant model predicts the same label for all samples of an orbit, which limits its
+    accuracy. The orbits are found by matching the data, or given with --orbits.
     """
     from ..errors import InputError
 
@@ -95,9 +95,11 @@ def bounds(
         _print_all(_of_scan(store, model, _orbits(orbits, data, tolerance), bins), as_json)
         return
     if data is None:
-        raise InputError("bounds: expected a stored scan, or --data with --group")
+        raise InputError("STORE: expected a saved scan, or --data with --group, got neither")
     if not group:
-        raise InputError("--group: expected with --data, such as --group cyclic:4")
+        raise InputError(
+            "--group: expected a group with --data, got none; pass for example --group cyclic:4"
+        )
     arrays = _read(data)
     comparison = _compared(arrays, group, tolerance)
     found = {}
@@ -108,7 +110,7 @@ def bounds(
             "tolerance": comparison.tolerance,
             "groups": comparison.rows(),
             "forced_overconfidence": _forced(comparison),
-            **_plain(found),
+            **({"bounds": _as_json(found)} if found else {}),
         }
         typer.echo(json.dumps(answer, indent=2))
         return
@@ -133,12 +135,12 @@ def _of_scan(
 
 
 def _orbits(ids: Path | None, data: Path | None, tolerance: float | None) -> Callable[[Scan], Any]:
-    """Say where the orbits of a scan come from: a file, matching its data, or the scan itself."""
+    """Return the source of a scan's orbits: a file, matching of its data, or the scan itself."""
     from ..bounds import match_orbits
     from ..errors import InputError
 
     if ids is not None and data is not None:
-        raise InputError("bounds: expected --orbits or --data for a scan, and not both")
+        raise InputError("--orbits: expected --orbits or --data for a scan, got both")
     if ids is not None:
         given = read_npy(ids, "--orbits")
         return lambda scan: given
@@ -149,14 +151,14 @@ def _orbits(ids: Path | None, data: Path | None, tolerance: float | None) -> Cal
 
 
 def _stored_orbits(scan: Scan) -> None:
-    """Leave the orbits to the scan's own coordinate, or say what the command takes instead."""
+    """Check that the scan itself contains the orbits."""
     from ..errors import InputError
 
     if "orbit" not in scan.data:
         raise InputError(
-            "bounds: the scan does not say which samples share an orbit, and alone it knows no "
-            "dissent: every ceiling would be 1. Give its data with --data x.npz, to match them, "
-            "or the orbit of each sample with --orbits ids.npy"
+            "--orbits: expected the orbit of each sample, without which every ceiling is 1, got a "
+            "scan without orbits; pass its data with --data x.npz, or the orbits with --orbits "
+            "ids.npy"
         )
 
 
@@ -164,17 +166,13 @@ def _read(path: Path) -> dict[str, Any]:
     from ..errors import InputError
 
     arrays = read_npz(path, "--data")
-    missing = {"x", "y"} - arrays.keys()
-    if missing:
-        raise InputError(
-            f"--data: {path.name} holds {sorted(arrays)}; expected x and y "
-            f"(missing: {', '.join(sorted(missing))})"
-        )
+    if not {"x", "y"} <= arrays.keys():
+        raise InputError(f"--data: expected arrays x and y, got {sorted(arrays)} in {path.name}")
     return arrays
 
 
 def _action(x: Any) -> Any:
-    """Pictures `[N, C, H, W]` move as images; everything else as points."""
+    """Return the action: arrays `[N, C, H, W]` are images, others points."""
     from ..actions import Images
 
     return Images() if x.ndim == 4 else None
@@ -192,15 +190,15 @@ def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: i
     from ..groups import parse
 
     x = arrays["x"]
-    answers = {key: arrays[key] for key in ("confidence", "predicted") if key in arrays}
-    table: OrbitTable = OrbitTable.from_data(
-        x, arrays["y"], parse(name), tolerance=tolerance, action=_action(x), **answers
+    outputs = {key: arrays[key] for key in ("confidence", "predicted") if key in arrays}
+    table = OrbitTable.from_data(
+        x, arrays["y"], parse(name), tolerance=tolerance, action=_action(x), **outputs
     )
     return classification(table, bins=bins)
 
 
 def _forced(comparison: Comparison) -> dict[str, Any]:
-    """Give the curves: the calibration error that each group forces on models of confidence p."""
+    """Return the calibration error that each group forces on models of confidence p."""
     return {
         "confidence": comparison.confidence.tolist(),
         "groups": {
@@ -213,35 +211,30 @@ def _forced(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _plain(found: dict[str, Bounds]) -> dict[str, Any]:
-    return {"bounds": {name: each.to_dict() for name, each in found.items()}} if found else {}
+def _as_json(found: dict[str, Bounds]) -> dict[str, Any]:
+    return {name: each.to_dict() for name, each in found.items()}
 
 
 def _print_all(found: dict[str, Bounds], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({name: each.to_dict() for name, each in found.items()}, indent=2))
+        typer.echo(json.dumps(_as_json(found), indent=2))
         return
-    from rich.console import Console
-
-    console = Console(soft_wrap=False)
     for name, each in found.items():
-        _print_bounds(console, name, each)
+        _print_bounds(name, each)
 
 
-def _print_bounds(console: Any, name: str, found: Bounds) -> None:
+def _print_bounds(name: str, found: Bounds) -> None:
+    from rich.console import Console
     from rich.rule import Rule
     from rich.table import Table
 
-    about = found.about
+    console, about = Console(), found.about
     console.print(Rule(f"[bold]{name}[/]", align="left"))
     ceiling = float(found["accuracy_ceiling"])
     floor = float(found["accuracy_floor"])
     console.print(f"No invariant model is more accurate than [bold]{ceiling:.4f}[/].")
-    console.print(f"None is less accurate than {floor:.4f}.", end=" ")
-    if about["accuracy"] is not None:
-        console.print(f"This one: {about['accuracy']:.4f}.")
-    else:
-        console.print()
+    own = "" if about["accuracy"] is None else f" This model: {about['accuracy']:.4f}."
+    console.print(f"No invariant model is less accurate than {floor:.4f}.{own}")
     facts = [f"{about['orbits']} orbits", f"{about['labels']} labels"]
     if about["fibers"] is not None:
         facts.append(f"{about['fibers']} fibers in {about['bins']} bins")
@@ -252,7 +245,7 @@ def _print_bounds(console: Any, name: str, found: Bounds) -> None:
         console.print(f"[yellow]No two samples share an orbit: {_UNMATCHED}[/]")
     if about["averaged"]:
         console.print(
-            "[yellow]The answers differ within an orbit; these are the bounds of their average.[/]"
+            "[yellow]The outputs differ within an orbit; these are the bounds of their mean.[/]"
         )
     if found["sharp_upper"].applies:
         console.print()
@@ -274,14 +267,14 @@ def _print_bounds(console: Any, name: str, found: Bounds) -> None:
 
 
 def _in_words(reason: str) -> str:
-    """Name other statements by their titles, as the table does."""
+    """Replace the keys of other statements by their titles."""
     for key in ("prop1", "fiber_free"):
         reason = reason.replace(key, THEOREMS[key])
     return reason
 
 
 def _interval(found: Bounds, width: int = 50) -> str:
-    """Draw the interval as a line of text, the model's own ECE in its place."""
+    """Draw the interval, with the model's own ECE, as a line of text."""
     low, high = float(found["sharp_lower"]), float(found["sharp_upper"])
 
     def place(value: float) -> int:
@@ -306,42 +299,29 @@ def _print_comparison(comparison: Comparison) -> None:
     console = Console()
     rows = comparison.rows()
     for row in rows[1:]:
+        name, ceiling = row["group"], row["accuracy_ceiling"]
+        text = f"No {name}-invariant model is more accurate than [bold]{ceiling:.4f}[/]."
         if row["orbits"] == rows[0]["orbits"]:
-            console.print(
-                f"[yellow]Under {row['group']} no two different samples share an orbit: "
-                f"{_UNMATCHED}[/]"
-            )
-            continue
-        console.print(
-            f"No {row['group']}-invariant model is more accurate than "
-            f"[bold]{row['accuracy_ceiling']:.4f}[/] on these data."
-        )
+            text = f"[yellow]Under {name} no two different samples share an orbit: {_UNMATCHED}[/]"
+        console.print(text)
     console.print()
     table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 1, 0, 0))
     titles = {
-        "group": "group",
-        "elements": "size",
-        "orbits": "orbits",
-        "accuracy_ceiling": "ceiling",
-        "cost": "cost",
-        "accuracy_floor": "floor",
-        "correct": "correct",
-        "incorrect": "incorrect",
-        "extrinsic": "extrinsic",
+        **{"group": "group", "elements": "size", "orbits": "orbits"},
+        **{"accuracy_ceiling": "ceiling", "cost": "cost", "accuracy_floor": "floor"},
+        **{"correct": "correct", "incorrect": "incorrect", "extrinsic": "extrinsic"},
         "forced_at_full_confidence": "forced",
     }
-    for title in titles.values():
-        name = title == "group"
-        table.add_column(
-            title, justify="left" if name else "right", no_wrap=not name, overflow="fold"
-        )
+    table.add_column("group", overflow="fold")
+    for title in [*titles.values()][1:]:
+        table.add_column(title, justify="right", no_wrap=True, overflow="fold")
     for row in rows:
         cells = (row[key] for key in titles)
         table.add_row(*(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
     console.print(table)
     console.print(
-        f"points match within {comparison.tolerance:.3g}; cost: against the trivial group; "
-        "forced: the ECE of a model that is always certain",
+        f"points match within {comparison.tolerance:.3g}; cost: relative to the trivial group; "
+        "forced: ECE of a model with confidence 1",
         style="dim",
     )
     console.print()

@@ -1,4 +1,4 @@
-"""`orbical demo`: models, data and an orbit that come with the package, in about a minute."""
+"""`orbical demo`: scan models that ship with the package, in about a minute."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from .demos import DEMOS, Order, find
+from .demos import DEMOS, Request, find
 
 _HELP = "\n".join(
     [
-        "Scan models that come with the package, and look at them.",
+        "Run a demo with models that ship with the package.",
         "",
-        "Prints a table, draws figures, and opens the interactive view, where the models answer",
-        "live. The demos:",
+        "Prints a table, saves figures, and opens the interactive view with live models. The",
+        "demos:",
         "",
         *(f"{name}: {find(name).PURPOSE}.\n" for name in DEMOS),
     ]
@@ -30,33 +30,34 @@ def demo(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help=f"One of {', '.join(DEMOS)}.")
     ] = "digits",
-    out: Annotated[Path, typer.Option(help="Where the scan and the figures go.")] = Path(
+    out: Annotated[Path, typer.Option(help="The folder for the scan and the figures.")] = Path(
         "orbical-demo"
     ),
     train: Annotated[
         bool,
         typer.Option(
-            "--train", help="Train the networks anew instead of using the shipped weights."
+            "--train", help="Train the networks again instead of using the shipped weights."
         ),
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Delete a scan of other data or networks first.")
+        bool, typer.Option("--overwrite", help="Replace a scan of other data or networks.")
     ] = False,
     samples: Annotated[
-        int | None, typer.Option(min=1, help="How many samples to scan (default: the demo's own).")
+        int | None,
+        typer.Option(min=1, help="Number of samples to scan. Default: depends on the demo."),
     ] = None,
     view: Annotated[
         bool, typer.Option("--view/--no-view", help="Open the interactive view at the end.")
     ] = True,
 ) -> None:
-    """Run one demo from its data to the view."""
+    """Run one demo, from its data to the interactive view."""
     from rich.console import Console
 
     from .. import figures
     from .tables import print_summary
 
     console = Console()
-    made = find(name).run(Order(name, out, samples, overwrite, train))
+    made = find(name).run(Request(name, out, samples, overwrite, train))
     print_summary(made.scan, console)
     for title, figure in made.figures.items():
         console.print(f"figure  {figures.save(figure, out / name / f'{title}.png')}")

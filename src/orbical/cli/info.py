@@ -1,4 +1,4 @@
-"""`orbical info`: what a stored scan holds."""
+"""`orbical info`: describe a saved scan."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ def register(app: typer.Typer) -> None:
 
 
 def info(
-    store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="A stored scan, such as run.zarr.")
-    ],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A saved scan, such as run.zarr.")],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read every finished unit and check its checksums.")
+        bool, typer.Option("--verify", help="Read all results and verify their checksums.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
 ) -> None:
-    """Tell what a stored scan holds, and how much of it is done."""
+    """Describe a saved scan and how much of it is finished."""
     from ..store.scan_result import load
 
     scan = load(store)
@@ -45,57 +43,37 @@ def info(
     console.print(table)
     if damaged:
         console.print(
-            f"[bold red]{len(damaged)} damaged units[/], unset: run the scan again to redo them"
+            f"[bold red]{len(damaged)} damaged units[/] were reset: run the scan again to redo them"
         )
         raise typer.Exit(1)
     if verify:
-        console.print("every finished unit is sound")
+        console.print("all checksums are correct")
 
 
 def _facts(scan: Any) -> list[tuple[str, str]]:
-    record, sizes = scan.record, scan.data.sizes
+    record, sizes, group, run = scan.record, scan.data.sizes, scan.group, scan.record.run
     state = "complete" if scan.complete else f"{scan.share_done:.1%} done"
-    run = record.run
+    weights = f"{group.measure} weights"
+    truth = "labeled" if scan.labeled else "unlabeled"
     facts = [
         ("scan", f"{scan.path} ({state})"),
         ("task", f"{record.task.name}; score = {record.score.meaning}"),
-        (
-            "group",
-            f"{scan.group.spec}: {len(scan.group)} elements, drawn as {scan.group.layout.kind}, "
-            f"weights {scan.group.measure}",
-        ),
-        (
-            "data",
-            f"{sizes['sample']} samples, {'with' if scan.labeled else 'without'} truth "
-            f"[{record.data.fingerprint}]",
-        ),
+        ("group", f"{group.spec}: {len(group)} elements, {group.layout.kind} plot, {weights}"),
+        ("data", f"{sizes['sample']} samples, {truth} [{record.data.fingerprint}]"),
     ]
     for number, entry in enumerate(record.models):
-        done = scan.done[number].mean()
-        steady = "" if entry.deterministic else ", answers differ from call to call"
-        facts.append(
-            (
-                "model",
-                f"{entry.name} = {entry.source} "
-                f"[{entry.fingerprint or 'known by its answers'}], {done:.0%} done{steady}",
-            )
-        )
-        for failed in entry.failures[:1]:
-            count = len(entry.failures)
-            facts.append(
-                (
-                    "failed",
-                    f"{entry.name} gave no answer on {count} samples; on sample "
-                    f"{failed['sample']}: {failed['error']}",
-                )
-            )
-    facts += [
-        ("holds", ", ".join(sorted(map(str, scan.data.data_vars)))),
-        (
-            "made",
-            f"{record.created} on {run.device}, {run.threads} threads, batches of "
-            f"{run.batch_size}, units of {run.chunk} samples",
-        ),
+        source = f"{entry.source} [{entry.fingerprint or 'identified by its outputs'}]"
+        varies = "" if entry.deterministic else ", outputs differ from call to call"
+        done = f"{scan.done[number].mean():.0%} done{varies}"
+        facts.append(("model", f"{entry.name} = {source}, {done}"))
+        if entry.failures:
+            first = entry.failures[0]
+            failed = f"{entry.name} failed on {len(entry.failures)} samples"
+            facts.append(("failed", f"{failed}; on sample {first['sample']}: {first['error']}"))
+    computed = f"{run.device}, {run.threads} threads, batches of {run.batch_size}"
+    return [
+        *facts,
+        ("variables", ", ".join(sorted(map(str, scan.data.data_vars)))),
+        ("created", f"{record.created} on {computed}, units of {run.chunk} samples"),
         ("versions", ", ".join(f"{name} {text}" for name, text in record.versions.items())),
     ]
-    return facts

@@ -14,41 +14,40 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="A stored scan, such as run.zarr.")
-    ],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A saved scan, such as run.zarr.")],
     out: Annotated[
         Path,
         typer.Option(
             "--out",
             "-o",
             metavar="FILE",
-            help="The page to write; a report larger than 20 MB becomes a folder.",
+            help="The file to write; a report over 20 MB becomes a folder.",
         ),
     ] = Path("report.html"),
     samples: Annotated[
         str,
         typer.Option(
-            help="How many samples to include: the most variable, the worst, and others spread "
-            "over the map; or 'all'."
+            help="Number of samples to include, or 'all'. Chosen are the most variable, the worst, "
+            "and others spread over the map."
         ),
     ] = "2000",
     method: Annotated[
         list[str] | None,
         typer.Option(
             metavar="METHOD",
-            help="A map of samples to include: pca, ica, isomap, tsne, umap. Repeatable.",
+            help="An embedding of the samples to include: pca, ica, isomap, tsne or umap. "
+            "Repeatable. Default: pca.",
         ),
     ] = None,
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
 ) -> None:
-    """Write a scan as one interactive HTML file to share.
+    """Write a scan as a single interactive HTML file.
 
     \b
     orbical report run.zarr -o report.html
 
-    The file contains its data and loads nothing else.
-    Means and calibration cover the whole scan, whatever samples the page includes.
+    The file contains all its data and loads nothing else. Means and calibration cover the whole
+    scan, whichever samples are included.
     """
     from rich.console import Console
 

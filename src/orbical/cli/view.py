@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError
+from .arguments import import_optional, load_data, named_models
 from .arrays import read_npy
 
 _MODEL = (
-    "A model for live outputs; repeat for more. NAME is as in the scan. SOURCE is "
+    "A model to run live; repeat for more. NAME is its name in the scan. SOURCE is "
     "package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import paths "
     "and .pt2 files run their author's code: use only what you trust."
 )
@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 def view(
     store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="A stored scan, or a folder of several.")
+        Path, typer.Argument(metavar="STORE", help="A saved scan, or a folder of scans.")
     ],
     model: Annotated[
         list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE", help=_MODEL)
@@ -38,13 +38,13 @@ def view(
         typer.Option(
             "--data",
             "-d",
-            help="The inputs, if the scan did not keep them: an .npz file, "
+            help="The inputs, if they are not in the scan: an .npz file, "
             "package.module:attribute, or a built-in name.",
         ),
     ] = None,
     orbits: Annotated[
         Path | None,
-        typer.Option(help="An .npy file with the orbit id of each sample, for bounds."),
+        typer.Option(help="An .npy file with the orbit of each sample, as an integer, for bounds."),
     ] = None,
     preprocess: Annotated[
         str | None,
@@ -52,10 +52,10 @@ def view(
     ] = None,
     read: Annotated[
         str | None,
-        typer.Option(help="package.module:function that reads raw outputs, as in the scan."),
+        typer.Option(help="package.module:function that converts raw outputs, as in the scan."),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(help="The port; by default the next free one from 8420.")
+        int | None, typer.Option(help="The port. Default: the first free one from 8420.")
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     expose: Annotated[bool, typer.Option("--expose", help=_EXPOSE)] = False,
@@ -63,8 +63,8 @@ def view(
         list[str] | None,
         typer.Option(
             metavar="ORIGIN",
-            help="The origin of pages behind a proxy such as JupyterHub, "
-            "https://hub.example.org. Repeatable.",
+            help="Accept pages from this origin, such as https://hub.example.org for a JupyterHub "
+            "proxy. Repeatable.",
         ),
     ] = None,
     browser: Annotated[
@@ -77,25 +77,19 @@ def view(
     orbical view run.zarr
     orbical view run.zarr --model net=mine.nets:net
 
-    With models, dragging along the orbit runs them between the scanned elements; without, it snaps
-    to what was scanned.
+    With models, dragging along the orbit evaluates them between the scanned elements; without
+    models, it snaps to the scanned elements.
     """
-    from .._imports import import_attribute
     from ..interface import open_session
     from ..interface.server import Server, serve
-    from .scan import _split_model, load_data
 
-    named = dict(_split_model(text) for text in model or [])
-    if len(named) < len(model or []):
-        raise InputError("--model: expected each name once, got a name twice")
-    ids = None if orbits is None else read_npy(orbits, "--orbits")
     session = open_session(
         store,
-        named,
+        named_models(model or []),
         None if data is None else load_data(data),
-        preprocess=None if preprocess is None else import_attribute(preprocess, "--preprocess"),
-        read=None if read is None else import_attribute(read, "--read"),
-        orbits=ids,
+        preprocess=import_optional(preprocess, "--preprocess"),
+        read=import_optional(read, "--read"),
+        orbits=None if orbits is None else read_npy(orbits, "--orbits"),
     )
     server = Server(session, host, port, expose, allow_origin or ())
     if expose:

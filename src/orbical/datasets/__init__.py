@@ -1,11 +1,11 @@
-"""Data sets that come inside packages, and readers of public files that a user may have.
+"""Data sets that ship with packages, generated data sets, and readers of common files.
 
-Every image is a float32 tensor in 0..1 with its channel axis, and every label an int64 tensor,
-so that the pair can go to `orbical.scan` as it is.
+Images are float32 tensors in 0..1 with a channel axis, and labels are int64 tensors, so that the
+pair can be passed to `orbical.scan`.
 
     images, labels = orbical.datasets.mnist()
 
-`BUILT_IN` names the ones that need no file: these names are what `orbical scan --data` knows.
+`BUILT_IN` contains the data sets that need no file, by their names in `orbical scan --data`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from .coco_folder import coco, coco_five
+from .coco_folder import coco
 from .digit_images import digits
 from .folders import data_folder
 from .furniture_clouds import furniture
@@ -25,7 +25,7 @@ from .mnist_images import full_mnist, mnist
 from .molecule_files import molecules
 from .particle_images import piv
 from .particle_seeding import particle_pairs
-from .point_clouds import modelnet10, padded, sweethome3d
+from .point_clouds import padded
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 
@@ -33,7 +33,6 @@ __all__ = [
     "BUILT_IN",
     "AnnotatedImage",
     "coco",
-    "coco_five",
     "data_folder",
     "digits",
     "find_key_objects",
@@ -41,13 +40,11 @@ __all__ = [
     "furniture",
     "image_folder",
     "mnist",
-    "modelnet10",
     "molecules",
     "padded",
     "particle_pairs",
     "piv",
     "scenes",
     "surroundings",
-    "sweethome3d",
     "views_of",
 ]

@@ -1,23 +1,17 @@
-"""Images with boxes: a folder in COCO's JSON format, and the images of the detection study."""
+"""Images with boxes from a folder in COCO's JSON format."""
 
 from __future__ import annotations
 
 import json
 import warnings
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from orbical.errors import InputError, unknown_name
 
-from orbical.errors import InputError
-
-from .folders import data_file
+from ._checks import check_integer
 from .key_objects import AnnotatedImage, KeyObjects, checked_boxes, views_of
-
-FIVE_CLASSES = ("car", "bottle", "cup", "chair", "book")
-"""The key classes of the NERO paper."""
 
 
 def coco(
@@ -29,40 +23,41 @@ def coco(
     """Read a folder in COCO's JSON format as key objects for a detection scan.
 
     Args:
-        folder: holds one `*.json` in COCO's format (`images`, `annotations`, `categories`), itself
-            or in `annotations`, and the image files anywhere below; where it holds several, the
-            path of the one to read. Boxes without area are left out, with a warning.
-        classes: names of categories, in the order of the model's class indices; None takes all
-            that the file names, in its order.
-        window: pixels of the field of view.
-        radius: pixels by which it will be shifted at most.
+        folder: Contains one `*.json` in COCO's format (`images`, `annotations`, `categories`),
+            directly or in `annotations`, and the image files at any depth. If there are several
+            JSON files, pass the path of one. Boxes without area are dropped, with a warning.
+        classes: Category names, in the order of the model's class indices. By default, all
+            categories of the file, in its order.
+        window: Side of the field of view in pixels.
+        radius: Largest shift of the view in pixels.
 
     Returns:
-        `images` `[n, 3, s, s]`, float32 in 0..1 with `s = window + 2 radius`, one for each key
-        object, centered on it; `objects` `[n, T, 5]`, boxes and classes in pixels of the un-moved
-        view, the key object first, NaN where there are fewer; `classes`; `names` of the files.
+        `images` `[n, 3, s, s]`, float32 in 0..1 with `s = window + 2 radius`, one centered on each
+        key object; `objects` `[n, T, 5]`, boxes and classes in pixels of the centered view, the key
+        object first, padded with NaN; `classes`; and the `names` of the files.
+
+    Raises:
+        InputError: If the folder or an argument cannot be used, or there is no key object.
 
     Example:
         >>> coco("no-such-folder")
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: folder: there is no folder 'no-such-folder'; ...
+        orbical.errors.InputError: folder: expected a folder with a JSON file in COCO's format ...
     """
-    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-        raise InputError(f"window: {window!r} given, a whole number of pixels >= 1 expected")
-    if isinstance(radius, bool) or not isinstance(radius, int) or radius < 0:
-        raise InputError(f"radius: {radius!r} given, a whole number of pixels >= 0 expected")
+    check_integer("window", window, 1)
+    check_integer("radius", radius, 0)
     images, known = read_coco(folder)
     chosen = list(known if classes is None else classes)
-    unknown = [name for name in chosen if name not in known]
-    if unknown:
-        raise InputError(f"classes: {unknown[0]!r} given, categories of the file are {known}")
+    for name in chosen:
+        if name not in known:
+            raise unknown_name("classes", name, known)
     return views_of(images, chosen, window, radius)
 
 
 def read_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
-    """Read the images and boxes of a folder in COCO's JSON format, and the categories' names."""
-    place, path = _found(Path(folder).expanduser())
+    """Read the images and boxes of a folder in COCO's JSON format, and the category names."""
+    place, path = _locate(Path(folder).expanduser())
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         categories = {int(entry["id"]): str(entry["name"]) for entry in content["categories"]}
@@ -73,121 +68,54 @@ def read_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
                 x, y, width, height = map(float, note["bbox"])
                 edges = (x, y, x + width, y + height)
                 boxes[int(note["image_id"])].append((edges, categories[note["category_id"]]))
-    except (KeyError, TypeError, ValueError) as broken:
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"folder: {path.name!r} is not in COCO's format ({type(broken).__name__}: {broken}); "
-            "images, annotations with bbox (left, top, width, height) and category_id, and "
-            "categories expected"
-        ) from broken
+            "folder: expected a JSON file with images, annotations with bbox (left, top, width, "
+            f"height) and category_id, and categories, got {path.name!r}, which is not in COCO's "
+            f"format ({type(error).__name__}: {error})"
+        ) from error
     files = {file.name: file for file in place.rglob("*") if file.is_file()}
-    images = []
+    images, dropped = [], []
     for number, entry in sorted(entries.items()):
         name = str(entry["file_name"])
         file = place / name if (place / name).is_file() else files.get(Path(name).name)
         if file is None:
-            raise InputError(f"folder: {path.name!r} names the image {name!r}, which is not there")
+            raise InputError(f"folder: expected the image {name!r} of {path.name!r}, got no file")
         size = (int(entry["width"]), int(entry["height"]))
-        kept = [(edges, label) for edges, label in boxes[number] if not _without_area(edges)]
-        images.append(
-            AnnotatedImage(
-                name,
-                *size,
-                checked_boxes([edges for edges, _ in kept], name, *size),
-                [label for _, label in kept],
-                file.read_bytes,
-            )
+        kept = [box for box in boxes[number] if not _is_empty(*box[0])]
+        dropped += [name] * (len(boxes[number]) - len(kept))
+        edges = checked_boxes([edges for edges, _ in kept], name, *size)
+        labels = [label for _, label in kept]
+        images.append(AnnotatedImage(name, *size, edges, labels, file.read_bytes))
+    if dropped:
+        warnings.warn(
+            f"folder: {len(dropped)} of the boxes in {path.name!r} have no width or no height and "
+            f"are dropped, the first in {dropped[0]!r}",
+            stacklevel=3,
         )
-    _tell_left_out(boxes, entries, path.name)
     return images, list(categories.values())
 
 
-def _without_area(edges: tuple[float, ...]) -> bool:
-    left, top, right, bottom = edges
+def _is_empty(left: float, top: float, right: float, bottom: float) -> bool:
     return right == left or bottom == top
 
 
-def _tell_left_out(
-    boxes: Mapping[int, Sequence[Any]], entries: Mapping[int, Any], path: str
-) -> None:
-    """Say how many boxes have no area, and where the first of them is."""
-    places = [
-        number
-        for number, notes in sorted(boxes.items())
-        for edges, _ in notes
-        if _without_area(edges)
-    ]
-    if places:
-        warnings.warn(
-            f"folder: {len(places)} of the boxes in {path!r} have no width or no height and are "
-            f"left out, the first in {str(entries[places[0]]['file_name'])!r}",
-            stacklevel=4,
-        )
-
-
-def _found(given: Path) -> tuple[Path, Path]:
-    """Give the folder of a data set, and its file of annotations; either may be given."""
+def _locate(given: Path) -> tuple[Path, Path]:
+    """Return the folder of a data set and its annotation file; either may be given."""
     if given.is_file():
         above = given.parent
         return (above.parent if above.name == "annotations" else above), given
-    if not given.is_dir():
-        raise InputError(
-            f"folder: there is no folder {str(given)!r}; expected one with a JSON file in COCO's "
-            "format and the images"
-        )
     found = sorted([*given.glob("*.json"), *(given / "annotations").glob("*.json")])
     if not found:
+        kind = "a folder without one" if given.is_dir() else "no folder"
         raise InputError(
-            f"folder: {str(given)!r} holds no JSON file; one in COCO's format expected, in it or "
-            "in its folder 'annotations'"
+            "folder: expected a folder with a JSON file in COCO's format, in it or in its folder "
+            f"'annotations', got {kind} at {str(given)!r}"
         )
     if len(found) > 1:
-        names = [str(file.relative_to(given)) for file in found]
+        names = ", ".join(str(file.relative_to(given)) for file in found)
         raise InputError(
-            f"folder: {str(given)!r} holds {len(found)} JSON files ({', '.join(names)}); give the "
-            f"path of one, such as {str(found[0])!r}"
+            f"folder: expected one JSON file, got {len(found)} JSON files ({names}); pass the path "
+            f"of one, such as {str(found[0])!r}"
         )
     return given, found[0]
-
-
-def coco_five(folder: str | Path | None = None) -> dict[str, list[AnnotatedImage]]:
-    """Read the COCO images of the detection study: those with one of the five key classes.
-
-    Args:
-        folder: holds `annotations.json` (boxes as category, center and size, normalized) and
-            the archives `coco_five_480.zip` and `coco_sq256.zip`; None looks in `coco` under
-            `data_folder()`.
-
-    Returns:
-        the images of each archive by its name. Outside of one source "book" is unlabeled, not
-        absent; `unlabeled` says so.
-
-    Example:
-        >>> coco_five(folder=".")
-        Traceback (most recent call last):
-            ...
-        orbical.errors.InputError: folder: there is no file 'annotations.json' in '.'; ...
-    """
-    notes = json.loads(data_file("annotations.json", folder, "coco").read_text(encoding="utf-8"))
-    names: Mapping[str, str] = notes["categories"]
-    found = {}
-    for part in ("coco_five_480", "coco_sq256"):
-        archive = zipfile.ZipFile(data_file(f"{part}.zip", folder, "coco"))
-        found[part] = [_annotated(entry, names, archive) for entry in notes[part]]
-    return found
-
-
-def _annotated(
-    entry: dict[str, Any], names: Mapping[str, str], archive: zipfile.ZipFile
-) -> AnnotatedImage:
-    width, height, name = entry["width"], entry["height"], entry["file"]
-    rows = np.array(entry["boxes_cxcywh_norm"], np.float64).reshape(-1, 5)
-    center, half = rows[:, 1:3] * [width, height], rows[:, 3:5] * [width, height] / 2
-    return AnnotatedImage(
-        name,
-        width,
-        height,
-        checked_boxes(np.concatenate([center - half, center + half], 1), name, width, height),
-        [names[str(int(row[0]))] for row in rows],
-        lambda: archive.read(name),
-        () if "lightly" in entry["source"] else ("book",),
-    )

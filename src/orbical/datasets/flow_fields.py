@@ -1,8 +1,8 @@
-"""Planar flows of six kinds, drawn at random: what moves the particles of `particle_pairs`.
+"""Random planar flows of six kinds, for the particles of `particle_pairs`.
 
-Every kind is a function of a `Draws` (random numbers, one a field) and of pixel coordinates. All
+Every kind is a function of a `Draws` (random numbers for each field) and of pixel coordinates. All
 are set up as in a laboratory: the stream comes from the left and vortices turn counter-clockwise.
-Only turbulence knows no direction.
+Only turbulence has no direction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Draws:
     count: int
 
     def uniform(self, low: float, high: float) -> Tensor:
-        """Draw one number a field, uniform between two limits."""
+        """Draw one number per field, uniform between two limits."""
         return low + (high - low) * self.rand(1, 1)
 
     def sign(self) -> Tensor:
@@ -32,34 +32,33 @@ class Draws:
 
     def normal(self, *shape: int) -> Tensor:
         """Draw normal numbers `[count, *shape]`."""
-        return torch.randn(
-            self.count, *shape, generator=self.generator, device=self.generator.device
-        )
+        generator = self.generator
+        return torch.randn(self.count, *shape, generator=generator, device=generator.device)
 
     def rand(self, *shape: int) -> Tensor:
         """Draw numbers `[count, *shape]`, uniform in 0..1."""
-        return torch.rand(
-            self.count, *shape, generator=self.generator, device=self.generator.device
-        )
+        generator = self.generator
+        return torch.rand(self.count, *shape, generator=generator, device=generator.device)
 
 
 def uniform(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
-    """One displacement everywhere, at most 30 degrees from the stream's direction.
+    """Return a uniform displacement, at most 30 degrees from the direction of the stream.
 
-    Arguments (of every kind):
-        draws: random numbers for the fields.
-        x, y: pixel coordinates `[h, w]` from the center of the view, x to the right, y down.
-        half: half the side of the view in pixels.
+    Args:
+        draws: Random numbers for the fields.
+        x: Pixel coordinates `[h, w]` from the center of the view, to the right.
+        y: Pixel coordinates `[h, w]` from the center of the view, down.
+        half: Half the side of the view in pixels.
 
     Returns:
-        Displacements `[count, 2, h, w]` (dx to the right, dy down), of any overall size.
+        Displacements `[count, 2, h, w]` (dx to the right, dy down), of any magnitude.
     """
     angle = draws.uniform(-math.pi / 6, math.pi / 6)
     return torch.stack([angle.cos() + 0 * x, angle.sin() + 0 * y], 1)
 
 
 def vortex(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
-    """Two Lamb-Oseen vortices of different strength, both counter-clockwise, carried along."""
+    """Return two counter-clockwise Lamb-Oseen vortices of different strength in a slow stream."""
     flow = torch.stack([draws.uniform(0, 0.2) + 0 * x, 0 * draws.uniform(0, 1) + 0 * y], 1)
     for strength in (1.0, 0.6):
         center = [draws.uniform(-0.6, 0.6) * half for _ in range(2)]
@@ -69,7 +68,7 @@ def vortex(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
 
 
 def shear(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
-    """A mixing layer: two parallel streams to the right, of different speed, with waves between."""
+    """Return a mixing layer: two parallel streams of different speed with waves between them."""
     slow = draws.uniform(0, 0.5)
     thickness = draws.uniform(0.08, 0.8) * half
     wave = draws.uniform(0, 0.06) * half
@@ -83,10 +82,11 @@ def shear(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
 
 
 def backstep(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
-    """A channel that widens behind a step at its lower left, with a recirculation behind it.
+    """Return a channel that widens behind a step at its lower left, with a recirculation.
 
-    From a stream function: a parabolic stream above a dividing line that falls from the step's
-    edge to the floor, and a closed vortex below the line. Like the flow, not a solution of it.
+    From a stream function: a parabolic stream above a dividing line that falls from the edge of the
+    step to the floor, and a closed vortex below the line. It resembles the flow, but does not solve
+    its equations.
     """
     step = draws.uniform(0.4, 1.0) * half
     edge = draws.uniform(-1.3, -0.3) * half
@@ -97,14 +97,16 @@ def backstep(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
     above = ((up - line) / (2 * half - line)).clamp(0, 1)
     below = (up / line).clamp(0, 1)
     eddy = 16 * below.square() * (1 - below).square() * (4 * along * (1 - along))
-    eddy = eddy * (line / step).square()  # or the flow would be fastest where the line ends
+    eddy = (
+        eddy * (line / step).square()
+    )  # otherwise the flow would be fastest at the end of the line
     stream = above.square() * (3 - 2 * above) - draws.uniform(0.04, 0.15) * eddy
     rate_y, rate_x = torch.gradient(stream, dim=(-2, -1))
     return torch.stack([-rate_y, rate_x], 1)  # y points down
 
 
 def cylinder(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
-    """The stream around a cylinder, with a slow wake and a street of alternating vortices."""
+    """Return the flow around a cylinder, with a slow wake and a vortex street."""
     radius = draws.uniform(0.1, 0.25) * half
     x = x - draws.uniform(-0.8, -0.2) * half
     y = y - draws.uniform(-0.3, 0.3) * half
@@ -127,10 +129,10 @@ def cylinder(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
 
 
 def turbulence(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
-    """Two-dimensional turbulence with random phases: energy falls as a power of the wave number.
+    """Return two-dimensional turbulence with random phases and a power-law energy spectrum.
 
-    The slope lies between -5/3 (as in surface quasi-geostrophic flow) and -3.5; waves longer than
-    a drawn length and shorter than 8 pixels are left out.
+    The slope is between -5/3 (as in surface quasi-geostrophic flow) and -3.5; waves longer than a
+    random length and shorter than 8 pixels are left out.
     """
     rows, columns = x.shape
     waves_y = torch.fft.fftfreq(rows, device=x.device)[:, None]
@@ -158,26 +160,27 @@ KINDS: dict[str, tuple[Kind, tuple[float, float]]] = {
 """The kinds of flow, each with the range of its largest displacement in pixels."""
 
 FULL_SPEED_SIZE = 128
-"""Views smaller than this have slower flows, or displacements would exceed what moves."""
+"""Smaller views have slower flows, so that displacements stay smaller than structures."""
 
 
 def flow_fields(kind: str, draws: Draws, size: int, margin: int) -> Tensor:
     """Draw fields of one kind on the view and a margin around it.
 
-    Arguments:
-        kind: one of `KINDS`.
-        draws: random numbers; as many fields as its `count`.
-        size: side of the view in pixels.
-        margin: pixels around it.
+    Args:
+        kind: One of `KINDS`.
+        draws: Random numbers for `count` fields.
+        size: Side of the view in pixels.
+        margin: Width of the margin in pixels.
 
     Returns:
-        Displacements `[count, 2, size + 2 margin, size + 2 margin]` in pixels, whose largest
-        length inside the view is uniform in the range of the kind (times `size / 128` in views
-        of less than 128 pixels).
+        Displacements `[count, 2, size + 2 margin, size + 2 margin]` in pixels. Their largest length
+        inside the view is uniform in the range of the kind (times `size / 128` in views of less
+        than 128 pixels).
 
-    >>> draws = Draws(torch.Generator().manual_seed(0), 3)
-    >>> flow_fields("vortex", draws, 32, 8).shape
-    torch.Size([3, 2, 48, 48])
+    Example:
+        >>> draws = Draws(torch.Generator().manual_seed(0), 3)
+        >>> flow_fields("vortex", draws, 32, 8).shape
+        torch.Size([3, 2, 48, 48])
     """
     make, (least, most) = KINDS[kind]
     place = torch.arange(-margin, size + margin, device=draws.generator.device) - (size - 1) / 2
@@ -191,7 +194,7 @@ def flow_fields(kind: str, draws: Draws, size: int, margin: int) -> Tensor:
 
 
 def _lamb_oseen(x: Tensor, y: Tensor, core: Tensor) -> Tensor:
-    """Turn counter-clockwise about 0 (y down), with the largest speed near 1 at the core."""
+    """Return a counter-clockwise vortex about 0 (y down), with largest speed about 1."""
     square = (x.square() + y.square()) / core.square()
     speed = 1.57 * (1 - (-1.256 * square).exp()) / square.clamp_min(1e-6)
     return torch.stack([speed * y / core, -speed * x / core], 1)

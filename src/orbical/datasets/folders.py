@@ -1,4 +1,4 @@
-"""Where data files lie that are too large, or not free enough, to come inside a package."""
+"""The folder of data sets that do not ship with a package."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ VARIABLE = "ORBICAL_DATA"
 
 
 def data_folder() -> Path:
-    """Find the folder that holds one subfolder for each data set.
+    """Return the folder with one subfolder for each data set.
 
-    It is the environment variable `ORBICAL_DATA` where that is set. Otherwise it is
-    `../shared/data` beside the checkout, which is the nearest folder with a `pyproject.toml`
-    from the current one upwards (the current one where there is none).
+    It is the value of the environment variable `ORBICAL_DATA`, if set. Otherwise it is
+    `../shared/data` beside the checkout, the nearest folder with a `pyproject.toml` from the
+    current one upwards (or the current one if there is none).
 
     Returns:
-        The folder. It exists.
+        The path of an existing folder.
 
     Raises:
-        InputError: neither place is a folder.
+        InputError: If that folder does not exist.
 
     Example:
         >>> import os, tempfile
@@ -35,41 +35,44 @@ def data_folder() -> Path:
     if given:
         folder = Path(given).expanduser()
         if not folder.is_dir():
-            raise InputError(f"{VARIABLE}: got {given!r}, expected a folder that exists")
+            raise InputError(f"{VARIABLE}: expected an existing folder, got {given!r}")
         return folder
     here = Path.cwd()
     checkout = next((f for f in (here, *here.parents) if (f / "pyproject.toml").is_file()), here)
     folder = checkout.parent / "shared" / "data"
     if not folder.is_dir():
         raise InputError(
-            f"{VARIABLE}: not set, and there is no folder {folder}; "
-            f"expected {VARIABLE} to name the folder that holds the data sets"
+            f"{VARIABLE}: expected the folder of the data sets, got no value, and {folder} does "
+            "not exist; set the variable"
         )
     return folder
 
 
 def data_file(name: str, folder: str | Path | None, default: str) -> Path:
-    """Find one file of a data set, or say where it was looked for.
+    """Return the path of one file of a data set.
 
     Args:
-        name: the file's name.
-        folder: the data set's own folder, or None for `data_folder() / default`.
-        default: the data set's subfolder of `data_folder()`.
+        name: Name of the file.
+        folder: Folder of the data set. By default, `data_folder() / default`.
+        default: Subfolder of the data set in `data_folder()`.
 
     Returns:
-        The path of the file. It exists.
+        The path of an existing file.
+
+    Raises:
+        InputError: If the file does not exist.
 
     Example:
         >>> data_file("missing.npz", folder=".", default="piv")
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: folder: there is no file 'missing.npz' in '.'; ...
+        orbical.errors.InputError: folder: expected a folder with the file 'missing.npz', ...
     """
     place = Path(folder).expanduser() if folder is not None else data_folder() / default
     path = place / name
     if not path.is_file():
         raise InputError(
-            f"folder: there is no file {name!r} in {str(place)!r}; "
-            f"expected the folder that holds it (as argument, or as {VARIABLE}/{default})"
+            f"folder: expected a folder with the file {name!r}, got {str(place)!r}; pass it, or "
+            f"set {VARIABLE} to the folder that contains {default!r}"
         )
     return path

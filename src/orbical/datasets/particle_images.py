@@ -1,4 +1,4 @@
-"""Particle image velocimetry: pairs of real-looking particle images with the flow between them."""
+"""Particle image velocimetry: pairs of particle images with the flow between them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {
 
 
 class ParticlePairs(TypedDict):
-    """What `piv` returns: pairs, flows, and what each of them is."""
+    """Pairs of particle images with their flows, names and kinds."""
 
     pair: Tensor
     flow: Tensor
@@ -33,38 +33,40 @@ class ParticlePairs(TypedDict):
 
 
 def piv(folder: str | Path | None = None) -> ParticlePairs:
-    """Read particle-image pairs with their true displacement (the NERO paper's PIV data family).
+    """Read particle-image pairs with their true displacements, as in the NERO paper.
 
     Args:
-        folder: holds `piv_pairs.npz` with `NAME/img1`, `NAME/img2` (bytes `[h, w]`) and
-            `NAME/flow` (`[h, w, 2]`); None looks in `piv` under `data_folder()`.
+        folder: Contains `piv_pairs.npz` with `NAME/img1`, `NAME/img2` (bytes `[h, w]`) and
+            `NAME/flow` (`[h, w, 2]`). By default, `data_folder() / "piv"`.
 
     Returns:
         `pair` `[n, 2, 1, h, w]`, float32 in 0..1, first image first; `flow` `[n, 2, h, w]`,
         float32, the displacement (dx, dy) in pixels from the first image to the second, x to the
-        right and y DOWN as in the files; `names`, one a pair, in alphabetical order; and `kinds`,
-        the flow each belongs to (turbulence, isotropic, surface quasi-geostrophic, backstep,
-        uniform).
+        right and y down; `names` of the pairs, in alphabetical order; and their `kinds` of flow
+        (turbulence, isotropic, surface quasi-geostrophic, backstep, uniform).
+
+    Raises:
+        InputError: If the file does not exist or is not complete.
 
     Example:
         >>> piv(folder=".")
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: folder: there is no file 'piv_pairs.npz' in '.'; ...
+        orbical.errors.InputError: folder: expected a folder with the file 'piv_pairs.npz', ...
     """
     path = data_file("piv_pairs.npz", folder, "piv")
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as broken:
-        raise InputError(f"folder: {path.name!r} is not a readable npz file ({broken})") from broken
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"folder: {path.name!r} is not a readable npz file ({error})") from error
     names = sorted({key.rsplit("/", 1)[0] for key in arrays})
     expected = [f"{name}/{part}" for name in names for part in ("img1", "img2", "flow")]
     missing = [key for key in expected if key not in arrays]
     if missing or not names:
         raise InputError(
-            f"folder: {path.name!r} lacks {missing or 'any pair'}; "
-            "expected NAME/img1, NAME/img2 and NAME/flow for each pair"
+            "folder: expected NAME/img1, NAME/img2 and NAME/flow for each pair, got a file without "
+            f"{missing or 'any pair'}, {path.name!r}"
         )
     pairs = np.stack([[arrays[f"{name}/img1"], arrays[f"{name}/img2"]] for name in names])
     flows = np.stack([arrays[f"{name}/flow"] for name in names]).transpose(0, 3, 1, 2)

@@ -1,9 +1,9 @@
-"""Pairs of particle images made on the spot, with the flow that moved the particles.
+"""Generated pairs of particle images with the flow that moves the particles.
 
-The images follow the common recipe of synthetic particle image velocimetry (Raffel et al.,
-*Particle Image Velocimetry*, on synthetic images; the ranges of Cai et al., 2019): particles are
-Gaussian spots, integrated over pixels, in a light sheet with a Gaussian profile; some leave the
-sheet between the frames; the sensor adds background and noise.
+The images follow common practice in synthetic particle image velocimetry (Raffel et al., *Particle
+Image Velocimetry*; ranges of Cai et al., 2019): particles are Gaussian spots, integrated over
+pixels, in a light sheet with a Gaussian profile; some leave the sheet between the frames; the
+sensor adds background and noise.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from .flow_fields import KINDS, Draws, flow_fields
 from .particle_images import ParticlePairs
 
 MARGIN = 12
-_REACH = 4  # pixels from a particle's center that it lights: 4 standard deviations of the largest
+_REACH = 4  # radius of a spot in pixels: 4 standard deviations of the largest
 
 
 @dataclass(frozen=True)
 class Seeding:
-    """How the particles look: each entry a range from which every pair draws its own value.
+    """The appearance of the particles, as ranges from which every pair draws its own values.
 
     Attributes:
-        density: particles a pixel of the lit part of the sheet.
-        diameter: of a particle image in pixels, to exp(-2) of its peak (4 standard deviations).
-        peak: brightness of a particle in the middle of the sheet.
-        background: brightness without particles.
-        noise: standard deviation of the sensor's noise.
-        leaving: motion across the sheet between the frames, as a share of its thickness: about
-            the share of particles that lose their partner.
+        density: Particles per pixel in the lit part of the sheet.
+        diameter: Diameter of a particle image in pixels, at exp(-2) of its peak (4 standard
+            deviations).
+        peak: Brightness of a particle in the middle of the sheet.
+        background: Brightness without particles.
+        noise: Standard deviation of the sensor's noise.
+        leaving: Motion across the sheet between the frames, relative to its thickness: about the
+            share of particles that are seen in one frame only.
     """
 
     density: tuple[float, float] = (0.04, 0.12)
@@ -50,12 +51,10 @@ class Seeding:
         for field in fields(self):
             low, high = getattr(self, field.name)
             if not 0 <= low <= high < math.inf:
-                raise InputError(
-                    f"{field.name}: {(low, high)} given, a range of numbers from 0 expected"
-                )
+                raise InputError(f"{field.name}: expected 0 <= low <= high, got {(low, high)}")
         if not 0 < self.diameter[0] <= self.diameter[1] <= _REACH:
             raise InputError(
-                f"diameter: {self.diameter} given, pixels above 0 and at most {_REACH} expected"
+                f"diameter: expected pixels above 0 and at most {_REACH}, got {self.diameter}"
             )
 
 
@@ -67,22 +66,25 @@ def particle_pairs(
     seeding: Seeding | None = None,
     device: str | torch.device = "cpu",
 ) -> ParticlePairs:
-    """Make pairs of particle images with the flow between them, no file needed.
+    """Generate pairs of particle images with the flow between them.
 
-    The true flow is that of the mid-time: a particle at x is seen at x - u(x)/2 in the first frame
-    and at x + u(x)/2 in the second, so that reversed time gives exactly -u.
+    The true flow is that at half time: a particle at x is at x - u(x)/2 in the first frame and at
+    x + u(x)/2 in the second, so that time reversal gives exactly -u.
 
     Args:
-        count: how many pairs; the kinds take turns.
-        size: side of the images in pixels.
-        kinds: of flow, among uniform, vortex, shear, backstep, cylinder and turbulence.
-        seed: the same seed gives the same pairs on the same device.
-        seeding: how the particles look.
-        device: where to make them.
+        count: Number of pairs; the kinds alternate.
+        size: Side of the images in pixels.
+        kinds: Kinds of flow: uniform, vortex, shear, backstep, cylinder, turbulence.
+        seed: Seed of the random numbers; results also depend on the device.
+        seeding: Appearance of the particles.
+        device: Device to generate them on.
 
     Returns:
         As `piv`: `pair` `[n, 2, 1, h, w]` in 0..1, `flow` `[n, 2, h, w]` (dx to the right, dy
         down), `names` and `kinds`.
+
+    Raises:
+        InputError: If the count, the size or a kind cannot be used.
 
     Example:
         >>> made = particle_pairs(2, size=64, kinds=["vortex", "shear"])
@@ -90,14 +92,12 @@ def particle_pairs(
         (torch.Size([2, 2, 1, 64, 64]), ['vortex', 'shear'])
     """
     if count < 1 or size < 16:
-        raise InputError(
-            f"count, size: {count} and {size} given, at least 1 pair of at least 16 pixels expected"
-        )
+        raise InputError(f"count, size: expected at least 1 and 16, got {count} and {size}")
     for kind in kinds:
         if kind not in KINDS:
             raise unknown_name("kinds", kind, KINDS)
     if not kinds:
-        raise InputError("kinds: none given, one or more expected")
+        raise InputError("kinds: expected one or more, got none")
     generator = torch.Generator(device).manual_seed(seed)
     names = [kinds[number % len(kinds)] for number in range(count)]
     draws = Draws(generator, count)
@@ -105,7 +105,7 @@ def particle_pairs(
     for kind in dict.fromkeys(names):
         rows = [number for number, name in enumerate(names) if name == kind]
         field[rows] = flow_fields(kind, Draws(generator, len(rows)), size, MARGIN)
-    pair = photographed(field, draws, seeding or Seeding())
+    pair = photograph(field, draws, seeding or Seeding())
     flow = field[..., MARGIN:-MARGIN, MARGIN:-MARGIN].contiguous()
     return ParticlePairs(
         pair=pair,
@@ -115,13 +115,13 @@ def particle_pairs(
     )
 
 
-def photographed(field: Tensor, draws: Draws, seeding: Seeding) -> Tensor:
-    """Seed particles in fields with their margin, and take the two frames.
+def photograph(field: Tensor, draws: Draws, seeding: Seeding) -> Tensor:
+    """Seed particles in flow fields and render the two frames.
 
     Args:
-        field: displacements `[n, 2, h, w]`, `MARGIN` pixels larger than the view on each side.
-        draws: random numbers, as many as fields.
-        seeding: how the particles look.
+        field: Displacements `[n, 2, h, w]`, `MARGIN` pixels larger than the view on each side.
+        draws: Random numbers for n fields.
+        seeding: Appearance of the particles.
 
     Returns:
         Pairs `[n, 2, 1, h - 2 MARGIN, w - 2 MARGIN]` in 0..1.

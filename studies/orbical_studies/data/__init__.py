@@ -6,6 +6,8 @@ Importing one costs what it needs: RDKit and tblite are loaded by the molecules 
 from __future__ import annotations
 
 from .cifar10_images import cifar10
+from .coco_images import coco_five
+from .furniture_files import modelnet10, sweethome3d
 from .galaxy_images import efigi, galaxy_zoo, point_spread
 from .galaxy_shapes import galaxies
 from .infrared_spectra import spectra
@@ -14,11 +16,14 @@ from .qm9_molecules import qm9
 
 __all__ = [
     "cifar10",
+    "coco_five",
     "efigi",
     "galaxies",
     "galaxy_zoo",
+    "modelnet10",
     "point_spread",
     "qm9",
     "spectra",
+    "sweethome3d",
     "vector_fields",
 ]

@@ -19,10 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical.datasets import AnnotatedImage, coco_five, find_key_objects, surroundings, views_of
+from orbical.datasets import AnnotatedImage, find_key_objects, surroundings, views_of
 from orbical.errors import InputError
 from orbical.zoo.detector_training import Crops
 
+from ..data import coco_five
 from ..framework import Results
 
 if TYPE_CHECKING:

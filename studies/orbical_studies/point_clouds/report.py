@@ -13,11 +13,11 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from orbical.datasets import sweethome3d
 from orbical.errors import InputError
 from orbical.figures import PAGE, aggregate, cloud_picture, figure, individual, model_colors, styled
 from orbical.groups import Group, parse
 
+from ..data import sweethome3d
 from ..framework import Results
 from .training import DATA_SETS, NETWORKS
 

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from orbical.datasets import modelnet10, sweethome3d
 from orbical.errors import InputError
 from orbical.groups import Group, parse
 from orbical.zoo import pointnet, pointnet_training
 
+from ..data import modelnet10, sweethome3d
 from ..framework import Results, TrainingSettings, option
 from ..framework.training import device
 from ..framework.training import train as train_all

@@ -1,27 +1,30 @@
-"""The demos: one file each, found by its name, so that a new one is a new file and nothing else.
+"""The demos, one module each: a new demo is a new module and nothing else.
 
-A demo's module has a line `PURPOSE` and a function `run(order) -> Made`. It uses only data that
-ship with the packages or that orbical generates.
+A module has a line `PURPOSE` and a function `run(request) -> Made`. It uses only data that ship
+with packages or that orbical generates.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import unknown_name
+
+if TYPE_CHECKING:
+    from ...store.scan_result import Scan
 
 DEMOS = sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
 @dataclass(frozen=True)
-class Order:
-    """What a user asked of a demo; `samples` is None where the demo shall choose."""
+class Request:
+    """The options of a demo; with `samples` None, the demo chooses their number."""
 
     name: str
     out: Path
@@ -31,26 +34,42 @@ class Order:
 
     @property
     def store(self) -> Path:
-        """Where the scan goes: all demos in one folder, so that one view shows them all."""
+        """The path of the scan; all demos share a folder, so that one view shows them all."""
         return self.out / f"{self.name}.zarr"
 
-    @property
-    def folder(self) -> Path:
-        """Where figures and weights go."""
-        return self.out / self.name
+    def weights(self, train: Callable[[Path], Any]) -> Path | None:
+        """Return the folder of newly trained weights, or None for those that ship."""
+        if not self.train:
+            return None
+        folder = self.out / self.name / "weights"
+        train(folder)
+        return folder
+
+    def scan(self, models: Mapping[str, Any], data: Any, **settings: Any) -> Scan:
+        """Scan the models and save the result."""
+        from ...scanning.engine import scan
+
+        overwrite = self.train or self.overwrite
+        return scan(models, data, out=self.store, overwrite=overwrite, **settings)
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a demo made: the scan, its models for live inference, and figures by name."""
+    """The results of a demo: the scan, its models for live inference, and figures by name."""
 
-    scan: Any
+    scan: Scan
     models: Mapping[str, Any]
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, Any]
+
+
+def most_variable(scan: Scan, model: str | None = None) -> int:
+    """Return the sample whose score varies most over the group, for one model or on average."""
+    score = scan.data["score"] if model is None else scan.data["score"].sel(model=[model])
+    return int(score.std("element").mean("model").values.argmax())
 
 
 def find(name: str) -> ModuleType:
-    """Import a demo by its name.
+    """Import a demo by name.
 
     >>> find("digit")
     Traceback (most recent call last):

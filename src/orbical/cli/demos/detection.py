@@ -1,46 +1,42 @@
-"""Generated scenes, two detectors, shifts of the field of view."""
+"""Two detectors on generated scenes, under shifts of the field of view."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from . import Made, Order
+from . import Made, Request, most_variable
 
-PURPOSE = "two detectors on generated scenes under shifts; one saw only centered objects"
+PURPOSE = "two detectors on generated scenes under shifts; one was trained on centered objects only"
 SAMPLES = 16
 STEP = 4
 SEED = 2026
 
 
-def run(order: Order) -> Made:
-    """Scan both detectors of equal architecture and budget on scenes that neither has seen."""
+def run(request: Request) -> Made:
+    """Scan two detectors of the same architecture and budget on new scenes."""
     from ...actions import Window
     from ...datasets import scenes
     from ...groups import translations
-    from ...scanning.engine import scan
     from ...tasks import Detection
     from ...zoo import detector
 
-    made = scenes(order.samples or SAMPLES, seed=SEED)
-    weights = order.folder / "weights" if order.train else None
-    if weights is not None:
-        _train(weights)
+    made = scenes(request.samples or SAMPLES, seed=SEED)
+    weights = request.weights(_train)
     models = {name: detector.load(name, weights) for name in detector.NAMES}
-    result = scan(
+    result = request.scan(
         models,
         (made["images"], made["objects"]),
         group=translations(32, STEP),
         task=Detection(Window(128), classes=made["classes"]),
-        out=order.store,
-        overwrite=order.train or order.overwrite,
         keep="inputs",
     )
-    classes = tuple(made["classes"])
-    return Made(result, models, figures_of(result, classes))
+    return Made(result, models, figures_of(result, made["classes"]))
 
 
-def _train(folder: Any) -> None:
-    """Train both detectors anew, with a smaller budget than those that ship."""
+def _train(folder: Path) -> None:
+    """Train both detectors again, with a smaller budget than those that ship."""
     import torch
 
     from ...datasets import scenes
@@ -57,12 +53,11 @@ def _train(folder: Any) -> None:
         detector.write(net, folder / f"scenes-{name}.safetensors", facts)
 
 
-def figures_of(scan: Any, classes: tuple[str, ...]) -> dict[str, Any]:
-    """Draw the mean score at every shift, and the scene whose score changes most."""
+def figures_of(scan: Any, classes: Sequence[str]) -> dict[str, Any]:
+    """Draw the mean score at every shift, and the scene whose score varies most."""
     from ... import figures, nero
 
-    spread = scan.data["score"].std("element").mean("model").values
-    sample = int(spread.argmax())
+    sample = most_variable(scan)
     image = scan.data["input"].values[sample].transpose(1, 2, 0)
     response = nero.individual(scan, sample)
     response = response.assign_coords(label=classes[int(response["label"])])

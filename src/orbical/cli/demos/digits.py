@@ -1,39 +1,34 @@
-"""Real MNIST digits, two networks, 72 rotations."""
+"""Two networks on MNIST digits, under 72 rotations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import Made, Order
+from . import Made, Request
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-PURPOSE = "two networks on real MNIST digits at 72 rotations; one saw only upright digits"
+PURPOSE = "two networks on MNIST digits at 72 rotations; one was trained on upright digits only"
 SAMPLES = 1000
 SHOWN_DIGITS = (4, 6, 9)
 
 
-def run(order: Order) -> Made:
-    """Scan both networks of equal architecture and budget; neither has seen the scanned digits."""
+def run(request: Request) -> Made:
+    """Scan two networks of the same architecture and budget on test digits."""
     from ...groups import rotations
-    from ...scanning.engine import scan
     from ...tasks import Classification
     from ...zoo import digits
 
     images, labels = demo_digits()
-    weights = order.folder / "weights" if order.train else None
-    if weights is not None:
-        digits.main(["--out", str(weights)])
-    models = {name: digits.load(name, weights) for name in ("plain", "augmented")}
-    count = order.samples or SAMPLES
-    result = scan(
+    weights = request.weights(lambda folder: digits.main(["--out", str(folder)]))
+    models = {name: digits.load(name, weights) for name in digits.NAMES}
+    count = request.samples or SAMPLES
+    result = request.scan(
         models,
         (images[:count], labels[:count]),
         group=rotations(72),
         task=Classification(),
-        out=order.store,
-        overwrite=order.train or order.overwrite,
         keep=("probabilities", "inputs"),
     )
     return Made(result, models, figures_of(result))
@@ -88,7 +83,7 @@ def figures_of(scan: Any) -> dict[str, Any]:
     }
     for digit in sorted({*SHOWN_DIGITS} & {*label.tolist()}):
         among = np.flatnonzero(label == digit)
-        sample = int(among[spread[among].argmax()])  # the one whose answer changes most
+        sample = int(among[spread[among].argmax()])  # the most variable one
         made[f"individual-{digit}"] = figures.individual(
             nero.individual(scan, sample), image=images[sample, 0]
         )

@@ -1,44 +1,39 @@
-"""Generated particle pairs, learned and classical flow, 16 elements of D4 x time reversal."""
+"""Learned and classical flow on generated particle pairs, under D4 x time reversal."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from . import Made, Order
+from . import Made, Request
 
-PURPOSE = "flow in generated particle images, turned, mirrored and reversed in time (16 elements)"
+PURPOSE = "optical flow in generated particle images under D4 x time reversal (16 elements)"
 SAMPLES = 30
 SIZE = 96
 SEED = 7
 
 
-def run(order: Order) -> Made:
-    """Scan two networks of equal budget, and OpenCV's methods where it is installed."""
+def run(request: Request) -> Made:
+    """Scan two networks of the same budget, and OpenCV's methods if it is installed."""
     from ...datasets import particle_pairs
-    from ...scanning.engine import scan
     from ...tasks import Flow
     from ...zoo import flownet, flownet_training
 
-    weights = order.folder / "weights" if order.train else None
-    if weights is not None:
-        flownet_training.main(["--out", str(weights)])
-    made = particle_pairs(order.samples or SAMPLES, size=SIZE, seed=SEED)
+    weights = request.weights(lambda folder: flownet_training.main(["--out", str(folder)]))
+    made = particle_pairs(request.samples or SAMPLES, size=SIZE, seed=SEED)
     models = {name: flownet.load(name, weights) for name in flownet.NAMES} | classical()
-    result = scan(
+    result = request.scan(
         models,
         (made["pair"], made["flow"]),
         group="dihedral:4*time_reversal",
         task=Flow(),
-        out=order.store,
-        overwrite=order.train or order.overwrite,
         keep=("inputs",),
-        batch_size=8,  # larger ones leave the cache of a processor
+        batch_size=8,  # larger batches do not fit into the cache of a CPU
     )
     return Made(result, models, figures_of(result))
 
 
 def classical() -> dict[str, Any]:
-    """Give OpenCV's methods where it is installed; the demo does without it as well."""
+    """Return OpenCV's methods if it is installed."""
     from importlib.util import find_spec
 
     from ...zoo.classical_flow import Farneback, InverseSearch
@@ -49,7 +44,7 @@ def classical() -> dict[str, Any]:
 
 
 def figures_of(scan: Any) -> dict[str, Any]:
-    """Draw the aggregate plot, the pair whose error changes most, and the embedding."""
+    """Draw the aggregate plot, the pair whose error varies most, and the embedding."""
     from ... import embedding, figures, nero
 
     error = scan.data["score"].sel(model="directed").values

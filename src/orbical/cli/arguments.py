@@ -1,0 +1,102 @@
+"""Arguments that several commands share: models, data and functions, named on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, OrbicalError
+from .arrays import read_npz
+
+
+def named_models(models: Sequence[str]) -> dict[str, str]:
+    """Split models given as `NAME=SOURCE`.
+
+    >>> named_models(["net=mine.nets:net"])
+    {'net': 'mine.nets:net'}
+    """
+    named: dict[str, str] = {}
+    for text in models:
+        name, _, source = text.partition("=")
+        if not name or not source:
+            raise InputError(f"--model: expected NAME=SOURCE, got {text!r}")
+        if name in named:
+            raise InputError(f"--model: expected each name once, got {name!r} twice")
+        named[name] = source
+    return named
+
+
+def import_optional(text: str | None, argument: str) -> Any:
+    """Import `package.module:attribute`; return None if nothing is given."""
+    from .._imports import import_attribute
+
+    return None if text is None else import_attribute(text, argument)
+
+
+def load_data(text: str) -> Any:
+    """Read the data set of a command: a file, an import path, a COCO folder or a built-in name."""
+    return load_data_and_classes(text)[0]
+
+
+def load_data_and_classes(text: str) -> tuple[Any, list[str] | None]:
+    """Read a data set and, if it has them, the names of its classes."""
+    from ..datasets import BUILT_IN, molecules
+    from ..datasets.molecule_files import SUFFIXES
+    from ..errors import unknown_name
+
+    if text.startswith("coco:"):
+        found = _read_coco(text)
+        return (found["images"], found["objects"]), found["classes"]
+    if text in BUILT_IN:
+        return BUILT_IN[text](), None
+    if text.endswith(".npz"):
+        return _load_npz(text), None
+    if text.lower().endswith(SUFFIXES):
+        return molecules(text), None
+    if ":" in text:
+        return _import_data(text), None
+    raise unknown_name(
+        "--data", text, [*BUILT_IN, "FILE.npz", "FILE.xyz", "package.module:attribute"]
+    )
+
+
+def _import_data(text: str) -> Any:
+    """Import a data set, or call the function that returns it."""
+    from .._imports import import_attribute
+
+    found = import_attribute(text, "--data")
+    if not callable(found) or hasattr(found, "shape"):
+        return found
+    try:
+        return found()
+    except OrbicalError:
+        raise
+    except Exception as error:
+        raise InputError(f"--data: {text} raised {type(error).__name__}: {error}") from error
+
+
+def _read_coco(text: str) -> Any:
+    """Read the key objects of `coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS`."""
+    from ..datasets import coco
+
+    folder, *settings = text.removeprefix("coco:").split(":")
+    numbers = settings[:2]
+    if len(settings) > 3 or not all(number.isdigit() for number in numbers):
+        raise InputError(
+            "--data: expected coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS, of which the last parts are "
+            f"optional, got {text!r}"
+        )
+    classes = settings[2].split(",") if len(settings) == 3 else None
+    return coco(folder, classes, *(int(number) for number in numbers))
+
+
+def _load_npz(text: str) -> Any:
+    arrays = read_npz(Path(text), "--data")
+    fields = {name.removeprefix("x_"): array for name, array in arrays.items() if name[:2] == "x_"}
+    if "x" not in arrays and not fields:
+        raise InputError(
+            "--data: expected an array x (or x_NAME for each field) and optionally y, got "
+            f"{', '.join(arrays) or 'no arrays'} in {text!r}"
+        )
+    return arrays.get("x", fields or None), arrays.get("y")
