@@ -117,16 +117,7 @@ def assemble(
         low, high = ends(observed, resampled, calibrated_distance, level)
         low, high = low**measure.power, high**measure.power
         method = "test inversion"
-    return Interval(
-        value=value,
-        low=low,
-        high=high,
-        calibrated=calibrated_value.mean(0),
-        calibrated_low=below,
-        calibrated_high=beyond,
-        level=level,
-        method=method,
-    )
+    return Interval(value, low, high, calibrated_value.mean(0), below, beyond, level, method)
 
 
 def joined(parts: list[Interval], shape: torch.Size) -> Interval:

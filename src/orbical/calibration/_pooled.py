@@ -92,13 +92,5 @@ def _interval(residual: np.ndarray, known: np.ndarray, level: float, seed: int) 
     drawn, calibrated = (torch.from_numpy(np.abs(part).sum(1)) for part in (mean + noise, noise))
     low, high = ends(value, drawn, calibrated, level)
     least, _, most = tail_quantiles(calibrated, level)
-    return Interval(
-        value=value,
-        low=low,
-        high=high.clamp(max=1),
-        calibrated=calibrated.mean(),
-        calibrated_low=least,
-        calibrated_high=most,
-        level=level,
-        method="orbits drawn together",
-    )
+    usual = (calibrated.mean(), least, most)
+    return Interval(value, low, high.clamp(max=1), *usual, level, "orbits drawn together")

@@ -11,13 +11,7 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..errors import InputError
 from ._cells import Cells, fine_index, tally
-from ._interval import (
-    Interval,
-    binary_pair,
-    checked_level,
-    checked_resamples,
-    tail_quantiles,
-)
+from ._interval import Interval, binary_pair, checked_level, checked_resamples, tail_quantiles
 from .inputs import positive
 from .intervals import interval
 from .smooth import smooth_ece

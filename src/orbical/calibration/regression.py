@@ -33,11 +33,7 @@ __all__ = [
 
 
 def _over_bins(
-    mean: ArrayLike,
-    variance: ArrayLike,
-    target: ArrayLike,
-    bins: int,
-    weights: ArrayLike | None,
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, bins: int, weights: ArrayLike | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return share, mean squared error and mean variance of each bin of equal mass, `[..., B]`."""
     error, variance = one_target(mean, variance, target)
@@ -125,11 +121,7 @@ def uce(
 
 
 def regression_esd(
-    mean: ArrayLike,
-    variance: ArrayLike,
-    target: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the expected squared difference of squared error and variance, without bins.
 
@@ -165,11 +157,7 @@ def regression_esd(
 
 
 def regression_esd_normalized(
-    mean: ArrayLike,
-    variance: ArrayLike,
-    target: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the regression ESD of the normalized error, which has no unit.
 

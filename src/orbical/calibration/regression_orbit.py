@@ -51,10 +51,7 @@ class Predictions:
     def chosen(self, kept: Tensor) -> Predictions:
         """Keep some of the samples, by a mask `[S]`."""
         return Predictions(
-            self.error[:, kept],
-            self.variance[:, kept],
-            self.aleatoric[:, kept],
-            self.sample[kept],
+            self.error[:, kept], self.variance[:, kept], self.aleatoric[:, kept], self.sample[kept]
         )
 
     def by_component(self) -> Predictions:

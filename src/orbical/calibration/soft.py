@@ -62,11 +62,7 @@ def sb_ece(
 
 
 def soft_sums(
-    confidence: Tensor,
-    correct: Tensor,
-    bins: int,
-    temperature: float,
-    mass: Tensor | None = None,
+    confidence: Tensor, correct: Tensor, bins: int, temperature: float, mass: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return the size and the summed `correct - confidence` of each soft bin, `[..., B]`.
 
@@ -184,11 +180,7 @@ def avuc_sums(
 
 
 def soft_counts(
-    correct: Tensor,
-    entropy: Tensor,
-    kappa: float,
-    temperature: float,
-    mass: Tensor | None = None,
+    correct: Tensor, entropy: Tensor, kappa: float, temperature: float, mass: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return `n_AU + n_IC` and `n_AC + n_IU` from normalized entropies `[..., N]`."""
     h = entropy.double()

@@ -143,10 +143,7 @@ def _without_interval(value: Tensor, level: float) -> Interval:
 
 
 def score_terms(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
 ) -> dict[str, Tensor]:
     """Compute the terms `[N]` of each score that is a mean over samples, for `compare_means`.
 

@@ -238,8 +238,7 @@ def check(
     ] = None,
     bins: Annotated[int | None, typer.Option(help="Number of bins of binned measures.")] = None,
     model: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Check only this model. Repeatable."),
+        list[str] | None, typer.Option(metavar="NAME", help="Check only this model. Repeatable.")
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     config: Annotated[
