@@ -15,11 +15,11 @@ from . import _cells, _sorting, by_class, gaussian, generalized, kernel, regress
 from ._bound import BoundMeasure, OfCells, OfWhitened
 from ._interval import Interval
 from ._table_inputs import Outputs, Predictions, Settings
-from .binned import checked_bins, ece, named_norm
+from .binned import ece, named_norm
 from .bleed import aleatoric_bleed
 from .brier_intervals import brier_part_intervals
 from .cumulative import esd, ks, ordered_esd
-from .inputs import pair, top_label, weighted_mean
+from .inputs import pair, top_label, weighted_mean, whole_number
 from .intervals import interval
 from .means import mean_interval, share_interval
 from .registry import Measure, register
@@ -51,7 +51,7 @@ def _on_cells(
 
 
 def _ece(name: str, bins: int = 15, norm: str = "l1", binning: str = "width") -> BoundMeasure:
-    checked_bins(bins)
+    whole_number("bins", bins)
     if binning not in ("width", "mass"):
         raise unknown_name("binning", binning, ("width", "mass"))
     value = partial(ece, bins=bins, norm=named_norm(norm), binning=binning)

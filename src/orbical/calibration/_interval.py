@@ -141,15 +141,14 @@ def checked_level(level: float) -> float:
     return level
 
 
-def checked_resamples(resamples: int) -> int:
-    """Return the number of resamples if it is large enough for quantiles.
+def check_draws(level: float, resamples: int) -> None:
+    """Check the level of an interval, and that there are enough resamples for its quantiles.
 
-    >>> checked_resamples(1000)
-    1000
+    >>> check_draws(0.95, 1000)
     """
+    checked_level(level)
     if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 20:
         raise InputError(f"resamples: expected a whole number >= 20, got {resamples!r}")
-    return resamples
 
 
 def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]:

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from ._interval import Interval, checked_level, ends, tail_quantiles
-from .binned import Reliability, bin_index, checked_bins, diagram_of
+from .binned import Reliability, bin_index, diagram_of
+from .inputs import whole_number
 
 _DRAWS = 1000
 
@@ -54,7 +55,7 @@ def pooled_reliability(
         >>> round(float(error.value), 6), int(diagram.count.sum())
         (0.01, 200)
     """
-    checked_bins(bins)
+    whole_number("bins", bins)
     checked_level(level)
     count = np.zeros(bins, np.int64)
     mass, confidence, correct = (np.zeros(bins) for _ in range(3))

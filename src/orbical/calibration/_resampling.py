@@ -153,11 +153,8 @@ def _paired_cells(
         distance(gathered.calibrated(resamples, np.random.default_rng(seed)))[:, 0]
         for gathered in tallies
     ]
-    return PairedWorlds(
-        observed=torch.stack([distance(gathered.observed())[0] for gathered in tallies]),
-        resampled=torch.cat(again, dim=1),
-        calibrated=torch.stack(calibrated),
-    )
+    observed = [distance(gathered.observed())[0] for gathered in tallies]
+    return PairedWorlds(torch.stack(observed), torch.cat(again, dim=1), torch.stack(calibrated))
 
 
 def _from_kinds(gathered: Tally, kind: Tensor, counts: Tensor) -> Cells:

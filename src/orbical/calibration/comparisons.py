@@ -15,8 +15,7 @@ from ..errors import InputError
 from ._bound import BoundMeasure
 from ._interval import (
     binary_pair,
-    checked_level,
-    checked_resamples,
+    check_draws,
     ends,
     in_short,
     normal_quantile,
@@ -99,8 +98,7 @@ def compare(
         (True, True)
     """
     chosen = _distance_of(measure, "pair", options)
-    checked_level(level)
-    checked_resamples(resamples)
+    check_draws(level, resamples)
     pairs = [binary_pair(*_one_pair(name, given)) for name, given in (("a", a), ("b", b))]
     sizes = [len(confidence) for confidence, _ in pairs]
     if sizes[0] != sizes[1]:
@@ -148,8 +146,7 @@ def regression_compare(
         (True, True)
     """
     chosen = _distance_of(measure, "regression", options)
-    checked_level(level)
-    checked_resamples(resamples)
+    check_draws(level, resamples)
     predictions = []
     for name, given in (("a", a), ("b", b)):
         if not isinstance(given, tuple | list) or len(given) != 2:
@@ -207,13 +204,8 @@ def _compared(
     difference = values[0] - values[1]
     towards = torch.where(difference > 0, down, up).clamp(min=1e-300)
     distance = normal_quantile(level) * difference.abs() / towards
-    return Comparison(
-        difference=difference,
-        low=difference - down,
-        high=difference + up,
-        p_value=2 * torch.special.ndtr(-distance),
-        level=level,
-    )
+    p_value = 2 * torch.special.ndtr(-distance)
+    return Comparison(difference, difference - down, difference + up, p_value, level)
 
 
 def _joined_reach(one: Tensor, other: Tensor, correlation: Tensor) -> Tensor:

@@ -43,13 +43,14 @@ from ._interval import (
     Interval,
     assemble,
     binary_pair,
+    check_draws,
     checked_level,
-    checked_resamples,
     joined,
     weighted_pair,
 )
 from ._resampling import BLOCK, drawn_pairs
 from ._targets import as_vectors, drawn_targets, on_vectors
+from .inputs import whole_number
 from .registry import Measure, bound
 
 
@@ -95,8 +96,7 @@ def interval(
         0.03333 [0, 0.05...], if calibrated 0.02... [0.01..., 0.04...]
     """
     chosen = bound(measure, "pair", options)
-    checked_level(level)
-    checked_resamples(resamples)
+    check_draws(level, resamples)
     generator = np.random.default_rng(seed)
     if weights is not None:
         given = weighted_pair(confidence, correct, weights)
@@ -162,8 +162,7 @@ def regression_interval(
         (True, True)
     """
     chosen = bound(measure, "regression", options)
-    checked_level(level)
-    checked_resamples(resamples)
+    check_draws(level, resamples)
     given = as_vectors(mean, variance, target)
     value = on_vectors(chosen, chosen.value)(*given).detach().double().cpu()
     draws = drawn_targets(chosen, *given, resamples, np.random.default_rng(seed))
@@ -191,8 +190,7 @@ def oracle_bound(samples: int, level: float = 0.95) -> float:
         >>> round(oracle_bound(1000), 4)
         0.0429
     """
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
-        raise InputError(f"samples: expected a whole number >= 1, got {samples!r}")
+    whole_number("samples", samples)
     return math.sqrt(math.log(2 / (1 - checked_level(level))) / (2 * samples))
 
 

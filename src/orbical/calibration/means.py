@@ -133,14 +133,9 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     each = one - other
     difference = each.mean()
     error = (each.var() / len(each)).sqrt()
-    distance = difference.abs() / error.clamp(min=1e-300)
-    return Comparison(
-        difference=difference,
-        low=difference - reach * error,
-        high=difference + reach * error,
-        p_value=2 * torch.special.ndtr(-distance),
-        level=level,
-    )
+    p_value = 2 * torch.special.ndtr(-(difference.abs() / error.clamp(min=1e-300)))
+    around = reach * error
+    return Comparison(difference, difference - around, difference + around, p_value, level)
 
 
 def _terms(name: str, values: ArrayLike) -> Tensor:

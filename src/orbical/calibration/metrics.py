@@ -26,7 +26,7 @@ from .._arrays import ArrayLike, as_array, as_floating, true_labels
 from ..errors import InputError
 from . import smooth, soft
 from ._bound import takes_weights
-from .binned import Reliability, bin_sums, checked_bins, diagram_of, ece, error_of, named_norm
+from .binned import Reliability, bin_sums, diagram_of, ece, error_of, named_norm
 from .cumulative import esd, ks
 from .inputs import (
     kept_samples,
@@ -36,6 +36,7 @@ from .inputs import (
     probabilities,
     sample_weights,
     top_label,
+    whole_number,
 )
 from .kernel import mmce, skce
 from .registry import Measure
@@ -201,7 +202,7 @@ class ECE(_OfOutputs):
 
     def __init__(self, bins: int = 15, norm: str = "l1", **options: Any) -> None:
         super().__init__(**options)
-        self.bins, self.norm = checked_bins(bins), named_norm(norm)
+        self.bins, self.norm = whole_number("bins", bins), named_norm(norm)
         self._add_sum("count", bins, dtype=torch.int64)
         for name in ("mass", "confidence", "correct"):
             self._add_sum(name, bins)
@@ -285,7 +286,7 @@ class SBECE(_OfOutputs):
     def __init__(self, bins: int = 15, temperature: float = 0.01, **options: Any) -> None:
         super().__init__(**options)
         positive("temperature", temperature)
-        self.bins, self.temperature = checked_bins(bins), temperature
+        self.bins, self.temperature = whole_number("bins", bins), temperature
         self._add_sum("size", bins)
         self._add_sum("gap", bins)
 
@@ -430,7 +431,11 @@ class EqualMassECE(_Kept):
     """
 
     def __init__(self, bins: int = 15, norm: str = "l1", **options: Any) -> None:
-        parameters = {"bins": checked_bins(bins), "norm": named_norm(norm), "binning": "mass"}
+        parameters = {
+            "bins": whole_number("bins", bins),
+            "norm": named_norm(norm),
+            "binning": "mass",
+        }
         super().__init__(ece, parameters, **options)
 
 

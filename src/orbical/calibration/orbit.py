@@ -18,8 +18,9 @@ from torch import Tensor
 from ..errors import InputError, unknown_name
 from ._bound import BoundMeasure
 from ._orbit_arrays import ENDS, groups_of, labeled, read_together
-from .binned import Reliability, bin_index, checked_bins, diagram_of, ece, error_of, named_norm
+from .binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from .binned import reliability as reliability_of
+from .inputs import whole_number
 from .intervals import interval as interval_of
 from .registry import MEASURES, Measure, bound
 from .regression_orbit import holds_regression, regression_along
@@ -222,7 +223,7 @@ def _binned_along(
 ) -> np.ndarray:
     """Return the binned error `[model, group, element]`, summed over chunks of samples."""
     models, elements = confidence.sizes["model"], confidence.sizes["element"]
-    bins = checked_bins(options["bins"])
+    bins = whole_number("bins", options["bins"])
     cells = models * groups * elements * bins
     count = torch.zeros(cells, dtype=torch.int64)
     sums = torch.zeros(2, cells, dtype=torch.float64)

@@ -50,9 +50,8 @@ class Predictions:
 
     def chosen(self, kept: Tensor) -> Predictions:
         """Keep some of the samples, by a mask `[S]`."""
-        return Predictions(
-            self.error[:, kept], self.variance[:, kept], self.aleatoric[:, kept], self.sample[kept]
-        )
+        parts = (part[:, kept] for part in (self.error, self.variance, self.aleatoric))
+        return Predictions(*parts, self.sample[kept])
 
     def by_component(self) -> Predictions:
         """Return each component separately: `[d, K, S, 1]`, with its marginal variance."""
@@ -92,17 +91,15 @@ def predictions_along(scan: Scan | xr.Dataset, model: int) -> Predictions:
     chosen = (data[name].isel(model=model).transpose("element", "sample", ...) for name in names)
     read = read_together(*chosen)
     arrays = {name: torch.from_numpy(part).double() for name, part in zip(names, read, strict=True)}
-    per_point = data["error"].ndim == 5
-    if per_point:
+    if data["error"].ndim == 5:  # one target for each point
         arrays = _points_first(arrays)
     error, variance = arrays["error"], arrays.get("covariance", arrays["variance"])
     aleatoric = arrays.get("aleatoric", variance if variance.ndim == 3 else variance.flatten(2))
     samples = torch.arange(data.sizes["sample"])
     sample = samples.repeat_interleave(error.shape[1] // len(samples))
     found = Predictions(error, variance, aleatoric, sample)
-    finite = (part.flatten(2).isfinite().all(-1).all(0) for part in (found.error, found.variance))
-    with_error, with_variance = finite
-    return found.chosen(with_error & with_variance)
+    finite = (part.flatten(2).isfinite().all(-1).all(0) for part in (error, variance))
+    return found.chosen(torch.stack([*finite]).all(0))
 
 
 def _points_first(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
