@@ -27,7 +27,6 @@ predictions are wrong, 85 % (N = 100, confidence .98, accuracy .95).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -51,11 +50,11 @@ from ._interval import (
 from ._resampling import BLOCK, drawn_pairs
 from ._targets import as_vectors, drawn_targets, on_vectors
 from .inputs import whole_number
-from .registry import Measure, bound
+from .registry import MeasureLike, bound
 
 
 def interval(
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
+    measure: MeasureLike,
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
@@ -124,7 +123,7 @@ def interval(
 
 
 def regression_interval(
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
+    measure: MeasureLike,
     mean: ArrayLike,
     variance: ArrayLike,
     target: ArrayLike,

@@ -8,7 +8,7 @@ are computed one model at a time, for all its elements at once.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from .binned import Reliability, bin_index, diagram_of, ece, error_of, named_nor
 from .binned import reliability as reliability_of
 from .inputs import whole_number
 from .intervals import interval as interval_of
-from .registry import MEASURES, Measure, bound
+from .registry import MEASURES, Measure, MeasureLike, bound
 from .regression_orbit import holds_regression, regression_along
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _BLOCK = 1 << 23
 
 def along_orbit(
     scan: Scan | xr.Dataset,
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor] = "ece",
+    measure: MeasureLike = "ece",
     *,
     by: str | None = None,
     interval: bool = False,

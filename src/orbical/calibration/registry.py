@@ -136,6 +136,9 @@ class Measure:
         return made(**{**fixed, **options})
 
 
+MeasureLike = str | Measure | BoundMeasure | Callable[..., Tensor]
+"""A measure by its name, as an entry of the registry, or as a function that is a distance."""
+
 MEASURES: dict[str, Measure] = {}
 """All registered measures by name."""
 
@@ -217,11 +220,7 @@ def titled(name: str) -> str:
     return (MEASURES[first].title if first in MEASURES else first) + comma + rest
 
 
-def bound(
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
-    kind: str,
-    options: Mapping[str, Any],
-) -> BoundMeasure:
+def bound(measure: MeasureLike, kind: str, options: Mapping[str, Any]) -> BoundMeasure:
     """Find a measure of a kind by name, or take a function as a distance, and set its options."""
     if isinstance(measure, BoundMeasure):
         if options:

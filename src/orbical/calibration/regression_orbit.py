@@ -6,7 +6,6 @@ frame of each element, and `variance` (or `covariance`) there. Every measure dep
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from ._targets import on_vectors
 from .bleed import aleatoric_terms, covariance_terms
 from .intervals import regression_interval
 from .means import mean_interval
-from .registry import Measure, bound, measures
+from .registry import Measure, MeasureLike, bound, measures
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -141,7 +140,7 @@ def predictions_at(
 
 def regression_along(
     scan: Scan | xr.Dataset,
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
+    measure: MeasureLike,
     by: str | None,
     draws: dict[str, Any] | None,
     options: dict[str, Any],
