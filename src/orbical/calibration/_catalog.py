@@ -42,8 +42,8 @@ def _on_cells(
     given = (value, distance or value, cell_value or cell_distance, cell_distance)
 
     def bind(name: str, **options: Any) -> BoundMeasure:
-        of_samples, of_distance, *of_cells = (partial(form, **options) for form in given)
-        return BoundMeasure(name, of_samples, of_distance, power, _cells.fine_index, *of_cells)
+        of_samples, root, of_cells, cell_root = (partial(form, **options) for form in given)
+        return BoundMeasure(name, of_samples, root, power, _cells.fine_index, of_cells, cell_root)
 
     return bind
 
@@ -266,7 +266,7 @@ _pair = partial(_entry, unit="probability")
 _outputs = partial(_entry, kind="outputs", target=None)
 _scalar = partial(_entry, kind="regression", one_target=True)
 _vector = partial(_entry, kind="regression", one_target=False)
-_mean = {"interval": "bootstrap", "target": None}
+_mean: dict[str, Any] = {"interval": "bootstrap", "target": None}
 
 # fmt: off
 _CLASSIFICATION = (

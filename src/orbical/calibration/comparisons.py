@@ -213,7 +213,7 @@ def _two(name: str, given: Any, expected: str) -> tuple[ArrayLike, ArrayLike]:
 
 
 def _one_pair(name: str, given: Any) -> tuple[ArrayLike, ArrayLike]:
-    given = _two(name, given, "(confidence, correct)")
-    if torch.as_tensor(given[0]).ndim != 1:
+    confidence, correct = _two(name, given, "(confidence, correct)")
+    if torch.as_tensor(confidence).ndim != 1:
         raise InputError(f"{name}: expected confidence of shape [N], got more axes")
-    return given
+    return confidence, correct

@@ -49,8 +49,9 @@ class Predictions:
 
     def chosen(self, kept: Tensor) -> Predictions:
         """Keep some of the samples, by a mask `[S]`."""
-        parts = (part[:, kept] for part in (self.error, self.variance, self.aleatoric))
-        return Predictions(*parts, self.sample[kept])
+        parts = (self.error, self.variance, self.aleatoric)
+        error, variance, aleatoric = (part[:, kept] for part in parts)
+        return Predictions(error, variance, aleatoric, self.sample[kept])
 
     def by_component(self) -> Predictions:
         """Return each component separately: `[d, K, S, 1]`, with its marginal variance."""

@@ -126,7 +126,7 @@ def _interval(measure: Measure, given: Any, settings: Settings) -> Interval:
 def _without_interval(value: Tensor, level: float) -> Interval:
     value = value.detach().double().cpu()
     unknown = torch.full_like(value, torch.nan)
-    return Interval(value, *[unknown] * 5, level, "none")
+    return Interval(value, unknown, unknown, unknown, unknown, unknown, level, "none")
 
 
 def score_terms(
