@@ -123,18 +123,6 @@ def _dtype(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def class_indices(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
-    """Read class indices of any shape as int64, and check their range.
-
-    Example:
-        >>> class_indices([False, True], 2, torch.device("cpu"))
-        tensor([0, 1])
-    """
-    indices = _integers(labels, classes, device)
-    check_range(indices, classes)
-    return indices
-
-
 def _integers(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
     """Read labels as int64; booleans are the indices of two classes."""
     given = as_array("labels", labels, device)

@@ -45,25 +45,11 @@ from .by_class import (
     per_class,
 )
 from .comparisons import Comparison, compare, regression_compare
-from .cumulative import (
-    CumulativeCurve,
-    cumulative_curve,
-    esd,
-    esd_softened,
-    ks,
-    ordered_esd,
-)
+from .cumulative import CumulativeCurve, cumulative_curve, esd, esd_softened, ks, ordered_esd
 from .curves import ReliabilityCurve, reliability_curve
 from .detection_pairs import detections
 from .gaussian import gaussian_crps, gaussian_nll
-from .generalized import (
-    gence,
-    gence_fiber,
-    gence_floor,
-    gence_sq,
-    gence_sq_fiber,
-    gence_sq_floor,
-)
+from .generalized import gence, gence_fiber, gence_floor, gence_sq, gence_sq_fiber, gence_sq_floor
 from .inputs import classwise, normalized_entropy, probabilities, top_label
 from .intervals import interval, oracle_bound, regression_interval
 from .kernel import mmce, mmce_squared, mmce_weighted, skce

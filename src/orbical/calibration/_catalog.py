@@ -6,16 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import unknown_name
 from . import _cells, _sorting, by_class, gaussian, generalized, kernel, regression, scores
 from ._bound import BoundMeasure, OfCells, OfWhitened
 from ._interval import Interval
 from ._table_inputs import Outputs, Predictions, Settings
-from .binned import checked_bins, ece, named_norm
+from .binned import ece
 from .bleed import aleatoric_bleed
 from .brier_intervals import brier_part_intervals
 from .cumulative import esd, ks, ordered_esd
@@ -44,17 +42,14 @@ def _on_cells(
     given = (value, distance or value, cell_value or cell_distance, cell_distance)
 
     def bind(name: str, **options: Any) -> BoundMeasure:
-        of_samples, of_distance, *of_cells = (partial(form, **options) for form in given)
-        return BoundMeasure(name, of_samples, of_distance, power, _cells.fine_index, *of_cells)
+        of_samples, root, of_cells, cell_root = (partial(form, **options) for form in given)
+        return BoundMeasure(name, of_samples, root, power, _cells.fine_index, of_cells, cell_root)
 
     return bind
 
 
 def _ece(name: str, bins: int = 15, norm: str = "l1", binning: str = "width") -> BoundMeasure:
-    checked_bins(bins)
-    if binning not in ("width", "mass"):
-        raise unknown_name("binning", binning, ("width", "mass"))
-    value = partial(ece, bins=bins, norm=named_norm(norm), binning=binning)
+    value = partial(ece, bins=bins, norm=norm, binning=binning)
     error = partial(_cells.binned_error, norm=norm)
     index = partial(_cells.bins_index, bins=bins, binning=binning)
     return BoundMeasure(name, value, value, 1, index, error, error)
@@ -106,12 +101,11 @@ def _normalized_esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> 
     return _esd_root_of(*gaussian.whitened(error, spread, full), error.shape[-1])
 
 
-def _chi_squared(shape: tuple[int, ...], width: int, generator: np.random.Generator) -> np.ndarray:
-    return generator.chisquare(width, shape)
-
-
-def _uniform(shape: tuple[int, ...], width: int, generator: np.random.Generator) -> np.ndarray:
-    return generator.random(shape)
+_of_distances = partial(
+    OfWhitened,
+    lambda distance, width: distance,
+    lambda shape, width, generator: generator.chisquare(width, shape),
+)
 
 
 def _nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
@@ -126,10 +120,6 @@ def _esd_root_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tenso
     return _cumulative_distance(distance / width - 1, log_determinant)
 
 
-def _unchanged(distance: Tensor, width: int) -> Tensor:
-    return distance
-
-
 def _covered(function: Callable[..., regression.Coverage], known: bool = False) -> _Binding:
     """Bind the error of a function that returns a `Coverage`, of Mahalanobis distances if known."""
 
@@ -140,8 +130,13 @@ def _covered(function: Callable[..., regression.Coverage], known: bool = False) 
         def of_probabilities(probability: Tensor, _: Tensor, width: int) -> Tensor:
             return regression.coverage_of(probability, levels).error
 
-        forms = (regression.ellipsoid_probability, _uniform, of_probabilities, of_probabilities)
-        return BoundMeasure(name, error, error, whitened=OfWhitened(*forms) if known else None)
+        whitened = OfWhitened(
+            regression.ellipsoid_probability,
+            lambda shape, width, generator: generator.random(shape),
+            of_probabilities,
+            of_probabilities,
+        )
+        return BoundMeasure(name, error, error, whitened=whitened if known else None)
 
     return bind
 
@@ -271,7 +266,7 @@ _pair = partial(_entry, unit="probability")
 _outputs = partial(_entry, kind="outputs", target=None)
 _scalar = partial(_entry, kind="regression", one_target=True)
 _vector = partial(_entry, kind="regression", one_target=False)
-_mean = {"interval": "bootstrap", "target": None}
+_mean: dict[str, Any] = {"interval": "bootstrap", "target": None}
 
 # fmt: off
 _CLASSIFICATION = (
@@ -350,9 +345,7 @@ _REGRESSION = (
     _vector(gaussian.gaussian_nll, "NLL", unit="nats", **_mean,
             meaning="negative log-likelihood: mean over the targets under the predicted Gaussians",
             metric_class="GaussianNLL", loss="gaussian_nll", terms=gaussian.nll_terms,
-            binding=_of_samples(
-                gaussian.gaussian_nll,
-                whitened=OfWhitened(_unchanged, _chi_squared, _nll_of, _nll_of))),
+            binding=_of_samples(gaussian.gaussian_nll, whitened=_of_distances(_nll_of, _nll_of))),
     _scalar(regression.ence, "ENCE", unit="1", metric_class="ENCE",
             meaning="expected normalized calibration error: relative gap between root mean squared "
             "error and predicted deviation over bins"),
@@ -393,7 +386,7 @@ _REGRESSION = (
             listed=_ORBIT, minimum=3,
             binding=_of_samples(
                 regression.regression_esd_normalized, _normalized_esd_distance,
-                whitened=OfWhitened(_unchanged, _chi_squared, _esd_of, _esd_root_of))),
+                whitened=_of_distances(_esd_of, _esd_root_of))),
     _vector(aleatoric_bleed, "aleatoric bleed", kind="aleatoric", unit="target to the fourth",
             meaning="aleatoric bleed: mean squared aleatoric variance ascribed to noise-free data",
             interval="bootstrap", listed=("table", "orbit"), table_interval=_bleed_interval),

@@ -81,12 +81,9 @@ class Tally:
         right_place = self.right_sum / self.right.clamp(min=1)
         wrong_place = self.wrong_sum / self.wrong.clamp(min=1)
         gain = 1 - right_place
-        return Cells(
-            place=self.place,
-            count=right + wrong,
-            residual=right * gain - wrong * wrong_place,
-            square=right * gain.square() + wrong * wrong_place.square(),
-        )
+        residual = right * gain - wrong * wrong_place
+        square = right * gain.square() + wrong * wrong_place.square()
+        return Cells(self.place, right + wrong, residual, square)
 
     def observed(self) -> Cells:
         """Return the observed cells."""
@@ -116,12 +113,7 @@ class Tally:
         exact = (count * place - self.square_sum).clamp(min=0)
         scale = torch.where(drawn > 0, exact / drawn.clamp(min=1e-300), 0.0).clamp(max=1).sqrt()
         square = right * (1 - place).square() + (count - right) * place.square()
-        return Cells(
-            place=self.place,
-            count=count.expand(shape),
-            residual=(right - count * place) * scale,
-            square=square,
-        )
+        return Cells(self.place, count.expand(shape), (right - count * place) * scale, square)
 
 
 def _float(counts: np.ndarray) -> Tensor:
@@ -178,14 +170,8 @@ def tally(confidence: Tensor, correct: Tensor, index: Tensor, cells: int) -> Tal
         found = torch.bincount(place, values, minlength=2 * rows * cells)
         return found.double().cpu().view(rows, cells, 2)
 
-    count, total, square = summed(None), summed(z), summed(z.square())
-    return Tally(
-        right=count[..., 1],
-        wrong=count[..., 0],
-        right_sum=total[..., 1],
-        wrong_sum=total[..., 0],
-        square_sum=square.sum(-1),
-    )
+    (wrong, right), (wrong_sum, right_sum) = (summed(part).unbind(-1) for part in (None, z))
+    return Tally(right, wrong, right_sum, wrong_sum, summed(z.square()).sum(-1))
 
 
 def binned_error(cells: Cells, norm: str) -> Tensor:

@@ -117,16 +117,7 @@ def assemble(
         low, high = ends(observed, resampled, calibrated_distance, level)
         low, high = low**measure.power, high**measure.power
         method = "test inversion"
-    return Interval(
-        value=value,
-        low=low,
-        high=high,
-        calibrated=calibrated_value.mean(0),
-        calibrated_low=below,
-        calibrated_high=beyond,
-        level=level,
-        method=method,
-    )
+    return Interval(value, low, high, calibrated_value.mean(0), below, beyond, level, method)
 
 
 def joined(parts: list[Interval], shape: torch.Size) -> Interval:
@@ -150,15 +141,14 @@ def checked_level(level: float) -> float:
     return level
 
 
-def checked_resamples(resamples: int) -> int:
-    """Return the number of resamples if it is large enough for quantiles.
+def check_draws(level: float, resamples: int) -> None:
+    """Check the level of an interval, and that there are enough resamples for its quantiles.
 
-    >>> checked_resamples(1000)
-    1000
+    >>> check_draws(0.95, 1000)
     """
+    checked_level(level)
     if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 20:
         raise InputError(f"resamples: expected a whole number >= 20, got {resamples!r}")
-    return resamples
 
 
 def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]:

@@ -36,11 +36,7 @@ def read_together(*arrays: xr.DataArray) -> Iterator[np.ndarray]:
 
 
 def labeled(
-    name: str,
-    like: xr.DataArray,
-    groups: np.ndarray,
-    by: str | None,
-    values: dict[str, np.ndarray],
+    name: str, like: xr.DataArray, groups: np.ndarray, by: str | None, values: dict[str, np.ndarray]
 ) -> xr.DataArray:
     """Return arrays `[model, group, element]` labeled, with the attributes that figures need."""
     import xarray as xr

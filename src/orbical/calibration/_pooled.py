@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from ._interval import Interval, checked_level, ends, tail_quantiles
-from .binned import Reliability, bin_index, checked_bins, diagram_of
+from .binned import Reliability, bin_index, diagram_of
+from .inputs import whole_number
 
 _DRAWS = 1000
 
@@ -54,7 +55,7 @@ def pooled_reliability(
         >>> round(float(error.value), 6), int(diagram.count.sum())
         (0.01, 200)
     """
-    checked_bins(bins)
+    whole_number("bins", bins)
     checked_level(level)
     count = np.zeros(bins, np.int64)
     mass, confidence, correct = (np.zeros(bins) for _ in range(3))
@@ -92,13 +93,5 @@ def _interval(residual: np.ndarray, known: np.ndarray, level: float, seed: int) 
     drawn, calibrated = (torch.from_numpy(np.abs(part).sum(1)) for part in (mean + noise, noise))
     low, high = ends(value, drawn, calibrated, level)
     least, _, most = tail_quantiles(calibrated, level)
-    return Interval(
-        value=value,
-        low=low,
-        high=high.clamp(max=1),
-        calibrated=calibrated.mean(),
-        calibrated_low=least,
-        calibrated_high=most,
-        level=level,
-        method="orbits drawn together",
-    )
+    usual = (calibrated.mean(), least, most)
+    return Interval(value, low, high.clamp(max=1), *usual, level, "orbits drawn together")

@@ -34,6 +34,14 @@ class PairedWorlds:
     resampled: Tensor
     calibrated: Tensor
 
+    @classmethod
+    def joined(cls, draws: list[tuple[Tensor, Tensor, Tensor, Tensor]]) -> PairedWorlds:
+        """Join the draws of both models, less the estimates of the calibrated world."""
+        observed, resampled, calibrated, _ = (
+            torch.stack(part) for part in zip(*draws, strict=True)
+        )
+        return cls(observed, resampled, calibrated)
+
 
 def blocks_of(resamples: int, numbers: int) -> list[int]:
     """Split resamples of `numbers` values each into blocks that fit in memory.
@@ -108,11 +116,9 @@ def _paired_samples(
 ) -> PairedWorlds:
     seed = int(generator.integers(2**62))
     # The same seed for both: they are drawn again on the same samples.
-    draws = [
-        drawn_pairs(measure, *given, resamples, np.random.default_rng(seed)) for given in pairs
-    ]
-    observed, resampled, calibrated, _ = (torch.stack(part) for part in zip(*draws, strict=True))
-    return PairedWorlds(observed, resampled, calibrated)
+    return PairedWorlds.joined(
+        [drawn_pairs(measure, *given, resamples, np.random.default_rng(seed)) for given in pairs]
+    )
 
 
 def _paired_cells(
@@ -147,11 +153,8 @@ def _paired_cells(
         distance(gathered.calibrated(resamples, np.random.default_rng(seed)))[:, 0]
         for gathered in tallies
     ]
-    return PairedWorlds(
-        observed=torch.stack([distance(gathered.observed())[0] for gathered in tallies]),
-        resampled=torch.cat(again, dim=1),
-        calibrated=torch.stack(calibrated),
-    )
+    observed = [distance(gathered.observed())[0] for gathered in tallies]
+    return PairedWorlds(torch.stack(observed), torch.cat(again, dim=1), torch.stack(calibrated))
 
 
 def _from_kinds(gathered: Tally, kind: Tensor, counts: Tensor) -> Cells:

@@ -155,11 +155,9 @@ def paired_targets(
     seed = int(generator.integers(2**62))
     numbers = max(part.numel() for given in predictions for part in given)
     # The same seed and blocks for both: they are drawn again on the same samples.
-    draws = [
-        drawn_targets(
-            measure, *given, target, resamples, np.random.default_rng(seed), numbers=numbers
-        )
-        for given in predictions
-    ]
-    observed, resampled, calibrated, _ = (torch.stack(part) for part in zip(*draws, strict=True))
-    return PairedWorlds(observed, resampled, calibrated)
+    return PairedWorlds.joined(
+        [
+            drawn_targets(measure, *given, target, resamples, np.random.default_rng(seed), numbers)
+            for given in predictions
+        ]
+    )

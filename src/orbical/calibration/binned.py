@@ -93,16 +93,6 @@ def _block_shape(rows: int, columns: int, bins: int, device: str) -> tuple[int, 
     return min(rows, size // width), width, max(1, min(lanes, (1 << 16) // (rows * bins)))
 
 
-def checked_bins(bins: int) -> int:
-    """Return the number of bins if it is one.
-
-    Example:
-        >>> checked_bins(15)
-        15
-    """
-    return whole_number("bins", bins)
-
-
 def named_norm(norm: str) -> str:
     """Return the name of a norm if it is one.
 
@@ -158,7 +148,7 @@ def reliability(
         >>> diagram.count, diagram.accuracy
         (tensor([2, 2]), tensor([0.5000, 0.5000], dtype=torch.float64))
     """
-    checked_bins(bins)
+    whole_number("bins", bins)
     if binning not in ("width", "mass"):
         raise unknown_name("binning", binning, ("width", "mass"))
     confidence, correct, mass = pair(confidence, correct, weights=weights)
@@ -183,13 +173,8 @@ def diagram_of(
     edges: Tensor, count: Tensor, total: Tensor, sum_confidence: Tensor, sum_correct: Tensor
 ) -> Reliability:
     """Return the diagram of bins with these counts, weights, and weighted sums, all `[..., B]`."""
-    return Reliability(
-        edges=edges,
-        count=count,
-        share=total / total.sum(-1, keepdim=True),
-        confidence=sum_confidence / total,
-        accuracy=sum_correct / total,
-    )
+    share = total / total.sum(-1, keepdim=True)
+    return Reliability(edges, count, share, sum_confidence / total, sum_correct / total)
 
 
 def bin_sums(

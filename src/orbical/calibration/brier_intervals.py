@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, true_labels
 from ._cells import fine_index
-from ._interval import Interval, checked_level, checked_resamples, ends, tail_quantiles
+from ._interval import Interval, check_draws, ends, tail_quantiles
 from .inputs import probabilities
 from .scores import brier_parts
 
@@ -57,8 +57,7 @@ def brier_part_intervals(
         >>> bool(found["brier_calibration"].low == 0)
         True
     """
-    checked_level(level)
-    checked_resamples(resamples)
+    check_draws(level, resamples)
     parts = brier_parts(probs=probs, logits=logits, labels=labels)
     p = probabilities(probs=probs, logits=logits).detach().double().cpu()
     truth = true_labels(labels, p).cpu()

@@ -9,9 +9,9 @@ from typing import Any, ParamSpec, Required, TypedDict, Unpack
 from torch import Tensor
 
 from .._arrays import ArrayLike
+from ._table_inputs import Outputs
 from .binned import ece
 from .cumulative import esd, ks
-from .inputs import classwise, given_outputs, kept_samples, sample_weights
 from .kernel import mmce, skce
 from .smooth import smooth_ece
 
@@ -59,13 +59,10 @@ def per_class(
         >>> per_class(ece, probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0], bins=1)
         tensor([0.4500, 0.4500], dtype=torch.float64)
     """
-    name, outputs = given_outputs(probs, logits)
-    mass = sample_weights(weights, outputs[..., 0])
-    outputs, truth, kept = kept_samples(labels, outputs, ignore_index)
-    if mass is not None:
-        options["weights"] = (mass if kept is None else mass[..., kept])[..., None, :]
-    given: dict[str, Any] = {name: outputs}
-    return measure(*classwise(**given, labels=truth), **options)
+    given = Outputs(probs, logits, labels, weights, ignore_index)
+    if given.weights is not None:
+        options["weights"] = given.weights[..., None, :]
+    return measure(*given.classwise, **options)
 
 
 P = ParamSpec("P")

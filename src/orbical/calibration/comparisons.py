@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +14,7 @@ from ..errors import InputError
 from ._bound import BoundMeasure
 from ._interval import (
     binary_pair,
-    checked_level,
-    checked_resamples,
+    check_draws,
     ends,
     in_short,
     normal_quantile,
@@ -25,7 +23,7 @@ from ._interval import (
 )
 from ._resampling import PairedWorlds, paired_worlds
 from ._targets import as_vectors, on_vectors, paired_targets
-from .registry import Measure, bound
+from .registry import MeasureLike, bound
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +53,7 @@ class Comparison:
 
 
 def compare(
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
+    measure: MeasureLike,
     a: tuple[ArrayLike, ArrayLike],
     b: tuple[ArrayLike, ArrayLike],
     *,
@@ -99,8 +97,7 @@ def compare(
         (True, True)
     """
     chosen = _distance_of(measure, "pair", options)
-    checked_level(level)
-    checked_resamples(resamples)
+    check_draws(level, resamples)
     pairs = [binary_pair(*_one_pair(name, given)) for name, given in (("a", a), ("b", b))]
     sizes = [len(confidence) for confidence, _ in pairs]
     if sizes[0] != sizes[1]:
@@ -111,7 +108,7 @@ def compare(
 
 
 def regression_compare(
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
+    measure: MeasureLike,
     a: tuple[ArrayLike, ArrayLike],
     b: tuple[ArrayLike, ArrayLike],
     target: ArrayLike,
@@ -148,13 +145,10 @@ def regression_compare(
         (True, True)
     """
     chosen = _distance_of(measure, "regression", options)
-    checked_level(level)
-    checked_resamples(resamples)
+    check_draws(level, resamples)
     predictions = []
     for name, given in (("a", a), ("b", b)):
-        if not isinstance(given, tuple | list) or len(given) != 2:
-            raise InputError(f"{name}: expected (mean, variance), got {type(given).__name__}")
-        mean, variance, truth = as_vectors(*given, target)
+        mean, variance, truth = as_vectors(*_two(name, given, "(mean, variance)"), target)
         if mean.ndim != 2:
             raise InputError(
                 f"{name}: expected a mean of shape [N] or [N, d], got {tuple(mean.shape)}"
@@ -167,11 +161,7 @@ def regression_compare(
     return _compared(chosen, values, worlds, level)
 
 
-def _distance_of(
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
-    kind: str,
-    options: dict[str, Any],
-) -> BoundMeasure:
+def _distance_of(measure: MeasureLike, kind: str, options: dict[str, Any]) -> BoundMeasure:
     chosen = bound(measure, kind, options)
     if chosen.distance is None:
         raise InputError(
@@ -207,13 +197,8 @@ def _compared(
     difference = values[0] - values[1]
     towards = torch.where(difference > 0, down, up).clamp(min=1e-300)
     distance = normal_quantile(level) * difference.abs() / towards
-    return Comparison(
-        difference=difference,
-        low=difference - down,
-        high=difference + up,
-        p_value=2 * torch.special.ndtr(-distance),
-        level=level,
-    )
+    p_value = 2 * torch.special.ndtr(-distance)
+    return Comparison(difference, difference - down, difference + up, p_value, level)
 
 
 def _joined_reach(one: Tensor, other: Tensor, correlation: Tensor) -> Tensor:
@@ -221,9 +206,14 @@ def _joined_reach(one: Tensor, other: Tensor, correlation: Tensor) -> Tensor:
     return squared.clamp(min=0).sqrt()
 
 
-def _one_pair(name: str, given: Any) -> tuple[ArrayLike, ArrayLike]:
+def _two(name: str, given: Any, expected: str) -> tuple[ArrayLike, ArrayLike]:
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InputError(f"{name}: expected (confidence, correct), got {type(given).__name__}")
-    if torch.as_tensor(given[0]).ndim != 1:
-        raise InputError(f"{name}: expected confidence of shape [N], got more axes")
+        raise InputError(f"{name}: expected {expected}, got {type(given).__name__}")
     return given[0], given[1]
+
+
+def _one_pair(name: str, given: Any) -> tuple[ArrayLike, ArrayLike]:
+    confidence, correct = _two(name, given, "(confidence, correct)")
+    if torch.as_tensor(confidence).ndim != 1:
+        raise InputError(f"{name}: expected confidence of shape [N], got more axes")
+    return confidence, correct

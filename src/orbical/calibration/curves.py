@@ -11,13 +11,7 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..errors import InputError
 from ._cells import Cells, fine_index, tally
-from ._interval import (
-    Interval,
-    binary_pair,
-    checked_level,
-    checked_resamples,
-    tail_quantiles,
-)
+from ._interval import Interval, binary_pair, check_draws, tail_quantiles
 from .inputs import positive
 from .intervals import interval
 from .smooth import smooth_ece
@@ -89,8 +83,7 @@ def reliability_curve(
         >>> round(float(curve.density.mean()), 2), curve.accuracy.shape
         (1.0, torch.Size([201]))
     """
-    checked_level(level)
-    checked_resamples(resamples)
+    check_draws(level, resamples)
     if isinstance(points, bool) or not isinstance(points, int) or points < 2:
         raise InputError(f"points: expected a whole number >= 2, got {points!r}")
     z, y = binary_pair(confidence, correct)

@@ -185,11 +185,7 @@ def whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tensor, Tenso
 
 
 def gaussian_nll(
-    mean: ArrayLike,
-    variance: ArrayLike,
-    target: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the mean negative log-likelihood of Gaussian predictions, in nats a sample.
 
@@ -239,11 +235,7 @@ def nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
 
 
 def gaussian_crps(
-    mean: ArrayLike,
-    variance: ArrayLike,
-    target: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the mean continuous ranked probability score of Gaussian predictions of one target.
 

@@ -63,11 +63,7 @@ def _mean_over_fibers(
 
 
 def gence(
-    mean: ArrayLike,
-    variance: ArrayLike,
-    target: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the generalized expected normalized calibration error, without bins.
 
@@ -111,11 +107,7 @@ def gence_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tens
 
 
 def gence_sq(
-    mean: ArrayLike,
-    variance: ArrayLike,
-    target: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the squared form of GENCE, without bins.
 

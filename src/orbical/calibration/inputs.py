@@ -86,17 +86,12 @@ def pair(
         (torch.Size([2, 2]), torch.bool)
     """
     confidence, correct = _arrays(confidence, correct, minimum)
-    _check_values(confidence, correct)
-    mass = sample_weights(weights, confidence, minimum=minimum)
-    expanded = _one_shape(confidence, correct, *(() if mass is None else (mass,)))
-    return expanded[0], expanded[1], expanded[2] if len(expanded) > 2 else None
-
-
-def _check_values(confidence: Tensor, correct: Tensor) -> None:
-    """Check that confidences lie in [0, 1], and outcomes are booleans or lie there too."""
     _check_unit_interval("confidence", confidence)
     if correct.dtype != torch.bool:
         _check_unit_interval("correct", correct)
+    mass = sample_weights(weights, confidence, minimum=minimum)
+    expanded = _one_shape(confidence, correct, *(() if mass is None else (mass,)))
+    return expanded[0], expanded[1], expanded[2] if len(expanded) > 2 else None
 
 
 def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Tensor, Tensor]:

@@ -27,7 +27,6 @@ predictions are wrong, 85 % (N = 100, confidence .98, accuracy .95).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -43,18 +42,19 @@ from ._interval import (
     Interval,
     assemble,
     binary_pair,
+    check_draws,
     checked_level,
-    checked_resamples,
     joined,
     weighted_pair,
 )
 from ._resampling import BLOCK, drawn_pairs
 from ._targets import as_vectors, drawn_targets, on_vectors
-from .registry import Measure, bound
+from .inputs import whole_number
+from .registry import MeasureLike, bound
 
 
 def interval(
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
+    measure: MeasureLike,
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
@@ -95,8 +95,7 @@ def interval(
         0.03333 [0, 0.05...], if calibrated 0.02... [0.01..., 0.04...]
     """
     chosen = bound(measure, "pair", options)
-    checked_level(level)
-    checked_resamples(resamples)
+    check_draws(level, resamples)
     generator = np.random.default_rng(seed)
     if weights is not None:
         given = weighted_pair(confidence, correct, weights)
@@ -124,7 +123,7 @@ def interval(
 
 
 def regression_interval(
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
+    measure: MeasureLike,
     mean: ArrayLike,
     variance: ArrayLike,
     target: ArrayLike,
@@ -162,8 +161,7 @@ def regression_interval(
         (True, True)
     """
     chosen = bound(measure, "regression", options)
-    checked_level(level)
-    checked_resamples(resamples)
+    check_draws(level, resamples)
     given = as_vectors(mean, variance, target)
     value = on_vectors(chosen, chosen.value)(*given).detach().double().cpu()
     draws = drawn_targets(chosen, *given, resamples, np.random.default_rng(seed))
@@ -191,8 +189,7 @@ def oracle_bound(samples: int, level: float = 0.95) -> float:
         >>> round(oracle_bound(1000), 4)
         0.0429
     """
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
-        raise InputError(f"samples: expected a whole number >= 1, got {samples!r}")
+    whole_number("samples", samples)
     return math.sqrt(math.log(2 / (1 - checked_level(level))) / (2 * samples))
 
 

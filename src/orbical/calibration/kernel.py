@@ -76,11 +76,7 @@ def _sum_over_pairs(
 
 
 def mmce_squared(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    phi: float = 0.4,
-    weights: ArrayLike | None = None,
+    confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the squared maximum mean calibration error: the form to train with.
 
@@ -117,11 +113,7 @@ def mean_over_pairs(confidence: Tensor, correct: Tensor, mass: Tensor | None, ph
 
 
 def mmce(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    phi: float = 0.4,
-    weights: ArrayLike | None = None,
+    confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the maximum mean calibration error, the root of `mmce_squared`.
 
@@ -149,11 +141,7 @@ def mmce(
 
 
 def mmce_weighted(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    phi: float = 0.4,
-    weights: ArrayLike | None = None,
+    confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the weighted squared MMCE of Kumar et al. (2018), their remedy for over-fitting.
 
@@ -192,11 +180,7 @@ def mmce_weighted(
 
 
 def skce(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    phi: float = 0.4,
-    weights: ArrayLike | None = None,
+    confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the unbiased estimate of the squared kernel calibration error of the top label.
 

@@ -50,16 +50,8 @@ def mean_interval(
     value, expected = (values * share).sum(-1), (means * share).sum(-1)
     around = reach * ((values - value[..., None]) * share).square().sum(-1).sqrt()
     beside = reach * (spread * share.square()).sum(-1).sqrt()
-    return Interval(
-        value=value,
-        low=value - around,
-        high=value + around,
-        calibrated=expected,
-        calibrated_low=expected - beside,
-        calibrated_high=expected + beside,
-        level=level,
-        method="normal",
-    )
+    found = (value, value - around, value + around)
+    return Interval(*found, expected, expected - beside, expected + beside, level, "normal")
 
 
 def share_interval(
@@ -99,16 +91,9 @@ def share_interval(
     middle = (value * size + square / 2) / (size + square)
     reach = (square * (value * size * (1 - value) + square / 4)).sqrt() / (size + square)
     beside = (square * (z * (1 - z) * share.square()).sum(-1)).sqrt()
-    return Interval(
-        value=value,
-        low=(middle - reach).clamp(min=0),
-        high=(middle + reach).clamp(max=1),
-        calibrated=expected,
-        calibrated_low=(expected - beside).clamp(min=0),
-        calibrated_high=(expected + beside).clamp(max=1),
-        level=level,
-        method="Wilson",
-    )
+    ends = (middle - reach).clamp(min=0), (middle + reach).clamp(max=1)
+    usual = (expected - beside).clamp(min=0), (expected + beside).clamp(max=1)
+    return Interval(value, *ends, expected, *usual, level, "Wilson")
 
 
 def _shares(weights: ArrayLike | None, values: Tensor) -> Tensor:
@@ -148,14 +133,9 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     each = one - other
     difference = each.mean()
     error = (each.var() / len(each)).sqrt()
-    distance = difference.abs() / error.clamp(min=1e-300)
-    return Comparison(
-        difference=difference,
-        low=difference - reach * error,
-        high=difference + reach * error,
-        p_value=2 * torch.special.ndtr(-distance),
-        level=level,
-    )
+    p_value = 2 * torch.special.ndtr(-(difference.abs() / error.clamp(min=1e-300)))
+    around = reach * error
+    return Comparison(difference, difference - around, difference + around, p_value, level)
 
 
 def _terms(name: str, values: ArrayLike) -> Tensor:

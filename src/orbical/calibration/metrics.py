@@ -15,7 +15,7 @@ Args of every class, beside its own:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -26,7 +26,7 @@ from .._arrays import ArrayLike, as_array, as_floating, true_labels
 from ..errors import InputError
 from . import smooth, soft
 from ._bound import takes_weights
-from .binned import Reliability, bin_sums, checked_bins, diagram_of, ece, error_of, named_norm
+from .binned import Reliability, bin_sums, diagram_of, ece, error_of, named_norm
 from .cumulative import esd, ks
 from .inputs import (
     kept_samples,
@@ -36,6 +36,7 @@ from .inputs import (
     probabilities,
     sample_weights,
     top_label,
+    whole_number,
 )
 from .kernel import mmce, skce
 from .registry import Measure
@@ -84,15 +85,60 @@ class WeightedMetric(Metric):
         return self._plot(val, ax)
 
 
-def equal_weights(size: int, device: torch.device) -> Tensor:
-    """Return N weights of 1 that take the memory of a single one."""
-    return torch.ones(1, dtype=torch.float64, device=device).expand(size)
+class MeanMetric(WeightedMetric):
+    """A mean over samples: keeps the weighted sum of its terms, and of their weights.
+
+    Its states carry its name: a collection joins metrics whose states agree after the first batch,
+    and two different means may agree there by chance.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._sums = [f"{type(self).__name__.lower()}_{part}" for part in ("sum", "mass")]
+        for name in self._sums:
+            self._add_sum(name)
+
+    def _add_terms(self, terms: Tensor, weights: Tensor | None) -> None:
+        """Add terms `[N]` with their weights."""
+        terms = terms.detach().double()
+        total = terms.sum() if weights is None else (terms * weights).sum()
+        mass = len(terms) if weights is None else weights.sum()
+        for name, part in zip(self._sums, (total, mass), strict=True):
+            setattr(self, name, getattr(self, name) + part)
+
+    def compute(self) -> Tensor:
+        """Return the mean over everything seen so far."""
+        total, mass = (getattr(self, name) for name in self._sums)
+        mean: Tensor = total / mass
+        return mean
 
 
-def kept_weights(mass: list[Tensor]) -> dict[str, Tensor]:
-    """Return the argument `weights` of a measure; none where all weights are 1."""
-    weights = dim_zero_cat(mass)
-    return {} if bool((weights == 1).all()) else {"weights": weights}
+class KeptMetric(WeightedMetric):
+    """A measure of all samples together, which are therefore kept."""
+
+    arrays: ClassVar[tuple[str, ...]]
+    mass: list[Tensor]
+
+    def __init__(self, measure: Callable[..., Tensor], settings: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self._measure, self._settings = measure, settings
+        for name in (*self.arrays, "mass"):
+            self.add_state(name, [], dist_reduce_fx="cat")
+
+    def _keep(self, weights: Tensor | None, *values: Tensor) -> None:
+        """Keep a batch; weights of 1 take the memory of a single one."""
+        for name, part in zip(self.arrays, values, strict=True):
+            getattr(self, name).append(part)
+        if weights is None:
+            one = torch.ones(1, dtype=torch.float64, device=values[0].device)
+            weights = one.expand(len(values[0]))
+        self.mass.append(weights)
+
+    def compute(self) -> Tensor:
+        """Return the measure of everything seen so far."""
+        seen, mass = (dim_zero_cat(getattr(self, n)) for n in self.arrays), dim_zero_cat(self.mass)
+        weights = {} if bool((mass == 1).all()) else {"weights": mass}
+        return self._measure(*seen, **self._settings, **weights)
 
 
 class _OfOutputs(WeightedMetric):
@@ -156,7 +202,7 @@ class ECE(_OfOutputs):
 
     def __init__(self, bins: int = 15, norm: str = "l1", **options: Any) -> None:
         super().__init__(**options)
-        self.bins, self.norm = checked_bins(bins), named_norm(norm)
+        self.bins, self.norm = whole_number("bins", bins), named_norm(norm)
         self._add_sum("count", bins, dtype=torch.int64)
         for name in ("mass", "confidence", "correct"):
             self._add_sum(name, bins)
@@ -240,7 +286,7 @@ class SBECE(_OfOutputs):
     def __init__(self, bins: int = 15, temperature: float = 0.01, **options: Any) -> None:
         super().__init__(**options)
         positive("temperature", temperature)
-        self.bins, self.temperature = checked_bins(bins), temperature
+        self.bins, self.temperature = whole_number("bins", bins), temperature
         self._add_sum("size", bins)
         self._add_sum("gap", bins)
 
@@ -294,35 +340,14 @@ class SAvUC(_OfOutputs):
         return soft.avuc_of(self.against, self.for_it)
 
 
-class _Mean(_OfOutputs):
-    """A metric that is the mean of one number per sample.
-
-    Its states carry its name: a collection joins metrics whose states agree after the first batch,
-    and two different means may agree there by chance.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._total, self._mass = (
-            f"{type(self).__name__.lower()}_{part}" for part in ("sum", "mass")
-        )
-        self._add_sum(self._total)
-        self._add_sum(self._mass)
+class _Mean(MeanMetric, _OfOutputs):
+    """A metric that is the mean of one number per sample."""
 
     def _terms(self, outputs: Outputs, labels: Tensor) -> Tensor:
         raise NotImplementedError
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        terms = self._terms(outputs, labels).detach().double()
-        total = terms.sum() if weights is None else (terms * weights).sum()
-        mass = len(terms) if weights is None else weights.sum()
-        setattr(self, self._total, getattr(self, self._total) + total)
-        setattr(self, self._mass, getattr(self, self._mass) + mass)
-
-    def compute(self) -> Tensor:
-        """Return the mean over everything seen so far."""
-        mean: Tensor = getattr(self, self._total) / getattr(self, self._mass)
-        return mean
+        self._add_terms(self._terms(outputs, labels), weights)
 
 
 class Accuracy(_Mean):
@@ -375,18 +400,10 @@ class Brier(_Mean):
         return brier_terms(p, true_labels(labels, p))
 
 
-class _Kept(_OfOutputs):
-    """A metric of all confidences together, which are therefore kept."""
+class _Kept(KeptMetric, _OfOutputs):
+    """A metric of all confidences together."""
 
-    confidence: list[Tensor]
-    correct: list[Tensor]
-    mass: list[Tensor]
-
-    def __init__(self, measure: Callable[..., Tensor], settings: Any, **options: Any) -> None:
-        super().__init__(**options)
-        self._measure, self._settings = measure, settings
-        for name in ("confidence", "correct", "mass"):
-            self.add_state(name, [], dist_reduce_fx="cat")
+    arrays = ("confidence", "correct")
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
         if weights is not None and not takes_weights(self._measure):
@@ -394,15 +411,7 @@ class _Kept(_OfOutputs):
                 f"weights: expected none, since {type(self).__name__} takes no sample weights"
             )
         confidence, correct = top_label(**outputs, labels=labels)
-        self.confidence.append(confidence.detach())
-        self.correct.append(correct)
-        one = equal_weights(len(confidence), confidence.device)
-        self.mass.append(one if weights is None else weights)
-
-    def compute(self) -> Tensor:
-        """Return the measure of everything seen so far."""
-        pair = dim_zero_cat(self.confidence), dim_zero_cat(self.correct)
-        return self._measure(*pair, **self._settings, **kept_weights(self.mass))
+        self._keep(weights, confidence.detach(), correct)
 
 
 class EqualMassECE(_Kept):
@@ -422,7 +431,11 @@ class EqualMassECE(_Kept):
     """
 
     def __init__(self, bins: int = 15, norm: str = "l1", **options: Any) -> None:
-        parameters = {"bins": checked_bins(bins), "norm": named_norm(norm), "binning": "mass"}
+        parameters = {
+            "bins": whole_number("bins", bins),
+            "norm": named_norm(norm),
+            "binning": "mass",
+        }
         super().__init__(ece, parameters, **options)
 
 
@@ -505,6 +518,5 @@ def of_measure(measure: Measure, **options: Any) -> Metric:
     """Return the metric of a registered measure that has no class of its own."""
     if measure.kind != "pair":
         raise InputError(f"measure: expected one with a metric class, got {measure.name!r}")
-    own = measure.accepted(options)
-    rest = {name: value for name, value in options.items() if name not in own}
+    own, rest = measure.split(options)
     return _Kept(measure.bind(**own).value, {}, **rest)

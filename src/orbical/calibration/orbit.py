@@ -8,7 +8,7 @@ are computed one model at a time, for all its elements at once.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +18,11 @@ from torch import Tensor
 from ..errors import InputError, unknown_name
 from ._bound import BoundMeasure
 from ._orbit_arrays import ENDS, groups_of, labeled, read_together
-from .binned import Reliability, bin_index, checked_bins, diagram_of, ece, error_of, named_norm
+from .binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from .binned import reliability as reliability_of
+from .inputs import whole_number
 from .intervals import interval as interval_of
-from .registry import MEASURES, Measure, bound
+from .registry import MEASURES, Measure, MeasureLike, bound
 from .regression_orbit import holds_regression, regression_along
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _BLOCK = 1 << 23
 
 def along_orbit(
     scan: Scan | xr.Dataset,
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor] = "ece",
+    measure: MeasureLike = "ece",
     *,
     by: str | None = None,
     interval: bool = False,
@@ -222,7 +223,7 @@ def _binned_along(
 ) -> np.ndarray:
     """Return the binned error `[model, group, element]`, summed over chunks of samples."""
     models, elements = confidence.sizes["model"], confidence.sizes["element"]
-    bins = checked_bins(options["bins"])
+    bins = whole_number("bins", options["bins"])
     cells = models * groups * elements * bins
     count = torch.zeros(cells, dtype=torch.int64)
     sums = torch.zeros(2, cells, dtype=torch.float64)

@@ -7,7 +7,6 @@ within a bin. `orbical calibration`, `orbical check`, the report and the interfa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from ._orbit_arrays import ENDS, read_together
 from ._pooled import pooled_reliability
 from ._targets import on_vectors
 from .orbit import along_orbit, equal_width_options, responses_of
-from .registry import MEASURES, Measure, bound, measures
+from .registry import MEASURES, Measure, MeasureLike, bound, measures
 from .regression_orbit import holds_regression, predictions_along
 
 if TYPE_CHECKING:
@@ -68,9 +67,7 @@ def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Me
 
 
 def mean_over_orbit(
-    scan: Scan | xr.Dataset,
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor] = "ece",
-    **options: Any,
+    scan: Scan | xr.Dataset, measure: MeasureLike = "ece", **options: Any
 ) -> xr.DataArray:
     """Return the mean of a measure over the positions of the orbit, for each model of a scan.
 
@@ -107,7 +104,7 @@ def mean_over_orbit(
 
 def pooled_over_orbit(
     scan: Scan | xr.Dataset,
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor] = "ece",
+    measure: MeasureLike = "ece",
     *,
     interval: bool = False,
     level: float = 0.95,

@@ -93,14 +93,13 @@ class Measure:
 
     def __call__(self, *arrays: Any, **options: Any) -> Tensor:
         """Compute the measure; options such as `bins` may be given by keyword."""
-        own = self.accepted(options)
-        rest = {name: value for name, value in options.items() if name not in own}
+        own, rest = self.split(options)
         return self.bind(**own).value(*arrays, **rest)
 
     def bind(self, **options: Any) -> BoundMeasure:
         """Return the measure with options set, as intervals use it."""
         chosen = {**self.options, **options}
-        unknown = [name for name in chosen if name not in self.accepted(chosen)]
+        _, unknown = self.split(chosen)
         if unknown:
             raise InputError(f"options: {self.name} does not take {', '.join(unknown)}")
         if self.binding is not None:
@@ -111,9 +110,14 @@ class Measure:
 
     def accepted(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return those of some settings, such as `bins`, that the measure has as options."""
+        return self.split(settings)[0]
+
+    def split(self, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Split settings into the measure's options and the rest."""
         arguments = inspect.signature(self.function).parameters.values()
         known = {part.name for part in arguments if part.default is not part.empty} - {"weights"}
-        return {name: value for name, value in settings.items() if name in known}
+        own = {name: value for name, value in settings.items() if name in known}
+        return own, {name: value for name, value in settings.items() if name not in known}
 
     def metric(self, **options: Any) -> Any:
         """Return the measure as a torchmetrics metric, for evaluation loops.
@@ -131,6 +135,9 @@ class Measure:
         fixed = {name: value for name, value in self.options.items() if name in known}
         return made(**{**fixed, **options})
 
+
+MeasureLike = str | Measure | BoundMeasure | Callable[..., Tensor]
+"""A measure by its name, as an entry of the registry, or as a function that is a distance."""
 
 MEASURES: dict[str, Measure] = {}
 """All registered measures by name."""
@@ -213,11 +220,7 @@ def titled(name: str) -> str:
     return (MEASURES[first].title if first in MEASURES else first) + comma + rest
 
 
-def bound(
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
-    kind: str,
-    options: Mapping[str, Any],
-) -> BoundMeasure:
+def bound(measure: MeasureLike, kind: str, options: Mapping[str, Any]) -> BoundMeasure:
     """Find a measure of a kind by name, or take a function as a distance, and set its options."""
     if isinstance(measure, BoundMeasure):
         if options:

@@ -33,11 +33,7 @@ __all__ = [
 
 
 def _over_bins(
-    mean: ArrayLike,
-    variance: ArrayLike,
-    target: ArrayLike,
-    bins: int,
-    weights: ArrayLike | None,
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, bins: int, weights: ArrayLike | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return share, mean squared error and mean variance of each bin of equal mass, `[..., B]`."""
     error, variance = one_target(mean, variance, target)
@@ -125,11 +121,7 @@ def uce(
 
 
 def regression_esd(
-    mean: ArrayLike,
-    variance: ArrayLike,
-    target: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the expected squared difference of squared error and variance, without bins.
 
@@ -165,11 +157,7 @@ def regression_esd(
 
 
 def regression_esd_normalized(
-    mean: ArrayLike,
-    variance: ArrayLike,
-    target: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the regression ESD of the normalized error, which has no unit.
 
@@ -221,16 +209,6 @@ class Coverage:
     error: Tensor
 
 
-def checked_levels(levels: int) -> int:
-    """Return the number of levels if it is one.
-
-    Example:
-        >>> checked_levels(99)
-        99
-    """
-    return whole_number("levels", levels)
-
-
 def coverage_of(probability: Tensor, levels: int, mass: Tensor | None = None) -> Coverage:
     """Return how often probabilities `[..., N]`, uniform if calibrated, lie below each level.
 
@@ -238,7 +216,7 @@ def coverage_of(probability: Tensor, levels: int, mass: Tensor | None = None) ->
         >>> coverage_of(torch.tensor([0.1, 0.6]), 3).observed
         tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
     """
-    checked_levels(levels)
+    whole_number("levels", levels)
     index = bin_index(probability.detach().clamp(0, 1), levels + 1)
     count = bin_count(index, levels + 1, mass)
     share = count / count.sum(-1, keepdim=True)

@@ -12,14 +12,13 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 from torchmetrics import Metric
-from torchmetrics.utilities import dim_zero_cat
 
 from .._arrays import ArrayLike, as_floating
 from ..errors import InputError
 from .gaussian import crps_terms, nll_terms
 from .generalized import gence_sq_terms, gence_terms
 from .inputs import sample_weights
-from .metrics import WeightedMetric, equal_weights, kept_weights
+from .metrics import KeptMetric, MeanMetric
 from .registry import Measure
 from .regression import ence, regression_esd, uce
 
@@ -43,23 +42,11 @@ def _gaussian(preds: Any) -> tuple[Tensor, Tensor]:
     return as_floating("mean", mean).detach(), as_floating("variance", variance).detach()
 
 
-class _Mean(WeightedMetric):
-    """A mean over samples: keeps the weighted sum of its terms, and of their weights.
-
-    Its states carry its name: a collection joins metrics whose states agree after the first batch,
-    and two different means may agree there by chance.
-    """
+class _Mean(MeanMetric):
+    """A mean over samples of terms of Gaussian predictions."""
 
     plot_lower_bound = None
     terms: ClassVar[Callable[..., Tensor]]
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._total, self._mass = (
-            f"{type(self).__name__.lower()}_{part}" for part in ("sum", "mass")
-        )
-        self._add_sum(self._total)
-        self._add_sum(self._mass)
 
     def update(self, preds: Any, target: ArrayLike, weights: ArrayLike | None = None) -> None:
         """Add a batch.
@@ -69,16 +56,8 @@ class _Mean(WeightedMetric):
             target: Targets of the mean's shape.
             weights: Sample weights `[N]`.
         """
-        terms = type(self).terms(*_gaussian(preds), target).detach().double()
-        mass = sample_weights(weights, terms)
-        mass = equal_weights(len(terms), terms.device) if mass is None else mass
-        setattr(self, self._total, getattr(self, self._total) + (terms * mass).sum())
-        setattr(self, self._mass, getattr(self, self._mass) + mass.sum())
-
-    def compute(self) -> Tensor:
-        """Return the mean over everything seen so far."""
-        mean: Tensor = getattr(self, self._total) / getattr(self, self._mass)
-        return mean
+        terms = type(self).terms(*_gaussian(preds), target)
+        self._add_terms(terms, sample_weights(weights, terms))
 
 
 class GENCE(_Mean):
@@ -137,16 +116,10 @@ class GaussianCRPS(_Mean):
     terms = staticmethod(crps_terms)
 
 
-class _Kept(WeightedMetric):
+class _Kept(KeptMetric):
     """A measure that needs all samples at once."""
 
-    mass: list[Tensor]
-
-    def __init__(self, measure: Callable[..., Tensor], settings: Any, **options: Any) -> None:
-        super().__init__(**options)
-        self._measure, self._settings = measure, settings
-        for name in ("mean", "variance", "target", "mass"):
-            self.add_state(name, [], dist_reduce_fx="cat")
+    arrays = ("mean", "variance", "target")
 
     def update(self, preds: Any, target: ArrayLike, weights: ArrayLike | None = None) -> None:
         """Add a batch.
@@ -156,17 +129,10 @@ class _Kept(WeightedMetric):
             target: Targets of the mean's shape.
             weights: Sample weights `[N]`.
         """
-        parts = (*_gaussian(preds), as_floating("target", target).detach())
-        for name, values in zip(("mean", "variance", "target"), parts, strict=True):
-            getattr(self, name).append(values)
-        mean = parts[0]
+        mean, variance = _gaussian(preds)
+        truth = as_floating("target", target).detach()
         mass = sample_weights(weights, mean if mean.ndim == 1 else mean[..., 0])
-        self.mass.append(equal_weights(len(mean), mean.device) if mass is None else mass)
-
-    def compute(self) -> Tensor:
-        """Return the measure of everything seen so far."""
-        seen = (dim_zero_cat(getattr(self, name)) for name in ("mean", "variance", "target"))
-        return self._measure(*seen, **self._settings, **kept_weights(self.mass))
+        self._keep(mass, mean, variance, truth)
 
 
 class RegressionESD(_Kept):
@@ -226,6 +192,5 @@ class UCE(_Kept):
 
 def of_measure(measure: Measure, **options: Any) -> Metric:
     """Return the metric of a registered measure that has no class of its own."""
-    own = measure.accepted(options)
-    rest = {name: value for name, value in options.items() if name not in own}
+    own, rest = measure.split(options)
     return _Kept(measure.bind(**own).value, {}, **rest)

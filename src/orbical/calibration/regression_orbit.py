@@ -6,7 +6,6 @@ frame of each element, and `variance` (or `covariance`) there. Every measure dep
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from ._targets import on_vectors
 from .bleed import aleatoric_terms, covariance_terms
 from .intervals import regression_interval
 from .means import mean_interval
-from .registry import Measure, bound, measures
+from .registry import Measure, MeasureLike, bound, measures
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -50,12 +49,9 @@ class Predictions:
 
     def chosen(self, kept: Tensor) -> Predictions:
         """Keep some of the samples, by a mask `[S]`."""
-        return Predictions(
-            self.error[:, kept],
-            self.variance[:, kept],
-            self.aleatoric[:, kept],
-            self.sample[kept],
-        )
+        parts = (self.error, self.variance, self.aleatoric)
+        error, variance, aleatoric = (part[:, kept] for part in parts)
+        return Predictions(error, variance, aleatoric, self.sample[kept])
 
     def by_component(self) -> Predictions:
         """Return each component separately: `[d, K, S, 1]`, with its marginal variance."""
@@ -95,17 +91,15 @@ def predictions_along(scan: Scan | xr.Dataset, model: int) -> Predictions:
     chosen = (data[name].isel(model=model).transpose("element", "sample", ...) for name in names)
     read = read_together(*chosen)
     arrays = {name: torch.from_numpy(part).double() for name, part in zip(names, read, strict=True)}
-    per_point = data["error"].ndim == 5
-    if per_point:
+    if data["error"].ndim == 5:  # one target for each point
         arrays = _points_first(arrays)
     error, variance = arrays["error"], arrays.get("covariance", arrays["variance"])
     aleatoric = arrays.get("aleatoric", variance if variance.ndim == 3 else variance.flatten(2))
     samples = torch.arange(data.sizes["sample"])
     sample = samples.repeat_interleave(error.shape[1] // len(samples))
     found = Predictions(error, variance, aleatoric, sample)
-    finite = (part.flatten(2).isfinite().all(-1).all(0) for part in (found.error, found.variance))
-    with_error, with_variance = finite
-    return found.chosen(with_error & with_variance)
+    finite = (part.flatten(2).isfinite().all(-1).all(0) for part in (error, variance))
+    return found.chosen(torch.stack([*finite]).all(0))
 
 
 def _points_first(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -147,7 +141,7 @@ def predictions_at(
 
 def regression_along(
     scan: Scan | xr.Dataset,
-    measure: str | Measure | BoundMeasure | Callable[..., Tensor],
+    measure: MeasureLike,
     by: str | None,
     draws: dict[str, Any] | None,
     options: dict[str, Any],

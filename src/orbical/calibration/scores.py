@@ -216,12 +216,8 @@ def brier_parts(
         often = weighted_mean(hit, mass)
         uncertainty += (often * (1 - often)).item()
     left = torch.tensor(refinement, dtype=torch.float64, device=p.device)
-    return BrierParts(
-        score=score,
-        calibration=score - left,
-        refinement=left,
-        uncertainty=torch.tensor(uncertainty, dtype=torch.float64, device=p.device),
-    )
+    most = torch.tensor(uncertainty, dtype=torch.float64, device=p.device)
+    return BrierParts(score, calibration=score - left, refinement=left, uncertainty=most)
 
 
 def _isotonic_error(confidence: Tensor, hit: Tensor, mass: Tensor | None) -> float:

@@ -8,15 +8,15 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..errors import InputError, unknown_name
 from ._math import root
-from .binned import bin_index, checked_bins
+from .binned import bin_index
 from .inputs import (
     counted_labels,
     entropy_share,
-    normalized_entropy,
     pair,
     positive,
     probabilities,
     top_label,
+    whole_number,
 )
 
 __all__ = ["ece_loss", "s_avuc", "sb_ece"]
@@ -56,17 +56,13 @@ def sb_ece(
         tensor(0.5667, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
-    checked_bins(bins)
+    whole_number("bins", bins)
     positive("temperature", temperature)
     return soft_error(*soft_sums(confidence, correct, bins, temperature, mass))
 
 
 def soft_sums(
-    confidence: Tensor,
-    correct: Tensor,
-    bins: int,
-    temperature: float,
-    mass: Tensor | None = None,
+    confidence: Tensor, correct: Tensor, bins: int, temperature: float, mass: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return the size and the summed `correct - confidence` of each soft bin, `[..., B]`.
 
@@ -164,31 +160,8 @@ def avuc_of(against: Tensor, for_it: Tensor) -> Tensor:
     return torch.log1p(against / for_it.clamp(min=torch.finfo(for_it.dtype).tiny))
 
 
-def avuc_sums(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
-    kappa: float,
-    temperature: float,
-) -> tuple[Tensor, Tensor]:
-    """Return `n_AU + n_IC` and `n_AC + n_IU` of `s_avuc`, `[...]` each.
-
-    Example:
-        >>> against, for_it = avuc_sums(probs=[[0.9, 0.1]], labels=[0], kappa=0.5, temperature=0.1)
-        >>> bool(against < for_it)
-        True
-    """
-    _, correct = top_label(probs=probs, logits=logits, labels=labels)
-    return soft_counts(correct, normalized_entropy(probs=probs, logits=logits), kappa, temperature)
-
-
 def soft_counts(
-    correct: Tensor,
-    entropy: Tensor,
-    kappa: float,
-    temperature: float,
-    mass: Tensor | None = None,
+    correct: Tensor, entropy: Tensor, kappa: float, temperature: float, mass: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return `n_AU + n_IC` and `n_AC + n_IU` from normalized entropies `[..., N]`."""
     h = entropy.double()
@@ -238,7 +211,7 @@ def ece_loss(
         >>> ece_loss([0.9, 0.9], [True, False])
         tensor(0.4000, dtype=torch.float64)
     """
-    checked_bins(bins)
+    whole_number("bins", bins)
     if norm not in ("l1", "l2"):
         raise unknown_name("norm", norm, ("l1", "l2"))
     confidence, correct, mass = pair(confidence, correct, weights=weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -54,9 +55,8 @@ def pair_table(
         ['accuracy', 'ece', 'ece_l2', 'ece_max', 'ece_mass', 'smooth_ece']
     """
     settings = Settings(bins, level, resamples, seed)
-    given = _Pair(*binary_pair(confidence, correct), weights)
-    size = given.pair[0].shape[-1]
-    return _table(measures("pair", listed="table", samples=size), given, settings)
+    given = SimpleNamespace(pair=binary_pair(confidence, correct), weights=weights)
+    return _table(("pair",), given, settings)
 
 
 def classification_table(
@@ -97,34 +97,20 @@ def classification_table(
         0.4987
     """
     given = Outputs(probs, logits, labels, weights, ignore_index)
-    size = given.pair[0].shape[-1]
-    listed = measures("pair", "outputs", listed="table", samples=size)
-    return _table(listed, given, Settings(bins, level, resamples, seed))
+    return _table(("pair", "outputs"), given, Settings(bins, level, resamples, seed))
 
 
-class _Pair:
-    """A pair in the place of outputs, for the measures that need no more."""
-
-    def __init__(self, confidence: Tensor, correct: Tensor, weights: ArrayLike | None) -> None:
-        self.pair, self.weights = (confidence, correct), weights
-
-
-def _table(
-    listed: list[Measure], given: Outputs | _Pair, settings: Settings
-) -> dict[str, Interval]:
+def _table(kinds: tuple[str, ...], given: Any, settings: Settings) -> dict[str, Interval]:
+    """Compute the measures of outputs, or of a pair alone, that can weight its samples."""
+    listed = measures(*kinds, listed="table", samples=given.pair[0].shape[-1])
     return {
-        measure.name: _classified(measure, given, settings)
+        measure.name: _interval(measure, given, settings)
         for measure in listed
-        if given.weights is None or _weighted(measure)
+        if given.weights is None or measure.terms is not None or takes_weights(measure.function)
     }
 
 
-def _weighted(measure: Measure) -> bool:
-    """Return whether a table can weight the samples of a measure."""
-    return measure.terms is not None or takes_weights(measure.function)
-
-
-def _classified(measure: Measure, given: Any, settings: Settings) -> Interval:
+def _interval(measure: Measure, given: Any, settings: Settings) -> Interval:
     if measure.table_interval is not None:
         answer: Interval = measure.table_interval(given, settings)
         return answer
@@ -132,21 +118,19 @@ def _classified(measure: Measure, given: Any, settings: Settings) -> Interval:
         mass = {} if given.weights is None else {"weights": given.weights}
         return _without_interval(measure(**given.given, **mass), settings.level)
     options = {**settings.draws(), **measure.accepted({"bins": settings.bins})}
-    return interval(measure, *given.pair, weights=given.weights, **options)
+    if measure.kind == "pair":
+        return interval(measure, *given.pair, weights=given.weights, **options)
+    return regression_interval(measure, given.mean, given.variance, given.target, **options)
 
 
 def _without_interval(value: Tensor, level: float) -> Interval:
     value = value.detach().double().cpu()
     unknown = torch.full_like(value, torch.nan)
-    ends = (unknown, unknown, unknown, unknown, unknown)
-    return Interval(value, *ends, level, "none")
+    return Interval(value, unknown, unknown, unknown, unknown, unknown, level, "none")
 
 
 def score_terms(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
 ) -> dict[str, Tensor]:
     """Compute the terms `[N]` of each score that is a mean over samples, for `compare_means`.
 
@@ -162,9 +146,14 @@ def score_terms(
         >>> score_terms(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])["brier"]
         tensor([0.5000, 0.1250], dtype=torch.float64)
     """
+    listed = measures("pair", "outputs", listed="comparison")
+    return _terms(listed, probs=probs, logits=logits, labels=labels)
+
+
+def _terms(listed: list[Measure], *arrays: Any, **outputs: Any) -> dict[str, Tensor]:
     return {
-        measure.name: measure.terms(probs=probs, logits=logits, labels=labels).detach().cpu()
-        for measure in measures("pair", "outputs", listed="comparison")
+        measure.name: measure.terms(*arrays, **outputs).detach().cpu()
+        for measure in listed
         if measure.terms is not None
     }
 
@@ -212,7 +201,7 @@ def regression_table(
     single = torch.as_tensor(mean).ndim == 1
     kinds = ("regression",) if aleatoric is None else ("regression", "aleatoric")
     listed = measures(*kinds, listed="table", targets=1 if single else 2, samples=error.shape[-2])
-    return {measure.name: _regressed(measure, given, settings) for measure in listed}
+    return {measure.name: _interval(measure, given, settings) for measure in listed}
 
 
 def _per_component(aleatoric: ArrayLike | None, error: Tensor) -> Tensor | None:
@@ -221,14 +210,6 @@ def _per_component(aleatoric: ArrayLike | None, error: Tensor) -> Tensor | None:
     noise = as_floating("aleatoric", aleatoric)
     noise = noise[:, None] if noise.ndim == 1 else noise
     return noise.expand(error.shape) if noise.shape[-1] == 1 else noise
-
-
-def _regressed(measure: Measure, given: Predictions, settings: Settings) -> Interval:
-    if measure.table_interval is not None:
-        answer: Interval = measure.table_interval(given, settings)
-        return answer
-    options = {**settings.draws(), **measure.accepted({"bins": settings.bins})}
-    return regression_interval(measure, given.mean, given.variance, given.target, **options)
 
 
 def regression_score_terms(
@@ -250,8 +231,5 @@ def regression_score_terms(
         tensor([1., 0.], dtype=torch.float64)
     """
     targets = 1 if torch.as_tensor(mean).ndim == 1 else 2
-    return {
-        measure.name: measure.terms(mean, variance, target).detach().cpu()
-        for measure in measures("regression", listed="comparison", targets=targets)
-        if measure.terms is not None
-    }
+    listed = measures("regression", listed="comparison", targets=targets)
+    return _terms(listed, mean, variance, target)

@@ -55,8 +55,7 @@ def calibration(
     resamples: Annotated[int, typer.Option(help="Number of draws for each interval.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     figure: Annotated[
-        Path | None,
-        typer.Option(help="Write a reliability figure: .png, .pdf or .svg."),
+        Path | None, typer.Option(help="Write a reliability figure: .png, .pdf or .svg.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the numbers as CSV.")] = False,

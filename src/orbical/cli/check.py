@@ -238,8 +238,7 @@ def check(
     ] = None,
     bins: Annotated[int | None, typer.Option(help="Number of bins of binned measures.")] = None,
     model: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Check only this model. Repeatable."),
+        list[str] | None, typer.Option(metavar="NAME", help="Check only this model. Repeatable.")
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     config: Annotated[
@@ -340,9 +339,9 @@ def limits_from(given: Mapping[str, float | None], settings: Mapping[str, Any]) 
 
 
 def _bins(given: int | None, settings: Mapping[str, Any]) -> int:
-    from ..calibration.binned import checked_bins
+    from ..calibration.inputs import whole_number
 
-    return checked_bins(settings.get("bins", 15) if given is None else given)
+    return whole_number("bins", settings.get("bins", 15) if given is None else given)
 
 
 def judge(

@@ -32,10 +32,11 @@ class _Loss(nn.Module):
     own: ClassVar[tuple[inspect.Parameter, ...]] = ()
     """Parameters of the constructor beside the settings."""
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        if hasattr(cls, "function"):
-            given = inspect.signature(cls.function).parameters.values()
+    def __init_subclass__(cls, function: Callable[..., Tensor] | None = None) -> None:
+        super().__init_subclass__()
+        if function is not None:
+            cls.function = staticmethod(function)
+            given = inspect.signature(function).parameters.values()
             settings = (p for p in given if p.kind is p.KEYWORD_ONLY and p.name != "weights")
             cls.__signature__ = inspect.Signature([*cls.own, *settings])  # type: ignore[attr-defined]
 
@@ -75,7 +76,7 @@ class _LikelihoodLoss(_Loss):
         return type(self).function(*input, target, weights=weights, **self.settings)
 
 
-class ESDLoss(_LabelLoss):
+class ESDLoss(_LabelLoss, function=classification.esd):
     """Expected squared difference of the top label; see `esd` for the settings.
 
     As in all modules for labels, `weight` `[classes]` rescales each class, as in
@@ -92,40 +93,28 @@ class ESDLoss(_LabelLoss):
         tensor(-0.0202, dtype=torch.float64)
     """
 
-    function = staticmethod(classification.esd)
 
-
-class SoftenedESDLoss(_LabelLoss):
+class SoftenedESDLoss(_LabelLoss, function=classification.esd_softened):
     """ESD with a softened indicator; see `esd_softened` for the settings."""
 
-    function = staticmethod(classification.esd_softened)
 
-
-class MMCELoss(_LabelLoss):
+class MMCELoss(_LabelLoss, function=classification.mmce):
     """Squared maximum mean calibration error; see `mmce` for the settings."""
 
-    function = staticmethod(classification.mmce)
 
-
-class SBECELoss(_LabelLoss):
+class SBECELoss(_LabelLoss, function=classification.sb_ece):
     """Soft-binned calibration error; see `sb_ece` for the settings."""
 
-    function = staticmethod(classification.sb_ece)
 
-
-class SAvUCLoss(_LabelLoss):
+class SAvUCLoss(_LabelLoss, function=classification.s_avuc):
     """Soft accuracy-versus-uncertainty loss; see `s_avuc` for the settings."""
 
-    function = staticmethod(classification.s_avuc)
 
-
-class ECELoss(_LabelLoss):
+class ECELoss(_LabelLoss, function=classification.ece):
     """Binned calibration error with the bins held fixed; see `ece` for the settings."""
 
-    function = staticmethod(classification.ece)
 
-
-class GaussianNLLLoss(_LikelihoodLoss):
+class GaussianNLLLoss(_LikelihoodLoss, function=regression.gaussian_nll):
     """Gaussian negative log-density; input is `(mean, variance)`; see `gaussian_nll`.
 
     Example:
@@ -135,28 +124,18 @@ class GaussianNLLLoss(_LikelihoodLoss):
         tensor(2.8379)
     """
 
-    function = staticmethod(regression.gaussian_nll)
 
-
-class BetaNLLLoss(_LikelihoodLoss):
+class BetaNLLLoss(_LikelihoodLoss, function=regression.beta_nll):
     """Gaussian density weighted by its variance; input is `(mean, variance)`; see `beta_nll`."""
 
-    function = staticmethod(regression.beta_nll)
 
-
-class CovarianceNLLLoss(_LikelihoodLoss):
+class CovarianceNLLLoss(_LikelihoodLoss, function=regression.covariance_nll):
     """Gaussian with a full covariance; input is `(mean, covariance)`; see `covariance_nll`."""
 
-    function = staticmethod(regression.covariance_nll)
 
-
-class NIGNLLLoss(_LikelihoodLoss):
+class NIGNLLLoss(_LikelihoodLoss, function=regression.nig_nll):
     """Evidential negative log-density; input is `(gamma, nu, alpha, beta)`; see `nig_nll`."""
 
-    function = staticmethod(regression.nig_nll)
 
-
-class NIGRegularizerLoss(_LikelihoodLoss):
+class NIGRegularizerLoss(_LikelihoodLoss, function=regression.nig_regularizer):
     """Penalty of wrong evidence; input is `(gamma, nu, alpha)`; see `nig_regularizer`."""
-
-    function = staticmethod(regression.nig_regularizer)
