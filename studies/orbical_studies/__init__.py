@@ -34,7 +34,6 @@ STUDIES = {
 NOT_YET_PORTED = (
     "data",
     "detection",
-    "digit_symmetry",
     "digits_nero",
     "esd",
     "examples",
