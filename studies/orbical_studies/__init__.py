@@ -36,7 +36,6 @@ NOT_YET_PORTED = (
     "detection",
     "digits_nero",
     "esd",
-    "examples",
     "galaxies",
     "networks",
     "piv",
