@@ -33,9 +33,7 @@ STUDIES = {
 
 NOT_YET_PORTED = (
     "data",
-    "digit_symmetry",
     "digits_nero",
-    "examples",
 )
 """Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""
 

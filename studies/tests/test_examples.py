@@ -1,4 +1,4 @@
-"""The paper's six examples with their corrected values, and the page that shows them."""
+"""The paper's six examples with their corrected values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orbical_studies.examples import page, worlds
+from orbical_studies.__main__ import main
+from orbical_studies.examples import worlds
 
 
 @pytest.mark.parametrize(("mean", "value"), [(0.5, 0.5798), (0.25, 0.7486), (0.75, 0.7486)])
@@ -70,19 +71,8 @@ def test_the_circle_is_safe_for_the_mirror_that_keeps_the_halves_apart() -> None
         assert row["forced_at_full_confidence"] == pytest.approx(1 - row["accuracy_ceiling"])
 
 
-def test_the_page_holds_all_six_and_its_figures(tmp_path: Path) -> None:
-    text = page.report(tmp_path)[0].read_text(encoding="utf-8")
-    for number in range(1, 7):
-        assert f"## Example {number}:" in text
-    for picture in ("examples-fibers.png", "examples-interval.png", "examples-groups.png"):
-        assert picture in text
-        assert (tmp_path / picture).stat().st_size > 10_000
-
-
-def test_the_committed_page_is_what_the_study_writes(tmp_path: Path) -> None:
-    committed = Path(__file__).parents[2] / "docs" / "studies" / "examples.md"
-    if not committed.is_file():
-        pytest.skip("docs/studies/examples.md absent: this is not a checkout")
-    assert committed.read_text(encoding="utf-8") == page.page_text(
-        worlds.symmetries_of_the_circle()
-    )
+def test_the_command_writes_the_page_and_its_figures(tmp_path: Path) -> None:
+    main(["examples", "--page", str(tmp_path / "examples.md")])
+    made = {path.name: path.stat().st_size for path in (tmp_path / "examples").iterdir()}
+    assert set(made) == {"fibers.png", "interval.png", "groups.png"}
+    assert min(made.values()) > 10_000

@@ -1,5 +1,13 @@
-"""The digit study: what rotation invariance costs where a 6 turned round is a 9."""
+"""What rotation invariance costs on real digits: a 6 turned upside down is a 9.
 
-from .commands import main
+Two photographs never match exactly, so a tolerance alone would decide the accuracy ceiling of a
+symmetry. Two questions do have an answer: how often the nearest other image, after the best group
+element, is another digit; and what the exact ceiling is once the images are quantized.
+"""
 
-__all__ = ["main"]
+from __future__ import annotations
+
+from ..framework import Study
+from .measures import Digits, measure
+
+study = Study("digits", __doc__, Digits(), {"measure": measure}, report=f"{__name__}.report")

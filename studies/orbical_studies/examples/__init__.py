@@ -1,5 +1,11 @@
-"""The six examples of the equivariant-calibration paper, and what is true of them."""
+"""The six examples of the equivariant-calibration paper, computed on finite worlds.
 
-from .commands import main
+Berman et al., "On Uncertainty Calibration for Equivariant Functions". There is nothing to run: the
+page computes all numbers itself, in a few seconds.
+"""
 
-__all__ = ["main"]
+from __future__ import annotations
+
+from ..framework import Settings, Study
+
+study = Study("examples", __doc__, Settings(), {}, report=f"{__name__}.report")

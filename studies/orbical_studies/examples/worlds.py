@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import truncnorm
 
+from orbical.actions import Points
 from orbical.bounds import (
     Comparison,
     OrbitTable,
@@ -17,15 +18,13 @@ from orbical.bounds import (
     match_orbits,
     regression,
 )
-
-if TYPE_CHECKING:
-    from orbical.groups import Group
+from orbical.groups import Group, cyclic, flips, from_matrices, permutations
 
 Array = np.ndarray
 
 
 def example_1(mean: float, corner: float = 0.8, rows: int = 20_000) -> dict[str, float]:
-    """Unit square under shifts along x, with truncated normal confidences (sigma = 0.1).
+    """Compute the unit square under shifts along x; truncated normal confidences (sigma = 0.1).
 
     The boundary between the labels runs from (corner, 0) to (1/2, 1), so the row on the x-axis
     dissents least, by 1 - corner of its mass. A row is an orbit; its confidence is independent of
@@ -34,8 +33,6 @@ def example_1(mean: float, corner: float = 0.8, rows: int = 20_000) -> dict[str,
     >>> {name: round(value, 4) for name, value in example_1(0.5).items()}["prop1"]
     0.5798
     """
-    from scipy.stats import truncnorm
-
     sigma = 0.1
     law = truncnorm(-mean / sigma, (1 - mean) / sigma, loc=mean, scale=sigma)
     confidence = law.ppf((np.arange(rows) + 0.5) / rows)
@@ -56,7 +53,7 @@ def example_1(mean: float, corner: float = 0.8, rows: int = 20_000) -> dict[str,
 
 
 def circle() -> tuple[Array, Array]:
-    """Twenty points on the unit circle and their labels (Examples 2 and 3).
+    """Return twenty points on the unit circle and their labels (Examples 2 and 3).
 
     Points come in pairs mirrored in the x-axis. On the right half one pair of five is divided, on
     the left half all five are: 14 blue (0), 6 orange (1).
@@ -69,30 +66,26 @@ def circle() -> tuple[Array, Array]:
 
 
 def example_2(right: float, left: float) -> dict[str, float]:
-    """Reflection in the x-axis, with confidence `right` where x > 0 and `left` where x < 0.
+    """Compute the reflection in the x-axis, with confidence `right` for x > 0, `left` for x < 0.
 
     >>> {name: round(value, 4) for name, value in example_2(1.0, 1.0).items()}["ceiling"]
     0.7
     """
-    from orbical.groups import from_matrices
-
     x, label = circle()
     mirror = from_matrices(plane=[np.eye(2), np.diag([1.0, -1.0])])
     confidence = np.where(x[:, 0] > 0, right, left)
-    table = OrbitTable.from_data(x, label, mirror, confidence=confidence)
-    return _binary(table)
+    return _binary(OrbitTable.from_data(x, label, mirror, confidence=confidence))
 
 
 def example_3(confidence: float) -> dict[str, float]:
-    """The same points under all rotations: one orbit, hence one fibre.
+    """Compute the same points under all rotations: one orbit, hence one fiber.
 
     >>> {name: round(value, 4) for name, value in example_3(1.0).items()}["ceiling"]
     0.7
     """
     x, label = circle()
     orbit = match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9)
-    table = OrbitTable.from_labels(orbit, label, confidence=np.full(20, confidence))
-    return _binary(table)
+    return _binary(OrbitTable.from_labels(orbit, label, confidence=np.full(20, confidence)))
 
 
 def _binary(table: OrbitTable) -> dict[str, float]:
@@ -108,13 +101,11 @@ def _binary(table: OrbitTable) -> dict[str, float]:
 
 
 def example_4() -> dict[str, float]:
-    """Twelve points of a clock, twelve labels, rotations: one label for all.
+    """Compute twelve points of a clock, twelve labels, rotations: one label for all.
 
     >>> {name: round(value, 4) for name, value in example_4().items()}
     {'accuracy_ceiling': 0.0833, 'accuracy_floor': 0.0833, 'error': 0.9167}
     """
-    from orbical.groups import cyclic
-
     angle = np.deg2rad(np.arange(0, 360, 30))
     table = OrbitTable.from_data(
         np.stack([np.cos(angle), np.sin(angle)], 1), np.arange(12), cyclic(12)
@@ -127,14 +118,11 @@ def example_4() -> dict[str, float]:
 
 
 def example_5() -> dict[str, float]:
-    """All orders of four points; the label tells whether the first is a. One orbit.
+    """Compute all orders of four points; the label is whether a comes first. One orbit.
 
     >>> round(example_5()["ece_of_the_calibrated_model"], 9)
     0.0
     """
-    from orbical.actions import Points
-    from orbical.groups import permutations
-
     group = permutations(4)
     points = np.random.default_rng(0).normal(size=(4, 2))
     x = points[group.parts["rows"]]
@@ -158,7 +146,7 @@ def example_5() -> dict[str, float]:
 
 
 def example_6(norm: float) -> dict[str, float]:
-    """Five point clouds, three orbits, two fibers; `norm` is ||sqrt(2 s_1 / pi)||^2.
+    """Compute five point clouds, three orbits, two fibers; `norm` is ||sqrt(2 s_1 / pi)||^2.
 
     The values are lines in R^n; all that matters is that f varies by pi / 4 on the orbit {b, c}.
     The norm is the squared Euclidean one.
@@ -176,7 +164,7 @@ def example_6(norm: float) -> dict[str, float]:
     bounds = regression(table)
     return {
         "error_floor": float(bounds["thm2"]),
-        "error_on_the_first_fibre": float(bounds["thm2"]) / 0.5,
+        "error_on_the_first_fiber": float(bounds["thm2"]) / 0.5,
         "thm6_minimized": float(bounds["thm6_minimized"]),
         "gence_floor_if_calibrated": bounds.about["gence_if_calibrated"],
     }
@@ -188,7 +176,6 @@ def symmetries_of_the_circle() -> Comparison:
     >>> [row["group"] for row in symmetries_of_the_circle().rows()]
     ['trivial', 'mirror in x', 'mirror in y', 'half turn', 'both mirrors', 'turns by 18 degrees']
     """
-    from orbical.groups import cyclic, flips, from_matrices
 
     def mirror(*signs: float) -> Group:
         return from_matrices(plane=[np.eye(2), np.diag(signs)])
