@@ -34,7 +34,6 @@ STUDIES = {
 NOT_YET_PORTED = (
     "data",
     "detection",
-    "digits_nero",
     "esd",
     "galaxies",
     "networks",
