@@ -31,11 +31,6 @@ STUDIES = {
     "examples": Entry("examples", "The six examples of the equivariant-calibration paper."),
 }
 
-NOT_YET_PORTED = (
-    "data",
-)
-"""Folders that do not use `framework` yet, or import what orbical does not export; only shrinks."""
-
 
 def study(name: str) -> ModuleType:
     """Import one study by its name.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from orbical.errors import InputError
 
-from . import NOT_YET_PORTED, STUDIES, study
+from . import STUDIES, study
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -23,9 +23,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from error
-    if STUDIES[given[0]].module in NOT_YET_PORTED:
-        chosen.main(given[1:])
-        return
     from .framework.command import run_study
 
     run_study(chosen.study, given[1:])

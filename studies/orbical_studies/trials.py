@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 
 from orbical.errors import InputError
 
-from .pages import Row
-
 FILE = "trials.jsonl"
 Trial = TypeVar("Trial")
 
@@ -46,13 +44,13 @@ class Trials:
         """Choose the trials that are not finished, of those whose name contains `only`."""
         return [one for one in trials if str(one) not in self.done and only in str(one)]
 
-    def add(self, row: Row) -> None:
+    def add(self, row: dict[str, Any]) -> None:
         """Write the results of one training."""
         with self.path.open("a") as file:
             file.write(json.dumps(row) + "\n")
 
 
-def read_lines(path: Path, option: str = "results") -> list[Row]:
+def read_lines(path: Path, option: str = "results") -> list[dict[str, Any]]:
     """Read a file of lines of JSON; a last one that a kill cut off is left out.
 
     Args:

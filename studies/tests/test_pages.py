@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orbical_studies import NOT_YET_PORTED, STUDIES, study
+from orbical_studies import STUDIES, study
 from orbical_studies.__main__ import main
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import render
@@ -15,8 +15,6 @@ from orbical_studies.framework.page import render
 
 @pytest.fixture(params=STUDIES)
 def name(request: pytest.FixtureRequest) -> str:
-    if STUDIES[request.param].module in NOT_YET_PORTED:
-        pytest.skip(f"{request.param}: not yet ported to the framework")
     return str(request.param)
 
 

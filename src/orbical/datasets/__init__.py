@@ -20,18 +20,20 @@ from .folders import data_folder
 from .furniture_clouds import furniture
 from .generated_scenes import scenes
 from .image_folders import image_folder
-from .key_objects import AnnotatedImage, find_key_objects, surroundings, views_of
+from .key_objects import AnnotatedImage, checked_boxes, find_key_objects, surroundings, views_of
 from .mnist_images import full_mnist, mnist
 from .molecule_files import molecules
 from .particle_images import piv
 from .particle_seeding import particle_pairs
-from .point_clouds import padded
+from .point_clouds import PointClouds, in_unit_ball, padded
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 
 __all__ = [
     "BUILT_IN",
     "AnnotatedImage",
+    "PointClouds",
+    "checked_boxes",
     "coco",
     "data_folder",
     "digits",
@@ -39,6 +41,7 @@ __all__ = [
     "full_mnist",
     "furniture",
     "image_folder",
+    "in_unit_ball",
     "mnist",
     "molecules",
     "padded",

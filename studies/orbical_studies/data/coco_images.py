@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from orbical.datasets.key_objects import AnnotatedImage, checked_boxes
+from orbical.datasets import AnnotatedImage, checked_boxes
 
 from ._files import data_file
 

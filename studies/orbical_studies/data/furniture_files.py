@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from orbical.datasets import padded
-from orbical.datasets.point_clouds import PointClouds, in_unit_ball
+from orbical.datasets import PointClouds, in_unit_ball, padded
 from orbical.errors import InputError
 
 from ._files import data_file
