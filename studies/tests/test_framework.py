@@ -16,7 +16,7 @@ import pytest
 import orbical
 import orbical_studies
 from orbical.errors import InputError
-from orbical_studies import STUDIES, framework
+from orbical_studies import STUDIES, Entry, framework
 from orbical_studies.__main__ import main
 from orbical_studies.framework import Paths, Results, Study, TrainingSettings, option
 from orbical_studies.framework.command import run_study
@@ -218,6 +218,6 @@ def test_what_is_public_is_told_apart() -> None:
 
 
 @pytest.mark.parametrize("entry", STUDIES.values(), ids=STUDIES)
-def test_every_study_of_the_list_is_one(entry: Any) -> None:
+def test_every_study_of_the_list_is_one(entry: Entry) -> None:
     module = importlib.import_module(f"orbical_studies.{entry.module}")
     assert isinstance(module.study, framework.Study)
