@@ -274,5 +274,5 @@ def test_too_few_finished_samples_are_refused() -> None:
     responses[:, 2:] = np.nan
     with pytest.raises(InputError, match="expected 4 or more finished samples to embed, got 2"):
         ob.embedding.embed(data_of(responses))
-    with pytest.raises(InputError, match="only 0 samples are on the map"):
+    with pytest.raises(InputError, match="expected at most 0 samples, got 1"):
         ob.embedding.representatives(xr.DataArray([[np.nan]], dims=("sample", "component")), 1)

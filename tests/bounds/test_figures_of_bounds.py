@@ -41,7 +41,7 @@ def test_the_interval_shows_the_model_the_bounds_and_what_does_not_apply(table: 
 
 
 def test_the_interval_needs_confidences() -> None:
-    with pytest.raises(InputError, match="no interval to draw; needs confidences"):
+    with pytest.raises(InputError, match="expected an interval, got none: needs confidences"):
         draw.calibration_interval(classification(OrbitTable([[0.5, 0.5]])))
 
 

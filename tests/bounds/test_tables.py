@@ -307,9 +307,9 @@ def test_orbits_that_do_not_partition_the_data_are_refused() -> None:
         OrbitTable.from_orbits([[0, 5]], label=[0, 1])
     with pytest.raises(InputError, match="orbits: expected lists of sample indices, got none"):
         OrbitTable.from_orbits([], label=[0, 1])
-    with pytest.raises(InputError, match="2 samples have no orbit"):
+    with pytest.raises(InputError, match="2 samples without an orbit"):
         OrbitTable.from_labels([0, -1, -1], [0, 1, 0])
-    with pytest.raises(InputError, match="1 samples have no orbit"):
+    with pytest.raises(InputError, match="1 samples without an orbit"):
         OrbitTable.from_labels([0, np.nan], [0, 1])
     with pytest.raises(InputError, match=r"label: expected shape \[2\]"):
         OrbitTable.from_labels([0, 0], [0])
@@ -354,7 +354,7 @@ def test_given_fiber_errors_are_checked() -> None:
         "expected one value for each fiber": {"confidence": [0.5, 0.6]},
         "least_error: expected values in": {"least_error": [-0.1]},
         "at most greatest_error": {"least_error": [0.95]},
-        "accuracy: outside what": {"accuracy": [0.95]},
+        "accuracy: expected values that": {"accuracy": [0.95]},
         "mass: expected masses that sum to 1": {"mass": [0.5]},
     }
     for message, change in wrong.items():
@@ -366,7 +366,7 @@ def test_a_table_without_answers_says_what_is_missing() -> None:
     table = OrbitTable([[0.5, 0.5]])
     with pytest.raises(InputError, match="confidence: expected confidences in the table"):
         table.fibers()
-    with pytest.raises(InputError, match="predicted: the table has no predictions"):
+    with pytest.raises(InputError, match="predicted: expected predictions in the table"):
         _ = table.accuracy
 
 

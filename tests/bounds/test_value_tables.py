@@ -79,11 +79,11 @@ def test_a_diagonal_variance_cannot_turn() -> None:
 
 
 def test_predictions_that_are_not_equivariant_are_refused() -> None:
-    with pytest.raises(InputError, match="mean: is not equivariant along the orbits"):
+    with pytest.raises(InputError, match="mean: expected equivariant predictions"):
         regression(ValueTable([0, 0], [1.0, 2.0], mean=[1.0, 2.0]))
-    with pytest.raises(InputError, match="variance: is not invariant along the orbits"):
+    with pytest.raises(InputError, match="variance: expected invariant predictions"):
         regression(ValueTable([0, 0], [1.0, 2.0], variance=[1.0, 2.0]))
-    with pytest.raises(InputError, match="variance: is not equivariant along the orbits"):
+    with pytest.raises(InputError, match="variance: expected equivariant predictions"):
         regression(ValueTable([0, 0], [1.0, 2.0], variance=[[1.0], [2.0]]))
 
 
@@ -94,15 +94,15 @@ def test_predictions_that_are_not_equivariant_are_refused() -> None:
         ({"variance": [1.0, -2.0]}, "got -2"),
         ({"variance": [[[1.0]], [[-1.0]]]}, "positive definite"),
         ({"variance": [[1.0, 2.0], [1.0, 2.0]]}, r"variance: expected shape \[2\] \(scalar\)"),
-        ({"variance": [np.nan, 1.0]}, "variance: holds NaN"),
+        ({"variance": [np.nan, 1.0]}, "variance: expected finite numbers"),
         ({"aleatoric": [-1.0, 1.0]}, "aleatoric: expected variances >= 0"),
         ({"mean": [1.0]}, r"mean: expected shape \[2, 1\]"),
         ({"mass": [0.5, 0.6]}, "mass: expected masses that sum to 1"),
         ({"mass": [-0.5, 1.5]}, "mass: expected masses >= 0"),
-        ({"orbit": [0, -1]}, "1 samples have no orbit"),
+        ({"orbit": [0, -1]}, "got 1 samples without an orbit"),
         ({"orbit": [0]}, r"orbit: expected shape \[2\]"),
         ({"point": [0, 1]}, "point, element: expected both or neither"),
-        ({"point": [0], "element": [0]}, "point: expected at least one element for every"),
+        ({"point": [0], "element": [0]}, "point: expected an element for every"),
         ({"point": [0, 2], "element": [0, 0]}, "point: expected whole numbers from 0 below 2"),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_representation_that_does_not_fit_is_refused() -> None:
     for message, representation in wrong.items():
         with pytest.raises(InputError, match=message):
             regression(table, representation)
-    with pytest.raises(InputError, match="table: has no group elements"):
+    with pytest.raises(InputError, match="table: expected group elements"):
         regression(ValueTable([0, 0], [1.0, 2.0]), np.ones((2, 1, 1)))
     with pytest.raises(InputError, match="table: expected a ValueTable"):
         regression([1.0])

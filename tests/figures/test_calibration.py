@@ -76,7 +76,7 @@ def test_surfaces_show_both_ends_beside_the_value() -> None:
     fig = error_along_orbit(errors("translations:2:1"))
     for name in ("lower end", "value", "upper end"):
         assert name in texts(fig)
-    with pytest.raises(InputError, match=r"^array: dimensions"):
+    with pytest.raises(InputError, match=r"^array: expected"):
         error_along_orbit(errors("translations:2:1", by=True))
 
 
@@ -143,9 +143,9 @@ def test_the_cumulative_plot_marks_the_ks_error() -> None:
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(InputError, match=r"^curves: none given"):
+    with pytest.raises(InputError, match=r"^curves: expected at least one"):
         reliability_diagram({})
-    with pytest.raises(InputError, match=r"^curves: none given"):
+    with pytest.raises(InputError, match=r"^curves: expected at least one"):
         cumulative_plot({})
     with pytest.raises(InputError, match=r"^points"):
         reliability_curve(*sample(0.1), points=1)

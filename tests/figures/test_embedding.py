@@ -148,7 +148,7 @@ def test_what_embed_gives_can_be_drawn() -> None:
     ("call", "message"),
     [
         (lambda a: ob.figures.embedding(a, color="labels"), "did you mean 'label'"),
-        (lambda a: ob.figures.embedding(a.isel(component=0)), "array: dimensions"),
+        (lambda a: ob.figures.embedding(a.isel(component=0)), "array: expected"),
         (lambda a: ob.figures.embedding(a.isel(component=[0])), "expected two or more components"),
         (lambda a: ob.figures.embedding(a, image=[1]), "image: expected responses with images"),
         (lambda a: ob.figures.embedding(a, color="sample"), "40 values"),
@@ -162,7 +162,7 @@ def test_what_embed_gives_can_be_drawn() -> None:
         ),
         (
             lambda a: ob.figures.embedding(a, responses=responses("flips", [100]).isel(sample=0)),
-            "responses: dimensions",
+            "responses: expected",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_picture_stands_beside_the_orbit_of_a_molecule():
 
 
 def test_what_is_no_molecule_is_refused():
-    with pytest.raises(InputError, match="positions: shape"):
+    with pytest.raises(InputError, match="positions: expected shape"):
         molecule_picture(CO, [6])
-    with pytest.raises(InputError, match="size: 2 given"):
+    with pytest.raises(InputError, match="size: expected an integer >= 8"):
         molecule_picture(CO, [6, 8], size=2)

@@ -317,9 +317,12 @@ def test_colors_are_told_apart_and_repeat_with_another_line() -> None:
     [
         (lambda a: ob.figures.aggregate(xr.DataArray([1.0], dims="element")), "attribute 'layout'"),
         (lambda a: ob.figures.aggregate(a.assign_attrs(layout="cirle")), "did you mean 'circle'"),
-        (lambda a: ob.figures.aggregate(a.expand_dims(["a", "b"])), "array: dimensions"),
-        (lambda a: ob.figures.individual(a.expand_dims("label")), "array: dimensions"),
-        (lambda a: ob.figures.individual(a, np.zeros((5, 4, 4))), r"image: shape \(5, 4, 4\)"),
+        (lambda a: ob.figures.aggregate(a.expand_dims(["a", "b"])), "array: expected"),
+        (lambda a: ob.figures.individual(a.expand_dims("label")), "array: expected"),
+        (
+            lambda a: ob.figures.individual(a, np.zeros((5, 4, 4))),
+            r"got shape \(5, 4, 4\)",
+        ),
         (lambda a: ob.figures.individual(a.expand_dims(sample=2), [1, 2, 3]), "got 3"),
     ],
 )

@@ -20,11 +20,7 @@ from __future__ import annotations
 from ._checks import normalize
 from .bleed import nll_optimal_variance
 from .bound import Bound, Bounds
-from .classification_bounds import (
-    classification,
-    forced_overconfidence,
-    worst_predictions,
-)
+from .classification_bounds import classification, forced_overconfidence, worst_predictions
 from .comparison import Candidate, Comparison, compare_groups
 from .fibers import Fibers, fibers_from_errors
 from .matching import (

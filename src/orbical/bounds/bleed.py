@@ -16,14 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ._equivariant_fit import (
-    Frames,
-    best_fit,
-    covariances_pulled_back,
-    frames,
-    pulled_back,
-    sum_by,
-)
+from ._equivariant_fit import Frames, best_fit, covariances_pulled_back, frames, pulled_back, sum_by
 from .bound import Bound, lower_bound, not_applicable
 from .value_table import ValueTable
 

@@ -56,11 +56,7 @@ class Fibers:
 
 
 def fibers_from_errors(
-    mass: Any,
-    confidence: Any,
-    least_error: Any,
-    greatest_error: Any,
-    accuracy: Any | None = None,
+    mass: Any, confidence: Any, least_error: Any, greatest_error: Any, accuracy: Any | None = None
 ) -> Fibers:
     """Make fibers from error bounds of any constraint, not only a symmetry.
 

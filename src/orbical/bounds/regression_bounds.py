@@ -243,7 +243,4 @@ def _mahalanobis(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     if table.mean is not None:
         off = np.einsum("nij,nj->ni", whiten, table.mean - table.value)
         exact = Bound(float(table.mass @ np.square(off).sum(1)), "mahalanobis", "exact")
-    return {
-        "mahalanobis": exact,
-        "mahalanobis_floor": lower_bound(floor, "mahalanobis"),
-    }
+    return {"mahalanobis": exact, "mahalanobis_floor": lower_bound(floor, "mahalanobis")}

@@ -135,11 +135,7 @@ def _glyphs(
 
 
 def _draw(
-    array: xr.DataArray,
-    color: str,
-    glyphs: list[_Glyph],
-    orbit: Orbit | None,
-    given: float | None,
+    array: xr.DataArray, color: str, glyphs: list[_Glyph], orbit: Orbit | None, given: float | None
 ) -> Figure:
     models, order = model_names(array)
     colors = {**model_colors(order), "": INK}

@@ -205,8 +205,7 @@ class Detection(Task):
             }
             variables |= {
                 "box_correct": Variable(
-                    (*orbit, "detection"),
-                    "1 if right, 0 if wrong, NaN if ignored",
+                    (*orbit, "detection"), "1 if right, 0 if wrong, NaN if ignored"
                 ),
                 "correct": Variable(
                     orbit,
