@@ -39,10 +39,11 @@ def _on_cells(
 ) -> _Binding:
     """Bind a distance, or with a distance of its own the estimate of its square."""
     power = 1 if distance is None else 2
-    given = (value, distance or value, cell_value or cell_distance, cell_distance)
+    given = (value, cell_value or cell_distance, cell_distance)
 
     def bind(name: str, **options: Any) -> BoundMeasure:
-        of_samples, root, of_cells, cell_root = (partial(form, **options) for form in given)
+        of_samples, of_cells, cell_root = (partial(form, **options) for form in given)
+        root = of_samples if distance is None else partial(distance, **options)
         return BoundMeasure(name, of_samples, root, power, _cells.fine_index, of_cells, cell_root)
 
     return bind
