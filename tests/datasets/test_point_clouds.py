@@ -70,9 +70,9 @@ class TestPadded:
         ("clouds", "words"),
         [
             ([], "at least one cloud, got none"),
-            ([np.zeros((0, 3))], "cloud 0 has shape"),
-            ([np.zeros((2, 3)), np.zeros((2, 2))], "cloud 1 has shape"),
-            ([np.zeros((2, 3)), np.full((2, 3), np.nan)], "cloud 1 holds NaN"),
+            ([np.zeros((0, 3))], "for cloud 0"),
+            ([np.zeros((2, 3)), np.zeros((2, 2))], "for cloud 1"),
+            ([np.zeros((2, 3)), np.full((2, 3), np.nan)], "NaN or infinity in cloud 1"),
         ],
     )
     def test_what_is_no_cloud_is_named(self, clouds, words):

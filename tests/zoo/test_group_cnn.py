@@ -166,10 +166,10 @@ def test_gradients_reach_the_base_kernel():
 
 @pytest.mark.parametrize("group", ["translations:4:2", "rotations3d:8", "time_reversal"])
 def test_a_group_that_is_no_point_group_of_the_plane_is_refused(group):
-    with pytest.raises(InputError, match="cyclic:n or dihedral:n expected"):
+    with pytest.raises(InputError, match="expected cyclic:n or dihedral:n, got"):
         GroupCNN(group)
 
 
 def test_an_even_kernel_is_refused():
-    with pytest.raises(InputError, match="size: 4 given"):
+    with pytest.raises(InputError, match="size: expected an odd kernel width, got 4"):
         GroupConv("cyclic:4", 1, 1, 4)

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from ..errors import InputError, OrbicalError
 from .arrays import read_npz
+
+Store = Annotated[Path, typer.Argument(metavar="STORE", help="A saved scan, such as run.zarr.")]
+Read = Annotated[
+    str | None, typer.Option(help="package.module:function that converts raw outputs for the task.")
+]
+Preprocess = Annotated[
+    str | None,
+    typer.Option(help="package.module:function applied to transformed batches before the models."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 
 def named_models(models: Sequence[str]) -> dict[str, str]:

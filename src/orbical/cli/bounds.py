@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import InputError
+from .arguments import AsJson
 from .arrays import read_npy, read_npz
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def bounds(
     bins: Annotated[
         int, typer.Option(min=1, help="Number of bins of the calibration error (fibers).")
     ] = 15,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compute the best accuracy and calibration a symmetry allows.
 
@@ -89,7 +91,7 @@ def bounds(
     An invariant model predicts the same label for all samples of an orbit, which limits its
     accuracy. The orbits are found by matching the data, or given with --orbits.
     """
-    from ..errors import InputError
+    from ..bounds import compare_groups
 
     if store is not None:
         _print_all(_of_scan(store, model, _orbits(orbits, data, tolerance), bins), as_json)
@@ -101,7 +103,8 @@ def bounds(
             "--group: expected a group with --data, got none; pass for example --group cyclic:4"
         )
     arrays = _read(data)
-    comparison = _compared(arrays, group, tolerance)
+    x = arrays["x"]
+    comparison = compare_groups((x, arrays["y"]), group, tolerance=tolerance, action=_action(x))
     found = {}
     if {"confidence", "predicted"} & arrays.keys():
         found = {name: _of_data(arrays, name, tolerance, bins) for name in group}
@@ -137,7 +140,6 @@ def _of_scan(
 def _orbits(ids: Path | None, data: Path | None, tolerance: float | None) -> Callable[[Scan], Any]:
     """Return the source of a scan's orbits: a file, matching of its data, or the scan itself."""
     from ..bounds import match_orbits
-    from ..errors import InputError
 
     if ids is not None and data is not None:
         raise InputError("--orbits: expected --orbits or --data for a scan, got both")
@@ -152,8 +154,6 @@ def _orbits(ids: Path | None, data: Path | None, tolerance: float | None) -> Cal
 
 def _stored_orbits(scan: Scan) -> None:
     """Check that the scan itself contains the orbits."""
-    from ..errors import InputError
-
     if "orbit" not in scan.data:
         raise InputError(
             "--orbits: expected the orbit of each sample, without which every ceiling is 1, got a "
@@ -163,8 +163,6 @@ def _stored_orbits(scan: Scan) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    from ..errors import InputError
-
     arrays = read_npz(path, "--data")
     if not {"x", "y"} <= arrays.keys():
         raise InputError(f"--data: expected arrays x and y, got {sorted(arrays)} in {path.name}")
@@ -176,13 +174,6 @@ def _action(x: Any) -> Any:
     from ..actions import Images
 
     return Images() if x.ndim == 4 else None
-
-
-def _compared(arrays: dict[str, Any], groups: list[str], tolerance: float | None) -> Comparison:
-    from ..bounds import compare_groups
-
-    x = arrays["x"]
-    return compare_groups((x, arrays["y"]), groups, tolerance=tolerance, action=_action(x))
 
 
 def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: int) -> Bounds:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from .arguments import AsJson, Store
 
 
 def register(app: typer.Typer) -> None:
@@ -15,11 +16,11 @@ def register(app: typer.Typer) -> None:
 
 
 def info(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="A saved scan, such as run.zarr.")],
+    store: Store,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read all results and verify their checksums.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Describe a saved scan and how much of it is finished."""
     from ..store.scan_result import load

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from ..errors import InputError
+from .arguments import Store
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -14,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="A saved scan, such as run.zarr.")],
+    store: Store,
     out: Annotated[
         Path,
         typer.Option(
@@ -53,15 +56,10 @@ def report(
 
     from ..interface.reports import report as write
 
-    console = Console(soft_wrap=True)
+    console, methods = Console(soft_wrap=True), tuple(method or ("pca",))
     with console.status("opening") as status:
         page = write(
-            store,
-            out,
-            samples=_count(samples),
-            methods=tuple(method or ("pca",)),
-            title=title,
-            advance=lambda work: status.update(work),
+            store, out, samples=_count(samples), methods=methods, title=title, advance=status.update
         )
     size = sum(file.stat().st_size for file in _files(page)) / 1e6
     console.print(f"report  {page}   ({size:.1f} MB)")
@@ -73,8 +71,6 @@ def report(
 
 
 def _count(samples: str) -> int | None:
-    from ..errors import InputError
-
     if samples == "all":
         return None
     if not samples.isdigit():

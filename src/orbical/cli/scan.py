@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError, Interrupted
+from ..errors import InputError, Interrupted, unknown_name
 from . import atoms
-from .arguments import import_optional, load_data_and_classes, named_models
+from .arguments import Preprocess, Read, import_optional, load_data_and_classes, named_models
 
 _MODEL = (
     "A model; repeat for more. SOURCE is package.module:attribute (a torch module, a scikit-learn "
@@ -32,7 +33,8 @@ _GROUP = (
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("scan")(scan)
+    summary = "Evaluate models along the orbits of a data set."  # fits the list of commands
+    app.command("scan", short_help=summary)(scan)
 
 
 def scan(
@@ -99,16 +101,8 @@ def scan(
     workers: Annotated[
         int, typer.Option(min=1, help="For atoms: number of processes per calculator.")
     ] = 1,
-    read: Annotated[
-        str | None,
-        typer.Option(help="package.module:function that converts raw outputs for the task."),
-    ] = None,
-    preprocess: Annotated[
-        str | None,
-        typer.Option(
-            help="package.module:function applied to transformed batches before the models."
-        ),
-    ] = None,
+    read: Read = None,
+    preprocess: Preprocess = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
@@ -146,18 +140,25 @@ def scan(
     to continue.
     """
     from ..scanning.engine import scan as run
-    from ..tasks import parse_input
+    from ..tasks import TASKS, Classification, Detection, Flow, Regression, parse_input
 
     named: dict[str, Any] = named_models(model)
     if out is None and quiet:
         raise InputError("--out: expected a folder with --quiet, got neither folder nor tables")
     action = None if input is None else parse_input(input)
     reader = import_optional(read, "--read")
+    tasks: dict[str, Callable[[], Any]] = {
+        "classification": lambda: Classification(action, outputs, reader),
+        "detection": lambda: Detection(action, score, threshold, read=reader),
+        "regression": lambda: Regression(action, representation, per_point, reader, uncertainty),
+        "flow": lambda: Flow(action, read=reader),
+    }
     if task == "atoms":
         named, chosen = atoms.prepare(named, quantities, workers, action, reader)
+    elif task in tasks:
+        chosen = tasks[task]()
     else:
-        settings = (representation, per_point, uncertainty, outputs, score, threshold)
-        chosen = _make_task(task, action, reader, *settings)
+        raise unknown_name("--task", task, TASKS)
     content = atoms.load(data) if task == "atoms" else None
     if content is None:
         content, classes = load_data_and_classes(data)
@@ -190,28 +191,3 @@ def scan(
             atoms.print_audit(result)
         if out is not None:
             typer.echo(f"scan    {out}   (orbical view {out})")
-
-
-def _make_task(
-    name: str,
-    action: Any,
-    reader: Any,
-    representation: str,
-    per_point: bool,
-    uncertainty: str | None,
-    outputs: str,
-    score: str,
-    threshold: float,
-) -> Any:
-    from ..errors import unknown_name
-    from ..tasks import TASKS, Classification, Detection, Flow, Regression
-
-    makers = {
-        "classification": lambda: Classification(action, outputs, reader),
-        "detection": lambda: Detection(action, score, threshold, read=reader),
-        "regression": lambda: Regression(action, representation, per_point, reader, uncertainty),
-        "flow": lambda: Flow(action, read=reader),
-    }
-    if name not in makers:
-        raise unknown_name("--task", name, TASKS)
-    return makers[name]()

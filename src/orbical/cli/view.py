@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .arguments import import_optional, load_data, named_models
+from .arguments import Preprocess, Read, import_optional, load_data, named_models
 from .arrays import read_npy
 
 _MODEL = (
@@ -46,14 +46,8 @@ def view(
         Path | None,
         typer.Option(help="An .npy file with the orbit of each sample, as an integer, for bounds."),
     ] = None,
-    preprocess: Annotated[
-        str | None,
-        typer.Option(help="package.module:function applied to batches, as in the scan."),
-    ] = None,
-    read: Annotated[
-        str | None,
-        typer.Option(help="package.module:function that converts raw outputs, as in the scan."),
-    ] = None,
+    preprocess: Preprocess = None,
+    read: Read = None,
     port: Annotated[
         int | None, typer.Option(help="The port. Default: the first free one from 8420.")
     ] = None,
