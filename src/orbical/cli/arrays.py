@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def read_npz(path: Path, argument: str) -> dict[str, Any]:
         )
     with found as file:
         return {
-            name: _checked(lambda name=name: file[name], argument, f"{name} of {str(path)!r}")
+            name: _checked(partial(file.__getitem__, name), argument, f"{name} of {str(path)!r}")
             for name in file.files
         }
 

@@ -84,9 +84,9 @@ def read_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
         size = (int(entry["width"]), int(entry["height"]))
         kept = [box for box in boxes[number] if not _is_empty(*box[0])]
         dropped += [name] * (len(boxes[number]) - len(kept))
-        edges = checked_boxes([edges for edges, _ in kept], name, *size)
+        corners = checked_boxes([edges for edges, _ in kept], name, *size)
         labels = [label for _, label in kept]
-        images.append(AnnotatedImage(name, *size, edges, labels, file.read_bytes))
+        images.append(AnnotatedImage(name, *size, corners, labels, file.read_bytes))
     if dropped:
         warnings.warn(
             f"folder: {len(dropped)} of the boxes in {path.name!r} have no width or no height and "

@@ -29,7 +29,7 @@ def build(network: Callable[[], Network], seed: int) -> Network:
 def descend(optimizer: torch.optim.Optimizer, loss: Tensor, clip: float | None = None) -> None:
     """Take one step of the optimizer, with the norm of the gradient at most `clip`."""
     optimizer.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     if clip is not None:
         nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], clip)
     optimizer.step()

@@ -5,7 +5,7 @@ the distances from the center of the cell to the four sides of the box around it
 suppression follows. Two small detectors for generated scenes ship with the package; they differ
 only in how far the key object was shifted in training. This trains them again:
 
-    orbical study detection scenes --out FOLDER
+    orbical-study detection scenes
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST = 10
 LEAST_CONFIDENCE = 0.05
 OVERLAP = 0.5
 NAMES = ("centered", "jittered")
-FILES = _weights.WeightFiles("scenes", NAMES, "orbical study detection scenes")
+FILES = _weights.WeightFiles("scenes", NAMES, "orbical-study detection scenes")
 weights_file, provenance = FILES.weights_file, FILES.provenance
 
 

@@ -102,8 +102,9 @@ def load(settings: Settings, work: Path) -> Loaded:
 
 
 def _trained(settings: Settings, how: tuple[Any, ...], **more: Any) -> detector.Detector:
-    limits: dict[str, Any] = {"seconds": settings.seconds, "batch": settings.batch}
-    return detector_training.train(*how, device=str(framework.device()), **limits, **more)
+    limits = {"seconds": settings.seconds, "batch": settings.batch}
+    more |= {**limits, "device": str(framework.device())}
+    return detector_training.train(*how, **more)
 
 
 def run(settings: Settings, work: Path, loaded: Loaded, trial: Trial) -> framework.Trained:
