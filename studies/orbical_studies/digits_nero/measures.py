@@ -90,16 +90,16 @@ def _kinds(data: Any) -> Iterator[tuple[dict[str, Any], Any]]:
 def curve_rows(data: Any) -> Rows:
     """Yield a row for each network, digit and angle: means, and the most frequent mistake."""
     for head, chosen in _kinds(data):
-        means = {name: chosen[name].values.mean(0) for name in ("score", "correct", "confidence")}
+        columns = [chosen[name].values.T for name in ("score", "correct", "confidence")]
         for k, angle in enumerate(chosen["angle"].values):
             counts = np.bincount(chosen["predicted"].values[:, k], minlength=10)
             counts[head["digit"]] = 0
             yield head | {
                 "angle": float(angle),
                 "samples": int(chosen.sizes["sample"]),
-                "score": float(means["score"][k]),
-                "accuracy": float(means["correct"][k]),
-                "confidence": float(means["confidence"][k]),
+                "score": float(columns[0][k].mean()),
+                "accuracy": float(columns[1][k].mean()),
+                "confidence": float(columns[2][k].mean()),
                 "mistaken_for": int(counts.argmax()) if counts.any() else head["digit"],
                 "mistaken": float(counts.max() / chosen.sizes["sample"]),
             }
