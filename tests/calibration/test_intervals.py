@@ -12,8 +12,8 @@ from scipy.stats import binomtest
 
 from orbical.calibration import (
     MEASURES,
+    _cells,
     brier_part_intervals,
-    cells,
     compare,
     ece,
     esd,
@@ -87,9 +87,9 @@ def test_intervals_cover_in_many_worlds(measure: str, world: str, size: int) -> 
 
 def test_the_percentile_bootstrap_misses_a_calibrated_model() -> None:
     confidence, correct = drawn(calibrated, 100, 1000, seed=1)
-    index, count = cells.bins_index(torch.from_numpy(confidence), 15, "width")
-    gathered = cells.tally(torch.from_numpy(confidence), torch.from_numpy(correct), index, count)
-    again = cells.binned_error(gathered.resampled(200, np.random.default_rng(0)), "l1")
+    index, count = _cells.bins_index(torch.from_numpy(confidence), 15, "width")
+    gathered = _cells.tally(torch.from_numpy(confidence), torch.from_numpy(correct), index, count)
+    again = _cells.binned_error(gathered.resampled(200, np.random.default_rng(0)), "l1")
     assert float((again.quantile(0.025, dim=0) <= 0).double().mean()) == 0.0
 
 
@@ -100,7 +100,7 @@ def test_cells_of_single_samples_give_the_measure_itself(name: str) -> None:
     z, y = torch.from_numpy(confidence), torch.from_numpy(correct)
     measure = MEASURES[name].bind()
     index, count = measure.index(z)
-    found = measure.cell_value(cells.tally(z, y, index, count).observed())
+    found = measure.cell_value(_cells.tally(z, y, index, count).observed())
     tolerance = 2e-3 if name == "smooth_ece" else 1e-12  # smoothed on a coarser grid
     assert found[0].item() == pytest.approx(measure.value(z, y)[0].item(), abs=tolerance)
 
