@@ -37,7 +37,7 @@ def prepare(
 
     loaded = {name: as_predictor(source) for name, source in models.items()}
     calculators = {
-        name: model for name, model in loaded.items() if isinstance(model, CalculatorPredictor)
+        n: model for n, model in loaded.items() if isinstance(model, CalculatorPredictor)
     }
     for model in calculators.values():
         model.workers = workers

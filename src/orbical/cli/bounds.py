@@ -13,8 +13,6 @@ from .arguments import AsJson
 from .arrays import read_npy, read_npz
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..bounds import Bounds, Comparison
     from ..store.scan_result import Scan
 
@@ -91,10 +89,15 @@ def bounds(
     An invariant model predicts the same label for all samples of an orbit, which limits its
     accuracy. The orbits are found by matching the data, or given with --orbits.
     """
-    from ..bounds import compare_groups
+    from ..bounds import OrbitTable, classification, compare_groups
+    from ..store.scan_result import load
 
     if store is not None:
-        _print_all(_of_scan(store, model, _orbits(orbits, data, tolerance), bins), as_json)
+        scan = load(store)
+        ids = _orbits(scan, orbits, data, tolerance)
+        names = scan.models if model is None else [model]
+        tables = {name: OrbitTable.from_scan(scan, name, orbit=ids) for name in names}
+        _print_all({n: classification(table, bins=bins) for n, table in tables.items()}, as_json)
         return
     if data is None:
         raise InputError("STORE: expected a saved scan, or --data with --group, got neither")
@@ -122,44 +125,24 @@ def bounds(
         _print_all(found, as_json=False)
 
 
-def _of_scan(
-    store: Path, model: str | None, orbits: Callable[[Scan], Any], bins: int
-) -> dict[str, Bounds]:
-    from ..bounds import OrbitTable, classification
-    from ..store.scan_result import load
-
-    scan = load(store)
-    ids = orbits(scan)
-    names = scan.models if model is None else [model]
-    return {
-        name: classification(OrbitTable.from_scan(scan, name, orbit=ids), bins=bins)
-        for name in names
-    }
-
-
-def _orbits(ids: Path | None, data: Path | None, tolerance: float | None) -> Callable[[Scan], Any]:
-    """Return the source of a scan's orbits: a file, matching of its data, or the scan itself."""
+def _orbits(scan: Scan, ids: Path | None, data: Path | None, tolerance: float | None) -> Any:
+    """Return the orbits of a scan from a file or from its data; None if the scan contains them."""
     from ..bounds import match_orbits
 
     if ids is not None and data is not None:
         raise InputError("--orbits: expected --orbits or --data for a scan, got both")
     if ids is not None:
-        given = read_npy(ids, "--orbits")
-        return lambda scan: given
-    if data is None:
-        return _stored_orbits
-    x = _read(data)["x"]
-    return lambda scan: match_orbits(x, scan.group, tolerance=tolerance, action=_action(x)).orbit
-
-
-def _stored_orbits(scan: Scan) -> None:
-    """Check that the scan itself contains the orbits."""
+        return read_npy(ids, "--orbits")
+    if data is not None:
+        x = _read(data)["x"]
+        return match_orbits(x, scan.group, tolerance=tolerance, action=_action(x)).orbit
     if "orbit" not in scan.data:
         raise InputError(
             "--orbits: expected the orbit of each sample, without which every ceiling is 1, got a "
             "scan without orbits; pass its data with --data x.npz, or the orbits with --orbits "
             "ids.npy"
         )
+    return None
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -58,12 +58,9 @@ def read_structures(path: Path) -> list[Any]:
     except ImportError:
         raise MissingExtra("ase", "chemistry", f"the file {str(path)!r}") from None
     try:
-        if path.suffix.lower() in (".sdf", ".mol"):
-            found = _from_sdf(path)
-        elif path.suffix.lower() == ".db":
-            found = _from_database(path)
-        else:
-            found = list(ase.io.read(path, ":"))
+        readers = {".sdf": _from_sdf, ".mol": _from_sdf, ".db": _from_database}
+        read = readers.get(path.suffix.lower(), lambda path: list(ase.io.read(path, ":")))
+        found = read(path)
     except (InputError, MissingExtra):
         raise
     except Exception as error:

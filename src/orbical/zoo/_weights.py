@@ -48,7 +48,7 @@ class WeightFiles:
         if name not in self.names:
             raise unknown_name("name", name, self.names)
         shipped = Path(str(resources.files(__package__))) / "weights"
-        path = (shipped if folder is None else Path(folder)) / self.file_name(name)
+        path = (shipped if folder is None else Path(folder)) / f"{self.family}-{name}.safetensors"
         if not path.is_file():
             raise InputError(
                 f"folder: expected a folder with {path.name!r}, got {str(path.parent)!r}; "
@@ -56,9 +56,11 @@ class WeightFiles:
             )
         return path
 
-    def file_name(self, name: str) -> str:
-        """Return the file name of a network's weights."""
-        return f"{self.family}-{name}.safetensors"
+    def save(
+        self, weights: Mapping[str, Tensor], folder: str | Path, name: str, header: dict[str, str]
+    ) -> Path:
+        """Write a network's weights to its file in a folder."""
+        return save(weights, Path(folder) / f"{self.family}-{name}.safetensors", header)
 
     def provenance(self, name: str, folder: str | Path | None = None) -> dict[str, str]:
         """Return how a network was trained and how accurate it is, from the header of its file.

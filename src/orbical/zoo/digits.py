@@ -269,7 +269,7 @@ def train_and_save(
         "test accuracy upright": f"{rotated[0]:.4f}",
         "test accuracy over 72 rotations": f"{sum(rotated) / 72:.4f}",
     }
-    return _weights.save(net.state_dict(), Path(folder) / FILES.file_name(name), metadata)
+    return FILES.save(net.state_dict(), folder, name, metadata)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

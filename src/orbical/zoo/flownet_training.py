@@ -17,7 +17,7 @@ from torch import Tensor
 
 from orbical.errors import InputError, unknown_name
 
-from . import _training, _weights
+from . import _training
 from .flownet import CHANNELS, DECODERS, FILES, NAMES, FlowNet, error_by_element
 
 __all__ = ["loss_of", "main", "random_symmetry", "train", "train_and_save"]
@@ -189,7 +189,7 @@ def train_and_save(
         "held-out end-point error": f"{errors[0]:.4f}",
         "held-out end-point error over 16 elements": f"{errors.mean():.4f}",
     }
-    return _weights.save(weights, Path(folder) / FILES.file_name(name), metadata)
+    return FILES.save(weights, folder, name, metadata)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

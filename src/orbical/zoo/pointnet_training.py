@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from orbical.errors import InputError
 
-from . import _training, _weights
+from . import _training
 from .pointnet import FILES, NAMES, WIDTHS, InvariantNet, PointNet, fields_of, random_rotations
 
 __all__ = ["accuracy", "main", "make", "train", "train_and_save"]
@@ -199,7 +199,7 @@ def train_and_save(
         "test accuracy upright": f"{accuracy(net, test.points, test.labels):.4f}",
         "test accuracy under random rotations": f"{accuracy(net, *repeated, turns):.4f}",
     }
-    return _weights.save(net.state_dict(), Path(folder) / FILES.file_name(name), metadata)
+    return FILES.save(net.state_dict(), folder, name, metadata)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
