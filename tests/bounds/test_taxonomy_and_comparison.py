@@ -121,7 +121,7 @@ def test_taxonomy_refuses_what_is_no_support() -> None:
             taxonomy(x, label, group, support=support)
     with pytest.raises(InputError, match="support: expected a bandwidth > 0"):
         Density(1.0, 0)
-    with pytest.raises(InputError, match="answer booleans"):
+    with pytest.raises(InputError, match="return a boolean for each point"):
         taxonomy(x, label, group, support=lambda points: points[:, 0])
     with pytest.raises(InputError, match=r"truth: expected \[sample\] labels"):
         taxonomy(x, [0, 1], group, support=1.0)

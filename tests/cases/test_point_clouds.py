@@ -111,7 +111,7 @@ class TestUnequalSizes:
 
     def test_a_list_of_unequal_clouds_is_refused_with_the_way_out(self, models, clouds):
         ragged = [cloud[: 60 + row].numpy() for row, cloud in enumerate(clouds.points)]
-        with pytest.raises(InputError, match="unequal sizes are padded with a mask"):
+        with pytest.raises(InputError, match="pad point clouds of different sizes"):
             ob.scan(models, ragged, group=GROUP, task=Classification(input=Points()))
 
     def test_fields_that_do_not_match_are_named(self, models, uneven, clouds):

@@ -99,9 +99,9 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
 
 
 def test_lists_that_hold_no_molecules_are_refused():
-    with pytest.raises(InputError, match="none given"):
+    with pytest.raises(InputError, match="at least one, got none"):
         ob.datasets.molecules([])
-    with pytest.raises(InputError, match="number 1 has no atoms"):
+    with pytest.raises(InputError, match="at least one atom, got none in molecule 1"):
         ob.datasets.molecules([molecule("H2O"), Atoms()])
     with pytest.raises(InputError, match="number 0 is a int"):
         ob.datasets.molecules([1, 2])

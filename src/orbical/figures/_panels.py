@@ -67,6 +67,10 @@ def show_picture(axes: Any, pixels: Array, title: str = "", size: float = 8) -> 
         pixels: gray values `[H, W]` or colors `[H, W, 3]`, in [0, 1].
         title: written above.
         size: the font size of the title.
+
+    Example:
+        >>> fig = figure(1, 1)
+        >>> show_picture(fig.subplots(), np.eye(8), "diagonal")
     """
     axes.imshow(pixels, cmap="gray", vmin=0, vmax=1)
     axes.set_xticks([])

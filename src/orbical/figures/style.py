@@ -153,6 +153,10 @@ def model_lines(names: Iterable[Any]) -> dict[str, str]:
 
     Returns:
         Line styles by name.
+
+    Example:
+        >>> model_lines(["plain", "augmented"])
+        {'plain': '-', 'augmented': '-'}
     """
     return {str(name): LINES[i // len(MODELS) % len(LINES)] for i, name in enumerate(names)}
 
@@ -165,6 +169,10 @@ def class_colors(names: Iterable[Any]) -> dict[str, str]:
 
     Returns:
         Colors by name.
+
+    Example:
+        >>> class_colors([6, 9]) == {"6": CLASSES[0], "9": CLASSES[1]}
+        True
     """
     return {str(name): CLASSES[i % len(CLASSES)] for i, name in enumerate(names)}
 

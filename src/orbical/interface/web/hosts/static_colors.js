@@ -29,7 +29,7 @@ const COLORS = {
   },
   async correct(context) {
     const values = await momentOf(context, "correct", "mean");
-    return { values, scale: "sequential", range: [0, 1], title: "Share of the orbit answered correctly" };
+    return { values, scale: "sequential", range: [0, 1], title: "Fraction of the orbit predicted correctly" };
   },
   async class({ state }) {
     const values = Float32Array.from(state.arrays.label.data);
@@ -39,11 +39,11 @@ const COLORS = {
     if (context.has("correct") && context.has("confidence")) {
       const right = await momentOf(context, "correct", "mean");
       const values = (await momentOf(context, "confidence", "mean")).map((sure, i) => sure - right[i]);
-      return { values, scale: "diverging", range: [-1, 1], title: "Confidence less accuracy over the orbit" };
+      return { values, scale: "diverging", range: [-1, 1], title: "Confidence minus accuracy over the orbit" };
     }
     const { data, shape } = context.state.arrays.invariance_gap;
     const values = overModels({ data, models: shape[0] }, context.of, context.samples);
-    const title = "Invariance gap: distance of the answers from their mean";
+    const title = "Invariance gap: distance of the predictions from their mean";
     return { values, scale: "sequential", range: [0, spread(values)[1]], title };
   },
 };
