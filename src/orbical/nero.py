@@ -156,7 +156,7 @@ def individual(
         raise InputError(f"sample: {sample!r} given, a whole number or several expected") from None
     for one in chosen:
         if not 0 <= one < count:
-            raise InputError(f"sample: {one} given, 0 to {count - 1} expected")
+            raise InputError(f"sample: expected 0 to {count - 1}, got {one}")
     if "sample" not in values.coords:
         values = values.assign_coords(sample=np.arange(count))
     taken = values.isel(sample=chosen if several else chosen[0])

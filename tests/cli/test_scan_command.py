@@ -189,7 +189,7 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-m", "nets:net"], "NAME=SOURCE expected"),
+        (["-m", "nets:net"], "expected NAME=SOURCE, got 'nets:net'"),
         (["-m", "a=nets:net", "-m", "a=nets:net"], "a name is given twice"),
         (["-m", "a=nets:nett"], "did you mean 'net'"),
         (["-m", "a=nowhere:net"], "cannot be imported"),

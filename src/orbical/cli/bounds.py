@@ -79,7 +79,7 @@ def bounds(
     ] = 15,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
-    """Tell what accuracy and calibration a symmetry allows.
+    """Compute the accuracy and calibration that a symmetry allows.
 
     \b
     orbical bounds --data data.npz --group cyclic:4 --group dihedral:4

@@ -11,7 +11,7 @@ from .demos import DEMOS, Order, find
 
 _HELP = "\n".join(
     [
-        "Scan models that come with the package, and look at them.",
+        "Scan models that ship with the package and show the results.",
         "",
         "Prints a table, draws figures, and opens the interactive view, where the models answer",
         "live. The demos:",

@@ -23,7 +23,7 @@ def info(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
 ) -> None:
-    """Tell what a stored scan holds, and how much of it is done."""
+    """Show what a stored scan contains and how much of it is complete."""
     from ..store.scan_result import load
 
     scan = load(store)

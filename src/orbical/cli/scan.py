@@ -132,7 +132,7 @@ def scan(
         bool, typer.Option("--quiet", "-q", help="No progress bar, no closing table.")
     ] = False,
 ) -> None:
-    """Ask models along the orbits of data, and store what they say.
+    """Evaluate models along the orbits of data and store the results.
 
     \b
     orbical scan -m net=mine.nets:net -d digits.npz -g rotations:72 -o run.zarr
@@ -195,7 +195,7 @@ def scan(
 def _split_model(text: str) -> tuple[str, str]:
     name, equals, source = text.partition("=")
     if not equals or not name or not source:
-        raise InputError(f"--model: {text!r} given, NAME=SOURCE expected")
+        raise InputError(f"--model: expected NAME=SOURCE, got {text!r}")
     return name, source
 
 

@@ -200,7 +200,7 @@ def save(fig: Figure, path: str | Path) -> Path:
     ending = path.suffix.lower().removeprefix(".")
     if ending not in known:
         raise InputError(
-            f"path: {path.name!r} given, a name that ends in one of {', '.join(known)} expected"
+            f"path: expected a name that ends in one of {', '.join(known)}, got {path.name!r}"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     undated: dict[str, dict[str, Any]] = {
