@@ -480,3 +480,10 @@ def test_loss_and_gradient_under_ddp_are_those_of_the_whole_batch(tmp_path: Path
             torch.testing.assert_close(found.squeeze(), expected, rtol=1e-11, atol=1e-15)
             compared += 1
     assert compared == 2 * 2 * 3 * 2
+
+
+def test_a_module_rejects_class_weights_of_another_number_of_classes() -> None:
+    logits, labels = batch(30)
+    criterion = losses.ESDLoss(weight=torch.ones(logits.shape[-1] - 1))
+    with pytest.raises(InputError, match=r"^weight: expected shape .*, got"):
+        criterion(logits, labels)

@@ -77,7 +77,7 @@ def undeclared(folder: str, declared: set[str]) -> dict[str, str]:
     return {
         name: file
         for name, file in third_party_imports(ROOT / folder).items()
-        if DISTRIBUTIONS.get(name, name.lower().replace("_", "-")) not in declared
+        if DISTRIBUTIONS.get(name, name.lower().replace("_", "-")) not in declared | UNDECLARED
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from ..errors import InputError
 from . import classification, regression
 
 __all__ = [
@@ -62,7 +63,13 @@ class _LabelLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor, weights: Tensor | None = None) -> Tensor:
         """Return the loss of logits `[n, classes]`, class indices `[n]` and weights `[n]`."""
-        if self.weight is not None:  # a label to ignore may lie outside of the classes
+        if self.weight is not None:
+            if input.ndim == 2 and self.weight.shape != input.shape[-1:]:
+                raise InputError(
+                    f"weight: expected shape ({input.shape[-1]},), one value for each class, "
+                    f"got {tuple(self.weight.shape)}"
+                )
+            # a label to ignore may lie outside of the classes
             of_class = self.weight[target.reshape(-1).clamp(0, len(self.weight) - 1)]
             weights = of_class if weights is None else of_class * weights
         return type(self).function(input, target, weights=weights, **self.settings)
