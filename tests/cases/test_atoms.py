@@ -321,10 +321,10 @@ def test_bad_molecules_are_refused_before_any_work():
         audit(EMT(), [Atoms("H", [[0, 0, np.nan]])])
     with pytest.raises(InputError, match="a cell that spans the 2 periodic directions"):
         audit(EMT(), [Atoms("H", [[0, 0, 0]], pbc=[True, True, False], cell=[1, 0, 0])])
-    with pytest.raises(InputError, match="expected ase.Atoms, got str at 1"):
+    with pytest.raises(InputError, match=r"expected ase.Atoms, got str at 1"):
         audit(EMT(), [molecule("H2O"), "CH4", molecule("H2O")])
     pos = np.zeros((2, 2, 3))
-    with pytest.raises(InputError, match="at least one atom, got none .* molecule 1"):
+    with pytest.raises(InputError, match=r"at least one atom, got none .* molecule 1"):
         audit(EMT(), {"pos": pos, "numbers": [[1, 1], [0, 0]]})
     with pytest.raises(InputError, match="an unknown element for molecule 0, atom 1"):
         audit(EMT(), {"pos": pos, "numbers": [[1, 300], [1, 1]]})

@@ -59,8 +59,8 @@ def read_structures(path: Path) -> list[Any]:
         raise MissingExtra("ase", "chemistry", f"the file {str(path)!r}") from None
     try:
         readers = {".sdf": _from_sdf, ".mol": _from_sdf, ".db": _from_database}
-        read = readers.get(path.suffix.lower(), lambda path: list(ase.io.read(path, ":")))
-        found = read(path)
+        read = readers.get(path.suffix.lower())
+        found: list[Any] = list(ase.io.read(path, ":")) if read is None else read(path)
     except (InputError, MissingExtra):
         raise
     except Exception as error:
