@@ -85,7 +85,7 @@ def spread(
 
 
 def verdict(holds: object) -> str:
-    """Say whether the data bear out a claim.
+    """Return the verdict on a claim: whether the data confirm it.
 
     Example:
         >>> verdict(0.9 > 0.5), verdict(float("nan") > 0.5)
