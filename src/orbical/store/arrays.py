@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import zarr
-from zarr.codecs import BloscCodec, BloscShuffle, Crc32cCodec
+from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
 
@@ -241,7 +241,7 @@ def _create_array(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[in
         dimension_names=spec.dims,
         fill_value=_MISSING[np.dtype(spec.dtype).kind],
         compressors=[
-            BloscCodec(cname="zstd", clevel=1, shuffle=BloscShuffle.bitshuffle),
+            BloscCodec(cname="zstd", clevel=1, shuffle="bitshuffle"),
             Crc32cCodec(),
         ],
         attributes=spec.attributes,
