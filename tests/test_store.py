@@ -92,7 +92,7 @@ def wait_until_some_units_are_done(path, process):
 
 def test_a_scan_killed_in_the_middle_continues_to_the_same_bits(tmp_path):
     whole, broken = tmp_path / "whole.zarr", tmp_path / "broken.zarr"
-    first = run_slow(0.03, broken)
+    first = run_slow(0.15, broken)
     wait_until_some_units_are_done(broken, first)
     first.send_signal(signal.SIGKILL)
     first.wait()
@@ -109,7 +109,7 @@ def test_a_scan_killed_in_the_middle_continues_to_the_same_bits(tmp_path):
 
 def test_ctrl_c_says_how_to_go_on_and_loses_nothing(tmp_path):
     path = tmp_path / "run.zarr"
-    process = run_slow(0.03, path)
+    process = run_slow(0.15, path)
     wait_until_some_units_are_done(path, process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
