@@ -23,6 +23,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 BASELINE = "NLL"
 GRID, BEYOND_GRID = (0.6, 2.0, 6.0), (0.2, 20.0)
+WEIGHTS = (0.0, *GRID)
 BATCH, SMALLER_BATCHES = 512, (256, 128, 64)
 EPOCHS = {"mnist": 40, "cifar10": 60}
 
