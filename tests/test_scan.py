@@ -372,9 +372,14 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
             "without '/', got 'a/b'",
         ),
         (dict(batch_size=0), InputError, "batch_size: expected 'auto' or an integer >= 1, got 0"),
-        (dict(device="tpu9"), InputError, "device: 'tpu9'"),
-        (dict(device="meta"), InputError, "device: 'meta' cannot be used here"),
-        (dict(device=0), InputError, "device: expected 'auto' or a torch device, got 0"),
+        (
+            dict(device="gpu"),
+            InputError,
+            "got 'gpu'; for an NVIDIA GPU pass 'cuda'",
+        ),
+        (dict(device="tpu9"), InputError, "got 'tpu9'; see torch.device"),
+        (dict(device="meta"), InputError, "got 'meta' (Tensor.item() cannot be called on meta"),
+        (dict(device=0), InputError, "'auto' or a torch device of this machine, got 0"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(tmp_path, digits, settings, error, words):

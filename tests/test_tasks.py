@@ -229,7 +229,12 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
     [
         (
             lambda: tasks.Classification().check_target([0.5, 1.0], 2),
-            "expected integers of shape (N,)",
+            "expected integers of shape (N,), got torch.float64 of shape (2,); pass class indices, "
+            "e.g. labels.astype(int)",
+        ),
+        (
+            lambda: tasks.Classification().check_target(["cat", "dog"], 2),
+            "got 'cat'; number names with numpy.unique",
         ),
         (
             lambda: tasks.Classification().check_target([0, 1, 2], 2),
@@ -237,8 +242,9 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
         ),
         (lambda: tasks.Classification().check_target([0, -1], 2), "class indices from 0"),
         (
-            lambda: tasks.Classification().check_target([[0], [1]], 2),
-            "expected integers of shape (N,), got torch.int64",
+            lambda: tasks.Classification().check_target([[0, 1], [1, 0]], 2),
+            "expected integers of shape (N,), got torch.int64 of shape (2, 2); pass class indices, "
+            "e.g. labels.argmax(-1)",
         ),
         (
             lambda: tasks.Classification().check_range(torch.tensor([0, 7]), torch.zeros(2, 3)),
@@ -290,6 +296,7 @@ def test_labels_may_be_whole_numbers_of_any_kind(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tasks.Classification().check_target(labels[::-1], 3).tolist() == [1, 0, 1]
+        assert tasks.Classification().check_target(labels[::-1, None], 3).tolist() == [1, 0, 1]
 
 
 def test_the_names_of_classes_are_kept_with_the_scan_and_counted():

@@ -18,7 +18,7 @@ from .groups import Group, as_group
 from .groups.group import real_number, whole_number
 from .predictors import as_predictor
 from .scanning.engine import as_task
-from .scanning.sweep import Sweep, refusal
+from .scanning.sweep import Sweep, refuse_faults
 from .tasks import Task
 
 __all__ = ["TOLERANCE", "EquivarianceError", "assert_equivariant", "equivariance_error"]
@@ -115,18 +115,13 @@ def equivariance_error(
     with predictor.ready(first.device):
         sweep = Sweep({"model": predictor}, group, task, first.device, batch_size)
         outputs = sweep.answers(x, "model")
-    for fault, marks in task.faults(outputs).items():
-        if bool(marks.any()):
-            element, sample = (int(place) for place in marks.nonzero()[0])
-            where = f"sample {sample} at {group.name(element)}"
-            raise refusal("model", fault, where, x, sample)
+    refuse_faults("model", task.faults(outputs), group, x)
     predictions = task.primary(outputs)
     upright = predictions[group.identity]
     expected = task.output.apply(group, upright)
     valid = task.output.valid(group, predictions)
-    difference = (
-        (predictions - expected).abs().nan_to_num(0.0)
-    )  # NaN is padding: faults were refused
+    # NaN is padding: faults were refused.
+    difference = (predictions - expected).abs().nan_to_num(0.0)
     if valid is not None:
         difference = difference * valid[:, None, None]  # fields are [K, B, component, row, column]
     parts = {"prediction": _relative(difference, task.scale(upright))}

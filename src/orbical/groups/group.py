@@ -251,11 +251,11 @@ def _neutral(name: str, part: Array) -> Array:
     return np.arange(part.shape[-1])[None] if name == "rows" else np.ones(1)
 
 
-def whole_number(argument: str, value: Any, least: int) -> int:
-    """Return an integer that is large enough, or raise."""
+def whole_number(argument: str, value: Any, least: int, other: str = "") -> int:
+    """Return an integer that is large enough, or raise; `other` names what else was possible."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or int(value) != value or value < least:
-        raise InputError(f"{argument}: expected an integer >= {least}, got {value!r}")
+        raise InputError(f"{argument}: expected {other}an integer >= {least}, got {value!r}")
     return int(value)
 
 

@@ -58,7 +58,7 @@ def describe_scan(
     return Record(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         versions={"orbical": __version__, **_versions()},
-        task=TaskEntry.from_json(plain(task.describe())),
+        task=TaskEntry(**plain(task.describe())),
         score=ScoreEntry(
             task.score_meaning, task.score_unit, task.higher_is_better, task.isometric(sweep.group)
         ),
@@ -137,11 +137,9 @@ def _chunk_of_slow_models(sweep: Sweep, samples: int) -> int:
 def failures_of(failures: Failures, first_sample: int) -> list[dict[str, Any]]:
     """Return the failures of a unit for the record, one entry for each sample."""
     records: dict[int, dict[str, Any]] = {}
-    for (element, sample), error in sorted(failures.items(), key=lambda item: item[0]):
-        known = records.setdefault(
-            first_sample + sample,
-            {"sample": first_sample + sample, "element": element, "places": 0, "error": error},
-        )
+    for element, sample in sorted(failures):
+        first = {"sample": first_sample + sample, "element": element, "places": 0}
+        known = records.setdefault(sample, {**first, "error": failures[element, sample]})
         known["places"] += 1
     return [records[sample] for sample in sorted(records)]
 
@@ -232,11 +230,11 @@ def _differing(stored: Any, given: Any) -> tuple[Any, Any]:
     """Return the entries in which two dictionaries differ, or two other values as they are."""
     if not (isinstance(stored, dict) and isinstance(given, dict)):
         return stored, given
-    keys = [key for key in {**stored, **given} if stored.get(key) != given.get(key)]
-    pairs = {key: _differing(stored.get(key), given.get(key)) for key in keys}
-    return {key: old for key, (old, _) in pairs.items()}, {
-        key: new for key, (_, new) in pairs.items()
-    }
+    old, new = {}, {}
+    for key in {**stored, **given}:
+        if stored.get(key) != given.get(key):
+            old[key], new[key] = _differing(stored.get(key), given.get(key))
+    return old, new
 
 
 def _short(entry: Any) -> str:

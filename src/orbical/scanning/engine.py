@@ -18,6 +18,7 @@ from ..actions import check_group
 from ..data.samples import Samples
 from ..errors import InputError, Interrupted, ModelError, StoreError, unknown_name
 from ..groups import Group, as_group
+from ..groups.group import whole_number
 from ..predictors import Predictor, as_predictor
 from ..tasks import TASKS, Task
 from .description import adopt, describe_scan, failures_of, warn_of_failures
@@ -174,11 +175,8 @@ def _fill(
         if waiting is not None:  # it is finished, and writing it twice would change nothing
             _write(store, sweep, *waiting)
         share = store.done[asked].mean()
-        again = (
-            "the result was in memory and is lost"
-            if store.path is None
-            else ("run the same scan again to continue")
-        )
+        lost = "the result was in memory and is lost"
+        again = lost if store.path is None else "run the same scan again to continue"
         raise Interrupted(f"stopped at {share:.0%} of {store.name}; {again}") from None
 
 
@@ -194,7 +192,7 @@ def _write(
     """Write the arrays of a chunk, then the flag of each model whose unit this completes."""
     record = store.record
     first = record.rows(chunk).start
-    unit.wait(sweep.group, first)
+    unit.wait(sweep.task.input, sweep.group, first)
     if sweep.batch_size != record.run.batch_size:  # halved, for want of memory
         store.write_record(replace(record, run=replace(record.run, batch_size=sweep.batch_size)))
     store.write("action_defect", chunk, _to_numpy(unit.defect))
@@ -274,14 +272,19 @@ def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
 def _choose_device(device: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    wanted = f"device: expected 'auto' or a torch device of this machine, got {device!r}"
     if not isinstance(device, str | torch.device):
-        raise InputError(f"device: expected 'auto' or a torch device, got {device!r}")
+        raise InputError(wanted)
     try:
         chosen = torch.device(device)
+    except RuntimeError:
+        remedy = "for an NVIDIA GPU pass 'cuda'" if device == "gpu" else "see torch.device"
+        raise InputError(f"{wanted}; {remedy}") from None
+    try:
         torch.zeros(1, device=chosen).sum().item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         why = words_of(error).partition(". ")[0]  # what follows is about the making of torch
-        raise InputError(f"device: {device!r} cannot be used here: {why}") from None
+        raise InputError(f"{wanted} ({why}); pass 'cpu'") from None
     return chosen
 
 
@@ -291,10 +294,7 @@ def _choose_batch_size(batch_size: int | str, first: Tree, device: torch.device)
         budget, most = (2**28, 2**16) if device.type == "cuda" else (2**20, 2**8)
         result: int = max(1, min(budget // max(numbers, 1), most))
         return result
-    whole = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
-    if not whole or int(batch_size) < 1:
-        raise InputError(f"batch_size: expected 'auto' or an integer >= 1, got {batch_size!r}")
-    return int(batch_size)
+    return whole_number("batch_size", batch_size, 1, "'auto' or ")
 
 
 def _write_truth(store: Store, target: Tensor | None, task: Task) -> None:

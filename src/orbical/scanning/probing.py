@@ -13,7 +13,7 @@ from .._trees import Tree, flatten_leading, leaves, tree_map
 from ..data.samples import Samples
 from ..errors import InputError, ModelError
 from ..tasks.base import ACTION_DEFECT
-from .sweep import Sweep, errors_in, only_tensor, refusal, without
+from .sweep import Sweep, errors_in, only_tensor, refuse_faults, without
 
 if TYPE_CHECKING:
     from ..store.arrays import ArraySpec
@@ -32,11 +32,8 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     raw = sweep.answer(name, inputs)
     orbits = sweep.read(name, raw, moved)
     failed = {divmod(place, count): why for place, why in errors_in(raw).items()}
-    for fault, marks in without(sweep.task.faults(orbits), failed).items():
-        if bool(marks.any()):
-            element, sample = marks.nonzero()[0].tolist()
-            where = f"sample {sample} at {sweep.group.name(element)}"
-            raise refusal(f"model {name!r}", fault, where, first, sample)
+    faults = without(sweep.task.faults(orbits), failed)
+    refuse_faults(f"model {name!r}", faults, sweep.group, first)
     outputs = flatten_leading(orbits)
     repeated = sweep.answer(name, inputs)
     sweep.compare(name, raw, repeated)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ from .._trees import (
 )
 from ..actions import Action
 from ..actions.base import first_lacking
-from ..errors import InputError, ModelError, OrbicalError
+from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 from ..predictors import PartialOutputs, Predictor
 from ..predictors._base import batch_size as count_inputs
@@ -68,9 +68,8 @@ class Sweep:
         advance: Callable[[int], None] = lambda inputs: None,
     ) -> Unit:
         """Run the models on the orbits of a batch; an accelerator works on after it."""
-        given = batch
-        batch = to_device(batch, self.device)
-        asked = Asked(self.task.input, given, self.task.input.doubt(batch))
+        given, batch = batch, to_device(batch, self.device)
+        doubt = self.task.input.doubt(batch)
         target = None if target is None else to_device(target, self.device)
         while True:
             try:
@@ -81,7 +80,8 @@ class Sweep:
                 summaries = {
                     name: self._summary(outputs.pop(name), raw[name], target) for name in names
                 }
-                return Unit.on_its_way(summaries, defect.transpose(0, 1), broken, failures, asked)
+                defect = defect.transpose(0, 1)
+                return Unit(summaries, defect, broken, failures, given, doubt).to_host()
             except torch.OutOfMemoryError:
                 if self.batch_size == 1:
                     raise
@@ -234,67 +234,41 @@ class Sweep:
 
 
 @dataclass
-class Asked:
-    """A batch, and a flag on its device that marks values which may not be finite."""
-
-    action: Action
-    batch: Tree
-    doubt: Tensor | None
-
-    def check(self, first_sample: int) -> None:
-        """Refuse data that cannot be moved; by now the flag has arrived from the accelerator."""
-        if self.doubt is not None and bool(self.doubt):
-            self.action.check_values(self.batch, first_sample)
-
-
-@dataclass
 class Unit:
     """The results of one chunk: `{model: variables}` and the action defect `[B, K]`.
 
     The arrays travel from the accelerator while the next chunk is being computed; `wait` is called
-    before they are read. `failures` are the places where a model raised and gave no answer.
+    before they are read. `failures` are the places where a model raised and gave no answer;
+    `doubt` marks a batch whose values may not be finite.
     """
 
     summaries: dict[str, dict[str, Tensor]]
     defect: Tensor
     broken: dict[str, dict[str, Tensor]]
     failures: dict[str, Failures]
-    asked: Asked
+    batch: Tree
+    doubt: Tensor | None
     landed: Any = None
 
-    @classmethod
-    def on_its_way(
-        cls,
-        summaries: dict[str, dict[str, Tensor]],
-        defect: Tensor,
-        broken: dict[str, dict[str, Tensor]],
-        failures: dict[str, Failures],
-        asked: Asked,
-    ) -> Unit:
+    def to_host(self) -> Unit:
         """Start copying all arrays to the memory of the host."""
-        summaries, there, broken, doubt = tree_map(
+        summaries, defect, broken, doubt = tree_map(
             lambda leaf: None if leaf is None else leaf.to("cpu", non_blocking=True),
-            (summaries, defect, broken, asked.doubt),
+            (self.summaries, self.defect, self.broken, self.doubt),
         )
-        landed = None
-        if defect.is_cuda:
-            landed = torch.cuda.Event()
+        landed = torch.cuda.Event() if self.defect.is_cuda else None
+        if landed is not None:
             landed.record()
-        return cls(summaries, there, broken, failures, replace(asked, doubt=doubt), landed)
+        return Unit(summaries, defect, broken, self.failures, self.batch, doubt, landed)
 
-    def wait(self, group: Group, first_sample: int) -> None:
+    def wait(self, action: Action, group: Group, first_sample: int) -> None:
         """Wait for the arrays, and refuse data and outputs that cannot be used."""
         if self.landed is not None:
             self.landed.synchronize()
-        self.asked.check(first_sample)
+        if self.doubt is not None and bool(self.doubt):
+            action.check_values(self.batch, first_sample)
         for name, faults in self.broken.items():
-            for fault, marks in faults.items():
-                # By numpy: to look at so little, torch would first wake all of its threads.
-                places = np.argwhere(marks.numpy())
-                if len(places):
-                    element, sample = map(int, places[0])
-                    where = f"sample {first_sample + sample} at {group.name(element)}"
-                    raise refusal(f"model {name!r}", fault, where, self.asked.batch, sample)
+            refuse_faults(f"model {name!r}", faults, group, self.batch, first_sample)
 
 
 def _copied(raw: Any) -> Any:
@@ -325,17 +299,23 @@ def _slices(count: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, count))
 
 
-def refusal(model: str, fault: str, where: str, batch: Tree, sample: int) -> OrbicalError:
-    """Return the error for an output that cannot be used: of the data, if these are not finite.
+def refuse_faults(
+    model: str, faults: dict[str, Tensor], group: Group, batch: Tree, first_sample: int = 0
+) -> None:
+    """Refuse outputs that cannot be used: because of the data, if these are not finite.
 
     An action may allow NaN, for example as padding; a model that cannot use it is not at fault.
     """
-    if any(first_lacking(leaf[sample : sample + 1]) is not None for leaf in leaves(batch)):
-        return InputError(
-            f"data: expected finite numbers, got NaN or infinity, for which {model} returns "
-            f"{fault} ({where})"
-        )
-    return ModelError(f"{model}: {fault} for {where}")
+    for fault, marks in faults.items():
+        # By NumPy: to look at so little, torch would first wake all of its threads.
+        for element, sample in np.argwhere(marks.cpu().numpy())[:1]:
+            where = f"sample {first_sample + sample} at {group.name(int(element))}"
+            if any(first_lacking(leaf[sample : sample + 1]) is not None for leaf in leaves(batch)):
+                raise InputError(
+                    f"data: expected finite numbers, got NaN or infinity, for which {model} "
+                    f"returns {fault} ({where})"
+                )
+            raise ModelError(f"{model}: {fault} for {where}")
 
 
 def errors_in(raw: Any) -> dict[int, str]:

@@ -251,7 +251,10 @@ def _create_array(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[in
 def open_store(path: Path) -> Store:
     """Open a store for reading and writing."""
     if not path.exists():
-        raise StoreError(f"{str(path)!r} does not exist")
+        raise StoreError(
+            f"path: expected a saved scan, got {str(path)!r}, which does not exist; save one with "
+            "orbical.scan(..., out=...)"
+        )
     try:
         root = zarr.open_group(LocalStore(path), mode="r+")
         written: Any = root.attrs[_RECORD]

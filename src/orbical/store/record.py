@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any
 
 FORMAT = 2
 
 
 @dataclass(frozen=True)
-class _Entry:
-    """A part of the record, written to JSON and read from it field by field."""
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Self:
-        """Read an entry; one that lacks a field, or has others, raises `TypeError`."""
-        return cls(**entry)
-
-
-@dataclass(frozen=True)
-class TaskEntry(_Entry):
+class TaskEntry:
     """A task as `Task.describe` writes it; `Task.from_record` makes the task again."""
 
     name: str
@@ -31,7 +21,7 @@ class TaskEntry(_Entry):
 
 
 @dataclass(frozen=True)
-class ScoreEntry(_Entry):
+class ScoreEntry:
     """What the score of the task means."""
 
     meaning: str
@@ -41,7 +31,7 @@ class ScoreEntry(_Entry):
 
 
 @dataclass(frozen=True)
-class ViewsEntry(_Entry):
+class ViewsEntry:
     """The views that an interactive display uses for inputs and outputs."""
 
     input: str
@@ -49,7 +39,7 @@ class ViewsEntry(_Entry):
 
 
 @dataclass(frozen=True)
-class GroupEntry(_Entry):
+class GroupEntry:
     """The group, by its text and a hash of its elements."""
 
     spec: str
@@ -57,7 +47,7 @@ class GroupEntry(_Entry):
 
 
 @dataclass(frozen=True)
-class DataEntry(_Entry):
+class DataEntry:
     """The data, by a hash of inputs and labels."""
 
     samples: int
@@ -67,7 +57,7 @@ class DataEntry(_Entry):
 
 
 @dataclass(frozen=True)
-class ModelEntry(_Entry):
+class ModelEntry:
     """A model: its name, its origin, a hash of its weights, and its outputs on a few inputs.
 
     `failures` has an entry for each sample on which the model raised an error.
@@ -82,7 +72,7 @@ class ModelEntry(_Entry):
 
 
 @dataclass(frozen=True)
-class RunEntry(_Entry):
+class RunEntry:
     """How the scan is run. A resumed run with the same settings gives the same bits."""
 
     device: str
@@ -91,7 +81,7 @@ class RunEntry(_Entry):
     chunk: int
 
 
-_PARTS: dict[str, type[_Entry]] = {
+_PARTS: dict[str, type] = {
     "task": TaskEntry,
     "score": ScoreEntry,
     "views": ViewsEntry,
@@ -147,6 +137,6 @@ class Record:
     def from_json(cls, record: Mapping[str, Any]) -> Record:
         """Read what `to_json` wrote; one that lacks a part raises `KeyError` or `TypeError`."""
         given = {one.name: record[one.name] for one in fields(cls)}
-        given |= {name: kind.from_json(given[name]) for name, kind in _PARTS.items()}
-        given["models"] = tuple(ModelEntry.from_json(entry) for entry in given["models"])
+        given |= {name: kind(**given[name]) for name, kind in _PARTS.items()}
+        given["models"] = tuple(ModelEntry(**entry) for entry in given["models"])
         return cls(**given)

@@ -135,6 +135,6 @@ def load(path: str | Path) -> Scan:
         >>> import orbical as ob
         >>> ob.load("no-such-scan.zarr")
         Traceback (most recent call last):
-        orbical.errors.StoreError: 'no-such-scan.zarr' does not exist
+        orbical.errors.StoreError: path: expected a saved scan, got 'no-such-scan.zarr', which ...
     """
     return Scan(open_store(as_path("path", path)))

@@ -331,7 +331,8 @@ def as_truth(target: Any, count: int | None = None, name: str = "labels") -> Ten
         if array.dtype.kind not in "fiubc":
             given = ", ".join(repr(one) for one in array.reshape(-1)[:1].tolist())
             raise InputError(
-                f"{name}: expected numbers for each sample, got {given or array.dtype}"
+                f"{name}: expected numbers for each sample, got {given or array.dtype}; number "
+                "names with numpy.unique(names, return_inverse=True)[1]"
             )
         target = torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
     values: Tensor = target

@@ -94,10 +94,16 @@ class Classification(Task):
         return given
 
     def check_target(self, target: Any, count: int) -> Tensor:
-        """Check class indices `[N]`."""
+        """Check class indices `[N]` or `[N, 1]`."""
         labels = as_truth(target, count)
+        if labels.shape[1:] == (1,):
+            labels = labels[:, 0]
         if labels.ndim != 1 or labels.is_floating_point() or labels.is_complex():
-            raise InputError(f"labels: expected integers of shape (N,), got {described(labels)}")
+            indices = "labels.argmax(-1)" if labels.ndim > 1 else "labels.astype(int)"
+            raise InputError(
+                f"labels: expected integers of shape (N,), got {described(labels)}; pass class "
+                f"indices, e.g. {indices}"
+            )
         labels = labels.long()
         if count and int(labels.min()) < 0:
             raise InputError(f"labels: expected class indices from 0, got {int(labels.min())}")

@@ -1,0 +1,28 @@
+"""The results of a scan: responses along orbits, of single samples or averaged.
+
+Functions take a `Scan`, or its `data` (for example a selection of its samples or models), and
+return labeled arrays. Arrays of a stored scan stay lazy and are summed chunk by chunk when they are
+used; `.compute()` loads them. Unfinished parts of a scan are left out.
+
+The attributes of an array of responses hold what a figure needs: `metric` and its `meaning`,
+`reference` (what a score is measured against), `limits` and `higher_is_better` where they are
+known, all `models` in their order, the `group` with its `identity`, and the `layout` of its orbit
+with `layout_index` and `layout_axes`.
+
+Paper: Zhao et al., Evaluating Machine Learning Models with NERO, sections 2.2 to 2.5.
+"""
+
+from __future__ import annotations
+
+from .along_orbits import aggregate, individual, responses
+from .summaries import action_defect, consensus, invariance_gap, summary
+
+__all__ = [
+    "action_defect",
+    "aggregate",
+    "consensus",
+    "individual",
+    "invariance_gap",
+    "responses",
+    "summary",
+]
