@@ -49,16 +49,13 @@ def whole_numbers(name: str, value: Any, size: int, below: int | None = None) ->
         one_hot = array.ndim == 2 and len(array) == size
         hint = "; pass the indices of one-hot rows, .argmax(1)" if one_hot else ""
         raise InputError(f"{name}: expected shape [{size}], got shape {list(array.shape)}{hint}")
-    if array.dtype.kind == "f":
-        if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
-            raise InputError(f"{name}: expected whole numbers, got fractions, NaN or infinity")
-    elif array.dtype.kind in "USO":
-        raise InputError(
-            f"{name}: expected whole numbers, got names; "
-            "number them with numpy.unique(names, return_inverse=True)[1]"
-        )
-    elif array.dtype.kind not in "iub":
+    if array.dtype.kind in "USO":
+        hint = "number them with numpy.unique(names, return_inverse=True)[1]"
+        raise InputError(f"{name}: expected whole numbers, got names; {hint}")
+    if array.dtype.kind not in "iubf":
         raise InputError(f"{name}: expected whole numbers, got dtype {array.dtype}")
+    if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
+        raise InputError(f"{name}: expected whole numbers, got fractions, NaN or infinity")
     array = array.astype(np.int64)
     low, high = int(array.min()), int(array.max())
     if low < 0 or (below is not None and high >= below):

@@ -123,10 +123,6 @@ def connected(left: Array, right: Array, size: int) -> Array:
 
 
 def in_order(ids: Array) -> Array:
-    """Renumber small ids from 0, in the order in which they first appear."""
-    first = np.full(int(ids.max()) + 1, -1, dtype=np.int64)
-    first[ids[::-1]] = np.arange(len(ids))[::-1]  # the last one written is the first to appear
-    used = np.flatnonzero(first >= 0)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[used[np.argsort(first[used])]] = np.arange(len(used))
-    return np.asarray(rank[ids])
+    """Renumber ids from 0, in the order in which they first appear."""
+    first, index = np.unique(ids, return_index=True, return_inverse=True)[1:]
+    return np.asarray(first.argsort().argsort()[index])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, unknown_name
+from ._equivariant_fit import sum_by
 
 Array = np.ndarray
 _WHY_ORBITS = (
@@ -56,7 +57,7 @@ def invariant_outputs(
         mean = _orbit_mean(average, index)
         confidence, predicted = np.clip(mean.max(1), 0, 1)[index], mean.argmax(1)[index]
     else:
-        confidence = _orbit_mean(confidence[:, None], index)[:, 0][index]
+        confidence = _orbit_mean(confidence, index)[index]
     arguments = {
         "orbit": ids,
         "label": label,
@@ -89,13 +90,12 @@ def _average(data: Any) -> Array:
 
 
 def _spread(values: Array, index: Array) -> float:
-    low, high = np.full(index.max() + 1, np.inf), np.full(index.max() + 1, -np.inf)
-    np.minimum.at(low, index, values)
-    np.maximum.at(high, index, values)
-    return float((high - low).max())
+    order = np.lexsort((values, index))
+    last = np.flatnonzero(np.diff(index[order], append=-1))
+    first = np.concatenate([[0], last[:-1] + 1])
+    return float((values[order][last] - values[order][first]).max())
 
 
 def _orbit_mean(values: Array, index: Array) -> Array:
     count = np.bincount(index)
-    sums = [np.bincount(index, weights=column) for column in values.T]
-    return np.stack(sums, axis=1) / count[:, None]
+    return (sum_by(index, values, len(count)).T / count).T

@@ -7,13 +7,11 @@ bound) and Proposition 5 (Lipschitz lower bound). `docs/theory.md` has the count
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from ..errors import InputError
 from .bound import Bound, Bounds, lower_bound, not_applicable
-from .fibers import Fibers
+from .fibers import Fibers, fiber_index
 from .orbit_table import OrbitTable
 
 __all__ = ["classification", "forced_overconfidence", "worst_predictions"]
@@ -26,6 +24,19 @@ _ECE = {
     "sharp_upper": "upper",
 }
 """The bounds of the calibration error in their order, and their kind."""
+TITLES = {
+    "prop1": "Proposition 1, no symmetry",
+    "thm4_fiberwise": "Theorem 4, fiber by fiber",
+    "thm4": "Theorem 4, as printed",
+    "cor1": "Corollary 1",
+    "cor2": "Corollary 2, two labels",
+    "fiber_free": "Corollary 2, without fibers",
+    "thm5": "Theorem 5",
+    "prop4": "Proposition 4",
+    "prop6": "Proposition 6, an oracle's sampling error",
+}
+"""The statements of the literature, as figures and commands name them."""
+_OF_ORBITS = ("thm4", "cor2", "fiber_free", "prop4")
 _NO_ORBITS = "needs the label masses of orbits; only errors of fibers are known"
 _NO_CONFIDENCE = "needs confidences; the table has none"
 _NO_PREDICTION = "needs the model's predictions; the table has none"
@@ -86,7 +97,10 @@ def classification(
     else:
         fibers = None if orbits.confidence is None else orbits.fibers(bins)
     found = _ece(orbits, fibers) | {"prop6": _oracle(orbits, level)}
-    bounds = _accuracy(orbits, fibers) | {name: found[name] for name in _ECE}
+    bounds = _accuracy(orbits, fibers)
+    for name in _ECE:
+        missing = _NO_ORBITS if orbits is None and name in _OF_ORBITS else _NO_PREDICTION
+        bounds[name] = found.get(name) or _none(name, missing if fibers else _NO_CONFIDENCE)
     about = {
         "samples": None if orbits is None else orbits.samples,
         "orbits": None if orbits is None else len(orbits.mass),
@@ -125,74 +139,56 @@ def _lower(value: float, reason: str) -> Bound:
     return lower_bound(max(0.0, value), "ece", reason if value <= 0 else "")
 
 
-def _missing(names: Iterable[str], reason: str) -> dict[str, Bound]:
-    return {name: not_applicable("ece", _ECE[name], reason) for name in names}
-
-
 def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
+    """Return the bounds of the calibration error, without those that need what is not known."""
     if fibers is None:
-        return _missing(_ECE, _NO_CONFIDENCE)
+        return {}
     r, p, best, worst = fibers.mass, fibers.confidence, fibers.best, fibers.worst
     prop1 = float(r @ np.maximum(p, 1 - p))
     forced = np.maximum(fibers.forced_overconfidence, fibers.forced_underconfidence)
-    return {
+    found = {
         "prop1": _upper(prop1),
+        "thm5": _theorem5(orbits, fibers),
         "sharp_lower": _lower(float(r @ forced), "every fiber can be calibrated on average"),
         "sharp_upper": _upper(float(r @ np.maximum(best - p, p - worst))),
-        **_with_predictions(orbits, fibers, prop1),
-        "cor2": _corollary2(orbits, fibers),
-        "fiber_free": (
-            not_applicable("ece", "upper", _NO_ORBITS)
-            if orbits is None
-            else _upper(prop1 - float((orbits.orbit_mass - orbits.minority_dissent).sum()))
-        ),
-        "thm5": _theorem5(orbits, fibers),
-        "prop4": _proposition4(orbits, fibers),
     }
-
-
-def _with_predictions(orbits: OrbitTable | None, fibers: Fibers, prop1: float) -> dict[str, Bound]:
-    """Return the ECE, and the bounds that depend on which fibers are at least half right."""
+    if orbits is not None:
+        least = float((orbits.orbit_mass - orbits.minority_dissent).sum())
+        found |= {
+            "cor2": _corollary2(orbits, fibers),
+            "fiber_free": _upper(prop1 - least),
+            "prop4": _proposition4(orbits, fibers),
+        }
     if fibers.accuracy is None:
-        return _missing(("ece", "thm4_fiberwise", "thm4", "cor1"), _NO_PREDICTION)
-    r, p, least_error = fibers.mass, fibers.confidence, fibers.least_error
+        return found
     half_right = fibers.accuracy >= 0.5
-    share = float(r[half_right].sum())
+    share, least_error = float(r[half_right].sum()), fibers.least_error
     reason = "" if share > 0 else "no fiber is at least half right, so nothing is gained on prop1"
-    return {
+    found |= {
         "ece": Bound(float(r @ np.abs(fibers.accuracy - p)), "ece", "exact"),
         "thm4_fiberwise": _upper(prop1 - float(r[half_right] @ least_error[half_right]), reason),
         "cor1": _upper(prop1 - float(least_error.min()) * share, reason),
-        "thm4": _theorem4_printed(orbits, fibers, half_right, prop1, share, reason),
     }
+    if orbits is not None:
+        incorrect = orbits.dissent[orbits.dissent > 0]
+        if len(incorrect) == 0:
+            found["thm4"] = _none("thm4", "no orbit is incorrect: every dissent is 0")
+        elif (least_error[half_right] <= 0).any():
+            why = "a fiber that is at least half right holds no incorrect orbit"
+            found["thm4"] = _none("thm4", why)
+        else:
+            found["thm4"] = _upper(prop1 - float(incorrect.min()) * share, reason)
+    return found
 
 
-def _theorem4_printed(
-    orbits: OrbitTable | None,
-    fibers: Fibers,
-    half_right: Array,
-    prop1: float,
-    share: float,
-    reason: str,
-) -> Bound:
-    if orbits is None:
-        return not_applicable("ece", "upper", _NO_ORBITS)
-    incorrect = orbits.dissent[orbits.dissent > 0]
-    if len(incorrect) == 0:
-        return not_applicable("ece", "upper", "no orbit is incorrect: every dissent is 0")
-    if (fibers.least_error[half_right] <= 0).any():
-        return not_applicable(
-            "ece", "upper", "a fiber that is at least half right holds no incorrect orbit"
-        )
-    return _upper(prop1 - float(incorrect.min()) * share, reason)
+def _none(name: str, reason: str) -> Bound:
+    return not_applicable("ece", _ECE[name], reason)
 
 
-def _corollary2(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
-    if orbits is None:
-        return not_applicable("ece", "upper", _NO_ORBITS)
+def _corollary2(orbits: OrbitTable, fibers: Fibers) -> Bound:
     if orbits.mass.shape[1] != 2:
         reason = f"needs two labels, the table has {orbits.mass.shape[1]}; see fiber_free"
-        return not_applicable("ece", "upper", reason)
+        return _none("cor2", reason)
     return _upper(1 - float(fibers.least_error.min()))
 
 
@@ -207,18 +203,13 @@ def _theorem5(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
     return _lower(value, reason)
 
 
-def _proposition4(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
-    if orbits is None:
-        return not_applicable("ece", "lower", _NO_ORBITS)
-    held = orbits.orbit_mass > 0
-    floor = 1 - float(orbits.minority_dissent.sum() / orbits.orbit_mass[held].min())
+def _proposition4(orbits: OrbitTable, fibers: Fibers) -> Bound:
+    held = orbits.orbit_mass[orbits.orbit_mass > 0]
+    if len(held) > 1:  # m' <= 1 - 2 (1 - 1/C) <= 0, up to rounding
+        return _lower(0.0, "m' is never positive with two or more orbits")
+    floor = 1 - float(orbits.minority_dissent.sum() / held.min())
     value = float(fibers.mass @ np.maximum(0, floor - fibers.confidence))
-    several = int(held.sum()) > 1
-    # With two or more orbits m' <= 1 - 2 (1 - 1/C) <= 0; rounding may leave a trace above it.
-    return _lower(
-        0.0 if several else value,
-        "m' is never positive with two or more orbits" if several else "no confidence below m'",
-    )
+    return _lower(value, "no confidence below m'")
 
 
 def _oracle(orbits: OrbitTable | None, level: float) -> Bound:
@@ -256,15 +247,12 @@ def worst_predictions(table: OrbitTable, *, bins: int | None = None) -> Array:
         >>> worst_predictions(table)
         array([1, 1])
     """
-    from .fibers import fiber_index
-
     if table.confidence is None:
         raise InputError("table: expected confidences, got none")
     index = fiber_index(table.confidence, bins)
-    size = int(index.max()) + 1
 
     def gathered(values: Array) -> Array:
-        return np.bincount(index, weights=values, minlength=size)
+        return np.bincount(index, weights=values)
 
     claimed = gathered(table.orbit_mass * table.confidence)
     under = gathered(table.orbit_mass - table.dissent) - claimed

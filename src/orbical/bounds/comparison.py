@@ -76,12 +76,8 @@ class Comparison:
         ]
 
     def __repr__(self) -> str:
-        shares = {
-            "ceiling": "accuracy_ceiling",
-            "cost": "cost",
-            "floor": "accuracy_floor",
-            **{kind: kind for kind in KINDS},
-        }
+        shares = {"ceiling": "accuracy_ceiling", "cost": "cost", "floor": "accuracy_floor"}
+        shares |= {kind: kind for kind in KINDS}
         lines = [["group", "elements", "orbits", *shares]]
         for row in self.rows():
             numbers = [f"{row[name]:.4f}" for name in shares.values()]

@@ -81,15 +81,9 @@ def fibers_from_errors(
         >>> fibers.forced_overconfidence.round(3)
         array([0.2, 0. ])
     """
-    given = {
-        "mass": mass,
-        "confidence": confidence,
-        "least_error": least_error,
-        "greatest_error": greatest_error,
-    }
-    if accuracy is not None:
-        given["accuracy"] = accuracy
-    arrays = {name: _checks.numbers(name, value, "fiber") for name, value in given.items()}
+    given = {"mass": mass, "confidence": confidence, "accuracy": accuracy}
+    given |= {"least_error": least_error, "greatest_error": greatest_error}
+    arrays = {n: _checks.numbers(n, v, "fiber") for n, v in given.items() if v is not None}
     sizes = {name: len(array) for name, array in arrays.items()}
     if len(set(sizes.values())) > 1:
         raise InputError(f"fibers: expected one value for each fiber, got sizes {sizes}")

@@ -244,7 +244,7 @@ class OrbitTable:
         size = len(as_numpy("label", label))
         if len(orbits) == 0:
             raise InputError("orbits: expected lists of sample indices, got none")
-        members = np.concatenate([np.asarray(members, dtype=np.int64) for members in orbits])
+        members = np.concatenate([np.asarray(some, dtype=np.int64) for some in orbits])
         if len(members) and (members.min() < 0 or members.max() >= size):
             raise InputError(f"orbits: expected sample indices in [0, {size}), got others")
         times = np.bincount(members, minlength=size)
@@ -254,10 +254,8 @@ class OrbitTable:
                 "orbits: expected a partition of the samples, each in exactly one orbit, got "
                 f"{missing} samples in none and {twice} in more than one"
             )
-        ids = np.empty(size, dtype=np.int64)
-        for number, some in enumerate(orbits):
-            ids[np.asarray(some, dtype=np.int64)] = number
-        return cls.from_labels(ids, label, **predictions)
+        ids = np.repeat(np.arange(len(orbits)), [len(some) for some in orbits])
+        return cls.from_labels(ids[np.argsort(members)], label, **predictions)
 
     @classmethod
     def from_scan(

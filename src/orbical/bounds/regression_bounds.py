@@ -160,41 +160,32 @@ def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
 
 
 def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+    reason = _NO_VARIANCE if table.variance is None else _FULL if table.form == "full" else _NO_MEAN
+    bounds = {name: not_applicable(*of, reason) for name, of in _GENCE.items()}
     if table.variance is None or table.form == "full":
-        reason = _NO_VARIANCE if table.variance is None else _FULL
-        return {name: not_applicable(*of, reason) for name, of in _GENCE.items()}
+        return bounds
     mass = table.mass
     s = np.diagonal(table.covariances(table.variance), axis1=1, axis2=2)
     a_squared = 2 / math.pi * s.sum(1)
     fit = best_fit(table.value, mass, table.orbit, frame)
-    bounds = {
-        name: not_applicable(*_GENCE[name], _NO_MEAN) for name in ("gence", "gence_sq", "thm7")
-    }
     bounds["thm7_minimized"] = Bound(
         1 + float(mass @ (fit.residual / a_squared)),
         *_GENCE["thm7_minimized"],
         reason="for the error-minimizing model with these variances",
     )
     if table.mean is not None:
-        gence, gence_sq = _gence_of(table.value, table.mean, s, mass)
-        error = np.square(table.mean - table.value).sum(1)
-        bounds["gence"] = Bound(gence, "gence", "exact")
-        bounds["gence_sq"] = Bound(gence_sq, "gence_sq", "exact")
-        bounds["thm7"] = Bound(1 + float(mass @ (error / a_squared)), "gence", "upper")
+        a, e = np.sqrt(2 * s / math.pi), np.abs(table.mean - table.value)
+        values = {
+            "gence": np.square(a - e).sum(1) / a_squared,
+            "gence_sq": np.square(s - e**2).sum(1) / np.square(s).sum(1),
+            "thm7": 1 + np.square(e).sum(1) / a_squared,
+        }
+        bounds |= {name: Bound(float(mass @ of), *_GENCE[name]) for name, of in values.items()}
     for invariant, general in (("thm6", "thm7"), ("thm6_minimized", "thm7_minimized")):
         bounds[invariant] = bounds[general]
         if not frame.trivial:
             bounds[invariant] = not_applicable(*_GENCE[invariant], _NOT_INVARIANT)
-    bounds |= _gence_lower(table, frame, s, a_squared)
-    return {name: bounds[name] for name in _GENCE}
-
-
-def _gence_of(value: Array, mean: Array, variance: Array, mass: Array) -> tuple[float, float]:
-    """Return GENCE and GENCE_sq as in `orbical.calibration`, with a mass for each point."""
-    a, e = np.sqrt(2 * variance / math.pi), np.abs(mean - value)
-    plain = np.square(a - e).sum(1) / np.square(a).sum(1)
-    squared = np.square(variance - e**2).sum(1) / np.square(variance).sum(1)
-    return float(mass @ plain), float(mass @ squared)
+    return bounds | _gence_lower(table, frame, s, a_squared)
 
 
 def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -> dict[str, Bound]:

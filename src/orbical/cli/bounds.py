@@ -20,17 +20,6 @@ _UNMATCHED = (
     "this data set does not show the cost of the symmetry, and the ceiling is trivial. "
     "A larger --tolerance matches samples that are nearly equal."
 )
-THEOREMS = {
-    "prop1": "Proposition 1, no symmetry used",
-    "thm4_fiberwise": "Theorem 4, fiber by fiber",
-    "thm4": "Theorem 4, as printed",
-    "cor1": "Corollary 1",
-    "cor2": "Corollary 2, two labels",
-    "fiber_free": "Corollary 2, stronger and without fibers",
-    "thm5": "Theorem 5",
-    "prop4": "Proposition 4",
-    "prop6": "Proposition 6, an oracle's sampling error",
-}
 
 
 def register(app: typer.Typer) -> None:
@@ -202,6 +191,8 @@ def _print_bounds(name: str, found: Bounds) -> None:
     from rich.rule import Rule
     from rich.table import Table
 
+    from ..bounds.classification_bounds import TITLES
+
     console, about = Console(), found.about
     console.print(Rule(f"[bold]{name}[/]", align="left"))
     ceiling = float(found["accuracy_ceiling"])
@@ -227,24 +218,17 @@ def _print_bounds(name: str, found: Bounds) -> None:
     table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 2, 0, 0))
     for column, justify in (("statement", "left"), ("bound", "right"), ("", "left")):
         table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for key, title in THEOREMS.items():
+    for key, title in TITLES.items():
         bound = found[key]
         side = {"upper": "at most", "lower": "at least"}[bound.kind]
         value = "-" if bound.value is None else f"{side} {bound.value:.4f}"
         notes = [] if bound.applies else ["does not apply:"]
         notes += ["vacuous;"] if bound.vacuous else []
-        notes.append(_in_words(bound.reason))
+        notes += [TITLES.get(word, word) for word in bound.reason.split(" ")]
         table.add_row(title, value, f"[dim]{' '.join(notes).strip(' ;')}[/]")
     console.print()
     console.print(table)
     console.print()
-
-
-def _in_words(reason: str) -> str:
-    """Replace the keys of other statements by their titles."""
-    for key in ("prop1", "fiber_free"):
-        reason = reason.replace(key, THEOREMS[key])
-    return reason
 
 
 def _interval(found: Bounds, width: int = 50) -> str:

@@ -25,19 +25,10 @@ __all__ = [
 ]
 
 Array = np.ndarray
-TITLES = {
-    "prop1": "Prop 1 (no symmetry)",
-    "thm4_fiberwise": "Thm 4, fiber-wise",
-    "thm4": "Thm 4, printed form",
-    "cor1": "Cor 1",
-    "cor2": "Cor 2",
-    "fiber_free": "fiber-free",
-    "thm5": "Thm 5",
-    "prop4": "Prop 4",
-}
 KIND_COLORS = {"correct": MODELS[2], "incorrect": MODELS[1], "extrinsic": "#9A9A9A"}
 _HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\")
 _MARKERS = "osD^vP*X"
+_BOX = {"fc": "white", "ec": "none", "pad": 1}
 
 
 def calibration_interval(bounds: Bounds) -> Figure:
@@ -61,48 +52,34 @@ def calibration_interval(bounds: Bounds) -> Figure:
         >>> calibration_interval(classification(table)).axes[0].get_xlabel()
         'expected calibration error'
     """
+    from ..bounds.classification_bounds import TITLES
+
     if not bounds["sharp_upper"].applies:
         raise InputError(f"bounds: expected an interval, got none: {bounds['sharp_upper'].reason}")
     low, high = float(bounds["sharp_lower"]), float(bounds["sharp_upper"])
-    rows = [name for name in TITLES if name in bounds]
+    rows = [name for name in TITLES if bounds[name].quantity == "ece"]
     with styled():
         fig = figure(PAGE, 0.9 + 0.24 * (len(rows) + 2))
         ax = fig.subplots()
         ax.axvspan(low, high, color=MODELS[5], alpha=0.18, lw=0)
         ax.plot([low, high], [0, 0], color=MODELS[0], lw=6, solid_capstyle="butt")
-        for value, side in ((low, "right"), (high, "left")):
-            shift = -0.008 if side == "right" else 0.008
-            ax.text(value + shift, 0, f"{value:.3f}", ha=side, va="center", color=MODELS[0])
+        _beside(ax, low, 0, f"{low:.3f}", left=True, color=MODELS[0])
+        _beside(ax, high, 0, f"{high:.3f}", left=False, color=MODELS[0])
         if bounds["ece"].applies:
             ece = float(bounds["ece"])
             ax.axvline(ece, color=INK, lw=0.8, ls=":")
             ax.plot(ece, 0, "o", color=INK, ms=7, mec="white", mew=1.2, zorder=5)
-            ax.annotate(
-                f"this model {ece:.3f}",
-                (ece, 0),
-                (0, 9),
-                textcoords="offset points",
-                ha="center",
-                weight="bold",
-                bbox={"fc": "white", "ec": "none", "pad": 1},
-            )
+            ax.text(ece, -0.6, f"this model {ece:.3f}", ha="center", weight="bold", bbox=_BOX)
         for y, name in enumerate(rows, start=1):
             _named_bound(ax, y, bounds[name])
-        ax.set(
-            xlim=(-0.09, 1.09),
-            ylim=(len(rows) + 0.6, -1.1),
-            yticks=range(len(rows) + 1),
-            xticks=np.linspace(0, 1, 6),
-            xlabel="expected calibration error",
-        )
-        ax.set_yticklabels(["sharp interval", *(TITLES[name] for name in rows)])
+        ax.set(xlim=(-0.09, 1.09), ylim=(len(rows) + 0.6, -1.1), xticks=np.linspace(0, 1, 6))
+        ax.set_yticks(range(len(rows) + 1), ["sharp interval", *(TITLES[name] for name in rows)])
+        ax.set_xlabel("expected calibration error")
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
         ax.grid(axis="x")
-        ceiling = float(bounds["accuracy_ceiling"])
-        ax.set_title(
-            f"Accuracy ceiling {ceiling:.3f}: possible ECE of an invariant model", loc="left"
-        )
+        title = "Accuracy ceiling {:.3f}: possible ECE of an invariant model"
+        ax.set_title(title.format(float(bounds["accuracy_ceiling"])), loc="left")
     return fig
 
 
@@ -115,18 +92,14 @@ def _named_bound(ax: Any, y: int, bound: Any) -> None:
     ax.plot([start, stop], [y, y], color=FAINT, lw=3, solid_capstyle="butt")
     ax.plot(bound.value, y, marker="|", color=color, ms=10, mew=1.6)
     note = f"{bound.value:.3f}" + (" (vacuous)" if bound.vacuous else "")
-    # Beside the mark, on the side that stays inside the axis.
-    left = bound.value > 0.8
-    ax.text(
-        bound.value + (-0.012 if left else 0.012),
-        y,
-        note,
-        va="center",
-        ha="right" if left else "left",
-        color=color,
-        fontsize=7,
-        bbox={"fc": "white", "ec": "none", "pad": 0.4, "alpha": 0.8},
-    )
+    # On the side of the mark that stays inside the axis.
+    _beside(ax, bound.value, y, note, left=bound.value > 0.8, color=color, fontsize=7)
+
+
+def _beside(ax: Any, x: float, y: float, text: str, *, left: bool, **style: Any) -> None:
+    """Write text on one side of a place."""
+    ha, shift = ("right", -0.012) if left else ("left", 0.012)
+    ax.text(x + shift, y, text, ha=ha, va="center", bbox=_BOX | {"pad": 0.4}, **style)
 
 
 def dissent_per_orbit(table: OrbitTable) -> Figure:
@@ -157,22 +130,11 @@ def dissent_per_orbit(table: OrbitTable) -> Figure:
         ax.stairs(share[order], edges, fill=True, color=MODELS[1], alpha=0.35)
         ax.stairs(share[order], edges, color=MODELS[1], lw=1.2)
         divided = float(mass[share > 0].sum())
-        ax.set(
-            xlim=(0, 1),
-            ylim=(0, max(0.05, 1.15 * float(share.max()))),
-            xlabel="mass of orbits, most divided first",
-            ylabel="dissent within the orbit",
-        )
+        ax.set(xlim=(0, 1), ylim=(0, max(0.05, 1.15 * float(share.max()))))
+        ax.set(xlabel="mass of orbits, most divided first", ylabel="dissent within the orbit")
         ax.set_title(f"Error floor {1 - table.accuracy_ceiling:.3f} = filled area", loc="left")
-        ax.text(
-            0.98,
-            0.95,
-            f"{len(mass)} orbits; {divided:.0%} of the mass\nin divided ones",
-            transform=ax.transAxes,
-            ha="right",
-            va="top",
-            color=SOFT,
-        )
+        text = f"{len(mass)} orbits; {divided:.0%} of the mass\nin divided ones"
+        ax.text(0.98, 0.95, text, transform=ax.transAxes, ha="right", va="top", color=SOFT)
     return fig
 
 
@@ -212,12 +174,8 @@ def _forced(ax: Any, confidence: Array, curves: Mapping[str, tuple[Array, Array]
         ax.plot(confidence, mean, color=color, lw=1.8, label=name)
         ax.plot(confidence, orbitwise, color=color, lw=1.1, ls="--")
     ax.plot([], [], color=SOFT, lw=1.1, ls="--", label="each orbit separately")
-    ax.set(
-        xlim=(0, 1),
-        ylim=(-0.01, max(0.06, 1.08 * highest)),
-        xlabel="confidence p",
-        ylabel="forced calibration error",
-    )
+    ax.set(xlim=(0, 1), ylim=(-0.01, max(0.06, 1.08 * highest)))
+    ax.set(xlabel="confidence p", ylabel="forced calibration error")
     ax.grid(axis="y")
 
 
@@ -260,15 +218,7 @@ def fibers(
             _fiber_panel(ax, np.asarray(x), np.asarray(label), orbit, confidence)
             ax.set_title(title)
         handles = [
-            axes[0].scatter(
-                [],
-                [],
-                s=60,
-                fc=MODELS[y % len(MODELS)],
-                ec=INK,
-                marker=_MARKERS[y % len(_MARKERS)],
-                label=name,
-            )
+            axes[0].scatter([], [], s=60, ec=INK, label=name, **_look(y))
             for y, name in enumerate(names)
         ]
         fig.legend(handles=handles, loc="outside lower center", ncols=len(names))
@@ -285,32 +235,20 @@ def _fiber_panel(ax: Any, x: Array, label: Array, orbit: Array, confidence: Arra
     for f, level in enumerate(levels):
         for y in np.unique(label):
             here = (confidence == level) & (label == y)
-            ax.scatter(
-                *x[here].T,
-                s=110,
-                facecolor=MODELS[y % len(MODELS)],
-                edgecolor="white" if f else INK,
-                hatch=_HATCHES[f % len(_HATCHES)],
-                marker=_MARKERS[y % len(_MARKERS)],
-                lw=0.8,
-                zorder=2,
-            )
+            style = {"ec": "white" if f else INK, "hatch": _HATCHES[f % len(_HATCHES)]}
+            ax.scatter(*x[here].T, s=110, lw=0.8, zorder=2, **_look(y), **style)
     counts = {"orbit": len(np.unique(orbit)), "fiber": len(levels)}
-    ax.text(
-        0.5,
-        0.5,
-        "\n".join(f"{count} {kind}" + "s" * (count > 1) for kind, count in counts.items()),
-        transform=ax.transAxes,
-        ha="center",
-        va="center",
-        color=SOFT,
-        bbox={"fc": "white", "ec": "none", "pad": 2},
-        zorder=3,
-    )
+    text = "\n".join(f"{count} {kind}" + "s" * (count > 1) for kind, count in counts.items())
+    middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
+    ax.text(0.5, 0.5, text, color=SOFT, bbox=_BOX, zorder=3, **middle)
     ax.set(aspect="equal", xticks=[], yticks=[])
     ax.margins(0.12)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
+
+
+def _look(label: int) -> dict[str, Any]:
+    """Return the color and the marker of a label."""
+    return {"fc": MODELS[label % len(MODELS)], "marker": _MARKERS[label % len(_MARKERS)]}
 
 
 def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
@@ -377,39 +315,19 @@ def group_comparison(comparison: Comparison) -> Figure:
             color = MODELS[place % len(MODELS)]
             left.plot([low, high], [place, place], color=color, lw=7, solid_capstyle="butt")
             left.text(high + 0.02, place, f"{high:.3f}", va="center", fontsize=7, weight="bold")
-        left.set(
-            xlim=(0, 1.22),
-            xticks=(0, 0.5, 1),
-            ylim=(len(rows) - 0.5, -0.5),
-            yticks=y,
-            xlabel="accuracy of invariant models",
-        )
-        left.set_yticklabels(names)
+        left.set(xlim=(0, 1.22), xticks=(0, 0.5, 1), xlabel="accuracy of invariant models")
+        left.set(ylim=(len(rows) - 0.5, -0.5), yticks=y, yticklabels=names)
         left.set_title("Floor to ceiling", loc="left")
         start = np.zeros(len(rows))
         for (kind, color), hatch in zip(KIND_COLORS.items(), _HATCHES, strict=False):
             share = np.array([row[kind] for row in rows])
-            middle.barh(
-                y,
-                share,
-                left=start,
-                color=color,
-                label=kind,
-                height=0.6,
-                hatch=hatch,
-                edgecolor="white",
-                lw=0,
-            )
+            style = {"color": color, "hatch": hatch, "edgecolor": "white", "lw": 0}
+            middle.barh(y, share, left=start, label=kind, height=0.6, **style)
             start += share
         middle.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5), yticks=[], xlabel="share of (x, g)")
         middle.set_title("Equivariance along the orbits", loc="left")
-        middle.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.28),
-            ncols=3,
-            handlelength=1.2,
-            columnspacing=0.8,
-        )
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.28)}
+        middle.legend(**below, ncols=3, handlelength=1.2, columnspacing=0.8)
         curves = {each.name: (each.forced, each.forced_orbitwise) for each in comparison.candidates}
         _forced(right, comparison.confidence, curves)
         right.set_title("Forced over-confidence", loc="left")
