@@ -143,8 +143,11 @@ def check_range(labels: Tensor, classes: int, ignore_index: int | None = None) -
     counted = labels if ignore_index is None else labels[labels != ignore_index]
     low, high = (int(bound) for bound in counted.aminmax()) if counted.numel() else (0, 0)
     if low < 0 or high >= classes:
+        unused = ignore_index is None and low < 0
+        remedy = f"; to leave samples out pass ignore_index={low}" if unused else ""
         raise InputError(
             f"labels: expected class indices 0 to {classes - 1}, got values in [{low}, {high}]"
+            f"{remedy}"
         )
 
 
@@ -194,7 +197,9 @@ def can_inspect(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
-def warn_of_probabilities(logits: Tensor, remedy: str = "pass them as probs=") -> None:
+def warn_of_probabilities(
+    logits: Tensor, remedy: str = "pass them as probs=", name: str = "logits"
+) -> None:
     """Warn where every inspected row of logits is >= 0 and sums to 1.
 
     A softmax of probabilities is nearly uniform, and every measure of it is beside the point. One
@@ -207,7 +212,7 @@ def warn_of_probabilities(logits: Tensor, remedy: str = "pass them as probs=") -
     slack = 2e-2 if logits.dtype in (torch.float16, torch.bfloat16) else 1e-4
     if bool(((some.sum(-1) - 1).abs() < slack).all()):
         warnings.warn(
-            "logits: expected scores before the softmax, got rows that are >= 0 and sum to 1; if "
+            f"{name}: expected scores before the softmax, got rows that are >= 0 and sum to 1; if "
             f"these are probabilities, {remedy}",
             stacklevel=callers_level(),
         )

@@ -6,7 +6,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbical.calibration import classwise, ece, normalized_entropy, probabilities, top_label
+from orbical.calibration import (
+    brier,
+    classwise,
+    ece,
+    nll,
+    normalized_entropy,
+    probabilities,
+    top_label,
+)
 from orbical.errors import InputError
 
 
@@ -60,18 +68,20 @@ def test_the_differentiable_path_decides_ties_alike():
     assert torch.isfinite(logits.grad).all()
 
 
-def test_a_large_array_is_still_checked_in_its_maxima_and_in_spaced_rows(monkeypatch):
-    monkeypatch.setattr("orbical.calibration.inputs._CHECKED_WHOLE", 100)
-    probs = torch.full((300, 2), 0.5)
-    assert top_label(probs=probs, labels=torch.zeros(300, dtype=torch.long))[1].all()
-    with pytest.raises(InputError, match="probs: expected rows that sum to 1"):
-        top_label(probs=probs / 2, labels=torch.zeros(300, dtype=torch.long))
-    probs[177, 1] = float("nan")
-    with pytest.raises(InputError, match=r"probs: .*got NaN"):
-        top_label(probs=probs, labels=torch.zeros(300, dtype=torch.long))
-    probs[177, 1] = 3.0
-    with pytest.raises(InputError, match="probs: "):
-        top_label(probs=probs, labels=torch.zeros(300, dtype=torch.long))
+@pytest.mark.parametrize("measured", [top_label, classwise, nll, brier])
+def test_every_row_of_a_large_array_is_checked(measured):
+    rows = (1 << 22) // 100 + 500
+    labels = torch.zeros(rows, dtype=torch.long)
+    probs = torch.full((rows, 100), 0.01)
+    for place, values in ((rows - 7, (-0.01, 0.03)), (4321, (0.01, 0.5)), (1, (0.01, torch.nan))):
+        kept = probs[place, :2].clone()
+        probs[place, :2] = torch.tensor(values)
+        with pytest.raises(InputError, match="probs: "):
+            measured(probs=probs, labels=labels)
+        probs[place, :2] = kept
+    probs[rows // 2 + 1, 3] = torch.nan
+    with pytest.raises(InputError, match="logits: "):
+        measured(logits=100 * probs, labels=labels)
 
 
 def test_rows_that_do_not_lie_together_in_memory_are_read_right():
@@ -126,6 +136,19 @@ def test_numpy_and_lists_are_taken():
 PROBS = [[0.7, 0.3], [0.4, 0.6]]
 
 
+@pytest.mark.parametrize("measured", [top_label, classwise, nll])
+def test_a_batch_without_counted_labels_and_unknown_labels_are_explained(measured):
+    with pytest.raises(InputError, match=r"labels: expected .* other than ignore_index=-100"):
+        measured(probs=PROBS, labels=[-100, -100], ignore_index=-100)
+    with pytest.raises(InputError, match=r"labels: .*; to leave samples out pass ignore_index=-1"):
+        measured(probs=PROBS, labels=[0, -1])
+
+
+def test_logits_in_place_of_confidences_are_sent_to_top_label():
+    with pytest.raises(InputError, match=r"confidence: .*with top_label\(logits=..., labels=...\)"):
+        ece([3.0, 0.5], [True, False])
+
+
 @pytest.mark.parametrize(
     ("message", "arguments"),
     [
@@ -137,7 +160,7 @@ PROBS = [[0.7, 0.3], [0.4, 0.6]]
             {"logits": [[float("nan"), 0.5], [0.5, 0.5]]},
         ),
         (
-            r"probs: expected values in \[0, 1\], got -0.5; pass logits as",
+            r"probs: expected values in \[0, 1\], got -0.5; pass outputs before the softmax as",
             {"probs": [[1.5, -0.5], [0.5, 0.5]]},
         ),
         (
@@ -173,7 +196,7 @@ def test_bad_outputs_are_named(function, message, arguments):
         ("confidence: .*got NaN", [0.5, float("nan")], [True, False], None),
         ("confidence: .*got values in .*1.2", [0.5, 1.2], [True, False], None),
         ("confidence: .*got values in .*-0.1", [-0.1, 0.2], [True, False], None),
-        ("confidence: expected at least 1 samples, got 0", torch.zeros(0), torch.zeros(0), None),
+        ("confidence: expected at least 1 sample, got 0", torch.zeros(0), torch.zeros(0), None),
         ("confidence, correct: expected no empty", torch.zeros(0, 3), torch.zeros(3), None),
         ("confidence: expected floating-point", [1, 0], [True, False], None),
         ("confidence: expected an array", torch.tensor(0.5), True, None),
@@ -192,7 +215,7 @@ def test_bad_outputs_are_named(function, message, arguments):
         ("correct: expected a shape that broadcasts", torch.ones(2, 2), torch.ones(3, 2), None),
         ("weights: expected 2 values", [0.5, 0.5], [1, 0], [1.0]),
         ("weights: expected finite values >= 0", [0.5, 0.5], [1, 0], [1.0, -1.0]),
-        ("weights: expected at least 1 positive weights, got 0", [0.5, 0.5], [1, 0], [0.0, 0.0]),
+        ("weights: expected at least 1 positive weight, got 0", [0.5, 0.5], [1, 0], [0.0, 0.0]),
     ],
 )
 def test_bad_pairs_are_named(message, confidence, correct, weights):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import pickle
@@ -256,3 +257,28 @@ def test_bad_options_are_refused_when_the_metric_is_made():
         metrics.MMCE(phi=0)
     with pytest.raises(InputError, match="bandwidth"):
         metrics.SmoothECE(bandwidth=-1.0)
+
+
+@pytest.mark.parametrize(
+    ("preds", "target", "message"),
+    [
+        ([[2.0, -1.0, 0.5]], [0], r"preds: .*; for logits pass from_logits=True to the metric"),
+        ([[2.0, 1.0, 0.5]], [0], r"preds: .*; for logits pass from_logits=True to the metric"),
+        ([[0.5, 0.3, 0.2]], [[0, 1, 0]], r"target: .*\(1,\), got \(1, 3\); .*target.argmax\(1\)"),
+        ([[0.5, 0.3, 0.2]], [0.5], r"target: expected integer class indices.* target.long\(\)"),
+        ([[0.5, 0.3, 0.2]], [-100], r"target: .*; to leave samples out pass ignore_index=-100"),
+    ],
+)
+def test_messages_of_metrics_name_their_own_arguments(preds, target, message):
+    with pytest.raises(InputError, match=message):
+        metrics.ECE().update(torch.tensor(preds), torch.tensor(target))
+
+
+def test_bins_of_equal_mass_have_a_metric_of_their_own():
+    with pytest.raises(InputError, match=r"binning: .*EqualMassECE"):
+        metrics.ECE(binning="mass")
+
+
+def test_the_signature_of_a_metric_has_the_options_of_its_measure():
+    assert [*inspect.signature(metrics.ECE).parameters] == ["bins", "norm", "binning", "options"]
+    assert inspect.signature(metrics.MMCE).parameters["phi"].default == 0.4

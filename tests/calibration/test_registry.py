@@ -106,6 +106,11 @@ def test_registering_refuses_taken_and_unknown_names(entry) -> None:
             calibration.register(calibration.Measure(function=mean_gap, **fields))
 
 
+def test_registering_a_bare_function_is_explained() -> None:
+    with pytest.raises(InputError, match="measure: expected a Measure, got function; pass Measure"):
+        calibration.register(mean_gap)
+
+
 @pytest.mark.parametrize("name", list(calibration.MEASURES))
 def test_every_entry_is_complete(name: str) -> None:
     entry = calibration.MEASURES[name]

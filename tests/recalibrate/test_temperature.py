@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score
 from torch import Tensor
 
 import orbical as ob
@@ -122,15 +123,33 @@ def test_a_probability_of_zero_is_the_smallest_number() -> None:
     assert torch.isfinite(scaling.predict_proba(probs)).all()
 
 
-def test_data_without_an_optimal_temperature_are_refused_with_the_reason() -> None:
+def test_data_without_an_optimal_temperature_are_fitted_to_the_limit_with_a_warning() -> None:
     logits = torch.tensor([[2.0, 0.0], [0.0, 1.0], [3.0, 1.0]])
-    with pytest.raises(InputError, match="y: expected some errors"):
-        Temperature().fit(logits, [0, 1, 0])
+    with pytest.warns(ConvergenceWarning, match="y: expected some errors.*the best temperature"):
+        sharp = Temperature().fit(logits, [0, 1, 0])
+    assert sharp.temperature_ == 0
+    given_ = torch.tensor([[2.0, 0.0], [1.0, 1.0]])
+    assert sharp.predict_proba(given_).tolist() == [[1, 0], [0.5, 0.5]]
     with pytest.warns(ConvergenceWarning, match="the best temperature is infinite"):
         against = Temperature().fit(logits, [1, 0, 1])
     torch.testing.assert_close(against.predict_proba(logits), torch.full((3, 2), 0.5))
     with pytest.raises(InputError, match="got rows of equal ones"):
         Temperature().fit(torch.ones(5, 3), [0, 1, 2, 0, 0])
+
+
+def test_cross_validation_on_data_without_errors_is_finite() -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(60, 3))
+    with pytest.warns(ConvergenceWarning):
+        scores = cross_val_score(Temperature(), logits, logits.argmax(1), scoring="neg_log_loss")
+    assert np.isfinite(scores).all()
+
+
+def test_probabilities_passed_as_logits_are_warned_of_once_by_the_name_of_the_argument() -> None:
+    probs = torch.softmax(torch.randn(20, 3, generator=torch.Generator().manual_seed(0)), -1)
+    with pytest.warns(UserWarning, match="^X: expected scores before the softmax") as caught:
+        Temperature().fit(probs, torch.arange(20) % 3).predict_proba(probs)
+    assert len([one for one in caught if "before the softmax" in str(one.message)]) == 1
 
 
 def test_one_label_in_all_samples_is_no_obstacle_to_a_temperature() -> None:

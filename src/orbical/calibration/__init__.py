@@ -50,12 +50,12 @@ from .curves import ReliabilityCurve, reliability_curve
 from .detection_pairs import detections
 from .gaussian import gaussian_crps, gaussian_nll
 from .generalized import gence, gence_fiber, gence_floor, gence_sq, gence_sq_fiber, gence_sq_floor
-from .inputs import classwise, normalized_entropy, probabilities, top_label
 from .intervals import interval, oracle_bound, regression_interval
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
 from .means import compare_means, mean_interval, share_interval
 from .orbit import along_orbit, pair_at, pairs_along, reliability_at
 from .orbit_summary import PLACES, mean_over_orbit, pooled_over_orbit, scan_measures
+from .outputs import classwise, normalized_entropy, probabilities, top_label
 from .registry import MEASURES, Measure, measures, register
 from .regression import (
     Coverage,

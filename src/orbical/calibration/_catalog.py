@@ -17,9 +17,10 @@ from .binned import ece
 from .bleed import aleatoric_bleed
 from .brier_intervals import brier_part_intervals
 from .cumulative import esd, ks, ordered_esd
-from .inputs import pair, top_label, weighted_mean
+from .inputs import pair, weighted_mean
 from .intervals import interval
 from .means import mean_interval, share_interval
+from .outputs import top_label
 from .registry import Measure, register
 from .smooth import smooth_ece
 from .soft import s_avuc, sb_ece

@@ -10,15 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from .._arrays import ArrayLike
-from .inputs import (
-    classwise,
-    given_outputs,
-    kept_samples,
-    log_probabilities,
-    probabilities,
-    sample_weights,
-    top_label,
-)
+from .inputs import kept_samples, sample_weights
+from .outputs import classwise, given_outputs, log_probabilities, probabilities, top_label
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from torch import Tensor
 from .._arrays import ArrayLike, true_labels
 from ._cells import fine_index
 from ._interval import Interval, check_draws, ends, tail_quantiles
-from .inputs import probabilities
+from .outputs import probabilities
 from .scores import brier_parts
 
 _WORK = 1 << 28

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_floating, callers_level
 from ..errors import InputError
-from .inputs import sample_weights, weighted_mean
+from .inputs import at_least, sample_weights, weighted_mean
 
 __all__ = ["gaussian_crps", "gaussian_nll"]
 
@@ -81,7 +81,7 @@ def one_target(
             )
     if size < minimum:
         raise InputError(
-            f"mean: expected at least {minimum} samples, got {size}{_hint(tensors[0])}"
+            f"mean: expected {at_least(minimum, 'sample')}, got {size}{_hint(tensors[0])}"
         )
     if size == 1 and tensors[0].numel() > 1:
         warnings.warn(

@@ -1,32 +1,17 @@
-"""The inputs of measures: outputs, labels, pairs and weights are checked here, and only here.
+"""The pairs, weights and labels of measures: checked here, and only here; `outputs` makes pairs.
 
-A measure takes a pair `(confidence, correct)` and reduces over the last axis. `top_label` makes
-the pair of the predicted class, `classwise` one pair for each class. Nothing is guessed from
-values: the caller states whether an array holds `probs` or `logits`.
+A measure takes a pair `(confidence, correct)` and reduces over the last axis.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
-from .._arrays import ArrayLike, as_array, as_floating, true_labels, warn_of_probabilities
+from .._arrays import ArrayLike, as_array, as_floating, true_labels
 from ..errors import InputError
 
-__all__ = ["classwise", "normalized_entropy", "probabilities", "top_label"]
-
-_BLOCK = 1 << 21
-"""Elements of a block of rows: what stays in the cache while several passes read it."""
-
-_BLOCK_ROWS = 1 << 15
-"""Rows of a block at most, which bounds what is set aside for each row of it."""
-
-_CHECKED_WHOLE = 1 << 22
-"""Up to this many elements every row is checked for its signs and its sum; of a larger array only
-evenly spaced rows, because reading it once more would cost as much as the measure itself."""
+_OF_LOGITS = "; make the pair from logits with top_label(logits=..., labels=...)"
 
 
 def working_float(tensor: Tensor) -> Tensor:
@@ -39,12 +24,12 @@ def tolerance(dtype: torch.dtype) -> float:
     return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 2e-2)
 
 
-def _check_unit_interval(name: str, tensor: Tensor) -> None:
+def check_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
+    """Check that values lie in [0, 1], but for rounding above 1."""
     low, high = torch.stack(tensor.detach().aminmax()).tolist()  # one wait for an accelerator
     if low != low or high != high:  # NaN is the only value that differs from itself
         raise InputError(f"{name}: expected values in [0, 1], got NaN")
     if low < 0 or high > 1 + tolerance(tensor.dtype):
-        remedy = "" if name == "correct" else "; pass logits as logits="
         raise InputError(
             f"{name}: expected values in [0, 1], got values in [{low:.6g}, {high:.6g}]{remedy}"
         )
@@ -72,6 +57,16 @@ def whole_number(name: str, value: int) -> int:
     return value
 
 
+def at_least(minimum: int, what: str) -> str:
+    """Return the words for a smallest number of something.
+
+    Example:
+        >>> at_least(1, "sample"), at_least(3, "sample")
+        ('at least 1 sample', 'at least 3 samples')
+    """
+    return f"at least {minimum} {what}" + "s" * (minimum != 1)
+
+
 def pair(
     confidence: ArrayLike, correct: ArrayLike, *, minimum: int = 1, weights: ArrayLike | None = None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -86,9 +81,9 @@ def pair(
         (torch.Size([2, 2]), torch.bool)
     """
     confidence, correct = _arrays(confidence, correct, minimum)
-    _check_unit_interval("confidence", confidence)
+    check_unit_interval("confidence", confidence, _OF_LOGITS)
     if correct.dtype != torch.bool:
-        _check_unit_interval("correct", correct)
+        check_unit_interval("correct", correct)
     mass = sample_weights(weights, confidence, minimum=minimum)
     expanded = _one_shape(confidence, correct, *(() if mass is None else (mass,)))
     return expanded[0], expanded[1], expanded[2] if len(expanded) > 2 else None
@@ -107,7 +102,7 @@ def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Te
         )
     if confidence.shape[-1] < minimum:
         raise InputError(
-            f"confidence: expected at least {minimum} samples, got {confidence.shape[-1]}"
+            f"confidence: expected {at_least(minimum, 'sample')}, got {confidence.shape[-1]}"
         )
     if confidence.numel() == 0 or correct.numel() == 0:
         raise InputError(
@@ -162,7 +157,7 @@ def weights_of(samples: Tensor, weights: ArrayLike | None) -> Tensor | None:
     return mass
 
 
-def check_weights(mass: Tensor, minimum: int) -> None:
+def check_weights(mass: Tensor, minimum: int, ignore_index: int | None = None) -> None:
     """Check that weights `[..., N]` are finite, >= 0, and positive for `minimum` samples."""
     low, high = (bound.item() for bound in mass.aminmax())
     if not (low >= 0 and high < float("inf")):
@@ -170,8 +165,13 @@ def check_weights(mass: Tensor, minimum: int) -> None:
             f"weights: expected finite values >= 0, got values in [{low:.6g}, {high:.6g}]"
         )
     fewest = int((mass > 0).sum(-1).amin())
+    if fewest < minimum and ignore_index is not None:
+        raise InputError(
+            f"labels: expected {at_least(minimum, 'label')} other than ignore_index={ignore_index}"
+            f" with a positive weight, got {fewest}"
+        )
     if fewest < minimum:
-        raise InputError(f"weights: expected at least {minimum} positive weights, got {fewest}")
+        raise InputError(f"weights: expected {at_least(minimum, 'positive weight')}, got {fewest}")
 
 
 def weighted_mean(terms: Tensor, weights: Tensor | None) -> Tensor:
@@ -198,7 +198,7 @@ def counted_labels(
     truth = true_labels(labels, outputs, ignore_index)
     truth, mass = without_ignored(truth, sample_weights(weights, truth), ignore_index)
     if mass is not None:
-        check_weights(mass, 1)
+        check_weights(mass, 1, ignore_index)
     return truth, mass
 
 
@@ -226,282 +226,8 @@ def kept_samples(
             " different ones; flatten the leading axes, or pass weights= to the measure"
         )
     kept = rows[0]
+    if not bool(kept.any()):
+        raise InputError(
+            f"labels: expected some other than ignore_index={ignore_index}, got no other"
+        )
     return outputs[..., kept, :], truth[..., kept], kept
-
-
-def given_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
-    """Read `probs` or `logits`, whichever is given, `[..., N, C]`; also return its name."""
-    if (probs is None) == (logits is None):
-        given = "neither" if probs is None else "both"
-        raise InputError(f"probs, logits: expected exactly one of the two, got {given}")
-    name = "probs" if logits is None else "logits"
-    outputs = as_floating(name, probs if logits is None else logits)
-    if outputs.ndim < 2 or outputs.shape[-1] < 2:
-        both = "[1 - p, p]" if name == "probs" else "[0 * z, z]"
-        raise InputError(
-            f"{name}: expected shape [..., N, C] with C >= 2 classes, got {tuple(outputs.shape)}"
-            f"; of two classes pass both columns, torch.stack({both}, -1)"
-        )
-    if outputs.numel() == 0:
-        raise InputError(f"{name}: expected at least one sample, got shape {tuple(outputs.shape)}")
-    if name == "logits":
-        warn_of_probabilities(outputs)
-    return name, outputs
-
-
-def _row_blocks(rows: Tensor) -> Iterator[slice]:
-    size = max(1, min(_BLOCK_ROWS, _BLOCK // rows.shape[-1]))
-    if rows.device.type != "cpu":
-        size *= 64
-    for start in range(0, rows.shape[0], size):
-        yield slice(start, start + size)
-
-
-def _check_block(name: str, rows: Tensor, slack: float) -> None:
-    """Check some rows of `probs` for their sign and sum, or of `logits` for a finite maximum."""
-    if name == "logits":
-        if not rows.amax(-1).isfinite().all():
-            raise InputError("logits: expected a finite maximum in every row, got NaN or infinity")
-        return
-    low = rows.min().item()
-    if low != low:
-        raise InputError("probs: expected values in [0, 1], got NaN")
-    if low < 0:
-        raise InputError(f"probs: expected values in [0, 1], got {low:.6g}; pass logits as logits=")
-    with torch.autocast(rows.device.type, enabled=False):
-        sums = torch.mv(rows, rows.new_ones(rows.shape[-1]))  # faster than sum on short rows
-    farthest = sums[(sums - 1).abs().argmax()].item()
-    if abs(farthest - 1) > slack:
-        raise InputError(
-            f"probs: expected rows that sum to 1 within {slack:.0e}, got {farthest:.6g};"
-            " pass outputs before the softmax as logits="
-        )
-
-
-def _spaced(rows: Tensor) -> Tensor:
-    """Return some hundred rows, evenly spaced over a large array."""
-    return rows[:: max(1, len(rows) // 256)]
-
-
-def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
-    name, outputs = given_outputs(probs, logits)
-    rows = outputs.detach().reshape(-1, outputs.shape[-1])
-    slack = tolerance(rows.dtype)
-    if rows.numel() > _CHECKED_WHOLE:
-        rows = _spaced(rows)
-    for block in _row_blocks(rows):
-        _check_block(name, working_float(rows[block]), slack)
-    return name, outputs
-
-
-def softmax(logits: Tensor) -> Tensor:
-    """Return the probabilities of logits `[..., C]`, in float32 at least.
-
-    Example:
-        >>> softmax(torch.zeros(1, 2, dtype=torch.float16))
-        tensor([[0.5000, 0.5000]])
-    """
-    # Autocast would send the input through half precision again on some devices.
-    with torch.autocast(logits.device.type, enabled=False):
-        return torch.softmax(working_float(logits), dim=-1)
-
-
-def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
-    """Return checked probabilities: `probs` as they are, or the softmax of `logits`.
-
-    Half-precision logits are converted to float32 first.
-
-    Args:
-        probs: probabilities `[..., N, C]`; or
-        logits: scores `[..., N, C]`. Pass exactly one of the two.
-
-    Returns:
-        Probabilities `[..., N, C]`, differentiable.
-
-    Example:
-        >>> probabilities(logits=[[0.0, 0.0]])
-        tensor([[0.5000, 0.5000]])
-    """
-    name, outputs = _checked_outputs(probs, logits)
-    return outputs if name == "probs" else softmax(outputs)
-
-
-def log_probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
-    """Return checked log-probabilities `[..., N, C]`; those of logits do not underflow.
-
-    Example:
-        >>> log_probabilities(logits=[[1000.0, 0.0]])
-        tensor([[    0., -1000.]])
-    """
-    name, outputs = _checked_outputs(probs, logits)
-    if name == "probs":
-        return working_float(outputs).log()
-    with torch.autocast(outputs.device.type, enabled=False):
-        return torch.log_softmax(working_float(outputs), dim=-1)
-
-
-def normalized_entropy(
-    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None
-) -> Tensor:
-    """Return the entropy of each row, divided by log C so that it lies in [0, 1].
-
-        h_i = - sum_k p_ik log p_ik / log C
-
-    Args:
-        probs: probabilities `[..., N, C]`; or
-        logits: scores `[..., N, C]`. Pass exactly one of the two.
-
-    Returns:
-        The normalized entropy `[..., N]`, differentiable.
-
-    Example:
-        >>> normalized_entropy(probs=[[0.5, 0.5], [0.9, 0.1]])
-        tensor([1.0000, 0.4690])
-    """
-    return entropy_share(probabilities(probs=probs, logits=logits))
-
-
-def entropy_share(p: Tensor) -> Tensor:
-    """Return the entropy of each row of probabilities `[..., C]`, divided by log C.
-
-    Example:
-        >>> entropy_share(torch.tensor([[0.5, 0.5]]))
-        tensor([1.])
-    """
-    # torch's xlogy is 0 at p = 0, but its gradient there is not finite: keep p away from 0.
-    p = working_float(p)
-    safe = p.clamp(min=torch.finfo(p.dtype).tiny)
-    entropy = -(p * safe.log()).sum(-1)
-    return (entropy / math.log(p.shape[-1])).clamp(0, 1)
-
-
-def top_label(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
-    ignore_index: int | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return `(confidence, correct)` of the predicted class, the pair that measures take.
-
-        confidence_i = max_k p_ik,    correct_i = (argmax_k p_ik = label_i)
-
-    Where several classes share the maximum, the first one is the prediction, as in `argmax`.
-
-    Args:
-        probs: probabilities `[..., N, C]`, rows summing to 1 (of more than 2^22 values only the
-            maxima and evenly spaced rows are checked); or
-        logits: scores `[..., N, C]`, turned into probabilities by the softmax. Pass exactly one of
-            the two.
-        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
-        ignore_index: samples with this label are left out, so that N is smaller in the result.
-
-    Returns:
-        `confidence [..., N]`, differentiable, and `correct [..., N]`, boolean.
-
-    Raises:
-        InputError: if outputs and labels do not fit together, or rows are not probabilities.
-
-    Example:
-        >>> confidence, correct = top_label(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
-        >>> confidence, correct
-        (tensor([0.7000, 0.6000]), tensor([ True, False]))
-    """
-    name, outputs = given_outputs(probs, logits)
-    outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
-    if outputs.requires_grad and torch.is_grad_enabled():
-        return top_of(probabilities(**{name: outputs}), outputs, labels)
-    rows, truth = outputs.detach().reshape(-1, outputs.shape[-1]), labels.reshape(-1)
-    whole = rows.numel() <= _CHECKED_WHOLE
-    if not whole:
-        _check_block(name, working_float(_spaced(rows)), tolerance(rows.dtype))
-    dtype = rows.dtype if name == "probs" else working_float(rows[:0]).dtype
-    confidence = torch.empty(len(rows), dtype=dtype, device=rows.device)
-    correct = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
-    spare = working_float(rows[:0]).new_empty(max(1, _BLOCK // 8 // rows.shape[-1]), rows.shape[-1])
-    for block in _row_blocks(rows):
-        part = working_float(rows[block]).contiguous()
-        if whole:
-            _check_block(name, part, tolerance(rows.dtype))
-        confidence[block], correct[block] = _top_of_block(name, part, truth[block], spare)
-    _check_unit_interval(name, confidence)
-    return confidence.reshape(labels.shape), correct.reshape(labels.shape)
-
-
-def top_of(p: Tensor, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the pair of probabilities `[..., C]`, predicted where `outputs` is largest.
-
-    Example:
-        >>> p = torch.tensor([[0.7, 0.3]])
-        >>> top_of(p, p, torch.tensor([0]))
-        (tensor([0.7000]), tensor([True]))
-    """
-    predicted = outputs.detach().argmax(-1)
-    return p.gather(-1, predicted[..., None])[..., 0], predicted == labels
-
-
-def _largest(name: str, rows: Tensor) -> Tensor:
-    if name == "logits":
-        return rows.amax(-1)
-    # Bits of non-negative floats order like integers, whose maximum is found faster.
-    integer = torch.int64 if rows.dtype == torch.float64 else torch.int32
-    return rows.view(integer).amax(-1).view(rows.dtype)
-
-
-def _top_of_block(name: str, rows: Tensor, labels: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the pair of some rows; `spare` is room for a few of them, to be overwritten."""
-    confidence = largest = _largest(name, rows)
-    if name == "logits":
-        confidence = (rows - largest[:, None]).exp_().sum(-1).reciprocal_()
-    # A maximum and one gather are several times faster than max with indices. They agree unless
-    # another class shares the maximum, and then neither can hold much more than half of the mass.
-    correct = rows.gather(-1, labels[:, None])[:, 0] == largest
-    doubtful = (correct & (confidence < 0.51)).nonzero()[:, 0]
-    for some in doubtful.split(len(spare)):
-        others = torch.index_select(rows, 0, some, out=spare[: len(some)])
-        others.scatter_(-1, labels[some, None], 0.0 if name == "probs" else -math.inf)
-        tied = some[_largest(name, others) == largest.index_select(0, some)]
-        if len(tied):
-            correct[tied] = rows.index_select(0, tied).argmax(-1) == labels.index_select(0, tied)
-    return confidence, correct
-
-
-def classwise(
-    *,
-    probs: ArrayLike | None = None,
-    logits: ArrayLike | None = None,
-    labels: ArrayLike,
-    ignore_index: int | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return one pair `(confidence, correct)` for each class.
-
-        confidence_ki = p_ik,    correct_ki = (label_i = k)
-
-    Measures reduce over the last axis, so any of them applied to this pair has one value per class.
-
-    Args:
-        probs: probabilities `[..., N, C]`; or
-        logits: scores `[..., N, C]`. Pass exactly one of the two.
-        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
-        ignore_index: samples with this label are left out, so that N is smaller in the result.
-
-    Returns:
-        `confidence [..., C, N]`, differentiable, and `correct [..., C, N]`, boolean.
-
-    Raises:
-        InputError: if outputs and labels do not fit together, or rows are not probabilities.
-
-    Example:
-        >>> confidence, correct = classwise(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
-        >>> confidence
-        tensor([[0.7000, 0.4000],
-                [0.3000, 0.6000]])
-        >>> correct
-        tensor([[ True,  True],
-                [False, False]])
-    """
-    name, outputs = given_outputs(probs, logits)
-    outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
-    confidence = probabilities(**{name: outputs}).transpose(-1, -2).contiguous()
-    classes = torch.arange(outputs.shape[-1], device=outputs.device)
-    return confidence, labels[..., None, :] == classes[:, None]

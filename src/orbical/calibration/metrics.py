@@ -6,7 +6,7 @@ side by side in a `MetricCollection`. `preds` are probabilities, or logits if th
 SB-ECE, S-AvUC, NLL, Brier, accuracy) and all confidences otherwise (KS, ESD, MMCE, SKCE,
 equal-mass ECE).
 
-Args of every class, beside its own:
+Args of every class, all by keyword, beside the options of its measure:
     from_logits: Whether `preds` are logits; probabilities by default.
     ignore_index: Samples with this target are left out.
     options: Options of `torchmetrics.Metric`, such as `sync_on_compute`.
@@ -14,33 +14,21 @@ Args of every class, beside its own:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 from torchmetrics import Metric
-from torchmetrics.utilities import dim_zero_cat
 
-from .._arrays import ArrayLike, as_array, as_floating, true_labels
+from .._arrays import ArrayLike, as_array, as_floating
 from ..errors import InputError
 from . import smooth, soft
 from ._bound import takes_weights
-from .binned import Reliability, bin_sums, diagram_of, ece, error_of, named_norm
-from .cumulative import esd, ks
-from .inputs import (
-    kept_samples,
-    log_probabilities,
-    normalized_entropy,
-    positive,
-    probabilities,
-    sample_weights,
-    top_label,
-    whole_number,
-)
-from .kernel import mmce, skce
+from ._metric_states import KeptMetric, MeanMetric, MeasureMetric
+from .binned import Reliability, bin_sums, diagram_of, error_of
+from .inputs import kept_samples, sample_weights
+from .outputs import normalized_entropy, top_label
 from .registry import Measure
-from .scores import brier_terms, nll_terms
 
 __all__ = [
     "ECE",
@@ -60,88 +48,17 @@ __all__ = [
 Outputs = dict[str, Any]
 """`probs` or `logits`, `[N, C]`."""
 
-
-class WeightedMetric(Metric):
-    """What the metrics of classification and regression share: weights, sums and the plot."""
-
-    is_differentiable = False
-    higher_is_better = False
-    full_state_update = False
-    plot_lower_bound: float | None = 0.0
-
-    def _add_sum(self, name: str, *shape: int, dtype: torch.dtype = torch.float64) -> None:
-        self.add_state(name, torch.zeros(shape, dtype=dtype), dist_reduce_fx="sum")
-
-    def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plot a value, or the values of several steps, as torchmetrics does.
-
-        Args:
-            val: Results of `forward` or `compute`; the current value by default.
-            ax: A matplotlib axis to draw in.
-
-        Returns:
-            Figure and axis.
-        """
-        return self._plot(val, ax)
+_WORDS = {
+    "probs:": "preds:",
+    "logits:": "preds:",
+    "labels:": "target:",
+    "labels.": "target.",
+    "pass outputs before the softmax as logits=": "for logits pass from_logits=True to the metric",
+}
+"""What functions of `(probs or logits, labels)` say, and what it is called in torchmetrics."""
 
 
-class MeanMetric(WeightedMetric):
-    """A mean over samples: keeps the weighted sum of its terms, and of their weights.
-
-    Its states carry its name: a collection joins metrics whose states agree after the first batch,
-    and two different means may agree there by chance.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._sums = [f"{type(self).__name__.lower()}_{part}" for part in ("sum", "mass")]
-        for name in self._sums:
-            self._add_sum(name)
-
-    def _add_terms(self, terms: Tensor, weights: Tensor | None) -> None:
-        """Add terms `[N]` with their weights."""
-        terms = terms.detach().double()
-        total = terms.sum() if weights is None else (terms * weights).sum()
-        mass = len(terms) if weights is None else weights.sum()
-        for name, part in zip(self._sums, (total, mass), strict=True):
-            setattr(self, name, getattr(self, name) + part)
-
-    def compute(self) -> Tensor:
-        """Return the mean over everything seen so far."""
-        total, mass = (getattr(self, name) for name in self._sums)
-        mean: Tensor = total / mass
-        return mean
-
-
-class KeptMetric(WeightedMetric):
-    """A measure of all samples together, which are therefore kept."""
-
-    arrays: ClassVar[tuple[str, ...]]
-    mass: list[Tensor]
-
-    def __init__(self, measure: Callable[..., Tensor], settings: Any, **options: Any) -> None:
-        super().__init__(**options)
-        self._measure, self._settings = measure, settings
-        for name in (*self.arrays, "mass"):
-            self.add_state(name, [], dist_reduce_fx="cat")
-
-    def _keep(self, weights: Tensor | None, *values: Tensor) -> None:
-        """Keep a batch; weights of 1 take the memory of a single one."""
-        for name, part in zip(self.arrays, values, strict=True):
-            getattr(self, name).append(part)
-        if weights is None:
-            one = torch.ones(1, dtype=torch.float64, device=values[0].device)
-            weights = one.expand(len(values[0]))
-        self.mass.append(weights)
-
-    def compute(self) -> Tensor:
-        """Return the measure of everything seen so far."""
-        seen, mass = (dim_zero_cat(getattr(self, n)) for n in self.arrays), dim_zero_cat(self.mass)
-        weights = {} if bool((mass == 1).all()) else {"weights": mass}
-        return self._measure(*seen, **self._settings, **weights)
-
-
-class _OfOutputs(WeightedMetric):
+class _OfOutputs(MeasureMetric):
     """A metric of a classifier's outputs; subclasses define how a batch is added."""
 
     def __init__(
@@ -162,14 +79,21 @@ class _OfOutputs(WeightedMetric):
             target: Class indices `[N]` or `[N, ...]`.
             weights: Sample weights >= 0 of the target's shape.
         """
-        outputs = _rows(as_floating("preds", preds), self.from_logits)
-        labels = as_array("target", target).reshape(-1)
+        given, truth = as_floating("preds", preds), as_array("target", target)
+        outputs, labels = _rows(given, self.from_logits), _flat_target(given, truth)
         mass = None if weights is None else as_array("weights", weights).reshape(-1)
         mass = sample_weights(mass, outputs[..., 0])
-        outputs, labels, kept = kept_samples(labels, outputs, self.ignore_index)
-        if len(labels):
-            name = "logits" if self.from_logits else "probs"
-            self._add({name: outputs}, labels, mass if mass is None or kept is None else mass[kept])
+        if self.ignore_index is not None and bool((labels == self.ignore_index).all()):
+            return
+        try:
+            outputs, labels, kept = kept_samples(labels, outputs, self.ignore_index)
+            mass = mass if mass is None or kept is None else mass[kept]
+            self._add({"logits" if self.from_logits else "probs": outputs}, labels, mass)
+        except InputError as error:
+            message = str(error)
+            for ours, theirs in _WORDS.items():
+                message = message.replace(ours, theirs)
+            raise InputError(message) from error
 
 
 def _rows(preds: Tensor, from_logits: bool) -> Tensor:
@@ -179,7 +103,19 @@ def _rows(preds: Tensor, from_logits: bool) -> Tensor:
     return preds.movedim(1, -1).reshape(-1, preds.shape[1]) if preds.ndim > 2 else preds
 
 
-class ECE(_OfOutputs):
+def _flat_target(preds: Tensor, target: Tensor) -> Tensor:
+    """Return the labels `[M]` of a target that has the shape of `preds` without its classes."""
+    expected = (*preds.shape[:1], *preds.shape[2:])
+    if target.shape not in (expected, (*expected, 1)):
+        one_hot = preds.ndim > 1 and target.shape == preds.shape
+        remedy = "; pass class indices, target.argmax(1)" if one_hot else ""
+        raise InputError(
+            f"target: expected class indices of shape {expected}, got {tuple(target.shape)}{remedy}"
+        )
+    return target.reshape(-1)
+
+
+class ECE(_OfOutputs, measure="ece"):
     """ECE of the top label over equal-width bins; keeps four sums per bin.
 
     Args:
@@ -195,40 +131,32 @@ class ECE(_OfOutputs):
         tensor(0.4500, dtype=torch.float64)
     """
 
-    count: Tensor
-    mass: Tensor
-    confidence: Tensor
-    correct: Tensor
-
-    def __init__(self, bins: int = 15, norm: str = "l1", **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.bins, self.norm = whole_number("bins", bins), named_norm(norm)
-        self._add_sum("count", bins, dtype=torch.int64)
-        for name in ("mass", "confidence", "correct"):
-            self._add_sum(name, bins)
+        if self.settings["binning"] != "width":
+            raise InputError("binning: expected 'width', got another; use EqualMassECE")
+        bins = self.settings["bins"]
+        self._keep_sums(count=bins, mass=bins, confidence=bins, correct=bins)
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
         confidence, correct = top_label(**outputs, labels=labels)
         mass = None if weights is None else weights[None]
         pair = confidence.detach()[None], correct[None]
-        count, total, of_confidence, of_correct = bin_sums(*pair, mass, self.bins, None)
-        self.count += count[0]
-        self.mass += total[0]
-        self.confidence += of_confidence[0]
-        self.correct += of_correct[0]
+        self._add_sums(*(part[0] for part in bin_sums(*pair, mass, self.settings["bins"], None)))
 
     def reliability(self) -> Reliability:
         """Return the reliability diagram of everything seen so far, in this process."""
-        edges = torch.arange(self.bins + 1, dtype=torch.float64, device=self.count.device)
-        sums = (self.count, self.mass, self.confidence, self.correct)
-        return diagram_of(edges / self.bins, *sums)
+        bins = self.settings["bins"]
+        count, *sums = self._sums()
+        edges = torch.arange(bins + 1, dtype=torch.float64, device=count.device)
+        return diagram_of(edges / bins, count.long(), *sums)
 
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""
-        return error_of(self.reliability(), self.norm)
+        return error_of(self.reliability(), self.settings["norm"])
 
 
-class SmoothECE(_OfOutputs):
+class SmoothECE(_OfOutputs, measure="smooth_ece"):
     """Smooth ECE of the top label; keeps the residuals summed on a grid.
 
     Args:
@@ -243,28 +171,21 @@ class SmoothECE(_OfOutputs):
         tensor(0.4000, dtype=torch.float64)
     """
 
-    masses: Tensor
-    mass: Tensor
-
-    def __init__(self, bandwidth: float | None = None, **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        if bandwidth is not None:
-            positive("bandwidth", bandwidth)
-        self.bandwidth = bandwidth
-        self._add_sum("masses", smooth.GRID + 1)
-        self._add_sum("mass")
+        self._keep_sums(masses=smooth.GRID + 1, mass=None)
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        confidence, correct = top_label(**outputs, labels=labels)
-        self.masses += smooth.residual_masses(confidence, correct, mass=weights)
-        self.mass += len(labels) if weights is None else weights.sum()
+        masses = smooth.residual_masses(*top_label(**outputs, labels=labels), mass=weights)
+        self._add_sums(masses, len(labels) if weights is None else weights.sum())
 
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""
-        return smooth.error_from_masses(self.masses, self.mass, self.bandwidth)
+        masses, mass = self._sums()
+        return smooth.error_from_masses(masses, mass, self.settings["bandwidth"])
 
 
-class SBECE(_OfOutputs):
+class SBECE(_OfOutputs, measure="sb_ece"):
     """Soft-binned ECE of the top label; keeps two sums per bin.
 
     Args:
@@ -280,29 +201,20 @@ class SBECE(_OfOutputs):
         tensor(0.4000, dtype=torch.float64)
     """
 
-    size: Tensor
-    gap: Tensor
-
-    def __init__(self, bins: int = 15, temperature: float = 0.01, **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        positive("temperature", temperature)
-        self.bins, self.temperature = whole_number("bins", bins), temperature
-        self._add_sum("size", bins)
-        self._add_sum("gap", bins)
+        self._keep_sums(size=self.settings["bins"], gap=self.settings["bins"])
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
         confidence, correct = top_label(**outputs, labels=labels)
-        pair = confidence.detach(), correct
-        size, gap = soft.soft_sums(*pair, self.bins, self.temperature, weights)
-        self.size += size
-        self.gap += gap
+        self._add_sums(*soft.soft_sums(confidence.detach(), correct, **self.settings, mass=weights))
 
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""
-        return soft.soft_error(self.size, self.gap)
+        return soft.soft_error(*self._sums())
 
 
-class SAvUC(_OfOutputs):
+class SAvUC(_OfOutputs, measure="s_avuc"):
     """Soft accuracy versus uncertainty; keeps two sums.
 
     Args:
@@ -318,39 +230,28 @@ class SAvUC(_OfOutputs):
         tensor(0.0794, dtype=torch.float64)
     """
 
-    against: Tensor
-    for_it: Tensor
-
-    def __init__(self, kappa: float = 0.5, temperature: float = 0.1, **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        positive("temperature", temperature)
-        self.kappa, self.temperature = soft.checked_kappa(kappa), temperature
-        self._add_sum("against")
-        self._add_sum("for_it")
+        self._keep_sums(against=None, for_it=None)
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
         _, correct = top_label(**outputs, labels=labels)
-        settings = (self.kappa, self.temperature, weights)
-        against, for_it = soft.soft_counts(correct, normalized_entropy(**outputs), *settings)
-        self.against += against.detach()
-        self.for_it += for_it.detach()
+        entropy = normalized_entropy(**outputs).detach()
+        self._add_sums(*soft.soft_counts(correct, entropy, **self.settings, mass=weights))
 
     def compute(self) -> Tensor:
         """Return the value of everything seen so far."""
-        return soft.avuc_of(self.against, self.for_it)
+        return soft.avuc_of(*self._sums())
 
 
 class _Mean(MeanMetric, _OfOutputs):
     """A metric that is the mean of one number per sample."""
 
-    def _terms(self, outputs: Outputs, labels: Tensor) -> Tensor:
-        raise NotImplementedError
-
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        self._add_terms(self._terms(outputs, labels), weights)
+        self._add_terms(weights, **outputs, labels=labels)
 
 
-class Accuracy(_Mean):
+class Accuracy(_Mean, measure="accuracy"):
     """Share of samples whose most probable class is the label; keeps two sums.
 
     Example:
@@ -361,14 +262,10 @@ class Accuracy(_Mean):
         tensor(0.5000, dtype=torch.float64)
     """
 
-    higher_is_better = True
     plot_upper_bound = 1.0
 
-    def _terms(self, outputs: Outputs, labels: Tensor) -> Tensor:
-        return top_label(**outputs, labels=labels)[1]
 
-
-class NLL(_Mean):
+class NLL(_Mean, measure="nll"):
     """Mean negative log-likelihood; keeps two sums.
 
     Example:
@@ -379,12 +276,8 @@ class NLL(_Mean):
         tensor(0.6931, dtype=torch.float64)
     """
 
-    def _terms(self, outputs: Outputs, labels: Tensor) -> Tensor:
-        log_p = log_probabilities(**outputs)
-        return nll_terms(log_p, true_labels(labels, log_p))
 
-
-class Brier(_Mean):
+class Brier(_Mean, measure="brier"):
     """Brier score over all classes; keeps two sums.
 
     Example:
@@ -395,10 +288,6 @@ class Brier(_Mean):
         tensor(0.5000, dtype=torch.float64)
     """
 
-    def _terms(self, outputs: Outputs, labels: Tensor) -> Tensor:
-        p = probabilities(**outputs)
-        return brier_terms(p, true_labels(labels, p))
-
 
 class _Kept(KeptMetric, _OfOutputs):
     """A metric of all confidences together."""
@@ -406,7 +295,7 @@ class _Kept(KeptMetric, _OfOutputs):
     arrays = ("confidence", "correct")
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        if weights is not None and not takes_weights(self._measure):
+        if weights is not None and not takes_weights(self.function):
             raise InputError(
                 f"weights: expected none, since {type(self).__name__} takes no sample weights"
             )
@@ -414,7 +303,7 @@ class _Kept(KeptMetric, _OfOutputs):
         self._keep(weights, confidence.detach(), correct)
 
 
-class EqualMassECE(_Kept):
+class EqualMassECE(_Kept, measure="ece_mass"):
     """ECE of the top label over bins of equal mass; see `ece`.
 
     Args:
@@ -430,16 +319,8 @@ class EqualMassECE(_Kept):
         tensor(0.3500, dtype=torch.float64)
     """
 
-    def __init__(self, bins: int = 15, norm: str = "l1", **options: Any) -> None:
-        parameters = {
-            "bins": whole_number("bins", bins),
-            "norm": named_norm(norm),
-            "binning": "mass",
-        }
-        super().__init__(ece, parameters, **options)
 
-
-class KS(_Kept):
+class KS(_Kept, measure="ks"):
     """KS error of the top label; see `ks`.
 
     Example:
@@ -450,11 +331,8 @@ class KS(_Kept):
         tensor(0.4000, dtype=torch.float64)
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(ks, {}, **options)
 
-
-class ESD(_Kept):
+class ESD(_Kept, measure="esd"):
     """Expected squared difference of the top label; see `esd`.
 
     Example:
@@ -468,11 +346,8 @@ class ESD(_Kept):
 
     plot_lower_bound = None
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(esd, {}, **options)
 
-
-class MMCE(_Kept):
+class MMCE(_Kept, measure="mmce"):
     """Maximum mean calibration error of the top label; see `mmce`.
 
     Args:
@@ -487,12 +362,8 @@ class MMCE(_Kept):
         tensor(0.3000, dtype=torch.float64)
     """
 
-    def __init__(self, phi: float = 0.4, **options: Any) -> None:
-        positive("phi", phi)
-        super().__init__(mmce, {"phi": phi}, **options)
 
-
-class SKCE(_Kept):
+class SKCE(_Kept, measure="skce"):
     """Unbiased squared kernel calibration error of the top label; see `skce`.
 
     Args:
@@ -509,14 +380,9 @@ class SKCE(_Kept):
 
     plot_lower_bound = None
 
-    def __init__(self, phi: float = 0.4, **options: Any) -> None:
-        positive("phi", phi)
-        super().__init__(skce, {"phi": phi}, **options)
-
 
 def of_measure(measure: Measure, **options: Any) -> Metric:
     """Return the metric of a registered measure that has no class of its own."""
     if measure.kind != "pair":
         raise InputError(f"measure: expected one with a metric class, got {measure.name!r}")
-    own, rest = measure.split(options)
-    return _Kept(measure.bind(**own).value, {}, **rest)
+    return _Kept(measure=measure, **options)

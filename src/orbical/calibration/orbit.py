@@ -210,7 +210,7 @@ def equal_width_options(measure: Any, options: dict[str, Any]) -> dict[str, Any]
     entry = MEASURES.get(measure) if isinstance(measure, str) else measure
     if not isinstance(entry, Measure) or entry.function is not ece:
         return None
-    chosen = {"bins": 15, "norm": "l1", "binning": "width", **entry.options, **options}
+    chosen = {**entry.settings, **options}
     return chosen if chosen["binning"] == "width" else None
 
 

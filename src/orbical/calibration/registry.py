@@ -10,7 +10,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from torch import Tensor
@@ -30,6 +30,9 @@ KINDS = {
 
 LISTS = ("table", "comparison", "orbit", "view")
 """Where measures are listed: tables of a model, comparisons of two, orbits of a scan, the view."""
+
+_ARRAYS = ("probs", "logits", "weights", "ignore_index")
+"""Arguments of measures that are no options of theirs."""
 
 _METRICS = {"regression": "regression_metrics"}
 
@@ -98,26 +101,32 @@ class Measure:
 
     def bind(self, **options: Any) -> BoundMeasure:
         """Return the measure with options set, as intervals use it."""
-        chosen = {**self.options, **options}
-        _, unknown = self.split(chosen)
+        _, unknown = self.split(options)
         if unknown:
             raise InputError(f"options: {self.name} does not take {', '.join(unknown)}")
+        chosen = {**self.options, **options}
         if self.binding is not None:
             return replace(self.binding(self.name, **chosen), one_target=self.one_target)
         function = partial(self.function, **chosen)
         distance = None if self.interval == "bootstrap" else function
         return BoundMeasure(self.name, function, distance, one_target=self.one_target)
 
-    def accepted(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return those of some settings, such as `bins`, that the measure has as options."""
-        return self.split(settings)[0]
-
-    def split(self, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Split settings into the measure's options and the rest."""
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The options of the measure, with the values that they have in this entry."""
         arguments = inspect.signature(self.function).parameters.values()
-        known = {part.name for part in arguments if part.default is not part.empty} - {"weights"}
-        own = {name: value for name, value in settings.items() if name in known}
-        return own, {name: value for name, value in settings.items() if name not in known}
+        known = {part.name: part.default for part in arguments if part.default is not part.empty}
+        options = {name: value for name, value in known.items() if name not in _ARRAYS}
+        return {**options, **self.options}
+
+    def accepted(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of some keywords, such as `bins`, that the measure has as options."""
+        return self.split(given)[0]
+
+    def split(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Split keywords into options of the measure, such as `bins`, and the rest."""
+        own = {name: value for name, value in given.items() if name in self.settings}
+        return own, {name: value for name, value in given.items() if name not in own}
 
     def metric(self, **options: Any) -> Any:
         """Return the measure as a torchmetrics metric, for evaluation loops.
@@ -131,8 +140,7 @@ class Measure:
         if self.metric_class is None:
             return module.of_measure(self, **options)
         made = getattr(module, self.metric_class)
-        known = inspect.signature(made).parameters
-        fixed = {name: value for name, value in self.options.items() if name in known}
+        fixed = {} if made.entry.options else self.options
         return made(**{**fixed, **options})
 
 
@@ -167,6 +175,11 @@ def register(measure: Measure) -> Measure:
         0.1333
         >>> del calibration.MEASURES["bias"]
     """
+    if not isinstance(measure, Measure):
+        raise InputError(
+            f"measure: expected a Measure, got {type(measure).__name__}; pass"
+            " Measure(name, function, title=..., meaning=...)"
+        )
     if not measure.name.isidentifier():
         raise InputError(f"name: expected an identifier, got {measure.name!r}")
     if measure.name in MEASURES:

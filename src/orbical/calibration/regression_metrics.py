@@ -7,20 +7,17 @@ sums (GENCE, CRPS, NLL); measures that bin or sort by variance keep all samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from torch import Tensor
 from torchmetrics import Metric
 
 from .._arrays import ArrayLike, as_floating
 from ..errors import InputError
-from .gaussian import crps_terms, nll_terms
-from .generalized import gence_sq_terms, gence_terms
+from ._metric_states import KeptMetric, MeanMetric, MeasureMetric
 from .inputs import sample_weights
-from .metrics import KeptMetric, MeanMetric
 from .registry import Measure
-from .regression import ence, regression_esd, uce
 
 __all__ = ["ENCE", "GENCE", "UCE", "GENCESquared", "GaussianCRPS", "GaussianNLL", "RegressionESD"]
 
@@ -42,84 +39,11 @@ def _gaussian(preds: Any) -> tuple[Tensor, Tensor]:
     return as_floating("mean", mean).detach(), as_floating("variance", variance).detach()
 
 
-class _Mean(MeanMetric):
-    """A mean over samples of terms of Gaussian predictions."""
+class _OfGaussians(MeasureMetric):
+    """A metric of Gaussian predictions; subclasses define how a batch is added."""
 
-    plot_lower_bound = None
-    terms: ClassVar[Callable[..., Tensor]]
-
-    def update(self, preds: Any, target: ArrayLike, weights: ArrayLike | None = None) -> None:
-        """Add a batch.
-
-        Args:
-            preds: `(mean, variance)`, or a dictionary with `mean` and `variance` or `covariance`.
-            target: Targets of the mean's shape.
-            weights: Sample weights `[N]`.
-        """
-        terms = type(self).terms(*_gaussian(preds), target)
-        self._add_terms(terms, sample_weights(weights, terms))
-
-
-class GENCE(_Mean):
-    """GENCE; a calibrated Gaussian has `gence_floor`.
-
-    Example:
-        >>> import torch
-        >>> metric = GENCE()
-        >>> metric.update((torch.zeros(2), torch.ones(2)), torch.tensor([1.0, -1.0]))
-        >>> metric.compute()
-        tensor(0.0642, dtype=torch.float64)
-    """
-
-    terms = staticmethod(gence_terms)
-
-
-class GENCESquared(_Mean):
-    """Squared GENCE; a calibrated Gaussian has `gence_sq_floor`.
-
-    Example:
-        >>> import torch
-        >>> metric = GENCESquared()
-        >>> metric.update((torch.zeros(2), torch.ones(2)), torch.tensor([1.0, -2.0]))
-        >>> metric.compute()
-        tensor(4.5000, dtype=torch.float64)
-    """
-
-    terms = staticmethod(gence_sq_terms)
-
-
-class GaussianNLL(_Mean):
-    """Negative log-likelihood of Gaussian predictions.
-
-    Example:
-        >>> import torch
-        >>> metric = GaussianNLL()
-        >>> metric.update((torch.zeros(2), torch.ones(2)), torch.zeros(2))
-        >>> metric.compute()
-        tensor(0.9189, dtype=torch.float64)
-    """
-
-    terms = staticmethod(nll_terms)
-
-
-class GaussianCRPS(_Mean):
-    """Continuous ranked probability score of Gaussian predictions.
-
-    Example:
-        >>> import torch
-        >>> metric = GaussianCRPS()
-        >>> metric.update({"mean": torch.zeros(2), "variance": torch.ones(2)}, torch.zeros(2))
-        >>> metric.compute()
-        tensor(0.2337, dtype=torch.float64)
-    """
-
-    terms = staticmethod(crps_terms)
-
-
-class _Kept(KeptMetric):
-    """A measure that needs all samples at once."""
-
-    arrays = ("mean", "variance", "target")
+    def _add(self, mean: Tensor, variance: Tensor, target: Tensor, mass: Tensor | None) -> None:
+        raise NotImplementedError
 
     def update(self, preds: Any, target: ArrayLike, weights: ArrayLike | None = None) -> None:
         """Add a batch.
@@ -130,12 +54,77 @@ class _Kept(KeptMetric):
             weights: Sample weights `[N]`.
         """
         mean, variance = _gaussian(preds)
-        truth = as_floating("target", target).detach()
         mass = sample_weights(weights, mean if mean.ndim == 1 else mean[..., 0])
-        self._keep(mass, mean, variance, truth)
+        self._add(mean, variance, as_floating("target", target).detach(), mass)
 
 
-class RegressionESD(_Kept):
+class _Mean(MeanMetric, _OfGaussians):
+    """A mean over samples of terms of Gaussian predictions."""
+
+    plot_lower_bound = None
+
+    def _add(self, mean: Tensor, variance: Tensor, target: Tensor, mass: Tensor | None) -> None:
+        self._add_terms(mass, mean, variance, target)
+
+
+class _Kept(KeptMetric, _OfGaussians):
+    """A measure that needs all samples at once."""
+
+    arrays = ("mean", "variance", "target")
+
+    def _add(self, mean: Tensor, variance: Tensor, target: Tensor, mass: Tensor | None) -> None:
+        self._keep(mass, mean, variance, target)
+
+
+class GENCE(_Mean, measure="gence"):
+    """GENCE; a calibrated Gaussian has `gence_floor`.
+
+    Example:
+        >>> import torch
+        >>> metric = GENCE()
+        >>> metric.update((torch.zeros(2), torch.ones(2)), torch.tensor([1.0, -1.0]))
+        >>> metric.compute()
+        tensor(0.0642, dtype=torch.float64)
+    """
+
+
+class GENCESquared(_Mean, measure="gence_sq"):
+    """Squared GENCE; a calibrated Gaussian has `gence_sq_floor`.
+
+    Example:
+        >>> import torch
+        >>> metric = GENCESquared()
+        >>> metric.update((torch.zeros(2), torch.ones(2)), torch.tensor([1.0, -2.0]))
+        >>> metric.compute()
+        tensor(4.5000, dtype=torch.float64)
+    """
+
+
+class GaussianNLL(_Mean, measure="gaussian_nll"):
+    """Negative log-likelihood of Gaussian predictions.
+
+    Example:
+        >>> import torch
+        >>> metric = GaussianNLL()
+        >>> metric.update((torch.zeros(2), torch.ones(2)), torch.zeros(2))
+        >>> metric.compute()
+        tensor(0.9189, dtype=torch.float64)
+    """
+
+
+class GaussianCRPS(_Mean, measure="gaussian_crps"):
+    """Continuous ranked probability score of Gaussian predictions.
+
+    Example:
+        >>> import torch
+        >>> metric = GaussianCRPS()
+        >>> metric.update({"mean": torch.zeros(2), "variance": torch.ones(2)}, torch.zeros(2))
+        >>> metric.compute()
+        tensor(0.2337, dtype=torch.float64)
+    """
+
+
+class RegressionESD(_Kept, measure="regression_esd"):
     """Regression ESD: unbiased, without bins.
 
     Example:
@@ -148,11 +137,8 @@ class RegressionESD(_Kept):
 
     plot_lower_bound = None
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(regression_esd, {}, **options)
 
-
-class ENCE(_Kept):
+class ENCE(_Kept, measure="ence"):
     """Expected normalized calibration error over bins of equal mass.
 
     Args:
@@ -167,11 +153,8 @@ class ENCE(_Kept):
         tensor(0.5000, dtype=torch.float64)
     """
 
-    def __init__(self, bins: int = 15, **options: Any) -> None:
-        super().__init__(ence, {"bins": bins}, **options)
 
-
-class UCE(_Kept):
+class UCE(_Kept, measure="uce"):
     """Uncertainty calibration error over bins of equal mass.
 
     Args:
@@ -186,11 +169,7 @@ class UCE(_Kept):
         tensor(3., dtype=torch.float64)
     """
 
-    def __init__(self, bins: int = 15, **options: Any) -> None:
-        super().__init__(uce, {"bins": bins}, **options)
-
 
 def of_measure(measure: Measure, **options: Any) -> Metric:
     """Return the metric of a registered measure that has no class of its own."""
-    own, rest = measure.split(options)
-    return _Kept(measure.bind(**own).value, {}, **rest)
+    return _Kept(measure=measure, **options)

@@ -9,14 +9,8 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError
-from .inputs import (
-    counted_labels,
-    given_outputs,
-    log_probabilities,
-    probabilities,
-    top_label,
-    weighted_mean,
-)
+from .inputs import counted_labels, weighted_mean
+from .outputs import given_outputs, log_probabilities, probabilities, top_label
 
 __all__ = ["BrierParts", "accuracy", "brier", "brier_parts", "nll"]
 

@@ -9,15 +9,8 @@ from .._arrays import ArrayLike
 from ..errors import InputError, unknown_name
 from ._math import root
 from .binned import bin_index
-from .inputs import (
-    counted_labels,
-    entropy_share,
-    pair,
-    positive,
-    probabilities,
-    top_label,
-    whole_number,
-)
+from .inputs import counted_labels, pair, positive, whole_number
+from .outputs import entropy_share, probabilities, top_label
 
 __all__ = ["ece_loss", "s_avuc", "sb_ece"]
 

@@ -9,15 +9,13 @@ from ..calibration import ordered_esd
 from ..calibration.cumulative import softened
 from ..calibration.inputs import (
     check_weights,
-    entropy_share,
     positive,
-    softmax,
-    top_of,
     weights_of,
     whole_number,
     without_ignored,
 )
 from ..calibration.kernel import mean_over_pairs
+from ..calibration.outputs import entropy_share, softmax, top_of
 from ..calibration.soft import (
     avuc_of,
     checked_kappa,
@@ -60,7 +58,7 @@ def _read(
         check_range(truth, scores.shape[1], ignore_index)
     truth, mass = without_ignored(truth, mass, ignore_index)
     if inspect and mass is not None:
-        check_weights(mass, minimum)
+        check_weights(mass, minimum, ignore_index)
     p = softmax(scores)
     confidence, correct = top_of(p, scores, truth)
     if inspect and bool(confidence.isnan().any()):

@@ -136,7 +136,9 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
             rows = _checked_probabilities(_both_classes(rows, 1 - rows))
         else:
             rows = _both_classes(rows, torch.zeros_like(rows))
-            warn_of_probabilities(rows, "pass outputs='probabilities' to the constructor")
+            if reset:  # what is fitted has been warned of
+                remedy = "pass outputs='probabilities' to the constructor"
+                warn_of_probabilities(rows, remedy, "X")
         return working_float(rows).reshape(*(shape[:-1] or (-1,)), rows.shape[-1])
 
     def _read_labels(self, y: ArrayLike, outputs: Tensor) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
@@ -21,6 +20,16 @@ _BLOCK = 1 << 19
 
 _PILOT = 4096
 """Rows of the evenly spaced subset that finds where the passes over all rows begin."""
+
+
+_LIMITS = {
+    0.0: "X: expected scores that favor the labels, got a mean score of the label not above the"
+    " mean over classes, so the best temperature is infinite and every probability 1 / C; check"
+    " that rows of X and y belong together",
+    math.inf: "y: expected some errors, got the label at the largest score in every row, so the"
+    " best temperature is 0 and every probability 0 or 1; fit on more data",
+}
+"""The warnings where the best inverse temperature is none: it lies at an end of its range."""
 
 
 class _Pass(NamedTuple):
@@ -53,16 +62,14 @@ def _minimize(evaluate: Callable[[float], _Pass], start: float, accuracy: float)
 
     A Newton step from where the NLL exceeds its minimum by `excess` leaves about
     `excess * (relative step)^2`; the method stops once that is below `accuracy`. The minimum lies
-    at 0 where the mean score of the label does not exceed the mean over classes.
+    at 0 where the mean score of the label does not exceed the mean over classes, and at infinity
+    where every label has the largest score.
     """
     inverse, low, high, zero_known = start, 0.0, float("inf"), False
     for _ in range(200):
         here = evaluate(inverse)
         if here.gap == 0:
-            raise InputError(
-                "y: expected some errors, got the label at the largest score in every row, so the"
-                " likelihood grows without end as the temperature goes to 0; fit on other data"
-            )
+            return math.inf
         if here.slope == 0:
             return inverse
         low, high = (inverse, high) if here.slope < 0 else (low, inverse)
@@ -100,11 +107,10 @@ def _fit_inverse(logits: Tensor, labels: Tensor, weight: Tensor) -> float:
         )
     start = 1 / deviation if deviation > 0 else 1.0
     if step > 1:
-        with suppress(InputError):  # The subset alone may have no optimum; all rows decide.
-            found = _minimize(
-                lambda inverse: _pass(pilot, pilot_labels, pilot_weight, inverse), start, 1e-6
-            )
-            start = found or start
+        found = _minimize(
+            lambda inverse: _pass(pilot, pilot_labels, pilot_weight, inverse), start, 1e-6
+        )
+        start = found if 0 < found < math.inf else start  # all rows decide on a limit
     return _minimize(lambda inverse: _pass(logits, labels, weight, inverse), start, 1e-17)
 
 
@@ -115,8 +121,9 @@ class Temperature(Calibrator):
 
     Convex in 1/T. Newton's method with bounds needs about three passes over the data; one softmax
     pass gives slope and curvature. The order of classes in a row, hence accuracy, never changes.
-    Data with all labels at the largest score (T would be 0) or with equal scores (any T) are
-    refused; scores that do not favor the labels give an infinite T and a warning. Guo et al. 2017.
+    Where every label has the largest score T is 0, and every probability 0 or 1; scores that do
+    not favor the labels give an infinite T: both with a warning. Equal scores (any T) are refused.
+    Guo et al. 2017.
 
     Args:
         outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
@@ -139,18 +146,16 @@ class Temperature(Calibrator):
 
     def _fit(self, outputs: Tensor, labels: Tensor, weight: Tensor) -> None:
         inverse = _fit_inverse(self._logits(outputs), labels, weight)
-        if inverse == 0:
-            warnings.warn(
-                "X: expected scores that favor the labels, got a mean score of the label not above"
-                " the mean over classes, so the best temperature is infinite and every probability"
-                " 1 / C; check that rows of X and y belong together",
-                ConvergenceWarning,
-                stacklevel=callers_level(),
-            )
+        if inverse in _LIMITS:
+            warnings.warn(_LIMITS[inverse], ConvergenceWarning, stacklevel=callers_level())
         self.temperature_ = 1 / inverse if inverse else math.inf
 
     def _apply(self, outputs: Tensor) -> Tensor:
-        return torch.softmax(self._logits(outputs) / self.temperature_, dim=-1)
+        logits = self._logits(outputs)
+        if self.temperature_ == 0:
+            largest = (logits == logits.amax(-1, keepdim=True)).to(logits.dtype)
+            return largest / largest.sum(-1, keepdim=True)
+        return torch.softmax(logits / self.temperature_, dim=-1)
 
 
 class OrbitTemperature(Temperature):

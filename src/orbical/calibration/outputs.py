@@ -1,0 +1,301 @@
+"""Outputs of a classifier, and the pairs that measures take.
+
+`top_label` makes the pair of the predicted class, `classwise` one pair for each class. Nothing is
+guessed from values: the caller states whether an array holds `probs` or `logits`. Every row is
+checked, in blocks that stay in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from .._arrays import ArrayLike, as_floating, warn_of_probabilities
+from ..errors import InputError
+from .inputs import kept_samples, tolerance, working_float
+
+__all__ = ["classwise", "normalized_entropy", "probabilities", "top_label"]
+
+_BLOCK = 1 << 21
+"""Elements of a block of rows: what stays in the cache while several passes read it."""
+
+_BLOCK_ROWS = 1 << 15
+"""Rows of a block at most, which bounds what is set aside for each row of it."""
+
+
+_REMEDY = "; pass outputs before the softmax as logits="
+
+
+def given_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+    """Read `probs` or `logits`, whichever is given, `[..., N, C]`; also return its name."""
+    if (probs is None) == (logits is None):
+        given = "neither" if probs is None else "both"
+        raise InputError(f"probs, logits: expected exactly one of the two, got {given}")
+    name = "probs" if logits is None else "logits"
+    outputs = as_floating(name, probs if logits is None else logits)
+    if outputs.ndim < 2 or outputs.shape[-1] < 2:
+        both = "[1 - p, p]" if name == "probs" else "[0 * z, z]"
+        raise InputError(
+            f"{name}: expected shape [..., N, C] with C >= 2 classes, got {tuple(outputs.shape)}"
+            f"; of two classes pass both columns, torch.stack({both}, -1)"
+        )
+    if outputs.numel() == 0:
+        raise InputError(f"{name}: expected at least one sample, got shape {tuple(outputs.shape)}")
+    if name == "logits":
+        warn_of_probabilities(outputs)
+    return name, outputs
+
+
+def _row_blocks(rows: Tensor) -> Iterator[slice]:
+    size = max(1, min(_BLOCK_ROWS, _BLOCK // rows.shape[-1]))
+    if rows.device.type != "cpu":
+        size *= 64
+    for start in range(0, rows.shape[0], size):
+        yield slice(start, start + size)
+
+
+def _largest_logit(rows: Tensor) -> Tensor:
+    """Return the largest logit of each row, which must be finite."""
+    largest = rows.amax(-1)
+    if not largest.isfinite().all():
+        raise InputError("logits: expected a finite maximum in every row, got NaN or infinity")
+    return largest
+
+
+def _check_probabilities(rows: Tensor, slack: float) -> None:
+    """Check rows for their signs and sums."""
+    low = rows.min().item()
+    if low != low:
+        raise InputError("probs: expected values in [0, 1], got NaN")
+    if low < 0:
+        raise InputError(f"probs: expected values in [0, 1], got {low:.6g}{_REMEDY}")
+    with torch.autocast(rows.device.type, enabled=False):
+        sums = torch.mv(rows, rows.new_ones(rows.shape[-1]))  # faster than sum on short rows
+    farthest = sums[(sums - 1).abs().argmax()].item()
+    if not abs(farthest - 1) <= slack:
+        raise InputError(
+            f"probs: expected rows that sum to 1 within {slack:.0e}, got {farthest:.6g}{_REMEDY}"
+        )
+
+
+def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+    name, outputs = given_outputs(probs, logits)
+    rows = outputs.detach().reshape(-1, outputs.shape[-1])
+    for block in _row_blocks(rows):
+        part = working_float(rows[block])
+        if name == "logits":
+            _largest_logit(part)
+        else:
+            _check_probabilities(part, tolerance(rows.dtype))
+    return name, outputs
+
+
+def softmax(logits: Tensor) -> Tensor:
+    """Return the probabilities of logits `[..., C]`, in float32 at least.
+
+    Example:
+        >>> softmax(torch.zeros(1, 2, dtype=torch.float16))
+        tensor([[0.5000, 0.5000]])
+    """
+    # Autocast would send the input through half precision again on some devices.
+    with torch.autocast(logits.device.type, enabled=False):
+        return torch.softmax(working_float(logits), dim=-1)
+
+
+def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
+    """Return checked probabilities: `probs` as they are, or the softmax of `logits`.
+
+    Half-precision logits are converted to float32 first.
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+
+    Returns:
+        Probabilities `[..., N, C]`, differentiable.
+
+    Example:
+        >>> probabilities(logits=[[0.0, 0.0]])
+        tensor([[0.5000, 0.5000]])
+    """
+    name, outputs = _checked_outputs(probs, logits)
+    return outputs if name == "probs" else softmax(outputs)
+
+
+def log_probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
+    """Return checked log-probabilities `[..., N, C]`; those of logits do not underflow.
+
+    Example:
+        >>> log_probabilities(logits=[[1000.0, 0.0]])
+        tensor([[    0., -1000.]])
+    """
+    name, outputs = _checked_outputs(probs, logits)
+    if name == "probs":
+        return working_float(outputs).log()
+    with torch.autocast(outputs.device.type, enabled=False):
+        return torch.log_softmax(working_float(outputs), dim=-1)
+
+
+def normalized_entropy(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None
+) -> Tensor:
+    """Return the entropy of each row, divided by log C so that it lies in [0, 1].
+
+        h_i = - sum_k p_ik log p_ik / log C
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+
+    Returns:
+        The normalized entropy `[..., N]`, differentiable.
+
+    Example:
+        >>> normalized_entropy(probs=[[0.5, 0.5], [0.9, 0.1]])
+        tensor([1.0000, 0.4690])
+    """
+    return entropy_share(probabilities(probs=probs, logits=logits))
+
+
+def entropy_share(p: Tensor) -> Tensor:
+    """Return the entropy of each row of probabilities `[..., C]`, divided by log C.
+
+    Example:
+        >>> entropy_share(torch.tensor([[0.5, 0.5]]))
+        tensor([1.])
+    """
+    # torch's xlogy is 0 at p = 0, but its gradient there is not finite: keep p away from 0.
+    p = working_float(p)
+    safe = p.clamp(min=torch.finfo(p.dtype).tiny)
+    entropy = -(p * safe.log()).sum(-1)
+    return (entropy / math.log(p.shape[-1])).clamp(0, 1)
+
+
+def top_label(
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    ignore_index: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return `(confidence, correct)` of the predicted class, the pair that measures take.
+
+        confidence_i = max_k p_ik,    correct_i = (argmax_k p_ik = label_i)
+
+    Where several classes share the maximum, the first one is the prediction, as in `argmax`.
+
+    Args:
+        probs: probabilities `[..., N, C]`, rows summing to 1; or
+        logits: scores `[..., N, C]`, turned into probabilities by the softmax. Pass exactly one of
+            the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        ignore_index: samples with this label are left out, so that N is smaller in the result.
+
+    Returns:
+        `confidence [..., N]`, differentiable, and `correct [..., N]`, boolean.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    Example:
+        >>> confidence, correct = top_label(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+        >>> confidence, correct
+        (tensor([0.7000, 0.6000]), tensor([ True, False]))
+    """
+    name, outputs = given_outputs(probs, logits)
+    outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
+    if outputs.requires_grad and torch.is_grad_enabled():
+        return top_of(probabilities(**{name: outputs}), outputs, labels)
+    rows, truth = outputs.detach().reshape(-1, outputs.shape[-1]), labels.reshape(-1)
+    dtype = rows.dtype if name == "probs" else working_float(rows[:0]).dtype
+    confidence = torch.empty(len(rows), dtype=dtype, device=rows.device)
+    correct = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
+    spare = working_float(rows[:0]).new_empty(max(1, _BLOCK // 8 // rows.shape[-1]), rows.shape[-1])
+    for block in _row_blocks(rows):
+        part = working_float(rows[block]).contiguous()
+        if name == "probs":
+            _check_probabilities(part, tolerance(rows.dtype))
+        confidence[block], correct[block] = _top_of_block(name, part, truth[block], spare)
+    return confidence.reshape(labels.shape), correct.reshape(labels.shape)
+
+
+def top_of(p: Tensor, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the pair of probabilities `[..., C]`, predicted where `outputs` is largest.
+
+    Example:
+        >>> p = torch.tensor([[0.7, 0.3]])
+        >>> top_of(p, p, torch.tensor([0]))
+        (tensor([0.7000]), tensor([True]))
+    """
+    predicted = outputs.detach().argmax(-1)
+    return p.gather(-1, predicted[..., None])[..., 0], predicted == labels
+
+
+def _largest_probability(rows: Tensor) -> Tensor:
+    # Bits of non-negative floats order like integers, whose maximum is found faster.
+    integer = torch.int64 if rows.dtype == torch.float64 else torch.int32
+    return rows.view(integer).amax(-1).view(rows.dtype)
+
+
+def _top_of_block(name: str, rows: Tensor, labels: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the pair of some rows; `spare` is room for a few of them, to be overwritten."""
+    of_logits = name == "logits"
+    find, nothing = (_largest_logit, -math.inf) if of_logits else (_largest_probability, 0.0)
+    confidence = largest = find(rows)
+    if of_logits:
+        confidence = (rows - largest[:, None]).exp_().sum(-1).reciprocal_()
+    # A maximum and one gather are several times faster than max with indices. They agree unless
+    # another class shares the maximum, and then neither can hold much more than half of the mass.
+    correct = rows.gather(-1, labels[:, None])[:, 0] == largest
+    doubtful = (correct & (confidence < 0.51)).nonzero()[:, 0]
+    for some in doubtful.split(len(spare)):
+        others = torch.index_select(rows, 0, some, out=spare[: len(some)])
+        others.scatter_(-1, labels[some, None], nothing)
+        tied = some[find(others) == largest.index_select(0, some)]
+        if len(tied):
+            correct[tied] = rows.index_select(0, tied).argmax(-1) == labels.index_select(0, tied)
+    return confidence, correct
+
+
+def classwise(
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    ignore_index: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return one pair `(confidence, correct)` for each class.
+
+        confidence_ki = p_ik,    correct_ki = (label_i = k)
+
+    Measures reduce over the last axis, so any of them applied to this pair has one value per class.
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        ignore_index: samples with this label are left out, so that N is smaller in the result.
+
+    Returns:
+        `confidence [..., C, N]`, differentiable, and `correct [..., C, N]`, boolean.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    Example:
+        >>> confidence, correct = classwise(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+        >>> confidence
+        tensor([[0.7000, 0.4000],
+                [0.3000, 0.6000]])
+        >>> correct
+        tensor([[ True,  True],
+                [False, False]])
+    """
+    name, outputs = given_outputs(probs, logits)
+    outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
+    confidence = probabilities(**{name: outputs}).transpose(-1, -2).contiguous()
+    classes = torch.arange(outputs.shape[-1], device=outputs.device)
+    return confidence, labels[..., None, :] == classes[:, None]
