@@ -272,7 +272,7 @@ def test_given_matrices_make_a_group():
         (lambda: groups.parse("rotation:72"), "did you mean 'rotations'"),
         (lambda: groups.parse("rotations:many"), "expected 'rotations:N'"),
         (lambda: groups.parse("rotations:4:4"), "expected 'rotations:N'"),
-        (lambda: groups.parse("rotations:2.5"), "n: expected an integer >= 1, got 2.5"),
+        (lambda: groups.parse("rotations:2.5"), "N: expected an integer >= 1, got 2.5"),
         (lambda: groups.parse("rotations:nan"), "expected"),
         (lambda: groups.parse(""), "unknown name"),
         (lambda: groups.rotations(0), "got 0"),

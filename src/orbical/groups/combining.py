@@ -81,14 +81,11 @@ def from_matrices(
     >>> len(from_matrices(plane=[[[1, 0], [0, 1]], [[-1, 0], [0, -1]]]))
     2
     """
-    given = {
-        name: value for name, value in (("plane", plane), ("space", space)) if value is not None
-    }
-    if len(given) != 1:
+    if (plane is None) == (space is None):
         raise InputError("from_matrices: expected exactly one of plane= and space=")
-    ((part, value),) = given.items()
+    part = "plane" if space is None else "space"
     dimension = MATRIX_PARTS[part]
-    matrices = _numbers(part, value)
+    matrices = _numbers(part, plane if space is None else space)
     if matrices.ndim != 3 or matrices.shape[1:] not in {(dimension,) * 2, (dimension + 1,) * 2}:
         raise InputError(
             f"{part}: expected an array of shape [K, {dimension}, {dimension}] or "

@@ -13,14 +13,7 @@ from .group import Array, Group, few_enough, make_group, tiles, whole_number
 
 def trivial() -> Group:
     """Return the trivial group, the baseline of every comparison."""
-    return make_group(
-        "trivial",
-        {},
-        coords={},
-        layout=tiles(np.zeros((1, 1), int)),
-        measure="Haar",
-        closed=True,
-    )
+    return make_group("trivial", {})
 
 
 def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
@@ -66,11 +59,5 @@ def _distinct_permutations(n: int, samples: int, generator: np.random.Generator)
 
 def time_reversal() -> Group:
     """Return the group of forward and reversed time, for pairs of frames."""
-    return make_group(
-        "time_reversal",
-        {"time": np.array([1.0, -1.0])},
-        coords={"time": np.array([1.0, -1.0])},
-        layout=tiles(np.arange(2)[:, None]),
-        measure="Haar",
-        closed=True,
-    )
+    time = {"time": np.array([1.0, -1.0])}
+    return make_group("time_reversal", time, coords=time, layout=tiles(np.arange(2)[:, None]))

@@ -66,7 +66,7 @@ class Elements:
         parts: dict[str, Array] = {}
         for name, part in self.parts.items():
             if name in MATRIX_PARTS:
-                parts[name] = _invert(part)
+                parts[name] = clean(np.linalg.inv(part))
             elif name == "rows":
                 parts[name] = np.argsort(part, axis=1)
             else:
@@ -178,18 +178,11 @@ def clean(matrices: Array) -> Array:
     return np.where(np.abs(matrices - nearest) < 1e-14, nearest, matrices)
 
 
-def _invert(matrices: Array) -> Array:
-    return clean(np.linalg.inv(matrices))
-
-
 def _signature(elements: Elements) -> Array:
     """Return a row of numbers for each element, equal exactly when the elements are."""
-    if not elements.parts:
-        return np.zeros((elements.count, 1))
-    columns = [
-        np.asarray(elements.parts[name], float).reshape(elements.count, -1)
-        for name in sorted(elements.parts)
-    ]
+    columns = [np.zeros((elements.count, 1))]  # of a group that moves nothing
+    for _, part in sorted(elements.parts.items()):
+        columns.append(np.asarray(part, float).reshape(elements.count, -1))
     return np.concatenate(columns, axis=1)
 
 
@@ -218,26 +211,17 @@ def make_group(
     spec: str,
     parts: dict[str, Array],
     *,
-    coords: dict[str, Array],
-    layout: Layout,
-    measure: str,
-    closed: bool,
     weights: Array | None = None,
+    closed: bool = True,
+    **facts: Any,
 ) -> Group:
-    """Return a group from its parts, with the identity found among its elements."""
+    """Return a group from its parts and other fields, with the identity found among its elements.
+
+    Without `weights` all elements count the same.
+    """
     count = len(next(iter(parts.values()))) if parts else 1
-    weights = np.full(count, 1 / count) if weights is None else weights / weights.sum()
-    group = Group(
-        parts=parts,
-        count=count,
-        exact_on_grid=_is_exact_on_grid(parts),
-        spec=spec,
-        weights=weights,
-        measure=measure,
-        coords=coords,
-        layout=layout,
-        closed=closed,
-    )
+    facts["weights"] = np.full(count, 1 / count) if weights is None else weights / weights.sum()
+    group = Group(parts, count, _is_exact_on_grid(parts), spec, closed=closed, **facts)
     trivial = {name: _neutral(name, part) for name, part in parts.items()}
     identity = int(group.index_of(Elements(trivial, 1))[0])
     if identity < 0:
@@ -253,19 +237,22 @@ def _neutral(name: str, part: Array) -> Array:
 
 def whole_number(argument: str, value: Any, least: int, other: str = "") -> int:
     """Return an integer that is large enough, or raise; `other` names what else was possible."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or int(value) != value or value < least:
+    if not _is_finite(value) or int(value) != value or value < least:
         raise InputError(f"{argument}: expected {other}an integer >= {least}, got {value!r}")
     return int(value)
 
 
 def real_number(argument: str, value: Any) -> float:
     """Return a finite number, or raise; integers stay integers."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not math.isfinite(value):
+    if not _is_finite(value):
         raise InputError(f"{argument}: expected a number, got {value!r}")
     result: float = value
     return result
+
+
+def _is_finite(value: Any) -> bool:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and math.isfinite(value)
 
 
 def few_enough(spec: str, count: int) -> None:

@@ -35,34 +35,23 @@ def cyclic(n: int) -> Group:
     >>> len(cyclic(4)), cyclic(4).closed
     (4, True)
     """
-    n = whole_number("n", n, 1)
-    few_enough(f"cyclic:{n}", n)
-    angle = np.arange(n) * 360.0 / n
-    circle = Layout("circle", np.arange(n), {"angle": angle})
-    layout = tiles(np.arange(n)[None]) if n <= 8 else circle
-    return make_group(
-        f"cyclic:{n}",
-        {"plane": homogeneous(_turn(angle))},
-        coords={"angle": angle},
-        layout=layout,
-        measure="Haar",
-        closed=True,
-    )
+    group = _equal_turns("cyclic", n)
+    row = tiles(np.arange(len(group))[None])
+    return dataclasses.replace(group, layout=row) if len(group) <= 8 else group
 
 
 def rotations(n: int = 72) -> Group:
     """Return n equally spaced rotations of the plane, SO(2), drawn as a circle."""
+    return _equal_turns("rotations", n)
+
+
+def _equal_turns(name: str, n: int) -> Group:
     n = whole_number("n", n, 1)
-    few_enough(f"rotations:{n}", n)
+    few_enough(f"{name}:{n}", n)
     angle = np.arange(n) * 360.0 / n
-    return make_group(
-        f"rotations:{n}",
-        {"plane": homogeneous(_turn(angle))},
-        coords={"angle": angle},
-        layout=Layout("circle", np.arange(n), {"angle": angle}),
-        measure="Haar",
-        closed=True,
-    )
+    circle = Layout("circle", np.arange(n), {"angle": angle})
+    parts = {"plane": homogeneous(_turn(angle))}
+    return make_group(f"{name}:{n}", parts, coords={"angle": angle}, layout=circle)
 
 
 def dihedral(n: int) -> Group:
@@ -78,8 +67,6 @@ def dihedral(n: int) -> Group:
         {"plane": homogeneous(linear)},
         coords={"angle": angle, "flip": np.where(mirrored, "mirrored", "plain")},
         layout=tiles(np.arange(2 * n).reshape(2, n)),
-        measure="Haar",
-        closed=True,
     )
 
 
@@ -91,8 +78,6 @@ def flips() -> Group:
         {"plane": homogeneous(np.einsum("ki,ij->kij", signs, np.eye(2)))},
         coords={"flip": np.array(["none", "horizontal", "vertical", "both"])},
         layout=tiles(np.arange(4).reshape(2, 2)),
-        measure="Haar",
-        closed=True,
     )
 
 

@@ -34,7 +34,6 @@ def rotations3d(n: int = 256) -> Group:
         {"space": homogeneous(turned.as_matrix())},
         coords={"rx": vector[:, 0], "ry": vector[:, 1], "rz": vector[:, 2]},
         layout=Layout("ball", np.arange(n)),
-        measure="Haar",
         closed=n == 1,
     )
 

@@ -65,11 +65,19 @@ def _parse_one(text: str) -> Group:
         )
     if name not in CONSTRUCTORS:
         raise unknown_name("group", name, CONSTRUCTORS)
-    maker = CONSTRUCTORS[name]
-    usage = ":".join([name, *(p.upper() for p in inspect.signature(maker).parameters)])
+    signature = inspect.signature(CONSTRUCTORS[name])
+    usage = ":".join([name, *(parameter.upper() for parameter in signature.parameters)])
     try:
         arguments = [float(number) for number in numbers]
-        bound = inspect.signature(maker).bind(*(int(a) if a == int(a) else a for a in arguments))
+        bound = signature.bind(*(int(a) if a == int(a) else a for a in arguments))
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"group: expected {usage!r}, got {text!r}") from None
-    return maker(*bound.args)
+    try:
+        return CONSTRUCTORS[name](*bound.args)
+    except InputError as error:
+        names, _, rest = str(error).partition(": ")
+        if names.split(", ")[0] not in signature.parameters:
+            raise
+        raise InputError(
+            f"group: expected {usage!r}, got {text!r}; {names.upper()}: {rest}"
+        ) from None
