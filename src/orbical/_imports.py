@@ -17,8 +17,6 @@ _MOST_NAMES = 20
 def import_attribute(text: str, argument: str) -> Any:
     """Import `package.module:attribute`; a trailing `()` calls what was found.
 
-    The current folder is searched too, as Python itself does for scripts.
-
     >>> import_attribute("math:pi", "model")
     3.141592653589793
     """
@@ -26,20 +24,12 @@ def import_attribute(text: str, argument: str) -> Any:
     module_name, _, attribute = text.removesuffix("()").partition(":")
     if not module_name or not attribute:
         raise InputError(f"{argument}: expected package.module:attribute, got {text!r}")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module_name)
-    except Exception as error:  # a file of the user's may raise anything
-        why = words_of(error)
-        kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
-        raise InputError(f"{argument}: {text!r} cannot be imported: {kind}{why}") from error
+    found = import_module(text, argument)
     for name in attribute.split("."):
         if not hasattr(found, name):
             known = [known for known in dir(found) if not known.startswith("_")]
             near = difflib.get_close_matches(name, known, n=_MOST_NAMES)
-            raise unknown_name(f"{argument} {text!r}", name, near or known[:_MOST_NAMES])
+            raise unknown_name(f"{argument}: in {text!r}", name, near or known[:_MOST_NAMES])
         found = getattr(found, name)
     if not called:
         return found
@@ -49,6 +39,39 @@ def import_attribute(text: str, argument: str) -> Any:
         raise InputError(
             f"{argument}: {text!r} raised {type(error).__name__} when called: {words_of(error)}"
         ) from error
+
+
+def import_module(text: str, argument: str) -> Any:
+    """Import the module of `package.module` or `package.module:attribute`.
+
+    The current folder is searched too, as Python itself does for scripts.
+
+    >>> import_module("math", "--import").pi
+    3.141592653589793
+    """
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(text.partition(":")[0])
+    except Exception as error:  # a file of the user's may raise anything
+        why = words_of(error)
+        kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+        raise InputError(f"{argument}: {text!r} cannot be imported: {kind}{why}") from error
+
+
+def existing_file(argument: str, given: str | Path) -> Path:
+    """Return the path of a file, or raise.
+
+    >>> existing_file("--data", "gone.npz")
+    Traceback (most recent call last):
+    orbical.errors.InputError: --data: expected a file, got 'gone.npz', which does not exist
+    """
+    path = Path(given)
+    if not path.is_file():
+        why = "is a folder" if path.is_dir() else "does not exist"
+        raise InputError(f"{argument}: expected a file, got {str(given)!r}, which {why}")
+    return path
 
 
 def as_path(argument: str, given: Any) -> Path:

@@ -154,7 +154,7 @@ def test_bad_calls_say_what_is_expected(
         call(run_store[0], "--data", points, "--orbits", run_store[1])
     with pytest.raises(InputError, match="--group: expected a group with --data"):
         call("--data", points)
-    with pytest.raises(InputError, match="--data: there is no file"):
+    with pytest.raises(InputError, match="--data: expected a file, got"):
         call("--data", tmp_path / "none.npz", "--group", "cyclic:4")
     with pytest.raises(InputError, match="pass its data with --data"):
         call(run_store[0])

@@ -149,7 +149,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     objects = tmp_path / "objects.npz"
     np.savez(objects, probs=np.array([{}], dtype=object), labels=np.zeros(1, int))
     good = outputs(tmp_path, "good")
-    assert "there is no file" in refused(tmp_path / "absent.npz")
+    assert "expected a file, got" in refused(tmp_path / "absent.npz")
     assert "got scores" in refused(wrong)
     assert "cannot be read as numbers" in refused(text)
     assert "probs of" in refused(objects)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 import orbical as ob
 from orbical.calibration import ece
+from orbical.cli import calibration, thresholds
 from orbical.cli import check as command
 from orbical.errors import InputError, StoreError
 
@@ -54,7 +57,7 @@ def test_kept_limits_exit_with_0_and_one_line_each(store: Path) -> None:
     lines = done.output.splitlines()
     assert len(lines) == 4
     assert all(line.startswith("ok") for line in lines)
-    assert "(--max-gap)" in lines[0]
+    assert "(max_gap)" in lines[0]
 
 
 def test_a_broken_limit_exits_with_1(store: Path) -> None:
@@ -76,23 +79,25 @@ def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> Non
         out=path,
         progress=False,
     )
-    found = {v.rule.name: v.value for v in command.judge(scan, dict.fromkeys(OF_REGRESSORS, 9.0))}
+    found = {
+        v.rule.name: v.value for v in thresholds.judge(scan, dict.fromkeys(OF_REGRESSORS, 9.0))
+    }
     curve = ob.calibration.along_orbit(scan, "mahalanobis_calibration")
     assert found["max_mahalanobis"] == pytest.approx(float(curve.mean()))
     assert found["max_worst_mahalanobis"] == pytest.approx(float(curve.max()))
     assert found["max_bleed"] > 0
     assert run(path, "--max-worst-mahalanobis", 0.01).exit_code == 1
     with pytest.raises(InputError, match="expected a labeled scan of classification for ece"):
-        command.judge(scan, {"max_ece": 1.0})
+        thresholds.judge(scan, {"max_ece": 1.0})
     with pytest.raises(InputError, match="scan of regression with uncertainty"):
-        command.judge(ob.load(store), {"max_bleed": 1.0})
+        thresholds.judge(ob.load(store), {"max_bleed": 1.0})
 
 
 def test_measured_values_are_those_of_the_library(store: Path) -> None:
     scan = ob.load(store)
-    rules = [name for name in command.SHORTCUTS if name not in OF_REGRESSORS]
+    rules = [name for name in thresholds.SHORTCUTS if name not in OF_REGRESSORS]
     limits = dict.fromkeys(rules, 0.0)
-    found = {(v.rule.name, v.model): v.value for v in command.judge(scan, limits, bins=10)}
+    found = {(v.rule.name, v.model): v.value for v in thresholds.judge(scan, limits, bins=10)}
     assert len(found) == 2 * len(rules)
     for model in scan.models:
         data = scan.data.sel(model=model)
@@ -139,14 +144,14 @@ def test_junit_xml_has_a_case_for_each_rule_and_model(store: Path, tmp_path: Pat
 
 def test_a_value_that_is_not_a_number_breaks_its_limit() -> None:
     for name in ("max_ece", "min_accuracy"):
-        assert not command.Verdict(command.rule_named(name), "a", float("nan"), 0.5).passed
+        assert not thresholds.Verdict(thresholds.rule_named(name), "a", float("nan"), 0.5).passed
 
 
 def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
     settings = tmp_path / "limits.toml"
     for words, error, message in (
-        ([store], InputError, "check: expected a threshold, got none"),
-        ([store, "--max-gap", 1, "--model", "c"], InputError, "--model: unknown name 'c'"),
+        ([store], InputError, "thresholds: expected at least one, got none"),
+        ([store, "--max-gap", 1, "--model", "c"], InputError, "model: unknown name 'c'"),
         ([store, "--max-gap", 1, "--config", tmp_path / "no.toml"], InputError, "--config:"),
         ([tmp_path / "no.zarr", "--max-gap", 1], StoreError, "does not exist"),
         ([store, "--max-ece", 1, "--bins", 0], InputError, "bins"),
@@ -158,7 +163,10 @@ def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
         assert message in str(done.exception)
     for text, message in (
         ("[tool.orbical.check]\nmax_gab = 1\n", "did you mean 'max_gap'"),
-        ("[tool.orbical.check]\nmax_gap = 'small'\n", "expected a number for max_gap"),
+        (
+            "[tool.orbical.check]\nmax_gap = 'small'\n",
+            "max_gap: expected a finite number, got 'small'",
+        ),
         ("[tool.orbical", "cannot be read as TOML"),
         ("[tool.orbical]\ncheck = 3\n", "expected the table [tool.orbical.check], got check = 3"),
     ):
@@ -168,9 +176,51 @@ def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
         assert message in str(done.exception)
 
 
+def test_the_store_is_missed_before_thresholds(tmp_path: Path) -> None:
+    assert "does not exist" in str(run(tmp_path / "nothing.zarr").exception)
+
+
+OWN = """
+from orbical import calibration
+
+def top(confidence, correct):
+    return (confidence - correct.double()).mean(-1).abs()
+
+calibration.register(calibration.Measure("own", top, title="own", meaning="own measure"))
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "ownmeasures.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    ob.calibration.MEASURES.pop("own", None)
+    sys.modules.pop("ownmeasures", None)
+
+
+@pytest.mark.usefixtures("own_module")
+def test_a_measure_of_an_imported_module_is_a_threshold(store: Path) -> None:
+    assert run(store, "--max", "own=0.0", "--import", "ownmeasures").exit_code == 1
+    refused = run(store, "--max", "own=0.0", "--import", "nowhere").exception
+    assert "--import: 'nowhere' cannot be imported" in str(refused)
+
+
+@pytest.mark.usefixtures("own_module")
+def test_a_measure_of_an_imported_module_is_in_the_calibration_table(
+    store: Path, tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "out.npz", probs=np.full((9, 2), 0.5), labels=np.arange(9) % 2)
+    app = typer.Typer()
+    calibration.register(app)
+    for path in (store, tmp_path / "out.npz"):
+        words = [str(path), "--import", "ownmeasures", "--resamples", "20", "--csv"]
+        assert ",own," in CliRunner().invoke(app, words).output
+
+
 def test_an_unfinished_scan_is_refused(store: Path) -> None:
     class Unfinished:
         complete, share_done = False, 0.4
 
     with pytest.raises(StoreError, match=r"40% done; finish it first"):
-        command.judge(Unfinished(), {"max_gap": 1.0})
+        thresholds.judge(Unfinished(), {"max_gap": 1.0})

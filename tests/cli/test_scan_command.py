@@ -191,12 +191,16 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
     [
         (["-m", "nets:net"], "--model: expected NAME=SOURCE, got 'nets:net'"),
         (["-m", "a=nets:net", "-m", "a=nets:net"], "expected each name once, got 'a' twice"),
-        (["-m", "a=nets:nett"], "did you mean 'net'"),
+        (["-m", "a=nets:nett"], "error: model 'a': in 'nets:nett': unknown name 'nett'; did you"),
         (["-m", "a=nowhere:net"], "cannot be imported"),
         (["-m", "a=gone.onnx"], "got 'gone.onnx', which does not exist"),
         (["-m", "a=nets:net", "--task", "classify"], "--task: unknown name 'classify'"),
         (["-m", "a=nets:net", "--group", "rotation:8"], "did you mean 'rotations'"),
-        (["-m", "a=nets:net", "--data", "gone.npz"], "there is no file 'gone.npz'"),
+        (
+            ["-m", "a=nets:net", "--group", "rotations:0"],
+            "group: expected 'rotations:N', got 'rotations:0'; N: expected an integer >= 1, got 0",
+        ),
+        (["-m", "a=nets:net", "--data", "gone.npz"], "expected a file, got 'gone.npz'"),
         (["-m", "a=nets:net", "--data", "digit"], "did you mean 'digits'"),
         (["-m", "a=nets:net", "--data", "wrong.npz"], "an array x (or x_NAME for each field)"),
         (["-m", "a=nets:net", "--data", "pickled.npz"], "cannot be read"),

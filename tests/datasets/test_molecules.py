@@ -83,7 +83,7 @@ def test_a_crystal_keeps_its_cell(tmp_path):
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="expected a file, got"):
         ob.datasets.molecules(tmp_path / "absent.xyz")
     with pytest.raises(InputError, match="a file that ends in"):
         ob.datasets.molecules(tmp_path / "some.txt")

@@ -156,3 +156,11 @@ def test_a_missing_package_is_named_with_its_extra(package: str) -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"pip install 'orbical[{package}]'" in said.stdout
+
+
+def test_a_single_measure_is_named_without_a_list() -> None:
+    from orbical.integrations._scores import OrbitScores
+
+    assert OrbitScores((IMAGES, LABELS), group="rotations:4", measures="ks").measures == ["ks"]
+    with pytest.raises(InputError, match="measures: unknown name 'kss'; did you mean 'ks'"):
+        OrbitScores((IMAGES, LABELS), group="rotations:4", measures="kss")

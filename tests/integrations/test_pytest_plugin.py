@@ -70,6 +70,31 @@ def test_stored_scans_are_checked_against_the_thresholds_of_pyproject(
     result.stdout.fnmatch_lines(["FAIL net: accuracy*0.99*"])
 
 
+def test_mistakes_are_named_in_the_words_of_the_fixture(pytester: pytest.Pytester) -> None:
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
+    data = (torch.rand(4, 1, 8, 8), torch.arange(4) % 3)
+    ob.scan(
+        {"net": net},
+        data,
+        group="rotations:4",
+        task="classification",
+        out=pytester.path / "run.zarr",
+        progress=False,
+    )
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("words", [{}, {"max_eze": 1.0}, {"max_gap": 1, "models": ["a"]}])
+        def test_mistake(orbical_check, words):
+            with pytest.raises(ValueError) as error:
+                orbical_check("run.zarr", **words)
+            assert "--" not in str(error.value)
+        """
+    )
+    pytester.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=3)
+
+
 def test_loading_the_plugin_imports_no_heavy_package() -> None:
     code = (
         "import sys, orbical.integrations.pytest_plugin;"

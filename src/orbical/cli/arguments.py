@@ -19,6 +19,26 @@ Preprocess = Annotated[
     str | None,
     typer.Option(help="package.module:function applied to transformed batches before the models."),
 ]
+
+
+def _import_all(modules: list[str] | None) -> list[str] | None:
+    from .._imports import import_module
+
+    for name in modules or []:
+        import_module(name, "--import")
+    return modules
+
+
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        callback=_import_all,
+        help="Import this module first, such as one that registers measures of your own. "
+        "It runs its code. Repeatable.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .._imports import existing_file
 from ..errors import InputError
 
 
@@ -15,7 +16,7 @@ def read_npz(path: Path, argument: str) -> dict[str, Any]:
 
     >>> read_npz(Path("gone.npz"), "--data")
     Traceback (most recent call last):
-    orbical.errors.InputError: --data: there is no file 'gone.npz'
+    orbical.errors.InputError: --data: expected a file, got 'gone.npz', which does not exist
     """
     found = _load(path, argument)
     if not hasattr(found, "files"):
@@ -35,7 +36,7 @@ def read_npy(path: Path, argument: str) -> Any:
 
     >>> read_npy(Path("gone.npy"), "--orbits")
     Traceback (most recent call last):
-    orbical.errors.InputError: --orbits: there is no file 'gone.npy'
+    orbical.errors.InputError: --orbits: expected a file, got 'gone.npy', which does not exist
     """
     found = _load(path, argument)
     if hasattr(found, "files"):
@@ -51,8 +52,7 @@ def read_npy(path: Path, argument: str) -> Any:
 def _load(path: Path, argument: str) -> Any:
     import numpy as np
 
-    if not path.is_file():
-        raise InputError(f"{argument}: there is no file {str(path)!r}")
+    existing_file(argument, path)
     return _checked(lambda: np.load(path, allow_pickle=False), argument, repr(str(path)))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .arguments import Import
 from .arrays import read_npz
 from .calibration_latex import in_math, latex_comparisons, latex_table
 from .calibration_pairs import compared
@@ -60,6 +61,7 @@ def calibration(
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the numbers as CSV.")] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
+    imports: Import = None,
 ) -> None:
     """Measure how well a model's confidence is calibrated.
 

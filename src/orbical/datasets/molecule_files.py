@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from orbical._imports import existing_file
 from orbical.errors import InputError, MissingExtra
 from orbical.tasks.structures import batch_of, is_structure
 
@@ -51,8 +52,7 @@ def read_structures(path: Path) -> list[Any]:
         raise InputError(
             f"molecules: expected a file that ends in {', '.join(SUFFIXES)}, got {str(path)!r}"
         )
-    if not path.is_file():
-        raise InputError(f"molecules: there is no file {str(path)!r}")
+    existing_file("molecules", path)
     try:
         import ase.io
     except ImportError:

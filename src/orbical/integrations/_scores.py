@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from ..errors import InputError
+from ..calibration import MEASURES
+from ..errors import InputError, unknown_name
 from ..groups import Group
 from ..store.scan_result import Scan
 from ..tasks import Task
@@ -22,7 +23,7 @@ class OrbitScores:
     _: KW_ONLY
     group: Group | str
     task: Task | str = "classification"
-    measures: Sequence[str] = ("ece",)
+    measures: str | Sequence[str] = ("ece",)
     every_n_epochs: int = 1
     prefix: str = "orbit/"
 
@@ -31,6 +32,11 @@ class OrbitScores:
             raise InputError(
                 f"every_n_epochs: expected a whole number >= 1, got {self.every_n_epochs}"
             )
+
+        self.measures = [self.measures] if isinstance(self.measures, str) else list(self.measures)
+        for name in self.measures:
+            if name not in MEASURES:
+                raise unknown_name("measures", name, MEASURES)
 
     def _is_due(self, epoch: int) -> bool:
         """Check whether this epoch, counted from 1, is one to scan in."""

@@ -28,7 +28,7 @@ class OrbitCallback(OrbitScores, Callback):  # type: ignore[misc, unused-ignore]
         data: a small sample of inputs, or `(inputs, labels)`, as `orbical.scan` takes it.
         group: the sampled group, such as `"rotations:8"`.
         task: the task, or its name.
-        measures: measures of `orbical.calibration.along_orbit`; pass `()` without labels.
+        measures: a measure of `orbical.calibration.along_orbit`, or several; `()` without labels.
         every_n_epochs: scan in each n-th epoch only.
         prefix: the beginning of the names of scores.
 

@@ -37,7 +37,7 @@ def orbical_check(pytestconfig: pytest.Config) -> Callable[..., None]:
     def check(
         scan: str | Path | Scan, *, models: list[str] | None = None, **thresholds: float
     ) -> None:
-        from ..cli.check import judge, limits_from, settings_from
+        from ..cli.thresholds import judge, limits_from, settings_from
         from ..store import load
 
         config = pytestconfig.rootpath / "pyproject.toml"

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .._imports import import_attribute
+from .._imports import existing_file, import_attribute
 from ..errors import InputError
 from ._base import PartialOutputs, Predictor
 from .calculators import CalculatorPredictor, is_calculator
@@ -78,9 +78,7 @@ def as_predictor(model: Any) -> Predictor:
 def _from_text(text: str) -> Predictor:
     suffix = Path(text).suffix
     if suffix in _FILES:
-        if not Path(text).is_file():
-            raise InputError(f"model: expected a file, got {text!r}, which does not exist")
-        return _FILES[suffix](text)
+        return _FILES[suffix](str(existing_file("model", text)))
     if ":" not in text:
         raise InputError(
             "model: expected package.module:attribute or a file ending in "
