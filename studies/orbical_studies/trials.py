@@ -50,12 +50,8 @@ class Trials:
             file.write(json.dumps(row) + "\n")
 
 
-def read_lines(path: Path, option: str = "results") -> list[dict[str, Any]]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
     """Read a file of lines of JSON; a last one that a kill cut off is left out.
-
-    Args:
-        path: the file.
-        option: what is wrong where there is none.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -65,16 +61,11 @@ def read_lines(path: Path, option: str = "results") -> list[dict[str, Any]]:
     [{'name': 'plain'}]
     """
     if not path.is_file():
-        raise InputError(f"{option}: there is no file {str(path)!r}; run the step 'train' first")
-    rows: list[dict[str, Any]] = []
-    lines = path.read_text().splitlines()
-    for number, line in enumerate(lines, start=1):
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError as broken:
-            if number == len(lines):
-                break
-            raise InputError(
-                f"results: line {number} of {str(path)!r} is no JSON ({broken})"
-            ) from broken
-    return rows
+        raise InputError(f"work: there is no file {str(path)!r}; run the step 'train' first")
+    *whole, _ = path.read_text().split("\n")
+    try:
+        return [json.loads(line) for line in whole]
+    except json.JSONDecodeError as broken:
+        raise InputError(
+            f"work: expected lines of JSON in {str(path)!r}, got {broken.doc[:80]!r}"
+        ) from broken

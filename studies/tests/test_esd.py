@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from PIL import Image
 
 from orbical import losses
 from orbical.errors import InputError
@@ -34,10 +36,30 @@ def made_up(name: str, split: str) -> tuple[np.ndarray, np.ndarray]:
     return pixels, labels
 
 
+@pytest.fixture
+def made_up_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write made-up images as the files of both data sets."""
+    for name in ("mnist", "cifar10"):
+        folder = tmp_path / "data" / name
+        folder.mkdir(parents=True)
+        for split, stem in (("train", "train"), ("test", "t10k")):
+            pixels, labels = made_up(name, split)
+            if name == "mnist":
+                for kind, values in (("images-idx3", pixels[..., 0]), ("labels-idx1", labels)):
+                    header = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes()
+                    content = gzip.compress(header + values.astype(np.uint8).tobytes())
+                    (folder / f"{stem}-{kind}-ubyte.gz").write_bytes(content)
+            else:
+                sheet = pixels.reshape(-1, 10, 32, 32, 3).swapaxes(1, 2).reshape(-1, 320, 3)
+                Image.fromarray(sheet).save(folder / f"{split}_00.png")
+                np.save(folder / f"{split}_labels.npy", labels.astype(np.uint8))
+    monkeypatch.setenv("ORBICAL_DATA", str(tmp_path / "data"))
+
+
+@pytest.mark.usefixtures("made_up_files")
 def test_the_study_runs_and_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(packing, "source", made_up)
     monkeypatch.setattr(settings, "GRID", (2.0,))
     monkeypatch.setattr(settings, "WEIGHTS", (0.0, 2.0))
     monkeypatch.setattr(settings, "BEYOND_GRID", ())
@@ -69,12 +91,10 @@ def test_the_study_runs_and_resumes(
     assert rows["test.accuracy"][0] == pytest.approx(right.mean(), abs=1e-6)
 
 
-def test_packed_images_come_back_32_pixels_wide(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(packing, "source", made_up)
+@pytest.mark.usefixtures("made_up_files")
+def test_packed_images_come_back_32_pixels_wide(tmp_path: Path) -> None:
     results = Results(tmp_path)
-    with pytest.raises(InputError, match=r"mnist\.npz.*run the step 'pack'"):
+    with pytest.raises(InputError, match=r"no folder .*mnist.*run the step 'pack'"):
         packing.unpack(Settings(), results, torch.device("cpu"))
     packing.pack(Settings(), results)
     found = packing.unpack(Settings(), results, torch.device("cpu"))
@@ -189,7 +209,7 @@ def test_a_cut_off_last_line_is_left_out(tmp_path: Path) -> None:
     path.write_text('{"key": "a"}\n{"key": "b", "te')
     assert [row["key"] for row in read_lines(path)] == ["a"]
     path.write_text('{"key": "a"\n{"key": "b"}\n')
-    with pytest.raises(InputError, match=r"^results: line 1"):
+    with pytest.raises(InputError, match=r"^work: expected lines of JSON .* got '{\"key\": \"a\"'"):
         read_lines(path)
 
 

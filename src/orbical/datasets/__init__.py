@@ -16,7 +16,7 @@ from torch import Tensor
 
 from .coco_folder import coco
 from .digit_images import digits
-from .folders import data_folder
+from .folders import data_file, data_folder
 from .furniture_clouds import furniture
 from .generated_scenes import scenes
 from .image_folders import image_folder
@@ -35,6 +35,7 @@ __all__ = [
     "PointClouds",
     "checked_boxes",
     "coco",
+    "data_file",
     "data_folder",
     "digits",
     "find_key_objects",

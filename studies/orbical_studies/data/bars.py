@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-@contextmanager
-def counted(label: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """Show how many of a total are done; call the function it yields after each one.
+def tracked(items: Sequence[T], label: str, shown: bool) -> Iterable[T]:
+    """Iterate over items, with a progress bar if it is to be shown.
 
     Example:
-        >>> with counted("molecules", 2, shown=False) as advance:
-        ...     advance()
+        >>> list(tracked("ab", "letters", shown=False))
+        ['a', 'b']
     """
-    if not shown:
-        yield lambda: None
-        return
     from rich import console, progress
 
-    kinds = (progress.BarColumn, progress.MofNCompleteColumn, progress.TimeRemainingColumn)
-    columns = (progress.TextColumn(label), *(kind() for kind in kinds))
-    with progress.Progress(*columns, console=console.Console(stderr=True)) as bar:
-        number = bar.add_task("", total=total)
-        yield lambda: bar.advance(number)
+    screen = console.Console(stderr=True)
+    return progress.track(items, label, console=screen, disable=not shown)

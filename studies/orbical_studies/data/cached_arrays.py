@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import zipfile
 import zlib
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import platformdirs
 from numpy.typing import NDArray
 
 from orbical.errors import InputError
@@ -21,25 +21,18 @@ VARIABLE = "ORBICAL_CACHE"
 def cache_folder(folder: str | Path | None = None) -> Path:
     """Find the folder of the cache; it need not exist.
 
-    The one given, else the environment variable `ORBICAL_CACHE`, else the system's own place:
-    `XDG_CACHE_HOME` (or `~/.cache`), `~/Library/Caches` or `LOCALAPPDATA`, with `orbical` below.
+    The one given, else the environment variable `ORBICAL_CACHE`, else the system's own place,
+    such as `~/.cache/orbical`.
 
     Example:
         >>> cache_folder("labels").name
         'labels'
     """
     given = folder if folder is not None else os.environ.get(VARIABLE)
-    place = Path(given).expanduser() if given else _system_folder() / "orbical"
+    place = Path(given).expanduser() if given else platformdirs.user_cache_path("orbical", False)
     if place.exists() and not place.is_dir():
         raise InputError(f"cache: expected a folder, got the file {str(place)!r}")
     return place
-
-
-def _system_folder() -> Path:
-    named = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
-    if named:
-        return Path(named)
-    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
 
 
 def writable(folder: Path) -> Path:

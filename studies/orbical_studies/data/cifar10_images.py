@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from orbical.datasets import data_file
 from orbical.errors import InputError, unknown_name
-
-from ._files import data_file
 
 TILE = 32
 

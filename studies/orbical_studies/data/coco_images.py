@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from orbical.datasets import AnnotatedImage, checked_boxes
-
-from ._files import data_file
+from orbical.datasets import AnnotatedImage, checked_boxes, data_file
 
 FIVE_CLASSES = ("car", "bottle", "cup", "chair", "book")
 """The key classes of the NERO paper."""

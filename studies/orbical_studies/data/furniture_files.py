@@ -10,10 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from orbical.datasets import PointClouds, in_unit_ball, padded
+from orbical.datasets import PointClouds, data_file, in_unit_ball, padded
 from orbical.errors import InputError
-
-from ._files import data_file
 
 LEAST = 25
 REST = "other"

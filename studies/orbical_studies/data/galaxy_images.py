@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from orbical.datasets import image_folder
+from orbical.datasets import data_file, image_folder
 from orbical.errors import InputError, unknown_name
-
-from ._files import data_file
 
 
 def efigi(folder: str | Path | None = None, size: int = 100) -> tuple[Tensor, Tensor]:

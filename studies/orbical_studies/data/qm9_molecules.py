@@ -16,7 +16,8 @@ from torch import Tensor
 
 from orbical.errors import InputError, MissingExtra, unknown_name
 
-from .bars import counted
+from .atom_arrays import padded_atoms
+from .bars import tracked
 from .cached_arrays import cache_folder, read_arrays, writable, write_arrays
 
 HARTREE = 27.211386245988
@@ -207,16 +208,14 @@ def _source(files: Sequence[Path]) -> NDArray[np.int64]:
 def _parsed(lines: Sequence[bytes], shown: bool) -> dict[str, NDArray]:
     """Parse rows into arrays: the atoms of all molecules one after another, and their numbers."""
     elements, positions, scalars, index, smiles = [], [], [], [], []
-    with counted("qm9", len(lines), shown) as advance:
-        for fields in csv.reader(line.decode() for line in lines):
-            entry = dict(zip(_HEADER, fields, strict=True))
-            symbols = ast.literal_eval(entry["Elements"])
-            elements.append([_SYMBOLS[symbol] for symbol in symbols])
-            positions.append(np.array(ast.literal_eval(entry["XYZ_Ang"]), np.float32))
-            scalars.append([float(entry[column]) for column in _COLUMNS])
-            index.append(int(entry["Index"]))
-            smiles.append(entry["SMILES"])
-            advance()
+    for fields in csv.reader(line.decode() for line in tracked(lines, "qm9", shown)):
+        entry = dict(zip(_HEADER, fields, strict=True))
+        symbols = ast.literal_eval(entry["Elements"])
+        elements.append([_SYMBOLS[symbol] for symbol in symbols])
+        positions.append(np.array(ast.literal_eval(entry["XYZ_Ang"]), np.float32))
+        scalars.append([float(entry[column]) for column in _COLUMNS])
+        index.append(int(entry["Index"]))
+        smiles.append(entry["SMILES"])
     return {
         "sizes": np.array([len(numbers) for numbers in elements], np.uint8),
         "numbers": np.concatenate(elements).astype(np.uint8),
@@ -261,14 +260,8 @@ def _joined(stored: dict[str, NDArray]) -> NDArray[np.int32]:
 
 
 def _molecules(table: dict[str, NDArray], rows: NDArray, wanted: Sequence[str]) -> Molecules:
-    ends = np.cumsum(table["sizes"], dtype=np.int64)
-    sizes = table["sizes"][rows].astype(np.int64)
-    mask = np.arange(sizes.max()) < sizes[:, None]
-    places = (ends[rows] - sizes)[:, None] + np.arange(sizes.max())
-    pos = np.zeros((*mask.shape, 3), np.float32)
-    numbers = np.zeros(mask.shape, np.int64)
-    pos[mask] = table["positions"][places[mask]]
-    numbers[mask] = table["numbers"][places[mask]]
+    most = table["sizes"][rows].max()
+    pos, numbers, mask = (part[rows, :most] for part in padded_atoms(table))
     smiles = table["smiles"].tobytes().decode().split("\n")
     return Molecules(
         {

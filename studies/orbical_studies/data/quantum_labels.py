@@ -16,7 +16,7 @@ from torch import Tensor
 
 from orbical.errors import InputError, Interrupted, MissingExtra
 
-from .bars import counted
+from .bars import tracked
 from .cached_arrays import cache_folder, writable
 from .label_store import LabelStore, molecule_key
 
@@ -91,8 +91,8 @@ def labelled(
     if missing:
         calculate = function()  # in one thread: sums in one order, and faster on small molecules
         writable(store.path.parent)
-        with threadpool_limits(1), counted(kind, len(missing), progress) as advance:
-            _fill(store, kind, calculate, molecules, keys, missing, advance)
+        with threadpool_limits(1):
+            _fill(store, kind, calculate, molecules, keys, missing, progress)
     failed = {row: store.failed[key] for row, key in enumerate(keys) if key in store.failed}
     if failed:
         _warn(failed, count, names)
@@ -145,12 +145,12 @@ def _fill(
     molecules: Sequence[tuple[NDArray, NDArray]],
     keys: Sequence[bytes],
     missing: Sequence[int],
-    advance: Callable[[], None],
+    shown: bool,
 ) -> None:
     """Calculate what is missing into the store."""
     saved = time.monotonic()
     try:
-        for row in missing:
+        for row in tracked(missing, kind, shown):
             key = keys[row]
             try:
                 if key not in store.known:  # the same molecule twice, or another process
@@ -160,7 +160,6 @@ def _fill(
                         raise RuntimeError("the label is NaN or infinite")
             except RuntimeError as error:
                 store.failed[key] = str(error)
-            advance()
             if time.monotonic() - saved > SAVE_EVERY_SECONDS:
                 store.save()
                 saved = time.monotonic()

@@ -25,6 +25,7 @@ from orbical.zoo.detector_training import Crops
 
 from ..data import coco_five
 from ..framework import Results
+from ..framework.packs import read_pack, write_pack
 
 if TYPE_CHECKING:
     from .training import Settings
@@ -60,8 +61,7 @@ def pack(settings: Settings, results: Results) -> None:
         arrays[f"{part}_files"] = np.frombuffer(b"".join(files), np.uint8)
         arrays[f"{part}_sizes"] = np.array([len(file) for file in files])
         arrays[f"{part}_notes"] = np.frombuffer(json.dumps(notes).encode(), np.uint8)
-    results.work.mkdir(parents=True, exist_ok=True)
-    np.savez(results.work / FILE, **arrays)  # type: ignore[arg-type]
+    write_pack(results.work / FILE, arrays)
 
 
 def _smaller(image: AnnotatedImage) -> bytes:
@@ -74,16 +74,13 @@ def _smaller(image: AnnotatedImage) -> bytes:
 
 def unpack(work: Path) -> Split:
     """Read what `pack` wrote."""
-    if not (work / FILE).is_file():
-        raise InputError(f"work: expected the file {FILE} in {str(work)!r}; run the step 'pack'")
-    found: Split = {"train": [], "test": []}
-    with np.load(work / FILE) as arrays:
-        for part in found:
-            files = np.split(arrays[f"{part}_files"], arrays[f"{part}_sizes"].cumsum()[:-1])
-            notes = json.loads(arrays[f"{part}_notes"].tobytes())
-            for note, file in zip(notes, files, strict=True):
-                boxes = np.array(note.pop("boxes"), np.float64).reshape(-1, 4)
-                found[part].append(AnnotatedImage(**note, boxes=boxes, content=file.tobytes))
+    arrays, found = read_pack(work / FILE), Split(train=[], test=[])
+    for part in found:
+        files = np.split(arrays[f"{part}_files"], arrays[f"{part}_sizes"].cumsum()[:-1])
+        notes = json.loads(arrays[f"{part}_notes"].tobytes())
+        for note, file in zip(notes, files, strict=True):
+            boxes = np.array(note.pop("boxes"), np.float64).reshape(-1, 4)
+            found[part].append(AnnotatedImage(**note, boxes=boxes, content=file.tobytes))
     return found
 
 

@@ -39,7 +39,7 @@ def train(settings: Settings, results: Results) -> None:
 
 def ablation(settings: Settings, results: Results) -> None:
     """Train ESD and ECE with smaller batches, at the lambda chosen from finished trainings."""
-    runs = pd.DataFrame(read_lines(results.work / FILE, option="work"))
+    runs = pd.DataFrame(read_lines(results.work / FILE))
     _run(smaller_batches(settings, runs), settings, results)
 
 
@@ -50,7 +50,7 @@ def _run(trials: Iterable[Trial], settings: Settings, results: Results) -> None:
 
 def collect(settings: Settings, results: Results) -> None:
     """Write the finished trainings, of each data set those with most epochs, as three tables."""
-    rows = read_lines(results.work / FILE, option="work")
+    rows = read_lines(results.work / FILE)
     most = dict(sorted((row["data"], row["epochs"]) for row in rows))
     rows = [{"key": row.pop("name"), **row} for row in rows if row["epochs"] == most[row["data"]]]
     for name, column in (("curves", "curve"), ("shifts", "shifts")):

@@ -64,7 +64,7 @@ def collect(settings: Settings, results: Results) -> None:
 
 def read_trials(results: Results) -> dict[Trial, Row]:
     """Read which networks were trained, and their scores, in the study's order."""
-    rows = read_lines(results.work / FILE, option="work")
+    rows = read_lines(results.work / FILE)
     names = Trial.__dataclass_fields__
     found = {Trial(**{name: row[name] for name in names}): row for row in rows}
     return {trial: found[trial] for trial in sorted(found, key=_place)}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from orbical.errors import InputError
-
 from ..data import efigi, galaxies, galaxy_zoo
 from ..framework import Results
+from ..framework.packs import read_pack, write_pack
 from .settings import Settings
 
 FILE = "galaxies.npz"
@@ -29,18 +27,13 @@ def pack(settings: Settings, results: Results) -> None:
         for part, (pixels, classes) in SPLITS[name]().items():
             arrays[f"{name}-{part}-pixels"] = pixels.mul(255).round().byte().numpy()
             arrays[f"{name}-{part}-labels"] = classes.numpy()
-    results.work.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(results.work / FILE, **arrays)  # type: ignore[arg-type]
+    write_pack(results.work / FILE, arrays)
 
 
 def unpack(results: Results, device: torch.device) -> dict[str, Split]:
     """Read all splits onto a device: images in 0..1 and labels by `DATA-SPLIT`."""
-    if not (results.work / FILE).is_file():
-        raise InputError(
-            f"work: there is no file {str(results.work / FILE)!r}; run the step 'pack'"
-        )
-    with np.load(results.work / FILE) as file:
-        arrays = {name: torch.from_numpy(file[name]).to(device) for name in file.files}
+    packed = read_pack(results.work / FILE)
+    arrays = {name: torch.from_numpy(values).to(device) for name, values in packed.items()}
     names = sorted({name.rsplit("-", 1)[0] for name in arrays})
     return {n: (arrays[f"{n}-pixels"].float() / 255, arrays[f"{n}-labels"]) for n in names}
 

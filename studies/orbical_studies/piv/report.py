@@ -17,6 +17,7 @@ from orbical.groups import Group, parse
 from orbical.zoo import flownet
 
 from ..framework import Results
+from ..framework.packs import read_pack
 from .scans import GROUP, MODELS, SEED
 
 NEIGHBORS = 3
@@ -107,8 +108,7 @@ def with_neighbors(some: np.ndarray) -> float:
 
 def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """Draw the pairs, the orbit, the gap, time reversal, any angle, and one pair in detail."""
-    with np.load(results.folder / "example.npz") as archive:
-        example = {name: archive[name] for name in archive.files}
+    example = read_pack(results.folder / "example.npz")
     yield "flows.png", _flows()
     yield "tiles.png", _tiles(results["elements"])
     yield "gap.png", _gap(results["samples"])

@@ -19,6 +19,7 @@ from orbical.zoo.classical_flow import Farneback, InverseSearch
 
 from .. import framework
 from ..framework import Results, option
+from ..framework.packs import write_pack
 from .measures import Row, milliseconds, principal_components, sample_rows, truth_time_rows
 
 GROUP = "dihedral:4*time_reversal"
@@ -154,10 +155,7 @@ def save_example(results: Results, data: Any) -> None:
     error = data["score"].sel(model="directed").values
     one = data.isel(sample=int((error.std(1) / error.mean(1)).argmax()))
     maps = {name: one[name].values for name in ("flow_map", "truth_map", "error_map")}
-    results.folder.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(
-        results.folder / "example.npz",
-        models=np.array([str(model) for model in one["model"].values]),
-        score=one["score"].values.astype(np.float32),
-        **{name: values.astype(np.float16) for name, values in maps.items()},
-    )
+    arrays = {name: values.astype(np.float16) for name, values in maps.items()}
+    arrays["models"] = np.array([str(model) for model in one["model"].values])
+    arrays["score"] = one["score"].values.astype(np.float32)
+    write_pack(results.folder / "example.npz", arrays)

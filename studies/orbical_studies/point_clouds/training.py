@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError
 from orbical.groups import Group, parse
 from orbical.zoo import pointnet, pointnet_training
 
 from ..data import modelnet10, sweethome3d
 from ..framework import Results, TrainingSettings, option
+from ..framework.packs import read_pack, write_pack
 from ..framework.training import device
 from ..framework.training import train as train_all
 
@@ -72,25 +72,22 @@ def trials(settings: Settings) -> Iterator[Trial]:
 
 def pack(settings: Settings, results: Results) -> None:
     """Write both data sets as small files."""
-    results.work.mkdir(parents=True, exist_ok=True)
     for name, read in SOURCES.items():
         clouds = read()
         pos, mask = pointnet.fields_of(clouds.points)
         arrays = {"pos": pos.numpy().astype(np.float16), "labels": clouds.labels.numpy()}
         arrays |= {} if mask is None else {"mask": mask.numpy()}
-        path = results.work / f"{name}.npz"
-        np.savez_compressed(path, classes=np.array(clouds.classes), **arrays)  # type: ignore[arg-type]
+        arrays["classes"] = np.array(clouds.classes)
+        write_pack(results.work / f"{name}.npz", arrays)
 
 
 def unpack(path: Path) -> Clouds:
     """Read a data set that `pack` wrote."""
-    if not path.is_file():
-        raise InputError(f"work: there is no file {str(path)!r}; run the step 'pack' first")
-    with np.load(path, allow_pickle=False) as file:
-        points: Any = torch.from_numpy(file["pos"].astype(np.float32))
-        if "mask" in file:
-            points = {"pos": points, "mask": torch.from_numpy(file["mask"])}
-        return Clouds(points, torch.from_numpy(file["labels"]), file["classes"].tolist())
+    arrays = read_pack(path)
+    points: Any = torch.from_numpy(arrays["pos"].astype(np.float32))
+    if "mask" in arrays:
+        points = {"pos": points, "mask": torch.from_numpy(arrays["mask"])}
+    return Clouds(points, torch.from_numpy(arrays["labels"]), arrays["classes"].tolist())
 
 
 def train(settings: Settings, results: Results) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from orbical.errors import InputError
-
 from ..bond_graphs import bond_hashes
 from ..data import qm9
+from ..data.atom_arrays import padded_atoms
 from ..framework import Results
+from ..framework.packs import read_pack, write_pack
 from .settings import PROPERTIES, Settings
 
 FILE = "qm9.npz"
@@ -78,21 +78,13 @@ def pack(settings: Settings, results: Results) -> None:
             columns.setdefault(name, []).append(values.numpy())
     arrays = {name: np.concatenate(parts) for name, parts in columns.items()}
     arrays["bond_class"] = np.unique(arrays["bond_class"], return_inverse=True)[1].astype(np.int32)
-    results.work.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(results.work / FILE, **arrays)  # type: ignore[arg-type]
+    write_pack(results.work / FILE, arrays)
 
 
 def unpack(work: Path, device: torch.device) -> Pack:
     """Read the packed molecules onto a device."""
-    if not (work / FILE).is_file():
-        raise InputError(f"work: there is no file {str(work / FILE)!r}; run the step 'pack' first")
-    with np.load(work / FILE) as file:
-        arrays = dict(file)
-    sizes = arrays["sizes"].astype(np.int64)
-    mask = np.arange(sizes.max()) < sizes[:, None]
-    pos = np.zeros((*mask.shape, 3), np.float32)
-    numbers = np.zeros(mask.shape, np.int64)
-    pos[mask], numbers[mask] = arrays["positions"], arrays["numbers"]
+    arrays = read_pack(work / FILE)
+    pos, numbers, _ = padded_atoms(arrays)
     kept = (pos, numbers, *(arrays[n] for n in ("targets", "split", "linear", "bond_class")))
     return Pack(*(torch.from_numpy(values).to(device) for values in kept))
 

@@ -16,9 +16,11 @@ from orbical.errors import InputError
 from orbical.groups import rotations3d
 
 from ..data import qm9, spectra
-from ..data.bars import counted
+from ..data.atom_arrays import padded_atoms
+from ..data.bars import tracked
 from ..data.infrared_spectra import Spectra
 from ..framework import Results
+from ..framework.packs import read_pack, write_pack
 from .settings import Settings
 
 FILE = "spectra.npz"
@@ -111,7 +113,7 @@ def pack(settings: Settings, results: Results) -> None:
     masks = [part.inputs["mask"] for part in every]
     atoms = [part.inputs["numbers"][mask] for part, mask in zip(every, masks, strict=True)]
     relaxed = [part.relaxed[mask] for part, mask in zip(every, masks, strict=True)]
-    arrays = {
+    arrays: dict[str, np.ndarray] = {
         "sizes": torch.cat([mask.sum(1) for mask in masks]).numpy().astype(np.uint8),
         "numbers": torch.cat(atoms).numpy().astype(np.int8),
         "positions": torch.cat(relaxed).numpy().astype(np.float32),
@@ -121,23 +123,21 @@ def pack(settings: Settings, results: Results) -> None:
         "noise": _noise(inputs, parts[0], settings.cache),
         "failed": np.array(sum(len(part.failed) for part in parts)),
     }
-    results.work.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(results.work / FILE, **arrays)  # type: ignore[arg-type]
+    write_pack(results.work / FILE, arrays)
 
 
 def _labeled(inputs: dict[str, Tensor], names: list[str], settings: Settings) -> Iterator[Spectra]:
     """Label molecules a chunk at a time, at least one chunk."""
     deadline = time.monotonic() + 60 * settings.label_minutes
-    with counted(f"spectra, {CHUNK} at a time", -(-len(names) // CHUNK), shown=True) as advance:
-        for start in range(0, len(names), CHUNK):
-            if start and time.monotonic() > deadline:
-                return
-            some = slice(start, start + CHUNK)
-            chunk = {name: values[some] for name, values in inputs.items()}
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # molecules left out are counted on the page
-                yield spectra(chunk, names[some], cache=settings.cache, progress=False)
-            advance()
+    starts = range(0, len(names), CHUNK)
+    for start in tracked(starts, f"spectra, {CHUNK} at a time", shown=True):
+        if start and time.monotonic() > deadline:
+            return
+        some = slice(start, start + CHUNK)
+        chunk = {name: values[some] for name, values in inputs.items()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # molecules left out are counted on the page
+            yield spectra(chunk, names[some], cache=settings.cache, progress=False)
 
 
 def _trimmed(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -158,14 +158,8 @@ def _noise(inputs: dict[str, Tensor], first: Spectra, cache: str | None) -> np.n
 
 def unpack(path: Path, device: torch.device | str = "cpu") -> Pack:
     """Read the packed molecules onto a device."""
-    if not path.is_file():
-        raise InputError(f"pack: there is no file {str(path)!r}; run the step 'pack' first")
-    with np.load(path) as file:
-        arrays = dict(file)
-    sizes = arrays["sizes"].astype(np.int64)
-    mask = np.arange(sizes.max()) < sizes[:, None]
-    pos, numbers = np.zeros((*mask.shape, 3), np.float32), np.zeros(mask.shape, np.int64)
-    pos[mask], numbers[mask] = arrays["positions"], arrays["numbers"]
+    arrays = read_pack(path)
+    pos, numbers, _ = padded_atoms(arrays)
     smiles = tuple(arrays["smiles"].tobytes().decode().split("\n"))
     found = (pos, numbers, arrays["spectra"], arrays["wavenumbers"], arrays["noise"])
     place, kind, values, grid, noise = (torch.from_numpy(part).to(device) for part in found)
