@@ -7,52 +7,15 @@ calibration and of bounds. A model has the same color, by its order, in every fi
 
 from __future__ import annotations
 
-from . import bounds, calibration
+from . import bounds, calibration, style
 from ._panels import show_picture
 from .clouds import cloud_picture
 from .embedding_maps import embedding
 from .nero_plots import aggregate, individual
-from .style import (
-    CLASSES,
-    COLUMN,
-    FAINT,
-    INK,
-    LINES,
-    MODELS,
-    PAGE,
-    SEQUENTIAL,
-    SOFT,
-    class_colors,
-    figure,
-    model_colors,
-    model_lines,
-    readable,
-    save,
-    styled,
-)
+from .style import *
 
 __all__ = [
-    "CLASSES",
-    "COLUMN",
-    "FAINT",
-    "INK",
-    "LINES",
-    "MODELS",
-    "PAGE",
-    "SEQUENTIAL",
-    "SOFT",
-    "aggregate",
-    "bounds",
-    "calibration",
-    "class_colors",
-    "cloud_picture",
-    "embedding",
-    "figure",
-    "individual",
-    "model_colors",
-    "model_lines",
-    "readable",
-    "save",
+    "aggregate", "bounds", "calibration", "cloud_picture", "embedding", "individual",
     "show_picture",
-    "styled",
-]
+]  # fmt: skip
+__all__ += style.__all__

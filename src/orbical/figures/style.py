@@ -17,38 +17,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "CLASSES",
-    "COLUMN",
-    "FAINT",
-    "INK",
-    "LINES",
-    "MODELS",
-    "PAGE",
-    "SEQUENTIAL",
-    "SOFT",
-    "class_colors",
-    "figure",
-    "model_colors",
-    "model_lines",
-    "readable",
-    "save",
-    "styled",
-]
+    "CLASSES", "COLUMN", "FAINT", "INK", "LINES", "MODELS", "PAGE", "SEQUENTIAL", "SOFT",
+    "class_colors", "figure", "model_colors", "model_lines", "readable", "save", "styled",
+]  # fmt: skip
 
 MODELS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 """Colors of models in their order: Okabe and Ito's, distinguishable with any color vision."""
 
 CLASSES = (
-    "#332288",
-    "#CC6677",
-    "#117733",
-    "#88CCEE",
-    "#DDCC77",
-    "#882255",
-    "#44AA99",
-    "#999933",
-    "#AA4499",
-    "#9A9A9A",
+    *("#332288", "#CC6677", "#117733", "#88CCEE", "#DDCC77"),
+    *("#882255", "#44AA99", "#999933", "#AA4499", "#9A9A9A"),
 )
 """Colors of classes: Paul Tol's muted scheme. Figures also write the class beside its points."""
 
@@ -66,45 +44,7 @@ COLUMN, PAGE = 3.4, 7.0
 
 FONT = "DejaVu Sans"
 _READABLE = 4.5
-
-_SETTINGS: dict[str, Any] = {
-    "font.family": FONT,
-    "font.size": 8,
-    "axes.titlesize": 9,
-    "axes.titleweight": "bold",
-    "axes.labelsize": 8,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.facecolor": "white",
-    "figure.facecolor": "white",
-    "figure.titlesize": 10,
-    "figure.titleweight": "bold",
-    "grid.color": FAINT,
-    "grid.linewidth": 0.6,
-    "image.cmap": SEQUENTIAL,
-    "image.interpolation": "nearest",
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "lines.linewidth": 1.5,
-    "lines.solid_joinstyle": "round",
-    "patch.linewidth": 0.6,
-    "pdf.fonttype": 42,
-    "ps.fonttype": 42,
-    "savefig.dpi": 200,
-    "svg.hashsalt": "orbical",
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-}
+_SHEET = f"{__package__}.orbical"
 
 
 @contextmanager
@@ -122,7 +62,7 @@ def styled() -> Iterator[None]:
     """
     import matplotlib.style
 
-    with matplotlib.style.context(["default", _SETTINGS]):
+    with matplotlib.style.context(["default", _SHEET]):
         yield
 
 

@@ -19,45 +19,14 @@ device at every step.
 | `nig_nll`, `nig_regularizer` | `NIGNLLLoss`, `NIGRegularizerLoss` | evidential regression |
 """
 
-from .classification import ece, esd, esd_softened, mmce, s_avuc, sb_ece
-from .distributed import gather_across_ranks
-from .modules import (
-    BetaNLLLoss,
-    CovarianceNLLLoss,
-    ECELoss,
-    ESDLoss,
-    GaussianNLLLoss,
-    MMCELoss,
-    NIGNLLLoss,
-    NIGRegularizerLoss,
-    SAvUCLoss,
-    SBECELoss,
-    SoftenedESDLoss,
-)
-from .regression import beta_nll, covariance_nll, gaussian_nll, nig_nll, nig_regularizer
+from . import classification, distributed, modules, regression
+from .classification import *
+from .distributed import *
+from .modules import *
+from .regression import *
 
-__all__ = [
-    "BetaNLLLoss",
-    "CovarianceNLLLoss",
-    "ECELoss",
-    "ESDLoss",
-    "GaussianNLLLoss",
-    "MMCELoss",
-    "NIGNLLLoss",
-    "NIGRegularizerLoss",
-    "SAvUCLoss",
-    "SBECELoss",
-    "SoftenedESDLoss",
-    "beta_nll",
-    "covariance_nll",
-    "ece",
-    "esd",
-    "esd_softened",
-    "gather_across_ranks",
-    "gaussian_nll",
-    "mmce",
-    "nig_nll",
-    "nig_regularizer",
-    "s_avuc",
-    "sb_ece",
-]
+__all__: list[str] = []
+__all__ += classification.__all__
+__all__ += distributed.__all__
+__all__ += modules.__all__
+__all__ += regression.__all__

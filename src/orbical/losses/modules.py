@@ -12,18 +12,9 @@ from ..errors import InputError
 from . import classification, regression
 
 __all__ = [
-    "BetaNLLLoss",
-    "CovarianceNLLLoss",
-    "ECELoss",
-    "ESDLoss",
-    "GaussianNLLLoss",
-    "MMCELoss",
-    "NIGNLLLoss",
-    "NIGRegularizerLoss",
-    "SAvUCLoss",
-    "SBECELoss",
-    "SoftenedESDLoss",
-]
+    "BetaNLLLoss", "CovarianceNLLLoss", "ECELoss", "ESDLoss", "GaussianNLLLoss", "MMCELoss",
+    "NIGNLLLoss", "NIGRegularizerLoss", "SAvUCLoss", "SBECELoss", "SoftenedESDLoss",
+]  # fmt: skip
 
 
 class _Loss(nn.Module):

@@ -15,40 +15,16 @@ rotate with the input, `VectorCovarianceHead` and related classes.
 
 from __future__ import annotations
 
-from .equivariant_heads import (
-    IrrepsCovarianceHead,
-    IrrepsVarianceHead,
-    MeanCovariance,
-    VectorCovarianceHead,
-    VectorEvidentialHead,
-    VectorVarianceHead,
-    positive_definite,
-    symmetric_from_irreps,
-)
-from .heads import Evidence, EvidentialHead, MeanVariance, MeanVarianceHead
-from .loop import History, fit
-from .objectives import Interleaved, interleave, interleaved, likelihood
-from .selection import Selection, select
+from . import equivariant_heads, heads, loop, objectives, selection
+from .equivariant_heads import *
+from .heads import *
+from .loop import *
+from .objectives import *
+from .selection import *
 
-__all__ = [
-    "Evidence",
-    "EvidentialHead",
-    "History",
-    "Interleaved",
-    "IrrepsCovarianceHead",
-    "IrrepsVarianceHead",
-    "MeanCovariance",
-    "MeanVariance",
-    "MeanVarianceHead",
-    "Selection",
-    "VectorCovarianceHead",
-    "VectorEvidentialHead",
-    "VectorVarianceHead",
-    "fit",
-    "interleave",
-    "interleaved",
-    "likelihood",
-    "positive_definite",
-    "select",
-    "symmetric_from_irreps",
-]
+__all__: list[str] = []
+__all__ += equivariant_heads.__all__
+__all__ += heads.__all__
+__all__ += loop.__all__
+__all__ += objectives.__all__
+__all__ += selection.__all__

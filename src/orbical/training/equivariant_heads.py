@@ -21,6 +21,11 @@ from orbical.errors import InputError, MissingExtra
 
 from .heads import FLOOR, Evidence, MeanVariance, checked_count, checked_targets, single, softened
 
+__all__ = [
+    "IrrepsCovarianceHead", "IrrepsVarianceHead", "MeanCovariance", "VectorCovarianceHead",
+    "VectorEvidentialHead", "VectorVarianceHead", "positive_definite", "symmetric_from_irreps",
+]  # fmt: skip
+
 _LARGEST = 12.0
 """Frobenius norm that an exponent without trace approaches: variances of all shapes stay finite."""
 

@@ -18,6 +18,8 @@ from torch.nn import functional
 
 from orbical.errors import InputError
 
+__all__ = ["Evidence", "EvidentialHead", "MeanVariance", "MeanVarianceHead"]
+
 FLOOR = 1e-6
 """The smallest variance that a head predicts, in units of the targets' variance."""
 

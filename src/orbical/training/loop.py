@@ -20,6 +20,8 @@ from orbical.errors import InputError
 from . import _checkpoints as checkpoints
 from .objectives import Objective, likelihood
 
+__all__ = ["History", "fit"]
+
 Scores = dict[str, float]
 _Kind = TypeVar("_Kind")
 
@@ -109,35 +111,34 @@ def fit(
         True
     """
     _check(model, batches, epochs, monitor, validate, patience)
-    device = next(model.parameters()).device
     if not isinstance(optimizer, Optimizer):
         optimizer = _made("optimizer", optimizer, model.parameters(), Optimizer)
     if scheduler is not None and not isinstance(scheduler, LRScheduler):
         scheduler = _made("scheduler", scheduler, optimizer, LRScheduler)
     last = None if checkpoint is None else Path(checkpoint) / "last.safetensors"
-    best: dict[str, Tensor] | None = None
-    history = History()
+    run = _Run(model, optimizer, scheduler, generators)
     if last is not None and last.is_file():
-        history, best = _resume(last, model, optimizer, scheduler, generators, device)
+        run.resume(last)
+    history = run.history
     with _bar(progress, epochs, batches) as advance:
         for epoch in range(len(history.rows) + 1, epochs + 1):
             if history.stopped_early:
                 break
-            scores: Scores = {"epoch": epoch}
-            scores["loss"] = _one_epoch(
-                model, batches, objective, optimizer, device, autocast, advance
-            )
+            loss = _one_epoch(model, batches, objective, optimizer, autocast, advance)
+            scores: Scores = {"epoch": epoch, "loss": loss}
             if scheduler is not None:
                 scheduler.step()
             if validate is not None:
-                scores |= _validated(model, epoch, validate)
+                with torch.no_grad():
+                    scores |= validate(model.eval(), epoch)
+                model.train()
             history.rows.append(scores)
             if patience is not None:
-                best = _keep_best(model, history, monitor, patience, best)
+                run.keep_best(monitor, patience)
             if last is not None:
-                _save(last, model, optimizer, scheduler, generators, history, best)
-    if best is not None:
-        model.load_state_dict(best)
+                run.save(last)
+    if run.best is not None:
+        model.load_state_dict(run.best)
     return history
 
 
@@ -177,11 +178,11 @@ def _one_epoch(
     batches: Iterable[Any],
     objective: Objective,
     optimizer: Optimizer,
-    device: torch.device,
     autocast: torch.dtype | None,
     advance: Callable[[], None],
 ) -> float:
     model.train()
+    device = next(model.parameters()).device
     # Summed on the device: reading each loss would make the host wait for every step.
     total, count = torch.zeros((), dtype=torch.float64, device=device), 0
     for batch in batches:
@@ -203,82 +204,57 @@ def _one_epoch(
     return float(total) / count
 
 
-def _validated(
-    model: nn.Module, epoch: int, validate: Callable[[nn.Module, int], Scores]
-) -> Scores:
-    model.eval()
-    with torch.no_grad():
-        scores = validate(model, epoch)
-    model.train()
-    return scores
+@dataclass
+class _Run:
+    """A training run: all that a checkpoint keeps."""
 
+    model: nn.Module
+    optimizer: Optimizer
+    scheduler: LRScheduler | None
+    generators: Sequence[torch.Generator]
+    history: History = field(default_factory=History)
+    best: dict[str, Tensor] | None = None
 
-def _keep_best(
-    model: nn.Module,
-    history: History,
-    monitor: str,
-    patience: int,
-    best: dict[str, Tensor] | None,
-) -> dict[str, Tensor] | None:
-    row = history.rows[-1]
-    if monitor not in row:
-        raise InputError(f"monitor: expected one of {sorted(row)}, got {monitor!r}")
-    lowest = (
-        math.inf if history.best_epoch is None else history.rows[history.best_epoch - 1][monitor]
-    )
-    if row[monitor] < lowest:
-        history.best_epoch = len(history.rows)
-        return {name: value.detach().clone() for name, value in model.state_dict().items()}
-    history.stopped_early = len(history.rows) - (history.best_epoch or 0) >= patience
-    return best
+    def keep_best(self, monitor: str, patience: int) -> None:
+        """Keep the weights of a new lowest score; stop if there was none for too long."""
+        history = self.history
+        row = history.rows[-1]
+        if monitor not in row:
+            raise InputError(f"monitor: expected one of {sorted(row)}, got {monitor!r}")
+        best = history.best_epoch
+        if row[monitor] < (math.inf if best is None else history.rows[best - 1][monitor]):
+            history.best_epoch = len(history.rows)
+            self.best = {name: v.detach().clone() for name, v in self.model.state_dict().items()}
+        else:
+            history.stopped_early = len(history.rows) - (best or 0) >= patience
 
+    def save(self, path: Path) -> None:
+        """Write the state after an epoch."""
+        state = {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
+            "random": checkpoints.random_state(self.generators),
+            "best": self.best,
+        }
+        checkpoints.save(path, state | vars(self.history))
 
-def _save(
-    path: Path,
-    model: nn.Module,
-    optimizer: Optimizer,
-    scheduler: LRScheduler | None,
-    generators: Sequence[torch.Generator],
-    history: History,
-    best: dict[str, Tensor] | None,
-) -> None:
-    checkpoints.save(
-        path,
-        {
-            "model": model.state_dict(),
-            "optimizer": optimizer.state_dict(),
-            "scheduler": None if scheduler is None else scheduler.state_dict(),
-            "random": checkpoints.random_state(generators),
-            "rows": history.rows,
-            "best_epoch": history.best_epoch,
-            "stopped_early": history.stopped_early,
-            "best": best,
-        },
-    )
-
-
-def _resume(
-    path: Path,
-    model: nn.Module,
-    optimizer: Optimizer,
-    scheduler: LRScheduler | None,
-    generators: Sequence[torch.Generator],
-    device: torch.device,
-) -> tuple[History, dict[str, Tensor] | None]:
-    state = checkpoints.load(path)
-    try:
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-    except (RuntimeError, ValueError) as other:
-        raise InputError(
-            f"checkpoint: expected a state of this model and optimizer, got {str(path)!r} of "
-            f"another model or optimizer ({other}); pass an empty folder"
-        ) from other
-    if scheduler is not None and state["scheduler"] is not None:
-        scheduler.load_state_dict(state["scheduler"])
-    checkpoints.set_random_state(state["random"], generators)
-    best = state["best"] and {name: value.to(device) for name, value in state["best"].items()}
-    return History(state["rows"], state["best_epoch"], state["stopped_early"]), best
+    def resume(self, path: Path) -> None:
+        """Restore a state, including the global random states."""
+        state = checkpoints.load(path)
+        try:
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+        except (RuntimeError, ValueError) as other:
+            raise InputError(
+                f"checkpoint: expected a state of this model and optimizer, got {str(path)!r} of "
+                f"another model or optimizer ({other}); pass an empty folder"
+            ) from other
+        if self.scheduler is not None and state["scheduler"] is not None:
+            self.scheduler.load_state_dict(state["scheduler"])
+        checkpoints.set_random_state(state["random"], self.generators)
+        self.history = History(*(state[name] for name in vars(self.history)))
+        self.best = state["best"]
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from torch.nn import functional
 
 from orbical.errors import InputError
 
+__all__ = ["Interleaved", "interleave", "interleaved", "likelihood"]
+
 Objective = Callable[[nn.Module, Any], Tensor]
 
 

@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 
 from orbical.errors import InputError
 
+__all__ = ["Selection", "select"]
+
 Key = TypeVar("Key", bound=Hashable)
 
 
