@@ -39,11 +39,15 @@ class Orbit:
 
 @dataclass(frozen=True)
 class Curves:
-    """A layout on which several models are curves: `draw(axes, orbit, values, color, line)`."""
+    """A layout on which several models are curves: `draw(axes, orbit, values, color, line)`.
+
+    `order` is the element at each point of a curve.
+    """
 
     prepare: Callable[[Any, Orbit, bool], None]
     draw: Callable[[Any, Orbit, Array, str, str], Any]
     caption: Callable[[Orbit, bool], list[str]]
+    order: Callable[[Orbit], Array]
     projection: str | None = None
     aspect: float = 1.0
 
@@ -94,10 +98,12 @@ def _prepare_circle(axes: Any, orbit: Orbit, small: bool) -> None:
 
 def _draw_circle(axes: Any, orbit: Orbit, values: Array, color: str, line: str) -> Any:
     angle = np.deg2rad(orbit.axes["angle"])
-    ring = values[orbit.index]
-    return axes.plot(
-        np.append(angle, angle[0] + 2 * np.pi), np.append(ring, ring[0]), line, color=color
-    )[0]
+    around = np.append(angle, angle[0] + 2 * np.pi)
+    return axes.plot(around, values[_closed(orbit)], line, color=color)[0]
+
+
+def _closed(orbit: Orbit) -> Array:
+    return np.append(orbit.index, orbit.index[0])
 
 
 def _circle_caption(orbit: Orbit, small: bool) -> list[str]:
@@ -331,8 +337,10 @@ def _readable_on(color: Any) -> str:
 
 
 LAYOUTS: dict[str, Curves | Surface] = {
-    "circle": Curves(_prepare_circle, _draw_circle, _circle_caption, "polar"),
-    "line": Curves(_prepare_line, _draw_line, _line_caption, aspect=0.72),
+    "circle": Curves(_prepare_circle, _draw_circle, _circle_caption, _closed, "polar"),
+    "line": Curves(
+        _prepare_line, _draw_line, _line_caption, lambda orbit: orbit.index, aspect=0.72
+    ),
     "plane": Surface(_draw_plane, ["cross: the identity"]),
     "slices": Surface(
         _draw_slices,

@@ -28,11 +28,16 @@ _LEAST_PLOT, _LEAST_PICTURED, _LEAST_SURFACE, _LEAST_OF_A_SERIES = 1.05, 2.2, 1.
 
 @dataclass(frozen=True)
 class Panel:
-    """One orbit to draw: its title, the values of each model `[model, element]`, an image."""
+    """One orbit to draw: its title, the values of each model `[model, element]`, an image.
+
+    `band` has, for each model, the ends of an interval and the value of a calibrated model,
+    `[3, model, element]`.
+    """
 
     title: str
     values: Array
     image: Array | None = None
+    band: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -100,10 +105,14 @@ def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
         row, column = divmod(place, across)
         axes = fig.add_subplot(grid[row, wide * column + wide - 1], projection=layout.projection)
         layout.prepare(axes, sheet.orbit, small)
-        for model, values in zip(sheet.models, panel.values, strict=True):
-            handles[model] = layout.draw(
-                axes, sheet.orbit, values, sheet.colors[model], sheet.lines[model]
-            )
+        for number, (model, values) in enumerate(zip(sheet.models, panel.values, strict=True)):
+            color = sheet.colors[model]
+            handles[model] = layout.draw(axes, sheet.orbit, values, color, sheet.lines[model])
+            if panel.band is not None:
+                along = handles[model].get_xdata()
+                low, high, calibrated = panel.band[:, number, layout.order(sheet.orbit)]
+                axes.fill_between(along, low, high, color=color, alpha=0.2, linewidth=0)
+                axes.plot(along, calibrated, ":", color=color, linewidth=0.9)
         size = 8 if small else 9
         axes.set_title(fitted(panel.title, plot, size), fontsize=size)
         if layout.projection is None:
@@ -114,7 +123,9 @@ def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
             show_picture(fig.add_subplot(grid[row, wide * column]), panel.image)
     if [*handles] != [""]:
         fig.legend(handles.values(), names, loc="outside upper center", ncols=columns)
-    _write_caption(fig, layout.caption(sheet.orbit, small))
+    banded = any(panel.band is not None for panel in sheet.panels)
+    key = ["band: interval of the error; dotted: a calibrated model"] * banded
+    _write_caption(fig, [*layout.caption(sheet.orbit, small), *key])
     return fig
 
 

@@ -13,14 +13,13 @@ import numpy as np
 
 from ..errors import InputError
 from ._text_fitting import fitted
-from .nero_plots import aggregate
+from .nero_plots import INTERVAL, aggregate
 from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, model_colors, styled
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
     from ..calibration._interval import Interval
     from ..calibration.cumulative import CumulativeCurve
@@ -70,27 +69,18 @@ def error_along_orbit(
         1
     """
     array = array.compute()
-    ends = {"low", "high", "calibrated"}
-    if not ends <= set(array.coords):
+    if not {*INTERVAL} <= {*array.coords}:
         return aggregate(array, limits=limits, title=title, width=width)
-    bare = array.drop_vars(sorted(ends))
     if limits is None:
         largest = float(np.nanmax(array["high"].values))
         limits = (min(0.0, float(np.nanmin(array["low"].values))), largest or 1.0)
     if array.attrs.get("layout") not in ("circle", "line"):
-        return _three_surfaces(array, bare, limits, title, width)
-    fig = aggregate(bare, limits=limits, title=title, width=width)
-    _add_bands(fig, array)
-    return fig
+        array = _both_ends(array)
+    return aggregate(array, limits=limits, title=title, width=width)
 
 
-def _three_surfaces(
-    array: xr.DataArray,
-    bare: xr.DataArray,
-    limits: tuple[float, float],
-    title: str,
-    width: float | None,
-) -> Figure:
+def _both_ends(array: xr.DataArray) -> xr.DataArray:
+    """Return the lower end of the interval, the value and the upper end as a dimension."""
     import xarray as xr
 
     if array.ndim > 2:
@@ -98,56 +88,13 @@ def _three_surfaces(
             "array: expected (model, element) for an interval in this layout, got dimensions "
             f"{array.dims}"
         )
+    bare = array.drop_vars(INTERVAL)
     ends = {"lower end": bare.copy(data=array["low"]), "value": bare}
     ends["upper end"] = bare.copy(data=array["high"])
     dim = "error" if array.name is None else str(array.name)
     stacked = xr.concat(list(ends.values()), dim=xr.Variable(dim, list(ends)), coords="minimal")
     stacked.attrs = array.attrs
-    turned = stacked.transpose("model", dim, "element")
-    return aggregate(turned, limits=limits, title=title, width=width)
-
-
-def _add_bands(fig: Figure, array: xr.DataArray) -> None:
-    """Add to each curve of a finished figure the band of its interval, and the calibrated value."""
-    by = [dim for dim in array.dims if dim not in ("model", "element")]
-    flat = array.transpose(*by, "model", "element")
-    panels = [
-        flat.isel({by[0]: place}) if by else flat for place in range(flat.sizes[by[0]] if by else 1)
-    ]
-    drawn = [axes for axes in fig.axes if len(axes.lines) >= array.sizes["model"]]
-    for axes, panel in zip(drawn, panels, strict=False):
-        curves = list(axes.lines)
-        for place in range(array.sizes["model"]):
-            one = panel.isel(model=place)
-            line = next((curve for curve in curves if _shows(curve, one.values)), None)
-            if line is None:  # nothing finished, nothing drawn
-                continue
-            curves.remove(line)
-            along, shown = (np.asarray(part, float) for part in line.get_data())
-            order = _order_of(shown, one.values)
-            low, high = one["low"].values[order], one["high"].values[order]
-            color = line.get_color()
-            axes.fill_between(along, low, high, color=color, alpha=0.2, linewidth=0)
-            axes.plot(along, one["calibrated"].values[order], ":", color=color, linewidth=0.9)
-    key = "band: interval of the error; dotted: a calibrated model"
-    fig.supxlabel(f"{fig.get_supxlabel()}\n{key}".strip(), fontsize=7, color=SOFT)
-
-
-def _shows(curve: Line2D, values: np.ndarray) -> bool:
-    """Check whether a line is the curve of these values, not a grid line or a marker."""
-    shown = np.asarray(curve.get_ydata(), float)
-    finite = shown[np.isfinite(shown)]
-    return len(shown) >= len(values) and finite.size > 0 and bool(np.isin(finite, values).all())
-
-
-def _order_of(shown: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the element that each point of a curve shows; a closed curve repeats its first."""
-    size = len(values)
-    straight = np.arange(len(shown)) % size
-    if np.array_equal(shown, values[straight], equal_nan=True):
-        return straight
-    order = np.argsort(values, kind="stable")
-    return order[np.clip(np.searchsorted(values, shown, sorter=order), 0, size - 1)]
+    return stacked.transpose("model", dim, "element")
 
 
 def reliability_diagram(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["aggregate", "individual"]
 
 Array = np.ndarray
+INTERVAL = ("low", "high", "calibrated")
+"""Coordinates of an array that has an interval: both ends, and the value of a calibrated model."""
 
 
 def aggregate(
@@ -74,11 +76,16 @@ def aggregate(
     by = others[0] if others else None
     array = array.transpose("model", *others, "element")
     values = np.asarray(array.values, float)
-    if by is None:
-        panels = [Panel("", values)]
-    else:
-        names = [f"{by} {short_number(value)}" for value in values_of(array, str(by))]
-        panels = [Panel(name, values[:, place]) for place, name in enumerate(names)]
+    names = [""] if by is None else [f"{by} {short_number(v)}" for v in values_of(array, str(by))]
+    values = values.reshape(len(values), len(names), -1)
+    bands: Any = [None] * len(names)
+    if {*INTERVAL} <= {*array.coords}:
+        ends = [array[name].broadcast_like(array).transpose(*array.dims) for name in INTERVAL]
+        bands = np.stack(ends, axis=1).reshape(len(values), 3, len(names), -1).swapaxes(0, 2)
+    panels = [
+        Panel(name, values[:, place], band=band)
+        for place, (name, band) in enumerate(zip(names, bands, strict=True))
+    ]
     statistic = array.attrs.get("statistic", "mean ")  # of the samples at each element
     return _sheet_figure(array, panels, limits, title, statistic, width)
 
