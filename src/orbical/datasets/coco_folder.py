@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from orbical.errors import InputError, unknown_name
+from orbical.groups.group import whole_number
 
-from ._checks import check_integer
 from .key_objects import AnnotatedImage, KeyObjects, checked_boxes, views_of
 
 
@@ -45,8 +45,8 @@ def coco(
             ...
         orbical.errors.InputError: folder: expected a folder with a JSON file in COCO's format, ...
     """
-    check_integer("window", window, 1)
-    check_integer("radius", radius, 0)
+    whole_number("window", window, 1)
+    whole_number("radius", radius, 0)
     images, known = read_coco(folder)
     chosen = list(known if classes is None else classes)
     for name in chosen:

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ._checks import check_integer
+from orbical.groups.group import whole_number
+
 from .point_clouds import PointClouds, in_unit_ball
 
 Generator = np.random.Generator
@@ -208,8 +209,8 @@ def furniture(each: int = 25, points: int = 256, seed: int = 0) -> PointClouds:
         >>> clouds.points.shape, clouds.classes[:3], clouds.labels.tolist()[:5]
         (torch.Size([16, 256, 3]), ('bed', 'chair', 'lamp'), [0, 1, 2, 3, 4])
     """
-    check_integer("each", each, 1)
-    check_integer("points", points, 1)
+    whole_number("each", each, 1)
+    whole_number("points", points, 1)
     random = np.random.default_rng(seed)
     builders = BUILDERS.values()
     clouds = [_cloud(build(random), points, random) for _ in range(each) for build in builders]

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ._checks import check_integer
+from orbical.groups.group import whole_number
+
 from .key_objects import KeyObjects, padded
 
 SHAPES = ("disc", "square", "triangle", "cross", "ring")
@@ -42,7 +43,7 @@ def scenes(count: int, seed: int = 0, window: int = 128, radius: int = 32) -> Ke
         (torch.Size([2, 3, 192, 192]), True)
     """
     for name, value, least in (("count", count, 1), ("window", window, 16), ("radius", radius, 0)):
-        check_integer(name, value, least)
+        whole_number(name, value, least)
     images, objects = [], []
     for number in range(count):
         # A generator for each scene: the first scenes do not depend on the number of scenes.
@@ -53,7 +54,7 @@ def scenes(count: int, seed: int = 0, window: int = 128, radius: int = 32) -> Ke
     stacked = np.stack(images).astype(np.float32) / 255
     return KeyObjects(
         images=torch.from_numpy(stacked).permute(0, 3, 1, 2).contiguous(),
-        objects=torch.from_numpy(padded(objects)),
+        objects=padded(objects),
         classes=list(SHAPES),
         names=[f"scene {seed}-{number}" for number in range(count)],
     )

@@ -10,6 +10,7 @@ key object, which meets the criteria of the NERO paper:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
@@ -18,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from orbical.errors import InputError
 
@@ -108,7 +110,7 @@ def views_of(
         objects.append(inside)
     return KeyObjects(
         images=torch.from_numpy(np.stack(cuts).astype(np.float32) / 255).permute(0, 3, 1, 2),
-        objects=torch.from_numpy(padded(objects)),
+        objects=padded(objects),
         classes=list(classes),
         names=[images[key.image].name for key in keys],
     )
@@ -182,17 +184,14 @@ def surroundings(
     return pixels[y : y + side, x : x + side], np.array(rows, np.float32)
 
 
-def padded(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+def padded(rows: Sequence[NDArray[np.float32]]) -> Tensor:
     """Stack the objects `[T_i, 5]` of several samples, padded with NaN.
 
     Example:
         >>> padded([np.zeros((1, 5)), np.ones((2, 5))]).shape
-        (2, 2, 5)
+        torch.Size([2, 2, 5])
     """
-    filled = np.full((len(rows), max(map(len, rows)), 5), np.nan, np.float32)
-    for place, some in enumerate(rows):
-        filled[place, : len(some)] = some
-    return filled
+    return pad_sequence([torch.from_numpy(some) for some in rows], True, math.nan)
 
 
 def checked_boxes(edges: Any, name: str, width: int, height: int) -> NDArray[np.float64]:

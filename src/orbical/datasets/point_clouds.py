@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from orbical.errors import InputError
 
@@ -63,13 +64,9 @@ def padded(clouds: Sequence[Any]) -> dict[str, Tensor]:
             raise InputError(
                 f"clouds: expected finite numbers, got NaN or infinity in cloud {place}"
             )
-    most = max(len(cloud) for cloud in each)
-    pos = torch.zeros(len(each), most, each[0].shape[1])
-    mask = torch.zeros(len(each), most, dtype=torch.bool)
-    for row, cloud in enumerate(each):
-        pos[row, : len(cloud)] = cloud
-        mask[row, : len(cloud)] = True
-    return {"pos": pos, "mask": mask}
+    pos = pad_sequence(each, batch_first=True)
+    sizes = torch.tensor([len(cloud) for cloud in each])
+    return {"pos": pos, "mask": torch.arange(pos.shape[1]) < sizes[:, None]}
 
 
 def in_unit_ball(points: NDArray[Any]) -> NDArray[Any]:

@@ -17,9 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from orbical.calibration.inputs import whole_number
 from orbical.errors import InputError, MissingExtra
 
-from .heads import FLOOR, Evidence, MeanVariance, checked_count, checked_targets, single, softened
+from .heads import FLOOR, Evidence, MeanVariance, checked_targets, single, softened
 
 __all__ = [
     "IrrepsCovarianceHead", "IrrepsVarianceHead", "MeanCovariance", "VectorCovarianceHead",
@@ -126,8 +127,8 @@ class _VectorHead(nn.Module):
 
     def __init__(self, scalars: int, vectors: int, invariants: int) -> None:
         super().__init__()
-        self.mean = nn.Linear(checked_count("vectors", vectors), 1, bias=False)
-        self.invariant = nn.Linear(checked_count("scalars", scalars), invariants)
+        self.mean = nn.Linear(whole_number("vectors", vectors), 1, bias=False)
+        self.invariant = nn.Linear(whole_number("scalars", scalars), invariants)
         self.register_buffer("scale", torch.ones(()))
 
     def fit_scale(self, targets: Tensor) -> Self:

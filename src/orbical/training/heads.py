@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from orbical.calibration.inputs import whole_number
 from orbical.errors import InputError
 
 __all__ = ["Evidence", "EvidentialHead", "MeanVariance", "MeanVarianceHead"]
@@ -87,17 +88,6 @@ def single(values: Tensor) -> Tensor:
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
-def checked_count(name: str, value: int) -> int:
-    """Check a number of features or targets.
-
-    >>> checked_count("features", 64)
-    64
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{name}: expected a whole number >= 1, got {value!r}")
-    return value
-
-
 def checked_targets(targets: Tensor, width: int) -> Tensor:
     """Return targets `[n]` or `[n, d]` as `[n, d]` in double precision.
 
@@ -124,10 +114,10 @@ class _ScaledHead(nn.Module):
 
     def __init__(self, features: int, targets: int, others: int, shared: bool) -> None:
         super().__init__()
-        self.targets = checked_count("targets", targets)
+        self.targets = whole_number("targets", targets)
         self.shared = shared
         widths = [self.targets, *[1 if shared else self.targets] * others]
-        self.linear = nn.Linear(checked_count("features", features), sum(widths))
+        self.linear = nn.Linear(whole_number("features", features), sum(widths))
         self.widths = widths
         self.register_buffer("center", torch.zeros(targets))
         self.register_buffer("scale", torch.ones(1 if shared else targets))
