@@ -8,6 +8,7 @@ import pickle
 import socket
 import subprocess
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -487,3 +488,51 @@ def test_a_module_rejects_class_weights_of_another_number_of_classes() -> None:
     criterion = losses.ESDLoss(weight=torch.ones(logits.shape[-1] - 1))
     with pytest.raises(InputError, match=r"^weight: expected shape .*, got"):
         criterion(logits, labels)
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_dense_predictions_are_read_as_cross_entropy_reads_them(name: str) -> None:
+    generator = torch.Generator().manual_seed(3)
+    logits = 2 * torch.randn(2, 4, 5, 6, generator=generator, dtype=torch.float64)
+    labels = torch.randint(4, (2, 5, 6), generator=generator)
+    weights = torch.rand(2, 5, 6, generator=generator, dtype=torch.float64)
+    labels[0, 0] = 255
+    flat = logits.permute(0, 2, 3, 1).reshape(-1, 4), labels.reshape(-1)
+    for mass in (None, weights):
+        expected = CLASSIFICATION[name](
+            *flat, weights=None if mass is None else mass.reshape(-1), ignore_index=255
+        )
+        found = CLASSIFICATION[name](logits, labels, weights=mass, ignore_index=255)
+        assert found.item() == pytest.approx(expected.item(), rel=1e-12, abs=1e-15)
+
+
+def test_dense_predictions_pass_through_the_modules() -> None:
+    logits, labels = torch.randn(2, 3, 8, 8), torch.randint(3, (2, 8, 8))
+    weight = torch.tensor([1.0, 2.0, 3.0])
+    found = losses.ESDLoss(weight=weight)(logits, labels)
+    flat = logits.permute(0, 2, 3, 1).reshape(-1, 3)
+    expected = losses.esd(flat, labels.reshape(-1), weights=weight[labels.reshape(-1)])
+    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_dense_labels_of_another_shape_are_refused_with_a_remedy() -> None:
+    with pytest.raises(InputError, match=r"^labels: expected shape \(2, 8, 8\), .* got \(2, 64\)"):
+        losses.esd(torch.randn(2, 3, 8, 8), torch.zeros(2, 64, dtype=torch.long))
+    with pytest.raises(InputError, match=r"movedim"):  # channels last
+        losses.esd(torch.randn(2, 8, 8, 3), torch.zeros(2, 8, 8, dtype=torch.long))
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_probabilities_in_place_of_logits_are_warned_of(name: str) -> None:
+    logits, labels = batch()
+    with pytest.warns(UserWarning, match=r"^logits: expected scores before the softmax") as caught:
+        CLASSIFICATION[name](logits.softmax(-1), labels)
+    assert caught[0].filename == __file__
+
+
+def test_a_compiled_loss_of_probabilities_neither_warns_nor_breaks_the_graph() -> None:
+    logits, labels = batch()
+    compiled = torch.compile(losses.sb_ece, fullgraph=True, backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        compiled(logits.softmax(-1), labels)

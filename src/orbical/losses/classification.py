@@ -1,10 +1,22 @@
-"""Losses of classifiers: calibration measures of the top label, on logits and labels."""
+"""Losses of classifiers: calibration measures of the top label, on logits and labels.
+
+As in `torch.nn.functional.cross_entropy`, logits may be dense, `[n, classes, ...]` with labels and
+weights `[n, ...]`: every position is a sample.
+"""
 
 from __future__ import annotations
 
 from torch import Tensor
 
-from .._arrays import ArrayLike, as_floating, can_inspect, check_range, labels_of
+from .._arrays import (
+    ArrayLike,
+    as_array,
+    as_floating,
+    can_inspect,
+    check_range,
+    labels_of,
+    warn_of_probabilities,
+)
 from ..calibration import ordered_esd
 from ..calibration.cumulative import softened
 from ..calibration.inputs import (
@@ -41,11 +53,15 @@ def _read(
     Ignored samples get the weight 0 instead of being removed: no shape depends on values.
     """
     scores = as_floating("logits", logits)
-    if scores.ndim != 2 or scores.shape[1] < 2:
+    if scores.ndim < 2 or scores.shape[1] < 2:
         raise InputError(
-            "logits: expected shape [n, classes] with at least 2 classes, "
+            "logits: expected shape [n, classes, ...] with at least 2 classes, "
             f"got {tuple(scores.shape)}"
         )
+    if scores.ndim > 2:
+        labels = _flattened("labels", labels, scores)
+        weights = None if weights is None else _flattened("weights", weights, scores)
+        scores = scores.movedim(1, -1).reshape(-1, scores.shape[1])
     if len(scores) < minimum:
         raise InputError(
             f"logits: expected at least {minimum} samples, got {len(scores)}; a DataLoader with "
@@ -56,6 +72,7 @@ def _read(
     inspect = can_inspect(scores)
     if inspect:
         check_range(truth, scores.shape[1], ignore_index)
+        warn_of_probabilities(scores, "pass the scores before the softmax")
     truth, mass = without_ignored(truth, mass, ignore_index)
     if inspect and mass is not None:
         check_weights(mass, minimum, ignore_index)
@@ -66,6 +83,17 @@ def _read(
             "logits: expected finite values, got NaN or infinity; has the training diverged?"
         )
     return p, confidence, correct, mass
+
+
+def _flattened(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
+    """Read a value for each position of dense predictions `[n, classes, ...]`, in one axis."""
+    shape, given = (len(scores), *scores.shape[2:]), as_array(name, values, scores.device)
+    if given.shape != shape:
+        raise InputError(
+            f"{name}: expected shape {shape}, as logits are {tuple(scores.shape)}, got "
+            f"{tuple(given.shape)}; for logits with the classes last pass logits.movedim(-1, 1)"
+        )
+    return given.reshape(-1)
 
 
 def esd(
@@ -84,9 +112,9 @@ def esd(
     the gradient unbiased; it is not. Weights as in `orbical.calibration.esd`.
 
     Args:
-        logits: `[n, classes]`, n >= 3.
-        labels: `[n]` or `[n, 1]`, class indices.
-        weights: `[n]` sample weights >= 0; 1 by default.
+        logits: `[n, classes]`, n >= 3, or `[n, classes, ...]`.
+        labels: `[n]` or `[n, 1]`, class indices; `[n, ...]` if logits are dense.
+        weights: sample weights >= 0, of the labels' shape; 1 by default.
         ignore_index: samples with this label do not count.
 
     Returns:
@@ -120,10 +148,10 @@ def esd_softened(
     `orbical.calibration.esd_softened`.
 
     Args:
-        logits: `[n, classes]`, n >= 3.
-        labels: `[n]` or `[n, 1]`, class indices.
+        logits: `[n, classes]`, n >= 3, or `[n, classes, ...]`.
+        labels: `[n]` or `[n, 1]`, class indices; `[n, ...]` if logits are dense.
         width: how soft, in units of confidence.
-        weights: `[n]` sample weights >= 0; 1 by default.
+        weights: sample weights >= 0, of the labels' shape; 1 by default.
         ignore_index: samples with this label do not count.
 
     Returns:
@@ -160,10 +188,10 @@ def mmce(
     Paper: Kumar et al. 2018, the unweighted form, as the ESD paper uses it.
 
     Args:
-        logits: `[n, classes]`.
-        labels: `[n]` or `[n, 1]`, class indices.
+        logits: `[n, classes]` or `[n, classes, ...]`.
+        labels: `[n]` or `[n, 1]`, class indices; `[n, ...]` if logits are dense.
         phi: the width of the kernel.
-        weights: `[n]` sample weights >= 0; 1 by default.
+        weights: sample weights >= 0, of the labels' shape; 1 by default.
         ignore_index: samples with this label do not count.
 
     Returns:
@@ -196,11 +224,11 @@ def sb_ece(
     Paper: Karandikar et al. 2021; formula at `orbical.calibration.sb_ece`.
 
     Args:
-        logits: `[n, classes]`.
-        labels: `[n]` or `[n, 1]`, class indices.
+        logits: `[n, classes]` or `[n, classes, ...]`.
+        labels: `[n]` or `[n, 1]`, class indices; `[n, ...]` if logits are dense.
         bins: the number of bins.
         temperature: how soft the membership of a bin is.
-        weights: `[n]` sample weights >= 0; 1 by default.
+        weights: sample weights >= 0, of the labels' shape; 1 by default.
         ignore_index: samples with this label do not count.
 
     Returns:
@@ -234,11 +262,11 @@ def s_avuc(
     Paper: Karandikar et al. 2021; formula at `orbical.calibration.s_avuc`.
 
     Args:
-        logits: `[n, classes]`.
-        labels: `[n]` or `[n, 1]`, class indices.
+        logits: `[n, classes]` or `[n, classes, ...]`.
+        labels: `[n]` or `[n, 1]`, class indices; `[n, ...]` if logits are dense.
         kappa: the normalized entropy that separates certain from uncertain.
         temperature: how soft the separation is.
-        weights: `[n]` sample weights >= 0; 1 by default.
+        weights: sample weights >= 0, of the labels' shape; 1 by default.
         ignore_index: samples with this label do not count.
 
     Returns:
@@ -275,10 +303,10 @@ def ece(
     Paper: ESD, section 7.3 and table 3 (eq. 3 is misprinted).
 
     Args:
-        logits: `[n, classes]`.
-        labels: `[n]` or `[n, 1]`, class indices.
+        logits: `[n, classes]` or `[n, classes, ...]`.
+        labels: `[n]` or `[n, 1]`, class indices; `[n, ...]` if logits are dense.
         bins: the number of bins.
-        weights: `[n]` sample weights >= 0; 1 by default.
+        weights: sample weights >= 0, of the labels' shape; 1 by default.
         ignore_index: samples with this label do not count.
 
     Returns:
