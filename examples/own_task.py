@@ -25,18 +25,15 @@ class Segmentation(Task):
     """Predict the class of each pixel; class maps transform with the image."""
 
     name: ClassVar[str] = "segmentation"
-    score_meaning: ClassVar[str] = "intersection over union"
+    score_meaning = "intersection over union"
     higher_is_better: ClassVar[bool] = True
     truth_name: ClassVar[str] = "map"
+    truth_dims = ("class", "row", "column")
     detail_view: ClassVar[str] = "png"
 
     def __init__(self, classes: int) -> None:
         super().__init__(input=ob.actions.Images(), output=ob.actions.Images())
         self.classes = classes
-
-    @property
-    def truth_dims(self) -> tuple[str, ...]:
-        return ("class", "row", "column")
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Return probabilities from logits [N, C, H, W]."""

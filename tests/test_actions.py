@@ -323,7 +323,9 @@ def test_data_that_cannot_be_moved_are_refused(action, spec, x, words):
 def test_points_that_are_no_numbers_are_refused_with_the_way_out(lacking):
     clouds = torch.rand(3, 5, 3)
     clouds[1, 4:] = lacking
-    with pytest.raises(InputError, match=r"point 4 of sample 1; pad clouds"):
+    with pytest.raises(
+        InputError, match=r"point 4, coordinate 0 of sample 1; orbical.datasets.padded"
+    ):
         actions.Points().check(groups.rotations3d(8), clouds)
 
 
@@ -344,7 +346,7 @@ def test_a_part_that_moves_nothing_is_reported():
         (lambda: actions.Images(padding="zero"), "did you mean 'zeros'"),
         (lambda: actions.Window("8x"), "got '8x'"),
         (lambda: actions.Window(0), "got 0"),
-        (lambda: actions.PairWindow(np.float32(8)), "a number of pixels"),
+        (lambda: actions.PairWindow(np.float32(8.5)), "an integer >= 1"),
         (lambda: actions.Boxes(-1, 8), "got -1"),
         (lambda: actions.Boxes(8, "wide"), "got 'wide'"),
         (lambda: actions.Irreps("nonsense"), "e3nn irreps such as"),

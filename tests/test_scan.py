@@ -422,7 +422,7 @@ def test_a_pixel_that_is_no_number_is_named_as_data(digits, tmp_path, lacking, s
         return linear(x)
 
     models = {"blind": sees_nothing} if blind else {"net": linear, "raises": raises}
-    words = f"expected finite pixels, got NaN or infinity at row 2, column 3 of sample {sample}"
+    words = f"expected finite numbers, got NaN or infinity at row 2, column 3 of sample {sample}"
     with pytest.raises(InputError, match=words):
         scan(models, (images, digits[1]), batch_size=8)
 

@@ -229,12 +229,12 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
     [
         (
             lambda: tasks.Classification().check_target([0.5, 1.0], 2),
-            "expected integers of shape (N,), got torch.float64 of shape (2,); pass class indices, "
+            "expected integers of shape (N,), got torch.float32 of shape (2,); pass class indices, "
             "e.g. labels.astype(int)",
         ),
         (
             lambda: tasks.Classification().check_target(["cat", "dog"], 2),
-            "got 'cat'; number names with numpy.unique",
+            "got text; number them with numpy.unique",
         ),
         (
             lambda: tasks.Classification().check_target([0, 1, 2], 2),
@@ -262,7 +262,7 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
         ),
         (
             lambda: tasks.Classification().check_target(["a", "b"], 2),
-            "numbers for each sample, got 'a'",
+            "an array of numbers, got text",
         ),
         (lambda: tasks.Regression().check_target([0.0, np.nan], 2), "NaN or infinite"),
         (lambda: tasks.Flow().check_target(torch.full((1, 2, 8, 8), np.inf), 1), "NaN or infinite"),

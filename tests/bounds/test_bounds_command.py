@@ -12,14 +12,14 @@ import typer
 from typer.testing import CliRunner
 
 import orbical as ob
-from orbical.cli.bounds import register
+from orbical.cli.bounds import bounds
 from orbical.errors import InputError
 
 
 @pytest.fixture
 def call():
     app = typer.Typer()
-    register(app)
+    app.command()(bounds)
     app.command("other")(lambda: None)
 
     def run(*arguments: object) -> str:
@@ -76,7 +76,7 @@ def test_data_and_a_group_give_the_ceiling_first(call, points: Path) -> None:
 
 def test_80_columns_show_every_number_of_the_comparison(points: Path) -> None:
     app = typer.Typer()
-    register(app)
+    app.command()(bounds)
     words = ["--data", str(points), "--group", "cyclic:4", "--group", "dihedral:4"]
     shown = CliRunner().invoke(app, words, env={"COLUMNS": "80"}).output
     assert "…" not in shown

@@ -81,7 +81,7 @@ def test_elements_count_by_their_weights(scan: ob.Scan) -> None:
 
 def test_command_check_and_library_agree(scan: ob.Scan, store: Path) -> None:
     app = typer.Typer()
-    calibration_command.register(app)
+    app.command()(calibration_command.calibration)
     done = CliRunner().invoke(app, [str(store), "--json", "--resamples", "20"])
     rows = {(r["model"], r["measure"]): r for r in json.loads(done.stdout)["orbit"]}
     limits = {"max_ece": 1.0, "max_pooled_ece": 1.0, "max_worst_ks": 1.0, "max_pooled_ks": 1.0}

@@ -64,7 +64,7 @@ def test_a_registered_measure_is_a_threshold_of_check(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     app = typer.Typer()
-    command.register(app)
+    app.command()(command.check)
     scan = ob.load(store)
     expected = float(calibration.mean_over_orbit(scan, "mean_gap")[0])
     done = CliRunner().invoke(app, [str(store), "--max", f"mean_gap={expected - 1e-6}"])

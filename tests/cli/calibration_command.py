@@ -26,7 +26,7 @@ def outputs(folder: Path, name: str, sharpness: float = 1.0, seed: int = 0) -> P
 
 def run(*words: object) -> str:
     app = typer.Typer()
-    command.register(app)
+    app.command()(command.calibration)
     done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -34,7 +34,7 @@ def run(*words: object) -> str:
 
 def refused(*words: object) -> str:
     app = typer.Typer()
-    command.register(app)
+    app.command()(command.calibration)
     done = CliRunner().invoke(app, [str(word) for word in words])
     assert isinstance(done.exception, InputError)
     return str(done.exception)

@@ -60,7 +60,7 @@ def test_files_of_other_samples_are_not_compared(tmp_path: Path) -> None:
     np.savez(other, probs=np.full((10, 2), 0.5), labels=np.zeros(10, int))
     assert json.loads(run(one, other, "--json", *FEW))["comparisons"] == []
     app = typer.Typer()
-    command.register(app)
+    app.command()(command.calibration)
     done = CliRunner().invoke(app, [str(one), str(other), "--json", *FEW])
     assert "one and other are not compared: their labels differ" in done.stderr
 

@@ -57,7 +57,7 @@ def test_regressors_are_compared_in_pairs(tmp_path: Path) -> None:
 
 def test_a_classifier_and_a_regressor_are_not_compared(tmp_path: Path) -> None:
     app = typer.Typer()
-    command.register(app)
+    app.command()(command.calibration)
     paths = [str(outputs(tmp_path, "net")), str(regressor(tmp_path, "reg"))]
     done = CliRunner().invoke(app, [*paths, "--json", *FEW])
     assert "one is a classifier and one a regressor" in done.stderr

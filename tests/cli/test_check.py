@@ -47,7 +47,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(*words: object) -> Result:
     app = typer.Typer()
-    command.register(app)
+    app.command()(command.check)
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
@@ -212,7 +212,7 @@ def test_a_measure_of_an_imported_module_is_in_the_calibration_table(
 ) -> None:
     np.savez(tmp_path / "out.npz", probs=np.full((9, 2), 0.5), labels=np.arange(9) % 2)
     app = typer.Typer()
-    calibration.register(app)
+    app.command()(calibration.calibration)
     for path in (store, tmp_path / "out.npz"):
         words = [str(path), "--import", "ownmeasures", "--resamples", "20", "--csv"]
         assert ",own," in CliRunner().invoke(app, words).output

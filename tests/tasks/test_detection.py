@@ -144,9 +144,9 @@ def test_precision_recall_and_f1_count_confident_detections() -> None:
     scores = set_scores(found, correct, judged, pairing.counted, 0.4)
     sure = (found.confidence >= 0.4) & (found.label >= 0)
     right, answered, there = int((correct & sure).sum()), int(sure.sum()), 5
-    assert float(scores.precision) == pytest.approx(right / answered)
-    assert float(scores.recall) == pytest.approx(right / there)
-    assert float(scores.f1) == pytest.approx(2 * right / (answered + there))
+    assert float(scores["precision"]) == pytest.approx(right / answered)
+    assert float(scores["recall"]) == pytest.approx(right / there)
+    assert float(scores["f1"]) == pytest.approx(2 * right / (answered + there))
 
 
 def test_a_missed_key_object_has_no_overlap_and_no_confidence() -> None:

@@ -141,7 +141,7 @@ def test_a_group_whose_view_leaves_the_image_is_named_with_the_largest_size():
 
 @pytest.mark.parametrize(
     ("window", "words"),
-    [(0, "pixels >= 1, got 0"), (True, "size"), (31, "as even or odd as")],
+    [(0, "an integer >= 1, got 0"), (True, "size"), (31, "as even or odd as")],
 )
 def test_a_wrong_window_is_refused(window, words):
     made = particle_pairs(1, size=64)

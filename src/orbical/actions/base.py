@@ -24,6 +24,8 @@ class Action(ABC):
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
+    dims: ClassVar[tuple[str, ...]] = ()
+    """The dimensions of a batch, a number for one of fixed size; nothing for any."""
     drawn_as: ClassVar[str] = "values"
     _fixed: ClassVar[frozenset[str]] = frozenset()
     """Public attributes that the constructor does not take."""
@@ -58,6 +60,13 @@ class Action(ABC):
             raise InputError(
                 f"data: expected one tensor for the action {type(self).__name__}, got {given}; "
                 "pass input= an action for each field"
+            )
+        sizes = zip(self.dims, x.shape, strict=False)
+        fixed = all(int(name) == size for name, size in sizes if name.isdigit())
+        if self.dims and (x.ndim != len(self.dims) or not fixed):
+            raise InputError(
+                f"data: expected shape [{', '.join(self.dims)}] for the action "
+                f"{type(self).__name__}, got {tuple(x.shape)}"
             )
 
     def doubt(self, x: Tree) -> Tensor | None:
@@ -160,6 +169,25 @@ class Exact(Action):
 def _nothing(elements: Elements, x: Tree) -> Tensor:
     first = next(leaves(x))
     return torch.zeros(len(elements), len(first), device=first.device)
+
+
+class OfFinite(Action):
+    """Actions that would spread NaN and infinity."""
+
+    def doubt(self, x: Tensor) -> Tensor | None:
+        """Return a flag for NaN and infinity."""
+        return maybe_lacking(x)
+
+    def check_values(self, x: Tensor, first: int = 0) -> None:
+        """Refuse values that are not finite."""
+        sample = first_lacking(x)
+        if sample is not None:
+            place = (~torch.isfinite(x[sample])).nonzero()[0].tolist()
+            where = ", ".join(map("{} {}".format, self.dims[-2:], place[-2:]))
+            raise InputError(
+                f"data: expected finite numbers, got NaN or infinity at {where} of sample "
+                f"{first + sample}; orbical.datasets.padded pads samples of different sizes"
+            )
 
 
 class Trivial(Exact):

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..groups import Elements, Group
+from ..groups.group import whole_number
 from .base import relative_loss
-from .images import ImagePair, VectorField, _inside, checked_size, pixel_frame
+from .images import ImagePair, Images, VectorField, _check_large, _inside, pixel_frame
 
 
 def largest_view(elements: Elements, height: int, width: int) -> int:
@@ -42,7 +43,24 @@ def central(x: Tensor, size: int) -> Tensor:
     return x[..., top : top + size, left : left + size]
 
 
-class PairWindow(ImagePair):
+class _Central(Images):
+    """What pairs and fields share: the central `size` pixels, resampled from the whole."""
+
+    _fixed = frozenset({"padding"})
+
+    def __init__(self, size: int, interpolation: str = "bicubic") -> None:
+        super().__init__(interpolation, "border")
+        self.size = whole_number("size", size, 1)
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, ..., H, W]` to `[K, B, ..., size, size]`."""
+        return super().move(elements, central(x, self.size) if elements.exact_on_grid else x)
+
+    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
+        return super()._resample(elements, x, (self.size, self.size))
+
+
+class PairWindow(_Central, ImagePair):
     """The central `size` pixels of larger pairs `[B, 2, C, H, W]`, turned inside them.
 
     >>> import torch
@@ -50,19 +68,6 @@ class PairWindow(ImagePair):
     >>> PairWindow(32).apply(rotations(8), torch.rand(1, 2, 1, 48, 48)).shape
     torch.Size([8, 1, 2, 1, 32, 32])
     """
-
-    _fixed = frozenset({"padding"})
-
-    def __init__(self, size: int, interpolation: str = "bicubic") -> None:
-        super().__init__(interpolation, "border")
-        self.size = checked_size(size)
-
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Move `x[K or 1, B, 2, C, H, W]` to `[K, B, 2, C, size, size]`."""
-        return super().move(elements, central(x, self.size) if elements.exact_on_grid else x)
-
-    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
-        return super()._resample(elements, x, (self.size, self.size))
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Return None: `check` ensures that everything comes from inside."""
@@ -92,21 +97,8 @@ class PairWindow(ImagePair):
             )
 
 
-class FieldWindow(VectorField):
+class FieldWindow(_Central, VectorField):
     """Displacements of the central `size` pixels: answers `[B, 2, size, size]`, or larger truth."""
-
-    _fixed = frozenset({"padding"})
-
-    def __init__(self, size: int, interpolation: str = "bicubic") -> None:
-        super().__init__(interpolation, "border")
-        self.size = checked_size(size)
-
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Move `x[K or 1, B, 2, H, W]` to `[K, B, 2, size, size]`."""
-        return super().move(elements, central(x, self.size) if elements.exact_on_grid else x)
-
-    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
-        return super()._resample(elements, x, (self.size, self.size))
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Return a mask of the pixels of the view that come from inside `x`; None if all do."""
@@ -118,8 +110,4 @@ class FieldWindow(VectorField):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the size of what moves."""
         super().check(group, x)
-        if min(x.shape[-2:]) < self.size:
-            raise InputError(
-                f"data: expected fields [sample, 2, row, column] of at least {self.size} x "
-                f"{self.size} pixels, got shape {tuple(x.shape)}"
-            )
+        _check_large(x, self.size)

@@ -22,7 +22,8 @@ from torch import Tensor
 from .._trees import to_device
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
-from .base import Action, first_lacking, matrices, maybe_lacking, relative_loss
+from ..groups.group import whole_number
+from .base import Action, OfFinite, matrices, relative_loss
 
 INTERPOLATIONS = ("bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
@@ -41,7 +42,7 @@ def pixel_frame(elements: Elements) -> np.ndarray:
     return result
 
 
-class Images(Action):
+class Images(OfFinite):
     """Images `[B, C, H, W]`, moved about their center.
 
     `interpolation` is `bilinear` or `bicubic`, `padding` what lies outside: `zeros`, `border` or
@@ -55,6 +56,7 @@ class Images(Action):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane",)
+    dims: ClassVar[tuple[str, ...]] = ("sample", "channel", "row", "column")
     drawn_as: ClassVar[str] = "image"
 
     def __init__(self, interpolation: str = "bilinear", padding: str = "zeros") -> None:
@@ -64,7 +66,7 @@ class Images(Action):
             raise unknown_name("padding", padding, PADDINGS)
         self.interpolation = interpolation
         self.padding = padding
-        self._grids: WeakKeyDictionary[Elements, dict[Any, Tensor]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, H, W]`; integers become float32, whatever the group."""
@@ -91,7 +93,7 @@ class Images(Action):
 
     def _grid(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
         """Return the sampling grids `[K, h, w, 2]`, cached while the elements are in use."""
-        kept = self._grids.setdefault(elements, {})
+        kept: dict[Any, Tensor] = self._kept.setdefault(elements, {})
         key = (x.dtype, x.device, tuple(x.shape[-2:]), tuple(size))
         if key in kept:
             return kept[key]
@@ -110,31 +112,12 @@ class Images(Action):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that quarter turns meet square images."""
         super().check(group, x)
-        if x.ndim != 4:
-            raise InputError(
-                "data: expected images of shape [sample, channel, row, column], got "
-                f"{tuple(x.shape)}"
-            )
-        if x.shape[-1] <= _MOST_CHANNELS < min(x.shape[1:3]):
+        _check_square(group, x)
+        if x.ndim == 4 and x.shape[-1] <= _MOST_CHANNELS < min(x.shape[1:3]):
             warnings.warn(
                 f"data: images of shape {tuple(x.shape)} are taken as [sample, channel, row, "
                 f"column], {x.shape[-2]} x {x.shape[-1]} pixels; if channels come last, move them",
                 stacklevel=4,
-            )
-        _check_square(group, x)
-
-    def doubt(self, x: Tensor) -> Tensor | None:
-        """Return a flag for NaN and infinity, which resampling would spread."""
-        return maybe_lacking(x)
-
-    def check_values(self, x: Tensor, first: int = 0) -> None:
-        """Refuse pixels that are not finite."""
-        sample = first_lacking(x)
-        if sample is not None:
-            row, column = (~torch.isfinite(x[sample])).nonzero()[0, -2:].tolist()
-            raise InputError(
-                "data: expected finite pixels, got NaN or infinity at row "
-                f"{row}, column {column} of sample {first + sample}"
             )
 
 
@@ -156,8 +139,7 @@ class Window(Images):
 
     def __init__(self, size: int, interpolation: str = "bilinear") -> None:
         super().__init__(interpolation, "zeros")
-        self.size = checked_size(size)
-        self._corners: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()
+        self.size = whole_number("size", size, 1)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Crop `x[1, B, C, H, W]` to `[K, B, C, size, size]`, or resample if it has to."""
@@ -173,23 +155,17 @@ class Window(Images):
 
         Kept while the elements are in use, as sampling grids are.
         """
-        kept = self._corners.setdefault(elements, {})
+        kept: dict[Any, np.ndarray | None] = self._kept.setdefault(elements, {})
         key = tuple(x.shape[-2:])
         if key not in kept:
-            kept[key] = self._find_offsets(elements, x)
-        result: np.ndarray | None = kept[key]
-        return result
-
-    def _find_offsets(self, elements: Elements, x: Tensor) -> np.ndarray | None:
-        frame = pixel_frame(elements)
-        start = np.array([(x.shape[-1] - self.size) / 2, (x.shape[-2] - self.size) / 2])
-        corner = start - frame[:, :2, 2]
-        whole = np.rint(corner)
-        inside = (whole >= 0).all() and (whole <= 2 * start).all()
-        if (frame[:, :2, :2] != np.eye(2)).any() or (corner != whole).any() or not inside:
-            return None
-        result: np.ndarray | None = whole[:, ::-1].astype(np.int64)
-        return result
+            frame = pixel_frame(elements)
+            start = np.array([(x.shape[-1] - self.size) / 2, (x.shape[-2] - self.size) / 2])
+            corner = start - frame[:, :2, 2]
+            whole = np.rint(corner)
+            inside = (whole >= 0).all() and (whole <= 2 * start).all()
+            moves = (frame[:, :2, :2] != np.eye(2)).any() or (corner != whole).any()
+            kept[key] = None if moves or not inside else whole[:, ::-1].astype(np.int64)
+        return kept[key]
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Return a mask of pixels that come from inside the larger image; None if all do."""
@@ -209,11 +185,7 @@ class Window(Images):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element moves the view out of the image."""
         Action.check(self, group, x)
-        if x.ndim != 4 or min(x.shape[-2:]) < self.size:
-            raise InputError(
-                f"data: expected images [sample, channel, row, column] of at least {self.size} x "
-                f"{self.size} pixels, got shape {tuple(x.shape)}"
-            )
+        _check_large(x, self.size)
         if not _stays_inside(group, self.size, tuple(x.shape[-2:])):
             room = (min(x.shape[-2:]) - self.size) // 2
             raise InputError(
@@ -226,6 +198,7 @@ class ImagePair(Images):
     """Two frames `[B, 2, C, H, W]`: the plane moves both, reversed time swaps them."""
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "time")
+    dims: ClassVar[tuple[str, ...]] = ("sample", "2", "channel", "row", "column")
     drawn_as: ClassVar[str] = "pair"
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
@@ -236,16 +209,6 @@ class ImagePair(Images):
         backward = torch.as_tensor(elements.parts["time"] < 0, device=x.device)
         return torch.where(backward.reshape(-1, 1, 1, 1, 1, 1), moved.flip(2), moved)
 
-    def check(self, group: Group, x: Tensor) -> None:
-        """Check the shape, and that quarter turns meet square images."""
-        Action.check(self, group, x)
-        if x.ndim != 5 or x.shape[1] != 2:
-            raise InputError(
-                "data: expected pairs of shape [sample, 2, channel, row, column], got "
-                f"{tuple(x.shape)}"
-            )
-        _check_square(group, x)
-
 
 class VectorField(Images):
     """Displacements `[B, 2, H, W]` in pixels (dx to the right, dy down): moved and turned.
@@ -255,6 +218,7 @@ class VectorField(Images):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "time")
+    dims: ClassVar[tuple[str, ...]] = ("sample", "2", "row", "column")
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, 2, H, W]`."""
@@ -263,15 +227,6 @@ class VectorField(Images):
         if "time" in elements.parts:
             turn = turn / elements.parts["time"][:, None, None]
         return torch.einsum("kij,kbjhw->kbihw", matrices(turn, moved), moved)
-
-    def check(self, group: Group, x: Tensor) -> None:
-        """Check the shape, and that quarter turns meet square fields."""
-        Action.check(self, group, x)
-        if x.ndim != 4 or x.shape[1] != 2:
-            raise InputError(
-                f"data: expected [sample, 2, row, column], got fields of shape {tuple(x.shape)}"
-            )
-        _check_square(group, x)
 
 
 def _sample_whole(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
@@ -358,12 +313,11 @@ def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
     return torch.gather(pixels, 2, index).reshape(count, *lead, height, width)
 
 
-def checked_size(size: Any) -> int:
-    """Return a number of pixels, or raise."""
-    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-    if not whole or size < 1:
-        raise InputError(f"size: expected a number of pixels >= 1, got {size!r}")
-    return int(size)
+def _check_large(x: Tensor, size: int) -> None:
+    if min(x.shape[-2:]) < size:
+        raise InputError(
+            f"data: expected at least {size} x {size} pixels, got shape {tuple(x.shape)}"
+        )
 
 
 def _check_square(group: Group, x: Any) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import InputError, MissingExtra
 from ..groups import Elements, Group
-from .base import Exact, first_lacking, matrices, maybe_lacking
+from .base import Exact, OfFinite, matrices
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
 
@@ -30,7 +30,7 @@ class Rows(Exact):
         _check_rows(group, x)
 
 
-class Points(Exact):
+class Points(OfFinite, Exact):
     """Positions `[B, n, d]` in the plane or in space: turned, shifted, reordered.
 
     >>> import torch
@@ -40,6 +40,7 @@ class Points(Exact):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "space", "rows")
+    dims: ClassVar[tuple[str, ...]] = ("sample", "point", "coordinate")
     drawn_as: ClassVar[str] = "points"
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
@@ -54,28 +55,9 @@ class Points(Exact):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that the points have the dimension that the group acts on."""
         super().check(group, x)
-        if x.ndim != 3:
-            raise InputError(
-                f"data: expected [sample, point, coordinate], got shape {tuple(x.shape)}"
-            )
         _check_dimension(group, x, "points")
         _check_rows(group, x)
         self.check_values(x)
-
-    def doubt(self, x: Tensor) -> Tensor | None:
-        """Return a flag for coordinates that are not finite."""
-        return maybe_lacking(x)
-
-    def check_values(self, x: Tensor, first: int = 0) -> None:
-        """Refuse points with coordinates that are not finite."""
-        sample = first_lacking(x)
-        if sample is not None:
-            point = int((~torch.isfinite(x[sample])).any(-1).nonzero()[0])
-            raise InputError(
-                f"data: expected finite coordinates, got NaN or infinity for point {point} of "
-                f"sample {first + sample}; pad clouds of different sizes with "
-                "orbical.datasets.padded"
-            )
 
 
 class Vectors(Exact):

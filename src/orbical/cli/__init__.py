@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import typer
@@ -28,10 +29,8 @@ app = typer.Typer(
 
 @cache
 def _register() -> None:
-    from . import bounds, calibration, check, demo, info, report, scan, view
-
-    for module in (demo, scan, view, report, info, calibration, bounds, check):
-        module.register(app)
+    for name in ("demo", "scan", "view", "report", "info", "calibration", "bounds", "check"):
+        app.command(name)(getattr(import_module(f".{name}", __name__), name))
 
 
 def main() -> None:

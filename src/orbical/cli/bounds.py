@@ -22,11 +22,6 @@ _UNMATCHED = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("bounds")(bounds)
-
-
 def bounds(
     store: Annotated[
         Path | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,10 +11,18 @@ import typer
 
 from .arguments import Import
 from .arrays import read_npz
-from .calibration_latex import in_math, latex_comparisons, latex_table
 from .calibration_pairs import compared
 from .calibration_scan import show_scan
-from .calibration_tables import numbers, print_csv, print_groups, print_json, print_tables
+from .calibration_tables import (
+    latex_by_method,
+    numbers,
+    print_csv,
+    print_groups,
+    print_json,
+    show_comparisons,
+    show_measures,
+)
+from .sheets import Number
 
 if TYPE_CHECKING:
     from ..calibration._interval import Interval
@@ -26,11 +35,6 @@ _FORMS = (
     ("mean", "covariance", "target"),
     ("mean", "variance", "target"),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("calibration")(calibration)
 
 
 def calibration(
@@ -156,9 +160,7 @@ def _groups(given: list[str]) -> list[tuple[str, list[Path]]]:
         name, equals, pattern = text.partition("=")
         if not equals or not name or not pattern:
             raise InputError(f"--group: expected name=pattern, got {text!r}")
-        base = Path(pattern)
-        root = Path(base.anchor) if base.is_absolute() else Path()
-        paths = sorted(root.glob(str(base.relative_to(root)) if base.is_absolute() else pattern))
+        paths = sorted(map(Path, glob.glob(pattern)))  # noqa: PTH207 - it may be absolute
         if not paths:
             raise InputError(f"--group: expected files that match {pattern!r}, got none")
         found.append((name, paths))
@@ -214,16 +216,16 @@ def _show(
             for measure, values in table.items()
         ]
         print_csv(rows + [_as_output(row) for row in comparisons])
-    elif format_ == "latex":
-        cells = {
-            name: {key: in_math(part["value"]) for key, part in table.items()}
-            for name, table in plain.items()
-        }
-        typer.echo(latex_table(cells, "outputs"))
-        if comparisons:
-            typer.echo(latex_comparisons(comparisons, level))
     else:
-        print_tables(plain, comparisons, level)
+        if format_ == "latex":
+            cells = {
+                name: {key: Number(part["value"]) for key, part in table.items()}
+                for name, table in plain.items()
+            }
+            typer.echo(latex_by_method(cells, "outputs"))
+        else:
+            show_measures(plain, level)
+        show_comparisons(comparisons, level, format_ == "latex")
 
 
 def _as_output(row: dict[str, Any]) -> dict[str, Any]:
@@ -237,7 +239,7 @@ def _as_output(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def over_seeds(tables: list[dict[str, Interval]]) -> dict[str, tuple[float, float | None]]:
+def over_seeds(tables: list[dict[str, Interval]]) -> dict[str, Number]:
     """Return each measure's mean and standard deviation over seeds; None for a single seed."""
     import statistics
 
@@ -245,7 +247,7 @@ def over_seeds(tables: list[dict[str, Interval]]) -> dict[str, tuple[float, floa
     for measure in tables[0]:
         values = [float(table[measure].value) for table in tables if measure in table]
         spread = statistics.stdev(values) if len(values) > 1 else None
-        found[measure] = (statistics.fmean(values), spread)
+        found[measure] = Number(statistics.fmean(values), spread)
     return found
 
 
@@ -253,19 +255,21 @@ def _show_groups(groups: dict[str, list[dict[str, Interval]]], format_: str) -> 
     found = {name: over_seeds(tables) for name, tables in groups.items()}
     seeds = {name: len(tables) for name, tables in groups.items()}
     rows = [
-        {"group": name, "seeds": seeds[name], "measure": measure, "mean": mean, "sd": spread}
+        {
+            "group": name,
+            "seeds": seeds[name],
+            "measure": measure,
+            "mean": number.value,
+            "sd": number.spread,
+        }
         for name, table in found.items()
-        for measure, (mean, spread) in table.items()
+        for measure, number in table.items()
     ]
     if format_ == "json":
         print_json(rows)
     elif format_ == "csv":
         print_csv(rows)
     elif format_ == "latex":
-        cells = {
-            name: {measure: in_math(mean, spread) for measure, (mean, spread) in table.items()}
-            for name, table in found.items()
-        }
-        typer.echo(latex_table(cells, "method"))
+        typer.echo(latex_by_method(found, "method"))
     else:
         print_groups(found, seeds)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from ..calibration import Comparison, Measure
+    from ..calibration import Comparison
 
 
 def compared(outputs: dict[str, dict[str, Any]], settings: dict[str, Any]) -> list[dict[str, Any]]:
@@ -19,8 +21,7 @@ def compared(outputs: dict[str, dict[str, Any]], settings: dict[str, Any]) -> li
         if reason:
             typer.echo(f"{a} and {b} are not compared: {reason}", err=True)
             continue
-        pair = _classifiers if "labels" in one else _regressors
-        for name, found in pair(one, other, settings).items():
+        for name, found in _comparisons(one, other, settings):
             numbers = {key: float(part) for key, part in vars(found).items() if key != "level"}
             rows.append({"a": a, "b": b, "measure": name, **numbers})
     return rows
@@ -37,44 +38,38 @@ def _differing(one: dict[str, Any], other: dict[str, Any]) -> str:
     return ""
 
 
-def _classifiers(
+def _comparisons(
     one: dict[str, Any], other: dict[str, Any], settings: dict[str, Any]
-) -> dict[str, Comparison]:
-    from ..calibration import compare, compare_means, measures, top_label
+) -> Iterator[tuple[str, Comparison]]:
+    from ..calibration import (
+        compare,
+        compare_means,
+        measures,
+        regression_compare,
+        regression_score_terms,
+        top_label,
+    )
     from ..calibration.table import score_terms
 
-    terms = score_terms(**one), score_terms(**other)
-    pairs = top_label(**one), top_label(**other)
-    found = {}
-    for measure in measures("pair", "outputs", listed="comparison", samples=len(pairs[0][0])):
+    if "labels" in one:
+        terms = score_terms(**one), score_terms(**other)
+        pairs = top_label(**one), top_label(**other)
+        listed = measures("pair", "outputs", listed="comparison", samples=len(pairs[0][0]))
+        contrast = partial(compare, a=pairs[0], b=pairs[1])
+    else:
+        given = [
+            {key: part[key] for key in ("mean", "variance", "target")} for part in (one, other)
+        ]
+        terms = regression_score_terms(**given[0]), regression_score_terms(**given[1])
+        size, targets = len(one["mean"]), one["mean"].ndim
+        listed = measures("regression", listed="comparison", targets=targets, samples=size)
+        a, b = ((part["mean"], part["variance"]) for part in given)
+        contrast = partial(regression_compare, a=a, b=b, target=one["target"])
+    for measure in listed:
         if measure.terms is not None:
             each = (part[measure.name] for part in terms)
-            found[measure.name] = compare_means(*each, level=settings["level"])
-        elif measure.kind == "pair":
-            found[measure.name] = compare(measure, *pairs, **_options(measure, settings))
-    return found
-
-
-def _regressors(
-    one: dict[str, Any], other: dict[str, Any], settings: dict[str, Any]
-) -> dict[str, Comparison]:
-    from ..calibration import compare_means, measures, regression_compare, regression_score_terms
-
-    given = [{key: part[key] for key in ("mean", "variance", "target")} for part in (one, other)]
-    terms = [regression_score_terms(**part) for part in given]
-    a, b = ((part["mean"], part["variance"]) for part in given)
-    size, targets = len(one["mean"]), one["mean"].ndim
-    found = {}
-    for measure in measures("regression", listed="comparison", targets=targets, samples=size):
-        if measure.terms is not None:
-            each = (part[measure.name] for part in terms)
-            found[measure.name] = compare_means(*each, level=settings["level"])
-        else:
-            options = _options(measure, settings)
-            found[measure.name] = regression_compare(measure, a, b, one["target"], **options)
-    return found
-
-
-def _options(measure: Measure, settings: dict[str, Any]) -> dict[str, Any]:
-    draws = {key: settings[key] for key in ("level", "resamples", "seed")}
-    return {**draws, **measure.accepted({"bins": settings["bins"]})}
+            yield measure.name, compare_means(*each, level=settings["level"])
+        elif measure.kind != "outputs":
+            options = {key: settings[key] for key in ("level", "resamples", "seed")}
+            options |= measure.accepted({"bins": settings["bins"]})
+            yield measure.name, contrast(measure, **options)

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from .calibration_latex import latex_numbers, latex_orbit
-from .calibration_tables import numbers, print_csv, print_json, print_orbit, print_tables
+from .calibration_tables import numbers, print_csv, print_json, show_measures, show_orbit
 
 if TYPE_CHECKING:
     from ..calibration import Interval, Measure
@@ -41,12 +38,12 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
     elif format_ == "csv":
         print_csv([*_identity_rows(plain, scan), *_orbit_rows(rows, plain)])
     elif format_ == "latex":
-        typer.echo(latex_numbers(plain, "model", settings["level"]))
-        typer.echo(latex_orbit(rows))
+        show_measures(plain, settings["level"], latex_corner="model")
+        show_orbit(rows, settings["level"], latex=True)
     else:
         titled = {f"{model}, at the identity": table for model, table in plain.items()}
-        print_tables(titled, [], settings["level"])
-        print_orbit(rows, settings["level"])
+        show_measures(titled, settings["level"])
+        show_orbit(rows, settings["level"], latex=False)
 
 
 def _classifiers(scan: Scan, settings: dict[str, Any]) -> Iterator[tuple[str, dict[str, Interval]]]:

@@ -1,4 +1,4 @@
-"""The output of `orbical calibration`: tables on the console, CSV and JSON."""
+"""The output of `orbical calibration`: tables on the console and in LaTeX, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from .sheets import Cell, Number, Span, latex_sheet, print_sheet
+
 if TYPE_CHECKING:
     from ..calibration._interval import Interval
+
+Plain = dict[str, dict[str, dict[str, float]]]
+"""Numbers by model and measure."""
 
 _CAPTION = "if calibrated: mean and range of a calibrated model with the same predictions; "
 _CAPTION += "bold: a value outside that range"
 _FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
+_FEW_COMPONENTS = 8
 
 
 def numbers(table: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
@@ -26,44 +34,12 @@ def numbers(table: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
     }
 
 
-def titled(measure: str) -> str:
-    """Return the title of a measure.
-
-    >>> titled("aleatoric_bleed, component 2")
-    'aleatoric bleed, component 2'
-    """
-    from ..calibration import registry
-
-    return registry.titled(measure)
-
-
 def print_csv(rows: list[dict[str, Any]]) -> None:
     """Print rows as CSV, their keys first; what a row does not have stays empty."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     writer = csv.DictWriter(sys.stdout, keys, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-
-
-def short(value: float) -> str:
-    """Write a number in at most four decimals or five digits, and few where it is far from 1.
-
-    >>> [short(value) for value in (0.57079, 427.36812, 16292.7, 3.2e-6, -1.24e7, 0.0)]
-    ['0.5708', '427.37', '16293', '3.2e-06', '-1.2e+07', '0']
-    """
-    size = abs(value)
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    if size < 1e-3 or size >= 1e5:
-        return f"{value:.1e}"
-    return f"{value:.{max(0, min(4, 4 - math.floor(math.log10(size))))}f}"
-
-
-def span(low: float, high: float) -> str:
-    """Write an interval; a dash where there is none, as around an infinite value."""
-    if low != low or high != high:
-        return "-"
-    return f"[{short(low)}, {short(high)}]"
 
 
 def print_json(answer: Any) -> None:
@@ -79,58 +55,34 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _plain_table(title: str) -> Any:
-    """Make a table without frames: 80 columns hold every interval on one line."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    return Table(
-        title=Text(title),
-        title_justify="left",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        padding=0,
-    )
-
-
-def _cell(text: str, style: str = "") -> Any:
-    """Return a cell whose brackets the console does not read as markup."""
-    from rich.text import Text
-
-    return Text(text, style=style)
-
-
-def print_tables(
-    plain: dict[str, dict[str, dict[str, float]]], comparisons: list[dict[str, Any]], level: float
-) -> None:
-    """Print a table for each set of outputs, and one of their differences."""
-    from rich.console import Console
-
-    console = Console()
+def show_measures(plain: Plain, level: float, latex_corner: str | None = None) -> None:
+    """Print a table of the measures of each model; in LaTeX one table for all of them."""
+    headings = ["measure", "value", f"{level:.0%} interval", "if calibrated", "its range"]
+    if latex_corner is not None:
+        rows = [[name, *row] for name, table in plain.items() for row in _measure_rows(table)]
+        typer.echo(latex_sheet([latex_corner, *headings], rows, words=2))
+        return
     for name, table in plain.items():
-        shown = _plain_table(name)
-        shown.caption = _CAPTION
-        for title in ("measure", "value", f"{level:.0%} interval", "if calibrated", "its range"):
-            shown.add_column(title, justify="left" if title == "measure" else "right")
-        for measure, row in table.items():
-            shown.add_row(
-                titled(measure),
-                _cell(short(row["value"]), "bold" if _beyond(measure, row) else ""),
-                _cell(span(row["low"], row["high"])),
-                short(row["calibrated"]),
-                _cell(span(row["calibrated_low"], row["calibrated_high"])),
-            )
-        console.print(shown)
-        console.print()
-    if comparisons:
-        console.print("Differences on the same samples, bold if 0 is outside the interval")
-        console.print()
-    by_pair = itertools.groupby(comparisons, key=lambda row: f"{row['a']} minus {row['b']}")
-    for title, rows in by_pair:
-        console.print(_comparison_table(title, list(rows), level))
-        console.print()
+        print_sheet(name, headings, _measure_rows(table), _CAPTION)
+
+
+def _measure_rows(table: dict[str, dict[str, float]]) -> list[list[Cell]]:
+    return [
+        [
+            _titled(measure),
+            Number(row["value"], bold=_beyond(measure, row)),
+            Span(row["low"], row["high"]),
+            Number(row["calibrated"]),
+            Span(row["calibrated_low"], row["calibrated_high"]),
+        ]
+        for measure, row in table.items()
+    ]
+
+
+def _titled(measure: str) -> str:
+    from ..calibration.registry import titled
+
+    return titled(measure)
 
 
 def _beyond(measure: str, row: dict[str, float]) -> bool:
@@ -144,89 +96,83 @@ def _beyond(measure: str, row: dict[str, float]) -> bool:
     return below or row["value"] > row["calibrated_high"]
 
 
-def _comparison_table(title: str, comparisons: list[dict[str, Any]], level: float) -> Any:
-    shown = _plain_table(title)
-    for name in ("measure", "difference", f"{level:.0%} interval", "p"):
-        shown.add_column(name, justify="left" if name == "measure" else "right")
-    for row in comparisons:
-        apart = row["low"] > 0 or row["high"] < 0
-        shown.add_row(
-            titled(row["measure"]),
-            _cell(short(row["difference"]), "bold" if apart else ""),
-            _cell(span(row["low"], row["high"])),
-            small_probability(row["p_value"]),
-        )
-    return shown
+def show_comparisons(comparisons: list[dict[str, Any]], level: float, latex: bool) -> None:
+    """Print the differences of every two models, if there are any."""
+    headings = ["measure", "difference", f"{level:.0%} interval", "p"]
+    by_pair = itertools.groupby(comparisons, key=lambda row: (row["a"], row["b"]))
+    sheets = {pair: [_difference(row) for row in rows] for pair, rows in by_pair}
+    if latex and sheets:
+        rows = [[*pair, *row] for pair, sheet in sheets.items() for row in sheet]
+        typer.echo(latex_sheet(["a", "b", "measure", "a - b", *headings[2:]], rows, words=3))
+    elif sheets:
+        typer.echo("Differences on the same samples, bold if 0 is outside the interval\n")
+        for (a, b), sheet in sheets.items():
+            print_sheet(f"{a} minus {b}", headings, sheet)
 
 
-def small_probability(value: float) -> str:
-    """Write a p-value in three decimals.
+def _difference(row: dict[str, Any]) -> list[Cell]:
+    apart = row["low"] > 0 or row["high"] < 0
+    small = row["p_value"] < 5e-4
+    return [
+        _titled(row["measure"]),
+        Number(row["difference"], bold=apart),
+        Span(row["low"], row["high"]),
+        "< 0.001" if small else f"{row['p_value']:.3f}",
+    ]
 
-    >>> small_probability(0.04), small_probability(1e-9)
-    ('0.040', '< 0.001')
-    """
-    return "< 0.001" if value < 5e-4 else f"{value:.3f}"
+
+def latex_by_method(cells: Mapping[str, Mapping[str, Number]], corner: str) -> str:
+    """Write a row for each method and a column for each measure, in LaTeX."""
+    listed = list(dict.fromkeys(key for row in cells.values() for key in row))
+    rows = [[name, *(row.get(key, "--") for key in listed)] for name, row in cells.items()]
+    return latex_sheet([corner, *map(_titled, listed)], rows)
 
 
-def print_groups(
-    found: dict[str, dict[str, tuple[float, float | None]]], seeds: dict[str, int]
-) -> None:
+def print_groups(cells: Mapping[str, Mapping[str, Number]], seeds: Mapping[str, int]) -> None:
     """Print mean and standard deviation over seeds, a column for each group."""
-    from rich.console import Console
-
-    shown = _plain_table("Mean and standard deviation over seeds")
-    shown.add_column("measure")
-    for name in found:
-        shown.add_column(_cell(f"{name} ({seeds[name]})"), justify="right")
-    for measure in dict.fromkeys(key for table in found.values() for key in table):
-        cells = []
-        for table in found.values():
-            mean, spread = table.get(measure, (float("nan"), None))
-            cells.append(short(mean) if spread is None else f"{short(mean)} ± {short(spread)}")
-        shown.add_row(titled(measure), *cells)
-    Console().print(shown)
+    listed = dict.fromkeys(key for row in cells.values() for key in row)
+    rows = [[_titled(key), *(row.get(key, "-") for row in cells.values())] for key in listed]
+    headings = ["measure", *(f"{name} ({seeds[name]})" for name in cells)]
+    print_sheet("Mean and standard deviation over seeds", headings, rows)
 
 
-_FEW_COMPONENTS = 8
-
-
-def print_orbit(rows: list[dict[str, Any]], level: float) -> None:
+def show_orbit(rows: list[dict[str, Any]], level: float, latex: bool) -> None:
     """Print each measure at the identity, over the orbit and at its worst, with intervals.
 
-    Of many components only those with the most bleed are shown.
+    On the console, of many components only those with the most bleed are shown.
     """
-    from rich.console import Console
+    from ..calibration import PLACES
 
-    console = Console()
+    if latex:
+        cells = [[row["model"], *_orbit_row(row)] for row in rows]
+        typer.echo(latex_sheet(["model", "measure", *PLACES.values()], cells, words=2))
+        return
+    headings = ["measure", *("\nthe ".join(t.rsplit(" the ", 1)) for t in PLACES.values())]
     for model in dict.fromkeys(row["model"] for row in rows):
         of_model = [row for row in rows if row["model"] == model]
         apart = [row for row in of_model if "component" in row["measure"]]
         most = sorted(apart, key=lambda row: -row["mean"])[:_FEW_COMPONENTS]
-        console.print(_orbit_table(model, [r for r in of_model if r not in apart or r in most]))
+        shown = [_orbit_row(row) for row in of_model if row not in apart or row in most]
+        print_sheet(f"{model}, along the orbit", headings, shown)
         if len(apart) > len(most):
-            console.print(f"the {len(most)} of {len(apart)} components with the most bleed")
-        console.print()
-    console.print(
-        f"In brackets: {level:.0%} intervals. Mean: of the measure at each element, with the mean "
-        "of the elements' intervals. Pooled: the measure of all elements' outputs together. Worst: "
-        "the interval of that element, which does not account for its selection."
+            typer.echo(f"the {len(most)} of {len(apart)} components with the most bleed\n")
+    typer.echo(
+        f"In brackets: {level:.0%} intervals. Mean: of the measure at each element, with\n"
+        "the mean of the elements' intervals. Pooled: the measure of all elements'\n"
+        "outputs together. Worst: the interval of that element, which does not account\n"
+        "for its selection."
     )
 
 
-def _orbit_table(model: str, rows: list[dict[str, Any]]) -> Any:
+def _orbit_row(row: dict[str, Any]) -> list[Cell]:
     from ..calibration import PLACES
 
-    shown = _plain_table(f"{model}, along the orbit")
-    shown.add_column("measure")
-    for title in PLACES.values():
-        first, _, rest = title.rpartition(" the ")
-        shown.add_column(f"{first}\nthe {rest}", justify="right", no_wrap="worst" not in rest)
-    for row in rows:
-        values = (
-            f"{short(row[place])}\n{span(row[f'{place}_low'], row[f'{place}_high'])}"
-            for place in PLACES
+    values = [
+        Number(
+            row[place],
+            interval=(row[f"{place}_low"], row[f"{place}_high"]),
+            note=row["worst_element"] if place == "worst" else "",
         )
-        *others, worst = values
-        cells = map(_cell, (*others, f"{worst}\n{row['worst_element']}"))
-        shown.add_row(titled(row["measure"]), *cells)
-    return shown
+        for place in PLACES
+    ]
+    return [_titled(row["measure"]), *values]

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from .thresholds import Verdict
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("check")(check)
-
-
 def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
     """Add an option for each of the `SHORTCUTS`, which the command takes as its last keywords."""
     *others, _ = inspect.signature(command, eval_str=True).parameters.values()

@@ -9,22 +9,6 @@ import typer
 
 from .demos import DEMOS, Request, find
 
-_HELP = "\n".join(
-    [
-        "Run a demo with models that ship with the package.",
-        "",
-        "Prints a table, saves figures, and opens the interactive view with live models. The",
-        "demos:",
-        "",
-        *(f"{name}: {find(name).PURPOSE}.\n" for name in DEMOS),
-    ]
-)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("demo", help=_HELP)(demo)
-
 
 def demo(
     name: Annotated[
@@ -50,7 +34,10 @@ def demo(
         bool, typer.Option("--view/--no-view", help="Open the interactive view at the end.")
     ] = True,
 ) -> None:
-    """Run one demo, from its data to the interactive view."""
+    """Run a demo with models that ship with the package.
+
+    Prints a table, saves figures, and opens the interactive view with live models. The demos:
+    """
     from rich.console import Console
 
     from .. import figures
@@ -66,3 +53,8 @@ def demo(
         from ..interface import view as open_view
 
         open_view(made.scan, models=made.models)
+
+
+demo.__doc__ = "\n\n    ".join(
+    [f"{demo.__doc__}", *(f"{name}: {find(name).PURPOSE}." for name in DEMOS)]
+)

@@ -10,11 +10,6 @@ import typer
 from .arguments import AsJson, Store
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("info")(info)
-
-
 def info(
     store: Store,
     verify: Annotated[

@@ -11,11 +11,6 @@ from ..errors import InputError
 from .arguments import Store
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("report")(report)
-
-
 def report(
     store: Store,
     out: Annotated[

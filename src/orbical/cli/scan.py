@@ -31,12 +31,6 @@ _GROUP = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    summary = "Evaluate models along the orbits of a data set."  # fits the list of commands
-    app.command("scan", short_help=summary)(scan)
-
-
 def scan(
     model: Annotated[list[str], typer.Option("--model", "-m", metavar="NAME=SOURCE", help=_MODEL)],
     data: Annotated[str, typer.Option("--data", "-d", metavar="DATA", help=_DATA)],
@@ -128,14 +122,14 @@ def scan(
         bool, typer.Option("--quiet", "-q", help="Show no progress bar and no tables.")
     ] = False,
 ) -> None:
-    """Evaluate models along the orbits of a data set and save the results.
+    """Evaluate models along the orbits of a data set.
 
     \b
     orbical scan -m net=mine.nets:net -d digits.npz -g rotations:72 -o run.zarr
     orbical scan -t atoms -m emt=ase.calculators.emt:EMT -d water.xyz -g rotations3d:64
 
-    Every model is evaluated on every sample, transformed by every element of the group. The scan
-    contains the outputs, their scores, the consensus along each orbit, and the error of the
+    Every model is evaluated on every sample, transformed by every element of the group. The saved
+    scan contains the outputs, their scores, the consensus along each orbit, and the error of the
     transformation itself. An interrupted scan loses no finished work: run the same command again
     to continue.
     """

@@ -123,7 +123,7 @@ def _aggregate(scan: Scan, bins: int, *, place: str, metric: str) -> dict[str, f
 
     if metric not in scan.data:
         raise InputError(f"thresholds: expected labeled data, got a scan without {metric!r}")
-    return _placed(aggregate(scan, metric=metric).compute(), place, scan)
+    return placed(aggregate(scan, metric=metric).compute(), place, scan)
 
 
 def _calibration(scan: Scan, bins: int, *, place: str, name: str) -> dict[str, float]:
@@ -138,10 +138,11 @@ def _calibration(scan: Scan, bins: int, *, place: str, name: str) -> dict[str, f
     options = entry.accepted({"bins": bins})
     if place == "pooled":
         return _by_model(pooled_over_orbit(scan, entry, **options))
-    return _placed(along_orbit(scan, entry, **options), place, scan)
+    return placed(along_orbit(scan, entry, **options), place, scan)
 
 
-def _placed(curve: Any, place: str, scan: Scan) -> dict[str, float]:
+def placed(curve: Any, place: str, scan: Scan) -> dict[str, float]:
+    """Return the value of a curve along the orbit at one place, for each model."""
     if place == "identity":
         return _by_model(curve.isel(element=scan.group.identity))
     if place == "mean":

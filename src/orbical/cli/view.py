@@ -21,11 +21,6 @@ _EXPOSE = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("view")(view)
-
-
 def view(
     store: Annotated[
         Path, typer.Argument(metavar="STORE", help="A saved scan, or a folder of scans.")

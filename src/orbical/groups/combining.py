@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import as_numpy
 from ..errors import InputError
 from .group import (
     MATRIX_PARTS,
@@ -85,7 +86,7 @@ def from_matrices(
         raise InputError("from_matrices: expected exactly one of plane= and space=")
     part = "plane" if space is None else "space"
     dimension = MATRIX_PARTS[part]
-    matrices = _numbers(part, plane if space is None else space)
+    matrices = as_numpy(part, plane if space is None else space, float)
     if matrices.ndim != 3 or matrices.shape[1:] not in {(dimension,) * 2, (dimension + 1,) * 2}:
         raise InputError(
             f"{part}: expected an array of shape [K, {dimension}, {dimension}] or "
@@ -96,7 +97,7 @@ def from_matrices(
     if matrices.shape[1] == dimension:
         matrices = homogeneous(matrices)
     count = len(matrices)
-    quadrature = None if weights is None else _numbers("weights", weights)
+    quadrature = None if weights is None else as_numpy("weights", weights, float)
     if quadrature is not None and (
         quadrature.shape != (count,) or not (quadrature >= 0).all() or not quadrature.any()
     ):
@@ -130,10 +131,3 @@ def _words(argument: str, key: str, given: Any) -> Array:
     if entry.dtype.kind not in "fiubU":
         raise InputError(f"{argument}: expected numbers or strings for {key!r}, got {given!r}")
     return entry
-
-
-def _numbers(argument: str, given: Any) -> Array:
-    try:
-        return np.asarray(given, float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{argument}: expected an array of numbers: {error}") from error

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from .._imports import words_of
 from .._trees import Tree, leaves, tree_map
+from ..errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,42 @@ def parameter_names(function: Callable[..., Any]) -> frozenset[str]:
         return frozenset()
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return frozenset(parameter.name for parameter in parameters if parameter.kind in kinds)
+
+
+@contextmanager
+def moved_to(device: torch.device, module: torch.nn.Module, source: str) -> Iterator[None]:
+    """Run a module on a device in inference mode, and move it back afterwards."""
+    home = next((weight.device for weight in module.parameters()), device)
+    try:
+        _move(module, device, source)
+        with torch.inference_mode():
+            yield
+    finally:
+        if home != device:
+            module.to(home)
+
+
+def _move(module: torch.nn.Module, device: torch.device, source: str) -> None:
+    try:
+        module.to(device)
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, NotImplementedError) as error:
+        raise ModelError(
+            f"model {source}: expected a module that can be moved to {device}, got "
+            f"{words_of(error)}"
+        ) from error
+
+
+def state_hash(about: str, state: Mapping[str, Any]) -> str:
+    """Return a hash of a text and of named tensors."""
+    digest = hashlib.sha256(about.encode())
+    for name, value in sorted(state.items()):
+        if isinstance(value, torch.Tensor):
+            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+            flat = value.detach().cpu().contiguous().reshape(-1)
+            digest.update(flat.view(torch.uint8).numpy().data if len(flat) else b"")
+    return digest.hexdigest()[:16]
 
 
 def batch_size(batch: Tree) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,17 +113,14 @@ class CalculatorPredictor(Predictor):
             name: np.full((count, *_SHAPES.get(name, (most, 3))), np.nan)
             for name in self.quantities
         }
-        errors = {}
+        errors = {row: answer for row, answer in enumerate(answers) if isinstance(answer, str)}
         for row, (molecule, answer) in enumerate(zip(molecules, answers, strict=True)):
-            if isinstance(answer, str):
-                errors[row] = answer
-                continue
-            for name in self.quantities:
+            for name, values in answer.items() if isinstance(answer, dict) else ():
                 if name == "forces":
                     outputs[name][row] = 0.0
-                    outputs[name][row, molecule.places] = answer[name]
+                    outputs[name][row, molecule.places] = values
                 else:
-                    outputs[name][row] = answer[name]
+                    outputs[name][row] = values
         device = batch["pos"].device if isinstance(batch["pos"], Tensor) else None
         given = {name: torch.as_tensor(values, device=device) for name, values in outputs.items()}
         return PartialOutputs(given, errors) if errors else given
@@ -130,26 +128,21 @@ class CalculatorPredictor(Predictor):
     def _calculate(self, molecules: list[_Molecule]) -> list[dict[str, Any] | str]:
         if self.workers == 1:
             return [calculate(self._calculator, one, self.quantities) for one in molecules]
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self.workers,
+                mp_context=get_context("spawn"),  # threads of torch survive no fork
+                initializer=_start_worker,
+                initargs=(self.maker,),
+            )
         try:
-            pool = self._pool or self._started()
             each = -(-len(molecules) // (4 * self.workers))
             names = [self.quantities] * len(molecules)
-            return list(pool.map(_calculate_in_worker, molecules, names, chunksize=each))
+            return list(self._pool.map(_calculate_in_worker, molecules, names, chunksize=each))
         except BrokenProcessPool as error:
             raise ModelError(
                 f"model {self.source}: a worker process could not start or was killed: {error}"
             ) from error
-
-    def _started(self) -> ProcessPoolExecutor:
-        import multiprocessing
-
-        self._pool = ProcessPoolExecutor(
-            self.workers,
-            mp_context=multiprocessing.get_context("spawn"),  # threads of torch survive no fork
-            initializer=_start_worker,
-            initargs=(self.maker,),
-        )
-        return self._pool
 
 
 class _Molecule(NamedTuple):
@@ -207,13 +200,9 @@ def calculate(
             return f"the calculator returned no {name}"
         if not np.isfinite(values).all():
             return f"the calculator returned {name} that are NaN or infinite"
-        size = len(molecule.numbers) * 3 if name == "forces" else _SIZES[name]
-        if np.size(values) != size:
+        if np.size(values) != np.prod(_SHAPES.get(name, (len(molecule.numbers), 3))):
             return f"the calculator returned {name} of shape {np.shape(values)}"
     return {name: np.array(values, float) for name, values in found.items()}
-
-
-_SIZES = {"energy": 1, "dipole": 3, "stress": 6}
 
 
 def _is_maker(given: Any) -> bool:
@@ -223,12 +212,8 @@ def _is_maker(given: Any) -> bool:
 def make_calculator(given: Any) -> Any:
     """Return a calculator, made by its factory if one is given."""
     thing = import_attribute(given, "model") if isinstance(given, str) else given
-    maker: Callable[[], Any] | None = thing if _is_maker(thing) else None
-    if maker is not None:
-        if not callable(maker):
-            raise InputError(
-                f"model: expected an ASE calculator or a factory of one, got {type(thing).__name__}"
-            )
+    if _is_maker(thing) and callable(thing):
+        maker: Callable[[], Any] = thing
         try:
             thing = maker()
         except Exception as error:
@@ -237,7 +222,8 @@ def make_calculator(given: Any) -> Any:
                 f"{type(error).__name__}: {error}"
             ) from error
     if not is_calculator(thing):
-        raise InputError(f"model: expected an ASE calculator, got {type(thing).__name__}")
+        kind = type(thing).__name__
+        raise InputError(f"model: expected an ASE calculator or a factory of one, got {kind}")
     return thing
 
 

@@ -15,15 +15,12 @@ import torch
 
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, MissingExtra, ModelError
-from ._base import Predictor, batch_size, call_with
+from ._base import Predictor, batch_size, call_with, moved_to, state_hash
 
 
 def _file_hash(path: str) -> str:
-    digest = hashlib.sha256()
     with Path(path).open("rb") as file:
-        while block := file.read(1 << 24):
-            digest.update(block)
-    return digest.hexdigest()[:16]
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def in_fixed_batches(run: Callable[[Tree], Any], batch: Tree, size: int | None) -> Any:
@@ -92,28 +89,21 @@ class OnnxPredictor(Predictor):
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _feed(self, batch: Tree) -> dict[str, Any]:
-        if isinstance(batch, dict):
-            missing = sorted({*self._inputs} - {*batch})
-            if missing:
-                raise InputError(
-                    f"data: expected a field {missing[0]!r} for the ONNX model, got {sorted(batch)}"
-                )
-            named = {name: batch[name] for name in self._inputs}
-        else:
-            named = dict(zip(self._inputs, leaves(batch), strict=False))
-            if len(named) != len(self._inputs):
-                raise InputError(
-                    f"data: expected the inputs {sorted(self._inputs)}, got {len(named)}"
-                )
-        return {name: _cast(value, self._inputs[name].type) for name, value in named.items()}
+        fields = isinstance(batch, dict)
+        named = batch if fields else dict(zip(self._inputs, leaves(batch), strict=False))
+        if not {*self._inputs} <= {*named}:
+            got = f"fields {sorted(batch)}" if fields else len(named)
+            raise InputError(
+                f"data: expected the inputs {sorted(self._inputs)} of the ONNX model, got {got}"
+            )
+        return {name: _cast(named[name], entry.type) for name, entry in self._inputs.items()}
 
     def fingerprint(self) -> str | None:
         """Return a hash of the file and of the files beside it that hold its weights."""
         weights = _external_files(Path(self._path))
         hashes = [_file_hash(self._path), *(_file_hash(str(path)) for path in weights)]
-        return (
-            hashes[0] if not weights else hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
-        )
+        whole = hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
+        return whole if weights else hashes[0]
 
 
 def _external_files(path: Path) -> list[Path]:
@@ -163,14 +153,8 @@ class ExportedPredictor(Predictor):
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:
         """Move the program to the device."""
-        home = next((weight.device for weight in self._module.parameters()), None)
-        try:
-            self._module.to(device)
-            with torch.inference_mode():
-                yield
-        finally:
-            if home is not None and home != device:
-                self._module.to(home)
+        with moved_to(device, self._module, self.source):
+            yield
 
     def __call__(self, batch: Tree) -> Any:
         """Run the program."""
@@ -183,12 +167,7 @@ class ExportedPredictor(Predictor):
         """Return a hash of the file, or of the weights of a program in memory."""
         if self._path is not None:
             return _file_hash(self._path)
-        digest = hashlib.sha256(str(self._program.graph).encode())
-        for name, value in sorted(self._program.state_dict.items()):
-            digest.update(name.encode())
-            flat = value.detach().cpu().contiguous().reshape(-1)
-            digest.update(flat.view(torch.uint8).numpy().data if len(flat) else b"")
-        return digest.hexdigest()[:16]
+        return state_hash(str(self._program.graph), self._program.state_dict)
 
 
 def _fixed_batch(program: torch.export.ExportedProgram) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +12,15 @@ import torch
 from .._imports import name_of, words_of
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
-from ._base import Predictor, batch_size, call_with, parameter_names, to_numpy
+from ._base import (
+    Predictor,
+    batch_size,
+    call_with,
+    moved_to,
+    parameter_names,
+    state_hash,
+    to_numpy,
+)
 
 _NEEDS_DERIVATIVES = ("nference tensor", "does not require grad", "not require gradient")
 _MOST_CLASSES = 100_000  # whole numbers beyond are names, not column indices
@@ -76,39 +83,16 @@ class TorchPredictor(Predictor):
     def ready(self, device: torch.device) -> Iterator[None]:
         """Put every submodule in eval mode on the device, and restore each of them."""
         modes = {module: module.training for module in self.module.modules()}
-        first = next(self.module.parameters(), None)
-        home = None if first is None else first.device
         try:
-            self._bring(device)
-            with torch.inference_mode():
+            with moved_to(device, self.module.eval(), self.source):
                 yield
         finally:
             for module, training in modes.items():
                 module.training = training
-            if home is not None and home != device:
-                self.module.to(home)
-
-    def _bring(self, device: torch.device) -> None:
-        try:
-            self.module.eval().to(device)
-        except torch.OutOfMemoryError:
-            raise
-        except (RuntimeError, NotImplementedError) as error:
-            raise ModelError(
-                f"model {self.source}: expected a module that can be moved to {device}, got "
-                f"{words_of(error)}"
-            ) from error
 
     def fingerprint(self) -> str | None:
         """Return a hash of the printed architecture and of all parameters and buffers."""
-        digest = hashlib.sha256(repr(self._inner).encode())
-        for name, value in sorted(self._inner.state_dict().items()):
-            if not isinstance(value, torch.Tensor):
-                continue
-            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-            flat = value.detach().cpu().contiguous().reshape(-1)
-            digest.update(flat.view(torch.uint8).numpy().data if len(flat) else b"")
-        return digest.hexdigest()[:16]
+        return state_hash(repr(self._inner), self._inner.state_dict())
 
 
 def _unwrapped(module: torch.nn.Module) -> torch.nn.Module:

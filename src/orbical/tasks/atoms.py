@@ -66,7 +66,7 @@ class Atoms(Task):
 
     name: ClassVar[str] = "atoms"
     higher_is_better: ClassVar[bool] = False
-    detail_view: ClassVar[str] = "values"
+    truth_dims = ("quantity_component",)
 
     def __init__(
         self,
@@ -81,26 +81,10 @@ class Atoms(Task):
             raise InputError(f"score: expected one of the quantities {names}, got {score!r}")
         usual = "forces" if "forces" in self.quantities else self.quantities[0]
         self.chosen = usual if score is None else score
+        self.score_unit = UNITS[self.chosen]
+        self.score_meaning = f"{MEASURES[self.chosen]} in {self.score_unit}"
         self._output = Quantities(self.quantities)
         super().__init__(_INPUT if input is None else input, self._output, read)
-
-    def __repr__(self) -> str:
-        return f"Atoms(quantities={[*self.quantities]}, score={self.chosen!r})"
-
-    @property
-    def score_meaning(self) -> str:  # type: ignore[override]
-        """The meaning of the score, with its unit."""
-        return f"{MEASURES[self.chosen]} in {UNITS[self.chosen]}"
-
-    @property
-    def score_unit(self) -> str:  # type: ignore[override]
-        """The unit of the score."""
-        return UNITS[self.chosen]
-
-    @property
-    def truth_dims(self) -> tuple[str, ...]:
-        """The dimension of a row of all quantities."""
-        return ("quantity_component",)
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._arrays import as_array
 from .._imports import name_of, words_of
 from .._trees import Tree, as_tensors, leaves
 from ..actions import Action, as_action, view_of
@@ -51,6 +53,9 @@ class Variable:
         }
 
 
+SHARE: dict[str, Any] = {"unit": "share", "higher_is_better": True}
+"""How a share that should be large is read."""
+
 ACTION_DEFECT = Variable(
     ("sample", "element"),
     "relative loss of the transformation itself, there and back",
@@ -72,11 +77,13 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
-    score_meaning: ClassVar[str]
+    score_meaning: str
     higher_is_better: ClassVar[bool]
-    score_unit: ClassVar[str] = ""
+    score_unit: str = ""
     truth_name: ClassVar[str] = "target"
     detail_view: ClassVar[str] = "values"
+    truth_dims: tuple[str, ...] = ()
+    """The dimensions of the targets after `sample`."""
     quantities: tuple[str, ...] = ()
     """The quantities to request from a model that offers several."""
 
@@ -84,6 +91,16 @@ class Task(ABC):
         self.input: Action = as_action(input)
         self.output: Action = as_action(output)
         self._read = read
+
+    def __repr__(self) -> str:
+        """Return the call that makes the task, without settings that have their defaults."""
+        usual = inspect.signature(type(self)).parameters
+        given = (
+            f"{name}={value!r}"
+            for name, value in self.settings().items()
+            if name not in usual or value != usual[name].default
+        )
+        return f"{type(self).__name__}({', '.join(given)})"
 
     # What a task must say.
 
@@ -99,17 +116,8 @@ class Task(ABC):
         """Check the targets of `count` samples and return them as a tensor."""
 
     @abstractmethod
-    def check_range(self, target: Tensor, outputs: Tree) -> None:
-        """Check the targets against a model's outputs for the first samples."""
-
-    @abstractmethod
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the results of a scan with or without targets."""
-
-    @property
-    @abstractmethod
-    def truth_dims(self) -> tuple[str, ...]:
-        """The dimensions of the targets after `sample`."""
 
     @abstractmethod
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
@@ -125,6 +133,9 @@ class Task(ABC):
     def input_view(self) -> str:
         """The view of the inputs; by default the one of the input action."""
         return view_of(self.input)
+
+    def check_range(self, target: Tensor, outputs: Tree) -> None:  # noqa: B027 - a task may accept any
+        """Check the targets against a model's outputs for the first samples."""
 
     def take(self, data: Any) -> Any:
         """Convert data of the task's own kind to arrays, as `x` or `(x, y)`."""
@@ -321,21 +332,7 @@ class Task(ABC):
 
 def as_truth(target: Any, count: int | None = None, name: str = "labels") -> Tensor:
     """Return targets as a tensor, of `count` samples where that is known."""
-    if not isinstance(target, Tensor):
-        try:
-            array = np.array(target)  # a copy: a tensor may not share a view or read-only memory
-        except (TypeError, ValueError, RuntimeError) as error:
-            given = type(target).__name__
-            message = f"{name}: expected numbers for each sample, got {given}: {error}"
-            raise InputError(message) from error
-        if array.dtype.kind not in "fiubc":
-            given = ", ".join(repr(one) for one in array.reshape(-1)[:1].tolist())
-            raise InputError(
-                f"{name}: expected numbers for each sample, got {given or array.dtype}; number "
-                "names with numpy.unique(names, return_inverse=True)[1]"
-            )
-        target = torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
-    values: Tensor = target
+    values = as_array(name, target)
     if count is not None and (values.ndim == 0 or len(values) != count):
         given = str(len(values)) if values.ndim else "a single number"
         raise InputError(f"{name}: expected one for each of {count} samples, got {given}")

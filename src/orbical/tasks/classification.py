@@ -12,6 +12,7 @@ from ..actions import Images, Trivial
 from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements, Group
 from .base import (
+    SHARE,
     Reader,
     Task,
     Variable,
@@ -45,13 +46,13 @@ class Classification(Task):
     Example:
         >>> import orbical as ob
         >>> ob.tasks.Classification(input={"pos": ob.actions.Points(), "mask": ob.actions.Rows()})
-        Classification(outputs='logits')
+        Classification()
     """
 
     name: ClassVar[str] = "classification"
-    score_meaning: ClassVar[str] = "probability of the true class"
+    score_meaning = "probability of the true class"
     higher_is_better: ClassVar[bool] = True
-    score_unit: ClassVar[str] = "share"
+    score_unit = "share"
     truth_name: ClassVar[str] = "label"
     detail_view: ClassVar[str] = "bars"
 
@@ -67,14 +68,6 @@ class Classification(Task):
         super().__init__(Images() if input is None else input, Trivial(), read)
         self.outputs = outputs
         self.classes = class_names(classes)
-
-    def __repr__(self) -> str:
-        return f"Classification(outputs={self.outputs!r})"
-
-    @property
-    def truth_dims(self) -> tuple[str, ...]:
-        """The dimensions of a label: none."""
-        return ()
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""
@@ -132,12 +125,8 @@ class Classification(Task):
             "probabilities": Variable((*orbit, "class"), "class probabilities", optional=True),
         }
         if labeled:
-            variables["correct"] = Variable(
-                orbit,
-                "whether the predicted class is the true one",
-                unit="share",
-                higher_is_better=True,
-            )
+            what = "whether the predicted class is the true one"
+            variables["correct"] = Variable(orbit, what, **SHARE)
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:

@@ -10,14 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._trees import Tree
 from ..actions import Boxes, Window
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group
 from ..groups.group import whole_number
 from ._boxes import area, clip, inverted, iou
 from ._detection_reading import faults_in, read_detections
-from .base import Reader, Task, Variable, as_truth, class_names, described
+from .base import SHARE, Reader, Task, Variable, as_truth, class_names, described
 from .detection_consensus import BORDER, Consensus, consensus_of
 from .detection_matching import (
     Detections,
@@ -40,6 +39,10 @@ MEASURES = {
     "f1": "harmonic mean of precision and recall",
     "ap": "average precision of the detections in the view",
 }
+_CORRECT = (
+    "whether the most confident detection that counts is right; 0 where an object is in view and "
+    "none is found"
+)
 HALF = 0.5
 """Support from which a cluster counts as an object of the consensus."""
 
@@ -80,13 +83,14 @@ class Detection(Task):
     Example:
         >>> import orbical as ob
         >>> ob.tasks.Detection(ob.actions.Window(64), score="iou")
-        Detection(score='iou', threshold=0.5)
+        Detection(score='iou', size=[64, 64])
     """
 
     name: ClassVar[str] = "detection"
     higher_is_better: ClassVar[bool] = True
-    score_unit: ClassVar[str] = "share"
+    score_unit = "share"
     truth_name: ClassVar[str] = "objects"
+    truth_dims = ("object", "box_class")
     input_view: ClassVar[str] = "window"
     detail_view: ClassVar[str] = "boxes"
 
@@ -116,24 +120,12 @@ class Detection(Task):
         super().__init__(window, Boxes(height, width), read)
         self.chosen = score
         self.threshold = float(threshold)
+        of_key = score in ("iou", "match_confidence", "iou_confidence")
+        self.score_meaning = MEASURES[score] + ("" if of_key else f" at IoU {self.threshold:g}")
         self.confident = float(confident)
         self.most = whole_number("most", most, 1)
         self.size = (height, width)
         self.classes = class_names(classes)
-
-    def __repr__(self) -> str:
-        return f"Detection(score={self.chosen!r}, threshold={self.threshold:g})"
-
-    @property
-    def score_meaning(self) -> str:  # type: ignore[override]
-        """The meaning of the chosen score."""
-        of_key = self.chosen in ("iou", "match_confidence", "iou_confidence")
-        return MEASURES[self.chosen] + ("" if of_key else f" at IoU {self.threshold:g}")
-
-    @property
-    def truth_dims(self) -> tuple[str, ...]:
-        """The objects, each a box and a class."""
-        return ("object", "box_class")
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read the most confident detections of N views, `[N, M, 6]`."""
@@ -180,9 +172,6 @@ class Detection(Task):
                 )
         return objects
 
-    def check_range(self, target: Tensor, outputs: Tree) -> None:
-        """Accept any class: a detector need not find all of them."""
-
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the detections of each element, and all their scores."""
         orbit = ("sample", "element")
@@ -199,22 +188,11 @@ class Detection(Task):
             ),
         }
         if labeled:
-            variables |= {
-                name: Variable(orbit, meaning, unit="share", higher_is_better=True)
-                for name, meaning in MEASURES.items()
-            }
-            variables |= {
-                "box_correct": Variable(
-                    (*orbit, "detection"), "1 if right, 0 if wrong, NaN if ignored"
-                ),
-                "correct": Variable(
-                    orbit,
-                    "whether the most confident detection that counts is right; 0 where an "
-                    "object is in view and none is found",
-                    unit="share",
-                    higher_is_better=True,
-                ),
-            }
+            shares = MEASURES | {"correct": _CORRECT}
+            variables |= {name: Variable(orbit, what, **SHARE) for name, what in shares.items()}
+            variables["box_correct"] = Variable(
+                (*orbit, "detection"), "1 if right, 0 if wrong, NaN if ignored"
+            )
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -247,7 +225,7 @@ class Detection(Task):
         scores = set_scores(found, correct, judged, pairing.counted, self.confident)
         sure, right = most_confident(found, correct, judged, pairing.counted)
         return {
-            **scores._asdict(),
+            **scores,
             "box_correct": correct.float().masked_fill(~judged, torch.nan),
             "confidence": sure,
             "correct": right,

@@ -16,7 +16,6 @@ from ._boxes import area, clip, iou
 __all__ = [
     "Detections",
     "Pairing",
-    "Scores",
     "average_precision",
     "greedy",
     "key_match",
@@ -78,15 +77,6 @@ class Pairing(NamedTuple):
     overlap: Tensor
     counted: Tensor
     key_seen: Tensor
-
-
-class Scores(NamedTuple):
-    """The scores of a matching for each view, `[...]` each; see `set_scores`."""
-
-    precision: Tensor
-    recall: Tensor
-    f1: Tensor
-    ap: Tensor
 
 
 def pair(found: Detections, objects: Tensor, view: Tensor) -> Pairing:
@@ -231,7 +221,7 @@ def average_precision(confidence: Tensor, correct: Tensor, objects: Tensor) -> T
 
 def set_scores(
     found: Detections, correct: Tensor, judged: Tensor, counted: Tensor, confident: float
-) -> Scores:
+) -> dict[str, Tensor]:
     """Return precision, recall and F1 of confident detections, and AP of all, `[...]` each.
 
     Precision is 0 without a confident detection; all four are NaN without an object in view.
@@ -244,16 +234,17 @@ def set_scores(
         confident: the least confidence that counts for precision, recall and F1.
 
     Returns:
-        The four scores.
+        The four scores by name: precision, recall, f1 and ap.
     """
     sure = judged & (found.confidence >= confident)
     right = (correct & sure).sum(-1).float()
     answered = sure.sum(-1).float()
     objects = counted.sum(-1).float()
     nothing = objects == 0
-    precision = (right / answered.clamp_min(1)).masked_fill(nothing, torch.nan)
-    recall = right / objects
-    f1 = 2 * right / (answered + objects)
     ranked = found.confidence.masked_fill(~judged, torch.nan)
-    ap = average_precision(ranked, correct, objects)
-    return Scores(precision, recall, f1.masked_fill(nothing, torch.nan), ap)
+    return {
+        "precision": (right / answered.clamp_min(1)).masked_fill(nothing, torch.nan),
+        "recall": right / objects,
+        "f1": (2 * right / (answered + objects)).masked_fill(nothing, torch.nan),
+        "ap": average_precision(ranked, correct, objects),
+    }

@@ -48,9 +48,9 @@ class Flow(Task):
     """
 
     name: ClassVar[str] = "flow"
-    score_meaning: ClassVar[str] = "end-point error in pixels"
+    score_meaning = "end-point error in pixels"
     higher_is_better: ClassVar[bool] = False
-    score_unit: ClassVar[str] = "px"
+    score_unit = "px"
     input_view: ClassVar[str] = "pair"
     detail_view: ClassVar[str] = "quiver"
 
@@ -70,18 +70,12 @@ class Flow(Task):
         super().__init__(pair if input is None else input, field, read)
         self.window = window
         self.interpolation = interpolation
-
-    def __repr__(self) -> str:
-        return "Flow()" if self.window is None else f"Flow(window={self.window})"
+        # A window shows only part of the pairs, which the truth is as large as.
+        self.truth_dims = ANSWER_DIMS if window is None else ("axis", "pair_row", "pair_column")
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {"interpolation": self.interpolation, "window": self.window}
-
-    @property
-    def truth_dims(self) -> tuple[str, ...]:
-        """The dimensions of a field; its own where a window shows only part of the pairs."""
-        return ANSWER_DIMS if self.window is None else ("axis", "pair_row", "pair_column")
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""

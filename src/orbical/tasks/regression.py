@@ -52,11 +52,11 @@ class Regression(Task):
     Example:
         >>> import orbical as ob
         >>> ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="evidential")
-        Regression(representation='vector', per_point=False, uncertainty='evidential')
+        Regression(representation='vector', uncertainty='evidential')
     """
 
     name: ClassVar[str] = "regression"
-    score_meaning: ClassVar[str] = "Euclidean distance from the truth"
+    score_meaning = "Euclidean distance from the truth"
     higher_is_better: ClassVar[bool] = False
     detail_view: ClassVar[str] = "values"
 
@@ -72,20 +72,10 @@ class Regression(Task):
         super().__init__(Images() if input is None else input, output, read)
         self.representation = representation
         self.per_point = per_point
+        self.truth_dims = ("point", "component") if per_point else ("component",)
         self.uncertainty = check_form(uncertainty)
         if uncertainty is not None:
             self.detail_view = "intervals"  # type: ignore[misc] # the view follows the outputs
-
-    @property
-    def truth_dims(self) -> tuple[str, ...]:
-        """The components, of each point where there are points."""
-        return ("point", "component") if self.per_point else ("component",)
-
-    def __repr__(self) -> str:
-        sure = "" if self.uncertainty is None else f", uncertainty={self.uncertainty!r}"
-        return (
-            f"Regression(representation={self.representation!r}, per_point={self.per_point}{sure})"
-        )
 
     def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"mean": [N, d]}` and the uncertainty in its form."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -66,6 +66,19 @@ def most_variable(scan: Scan, model: str | None = None) -> int:
     """Return the sample whose score varies most over the group, for one model or on average."""
     score = scan.data["score"] if model is None else scan.data["score"].sel(model=[model])
     return int(score.std("element").mean("model").values.argmax())
+
+
+def usual_figures(scan: Scan, sample: int, image: Any, classes: Sequence[str] | None) -> Any:
+    """Draw the mean score at every element, and the response of one sample."""
+    from ... import figures, nero
+
+    response = nero.individual(scan, sample)
+    if classes is not None:
+        response = response.assign_coords(label=classes[int(response["label"])])
+    return {
+        "aggregate": figures.aggregate(nero.aggregate(scan)),
+        "individual": figures.individual(response, image=image),
+    }
 
 
 def find(name: str) -> ModuleType:

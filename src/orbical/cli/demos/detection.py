@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from . import Made, Request, most_variable
+from . import Made, Request, most_variable, usual_figures
 
 PURPOSE = "two detectors on generated scenes under shifts; one was trained on centered objects only"
 SAMPLES = 16
@@ -32,7 +30,9 @@ def run(request: Request) -> Made:
         task=Detection(Window(128), classes=made["classes"]),
         keep="inputs",
     )
-    return Made(result, models, figures_of(result, made["classes"]))
+    sample = most_variable(result)
+    image = result.data["input"].values[sample].transpose(1, 2, 0)
+    return Made(result, models, usual_figures(result, sample, image, made["classes"]))
 
 
 def _train(folder: Path) -> None:
@@ -51,17 +51,3 @@ def _train(folder: Path) -> None:
         net = train(crops, jitter, detector.SMALL, steps=1500, device=device, batch=32)
         facts = {"training set": "orbical.datasets.scenes(1000, seed=1)", "jitter": str(jitter)}
         detector.write(net, folder / f"scenes-{name}.safetensors", facts)
-
-
-def figures_of(scan: Any, classes: Sequence[str]) -> dict[str, Any]:
-    """Draw the mean score at every shift, and the scene whose score varies most."""
-    from ... import figures, nero
-
-    sample = most_variable(scan)
-    image = scan.data["input"].values[sample].transpose(1, 2, 0)
-    response = nero.individual(scan, sample)
-    response = response.assign_coords(label=classes[int(response["label"])])
-    return {
-        "aggregate": figures.aggregate(nero.aggregate(scan)),
-        "individual": figures.individual(response, image=image),
-    }

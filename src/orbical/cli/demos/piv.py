@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import Made, Request
+from . import Made, Request, usual_figures
 
 PURPOSE = "optical flow in generated particle images under D4 x time reversal (16 elements)"
 SAMPLES = 30
@@ -45,15 +45,11 @@ def classical() -> dict[str, Any]:
 
 def figures_of(scan: Any) -> dict[str, Any]:
     """Draw the aggregate plot, the pair whose error varies most, and the embedding."""
-    from ... import embedding, figures, nero
+    from ... import embedding, figures
 
     error = scan.data["score"].sel(model="directed").values
     most = int((error.std(1) / error.mean(1)).argmax())
-    frame = scan.data["input"].values[most, 0]
-    made = {
-        "aggregate": figures.aggregate(nero.aggregate(scan)),
-        "individual": figures.individual(nero.individual(scan, most), image=frame),
-    }
+    made: dict[str, Any] = usual_figures(scan, most, scan.data["input"].values[most, 0], None)
     if scan.data.sizes["sample"] > 8:
         made["embedding"] = figures.embedding(embedding.embed(scan, model="directed"))
     return made

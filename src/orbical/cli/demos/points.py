@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from . import Made, Request, most_variable
+from . import Made, Request, most_variable, usual_figures
 
 PURPOSE = "three networks on generated point clouds under rotations of space; one is invariant"
 SAMPLES = 80
@@ -53,15 +53,11 @@ def _models(weights: Path | None) -> dict[str, Any]:
 
 def figures_of(scan: Any, classes: tuple[str, ...]) -> dict[str, Any]:
     """Draw the aggregate plot, the cloud whose score varies most, and the embedding."""
-    from ... import embedding, figures, nero
+    from ... import embedding, figures
     from ...figures.clouds import cloud_picture
 
     sample = most_variable(scan, "augmented")
-    cloud = scan.data["input"].values[sample]
-    response = nero.individual(scan, sample)
-    response = response.assign_coords(label=classes[int(response["label"])])
-    return {
-        "aggregate": figures.aggregate(nero.aggregate(scan)),
-        "individual": figures.individual(response, cloud_picture(cloud)),
-        "embedding": figures.embedding(embedding.embed(scan, model="plain"), color="label"),
-    }
+    cloud = cloud_picture(scan.data["input"].values[sample])
+    placed = embedding.embed(scan, model="plain")
+    made: dict[str, Any] = usual_figures(scan, sample, cloud, classes)
+    return {**made, "embedding": figures.embedding(placed, color="label")}
