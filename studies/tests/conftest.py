@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +19,17 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("real data not found: set ORBICAL_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sketched_figures() -> Iterator[None]:
+    """Write figures coarsely and without a layout, which takes most of the time of a page."""
+    written = Figure.savefig
+
+    def sketch(self: Figure, path: Path, **_: Any) -> None:
+        self.set_layout_engine("none")
+        written(self, path, dpi=20)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", sketch)
+        yield
