@@ -25,7 +25,7 @@ demo: $(DEMO_READY) ## scan two digit networks along the circle and open the vie
 
 test: lint ## environment, linters, types, tests and documentation
 	@echo "Tests"
-	@OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/pytest -n $(WORKERS) $(ARGS)
+	@OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 	@$(MAKE) --no-print-directory docs
 
 lint: $(DEV_READY) ## ruff, mypy, the layers, and the front end where node is installed
