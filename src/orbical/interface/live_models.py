@@ -28,7 +28,7 @@ from ..store.record import ModelEntry
 from ..store.scan_result import Scan
 from ..tasks import Task
 from ..tasks.base import Reader
-from .daemon_threads import ModelThread
+from .daemon_threads import DaemonPool, result_within
 from .orbit_positions import OrbitLocator
 
 Array = np.ndarray
@@ -107,7 +107,7 @@ class LiveModels:
             data = self.task.take(data)
         self._data = None if data is None else _checked(Samples(data), scan)
         self.action = self._find_action() if self.task is None else self.task.input
-        self._workers: dict[str, ModelThread] = {}
+        self._workers: dict[str, DaemonPool] = {}
         self._sweeps: dict[tuple[str, torch.device], Sweep] = {}
         self._starting = threading.Lock()
         self._check_models()
@@ -127,7 +127,7 @@ class LiveModels:
         """End the models' threads."""
         with self._starting:
             for worker in self._workers.values():
-                worker.close()
+                worker.shutdown()
             self._workers = {}
 
     def input(self, sample: int) -> Tree | None:
@@ -159,15 +159,12 @@ class LiveModels:
         question = LiveRequest(
             elements, moved, self._truth(sample), self._consensus(sample, chosen)
         )
-        asked = {
-            name: self._worker(name).ask(lambda name=name: self._answer(name, question))  # type: ignore[misc]
-            for name in chosen
-        }
+        asked = {name: self._worker(name).submit(self._answer, name, question) for name in chosen}
         deadline = time.monotonic() + self.patience_s
         answers = {}
         for name, one in asked.items():
             try:
-                answers[name] = one.wait(max(0.01, deadline - time.monotonic()))
+                answers[name] = result_within(one, max(0.01, deadline - time.monotonic()))
             except OrbicalError as error:
                 answers[name] = LiveAnswer({}, float("nan"), str(error))
         return answers
@@ -184,10 +181,10 @@ class LiveModels:
                 parts[name].append(answer)
         return {name: _joined(some) for name, some in parts.items() if some}
 
-    def _worker(self, name: str) -> ModelThread:
+    def _worker(self, name: str) -> DaemonPool:
         with self._starting:
             if name not in self._workers:
-                self._workers[name] = ModelThread(name)
+                self._workers[name] = DaemonPool(1, f"model {name}")
             return self._workers[name]
 
     def _answer(self, name: str, question: LiveRequest) -> LiveAnswer:
@@ -328,8 +325,8 @@ class LiveModels:
         assert self.action is not None
         moved = self.action.apply(elements, concatenate(inputs))
         try:
-            outputs = self._worker(name).ask(lambda: self._outputs(name, moved))
-            answered = outputs.wait(PROBE_PATIENCE_S)
+            outputs = self._worker(name).submit(self._outputs, name, moved)
+            answered = result_within(outputs, PROBE_PATIENCE_S)
         except OrbicalError:
             return True  # what it says when asked will be shown
         flat = [leaf.flatten(0, 1).flatten()[:_PROBE_NUMBERS] for leaf in leaves(answered)]

@@ -17,7 +17,7 @@ from .access import HEADERS, AccessGuard, is_loopback
 from .daemon_threads import DaemonPool
 from .request_queues import AsyncRequestQueue
 from .session import KINDS, Session
-from .static_files import StaticFile, read_static_files
+from .static_files import read_static_files
 from .timeouts import protocol_with_timeout
 
 __all__ = ["Server", "serve"]
@@ -63,7 +63,7 @@ class Server:
         self.guard = AccessGuard(self.port, names, allow_origin)
         self.files = read_static_files()
         self.clients = 0
-        self._pool = DaemonPool(THREADS)
+        self._pool = DaemonPool(THREADS, "answers")
         self._uvicorn: Any = None
 
     @property
@@ -114,40 +114,18 @@ class Server:
 
     def application(self) -> Any:
         """Return the ASGI application."""
-        from starlette.responses import PlainTextResponse
+        from starlette.requests import HTTPConnection
         from starlette.websockets import WebSocket, WebSocketDisconnect
-
-        guard = self.guard
-
-        def respond(scope: Any) -> Any:
-            headers = _headers(scope)
-            refusal = guard.refusal(headers)
-            if refusal:
-                return PlainTextResponse(refusal, 403, HEADERS)
-            if scope["method"] not in ("GET", "HEAD"):
-                return PlainTextResponse("only GET", 405, {**HEADERS, "Allow": "GET, HEAD"})
-            path = scope["path"].removeprefix("/")
-            given = _query(scope).get("token")
-            entering = path == "" and guard.knows_token(given)
-            if not entering and not guard.knows_cookie(headers.get("cookie")):
-                return PlainTextResponse(
-                    "missing token: open the address that orbical view printed", 403, HEADERS
-                )
-            file = self.files.get(path or "index.html")
-            if file is None:
-                return PlainTextResponse("no such file", 404, HEADERS)
-            return self._file(file, headers, entering, not path)
 
         async def application(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] == "http":
-                await respond(scope)(scope, receive, send)
+                await self._respond(scope["method"], HTTPConnection(scope))(scope, receive, send)
                 return
             if scope["type"] != "websocket":
                 return
             web_socket = WebSocket(scope, receive, send)
-            headers = _headers(scope)
-            refused = guard.refusal(headers, socket=True)
-            known = guard.knows_cookie(headers.get("cookie"))
+            refused = self.guard.refusal(web_socket.headers, socket=True)
+            known = self.guard.knows_cookie(web_socket.cookies)
             if refused or not known or scope["path"] != "/ws":
                 await web_socket.close(1008)  # before it is accepted: the client sees 403
                 return
@@ -162,13 +140,28 @@ class Server:
 
         return application
 
-    def _file(self, file: StaticFile, headers: dict[str, str], entering: bool, page: bool) -> Any:
-        from starlette.responses import Response
+    def _respond(self, method: str, request: Any) -> Any:
+        """Return the response to a request for a file of the page."""
+        from starlette.responses import PlainTextResponse, Response
 
-        own = {**HEADERS, "ETag": file.tag, "Cache-Control": "no-store" if page else "no-cache"}
+        refusal = self.guard.refusal(request.headers)
+        if refusal:
+            return PlainTextResponse(refusal, 403, HEADERS)
+        if method not in ("GET", "HEAD"):
+            return PlainTextResponse("only GET", 405, {**HEADERS, "Allow": "GET, HEAD"})
+        path = request.scope["path"].removeprefix("/")
+        entering = path == "" and self.guard.knows_token(request.query_params.get("token"))
+        if not entering and not self.guard.knows_cookie(request.cookies):
+            return PlainTextResponse(
+                "missing token: open the address that orbical view printed", 403, HEADERS
+            )
+        file = self.files.get(path or "index.html")
+        if file is None:
+            return PlainTextResponse("no such file", 404, HEADERS)
+        own = {**HEADERS, "ETag": file.tag, "Cache-Control": "no-cache" if path else "no-store"}
         if entering:
             own["Set-Cookie"] = self.guard.cookie_header()
-        if not page and headers.get("if-none-match") == file.tag:
+        if path and request.headers.get("if-none-match") == file.tag:
             return Response(None, 304, own)
         return Response(file.content, 200, own, file.type)
 
@@ -209,40 +202,19 @@ def _read(text: str | None) -> dict[str, Any] | None:
     return message
 
 
-def _headers(scope: Any) -> dict[str, str]:
-    return {
-        key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]
-    }
-
-
-def _query(scope: Any) -> dict[str, str]:
-    from urllib.parse import parse_qsl
-
-    return dict(parse_qsl(scope["query_string"].decode("latin-1")))
-
-
 def _listening(host: str, port: int | None) -> sockets.socket:
     """Bind the port, or the next free one for None."""
     if port is not None and not 0 <= port <= 65535:
         raise InputError(f"port: expected 0 to 65535, got {port}")
     family = sockets.AF_INET6 if ":" in host else sockets.AF_INET
-    tried = range(FIRST_PORT, FIRST_PORT + PORTS_TRIED) if port is None else [port]
-    for number in (*tried, *([0] if port is None else [])):
-        one = sockets.socket(family, sockets.SOCK_STREAM)
-        if os.name == "posix":
-            one.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
+    tried = [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0] if port is None else [port]
+    for number in tried:
         try:
-            one.bind((host, number))
-            one.listen(128)
+            return sockets.create_server((host, number), family=family, backlog=128)
         except OSError as error:
-            one.close()
-            if port is not None:
-                raise InputError(
-                    f"port: expected a free port of {host}, got {port}: {error}"
-                ) from None
-        else:
-            return one
-    raise InputError(f"port: no port is free on {host}")
+            reason = error
+    given = "any" if port is None else port
+    raise InputError(f"port: expected a free port of {host}, got {given}: {reason}")
 
 
 def _names_of(host: str) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from functools import cached_property
+from pathlib import Path
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -19,27 +19,22 @@ TYPES = {
 
 @dataclass(frozen=True)
 class StaticFile:
-    """A file of the page: its content, MIME type and ETag."""
+    """A file of the page: its content and MIME type."""
 
     content: bytes
     type: str
-    tag: str
+
+    @cached_property
+    def tag(self) -> str:
+        """The ETag."""
+        return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
 
 
 def read_static_files() -> dict[str, StaticFile]:
     """Read every file of the page, by path below `web/`."""
-    found: dict[str, StaticFile] = {}
-    _gather(files("orbical.interface") / "web", "", found)
-    return found
-
-
-def _gather(folder: Traversable, prefix: str, found: dict[str, StaticFile]) -> None:
-    for entry in folder.iterdir():
-        path = f"{prefix}{entry.name}"
-        suffix = f".{entry.name.rpartition('.')[2]}"
-        if entry.is_dir():
-            _gather(entry, f"{path}/", found)
-        elif suffix in TYPES:
-            content = entry.read_bytes()
-            tag = hashlib.sha256(content).hexdigest()[:16]
-            found[path] = StaticFile(content, TYPES[suffix], f'"{tag}"')
+    web = Path(__file__).with_name("web")
+    return {
+        path.relative_to(web).as_posix(): StaticFile(path.read_bytes(), TYPES[path.suffix])
+        for path in sorted(web.rglob("*"))
+        if path.suffix in TYPES
+    }
