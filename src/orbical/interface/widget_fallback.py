@@ -16,8 +16,6 @@ from typing import Any
 
 from .session import Session
 
-_TABLE = "border-collapse:collapse;font:13px system-ui,sans-serif;margin:4px 0"
-_CELL = "padding:2px 10px 2px 0;text-align:right"
 _HEADINGS = ("accuracy", "confidence", "score")
 _TITLE = "font:600 14px system-ui,sans-serif;margin:4px 0"
 _PLACES = {"upright": "untransformed", "orbit": "over the orbit", "worst": "worst element"}
@@ -95,24 +93,7 @@ def _picture(scan: Any) -> str:
 
 def _table(table: Any) -> str:
     """Format the summary of each model as an HTML table."""
-    names = [name for name in _HEADINGS if name in table]
-    places = table["position"].values.tolist()
-    over = "".join(
-        f"<th colspan='{len(places)}' style='{_CELL};text-align:center'>{name}</th>"
-        for name in names
-    )
-    under = "".join(f"<td style='{_CELL}'>{_PLACES[place]}</td>" for _ in names for place in places)
-    rows = "".join(
-        f"<tr><th style='{_CELL};text-align:left'>{html.escape(str(model))}</th>"
-        + "".join(
-            f"<td style='{_CELL}'>{float(table[name].sel(model=model, position=place)):.3f}</td>"
-            for name in names
-            for place in places
-        )
-        + "</tr>"
-        for model in table["model"].values
-    )
-    return (
-        f"<table style='{_TABLE}'><thead><tr><td></td>{over}</tr><tr><td></td>{under}</tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
-    )
+    shown = table[[name for name in _HEADINGS if name in table]]
+    rows = shown.assign_coords(position=[_PLACES[place] for place in shown["position"].values])
+    frame = rows.to_dataframe().unstack("position", sort=False)  # noqa: PD010 - names stay columns
+    return str(frame.rename_axis(None).to_html(float_format="{:.3f}".format, border=0))

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration import MEASURES, Interval, interval, pooled_reliability
 from ...errors import InputError
 from ..selection import Selection
-from ..session.aggregates import LEAST
-from ..session.calibration_plots import BINS, RESAMPLES, diagrams_of_all
-from ..session.confidence_columns import alike, columns_of
+from ..session.aggregates import ENDS, LEAST, WITH_INTERVAL, measured
+from ..session.calibration_plots import diagrams_of_all, pooled
+from ..session.confidence_columns import columns_of
 from ..session.moments import moments_of
 from ..session.sample_maps import sample_map
 from ..session.scan_state import state as state_of
@@ -30,8 +29,6 @@ from .sample_blocks import Block, blocks_of, thumbnails_of
 from .sampling import FEWEST, ChosenSamples, informative_samples
 
 Advance = Callable[[str], None]
-INTERVAL = "ece"
-"""The measure that is shown with its interval."""
 SLOW = ("smooth_ece",)
 """Slow measures; a page that holds all samples computes them for classes itself."""
 
@@ -152,10 +149,10 @@ def _values(view: ScanView, variable: str, samples: Array) -> Array | Quantized:
     shared = variable in view.reader and not view.reader.by_model(variable)
     models = [0] if shared else range(len(view.models))
     found = np.empty((len(models), len(samples), len(view.group)), np.float32)
-    for number, rows in view.blocks(variable):
+    for rows in view.blocks(variable):
         here = np.flatnonzero((samples >= rows.start) & (samples < rows.stop))
         for place, model in enumerate(models):
-            block = view.responses(variable, number, model)
+            block = view.responses(variable, rows, model)
             found[place, here] = block[samples[here] - rows.start]
     whole = variable in ("correct", "agrees")
     if whole or _are_bytes(found):
@@ -212,33 +209,34 @@ def _members(view: ScanView) -> list[int]:
 def _measures(view: ScanView, complete: bool, advance: Advance) -> bytes:
     """Encode each measure of all samples and of each class, `[1 + C, M, K]`, with intervals."""
     arrays: dict[str, Any] = {}
-    groups = [None, *range(len(view.classes))] if view.label is not None else [None]
-    shape = (len(groups), len(view.models), len(view.group))
+    classes = [] if view.label is None else [view.label == one for one in range(len(view.classes))]
+    masks = [None, *classes]
     names = [metric.name for metric in view.metrics.values() if not metric.per_sample]
     for reference in references(view):
         for name in names:
-            groups_of = 1 if complete and name in SLOW else shape[0]
-            arrays[f"{name}/{reference}"] = np.full((groups_of, *shape[1:]), np.nan, np.float32)
-        ends = np.full((*shape[:2], 4, shape[2]), np.nan, np.float32)
-        arrays[f"{INTERVAL}/{reference}/ends"] = ends
-        arrays[f"{INTERVAL}/{reference}/orbit"] = np.full((*shape[:2], 4, 1), np.nan, np.float32)
-        for model in range(shape[1]):
-            advance(f"calibration of {view.models[model]} against the {reference}")
-            sure, right = _columns_of(view, reference, model)
-            for place, group in enumerate(groups):
-                kept = np.isfinite(sure).any(0)
-                if group is not None:
-                    kept &= view.label == group
-                if kept.sum() < LEAST:
-                    continue
-                given = sure[:, kept], right[:, kept]
-                known = [name for name in names if place < len(arrays[f"{name}/{reference}"])]
-                _measure(arrays, known, reference, (place, model), *given)
-                columns = zip(*given, strict=True)
-                _, pooled = pooled_reliability(columns, view.group.weights, bins=BINS)
-                arrays[f"{INTERVAL}/{reference}/orbit"][place, model, :, 0] = _ends(pooled)
-    members = [view.samples, *_members(view)] if len(groups) > 1 else [view.samples]
+            advance(f"{name} against the {reference}")
+            some = masks[:1] if complete and name in SLOW else masks
+            found = [measured(view, name, reference, mask) for mask in some]
+            arrays[f"{name}/{reference}"] = np.stack([part["values"] for part in found])
+            if name == WITH_INTERVAL:
+                ends = [np.stack([part[end] for end in ENDS], 1) for part in found]
+                arrays[f"{name}/{reference}/ends"] = np.stack(ends)
+        models = range(len(view.models))
+        orbit = [[_orbit_ends(view, reference, one, mask) for one in models] for mask in masks]
+        arrays[f"{WITH_INTERVAL}/{reference}/orbit"] = np.array(orbit)[..., None]
+    members = [view.samples, *_members(view)] if classes else [view.samples]
     return encode_part({"members": members}, arrays)
+
+
+def _orbit_ends(view: ScanView, reference: str, model: int, mask: Array | None) -> list[float]:
+    """Return value, low, high and expected value of the error over whole orbits."""
+    pairs = columns_of(view, reference)
+    seen = np.any([~np.isnan(pairs.pair(model, one)[0]) for one in range(len(view.group))], 0)
+    kept = seen if mask is None else seen & mask
+    if kept.sum() < LEAST:
+        return [np.nan] * len(ENDS)
+    _, error = pooled(view, pairs, model, kept)
+    return [float(end) for end in (error.value, error.low, error.high, error.calibrated)]
 
 
 def _diagrams(view: ScanView) -> bytes:
@@ -252,40 +250,6 @@ def _diagrams(view: ScanView) -> bytes:
             kept = values.astype(np.int32) if whole else quantize(values, 16, 0.0, 1.0)
             arrays[f"{reference}/{name}"] = kept
     return encode_part({}, arrays)
-
-
-def _columns_of(view: ScanView, reference: str, model: int) -> tuple[Array, Array]:
-    pairs = columns_of(view, reference)
-    both = [pairs.pair(model, element) for element in range(len(view.group))]
-    sure, right = (np.stack(column) for column in zip(*both, strict=True))
-    return sure, right
-
-
-def _measure(
-    arrays: dict[str, Array],
-    names: Sequence[str],
-    reference: str,
-    place: tuple[int, int],
-    sure: Array,
-    right: Array,
-) -> None:
-    import torch
-
-    for elements, *pair in alike(sure, right):
-        if pair[0].shape[1] < LEAST:
-            continue
-        given = [torch.from_numpy(part) for part in pair]
-        for name in names:
-            values = MEASURES[name](*given).detach().numpy()
-            arrays[f"{name}/{reference}"][(*place, elements)] = values
-        found = interval(INTERVAL, *given, resamples=RESAMPLES)
-        arrays[f"{INTERVAL}/{reference}/ends"][place][:, elements] = _ends(found)
-
-
-def _ends(error: Interval) -> Array:
-    """Return value, low, high and expected value of an error, as the page reads them."""
-    ends = (error.value, error.low, error.high, error.calibrated)
-    return np.stack([end.numpy() for end in ends])
 
 
 def _rows(block: Block) -> bytes:

@@ -22,6 +22,8 @@ Array = np.ndarray
 
 WITH_INTERVAL = "ece"
 """The measure whose interval is fast enough to be drawn at every element."""
+ENDS = ("values", "low", "high", "expected")
+"""A measure, the ends of its interval, and what it is for a calibrated model."""
 LEAST = 3
 """The least number of samples for a measure."""
 MOST_AT_ONCE = 1 << 21
@@ -35,7 +37,8 @@ def aggregate(view: ScanView, selection: Selection, message: dict[str, Any]) -> 
     mask = mask_of(view, selection)
     count = view.samples if mask is None else int(mask.sum())
     find = _means if metric.per_sample else _measures
-    arrays = {name: part[models] for name, part in find(view, selection, metric, mask).items()}
+    found = find(view, selection, metric, mask)
+    arrays = {name: found[name][models] for name in ENDS[:3] if name in found}
     about = {
         "count": count,
         "metric": metric.name,
@@ -77,7 +80,7 @@ def _measures(
 ) -> dict[str, Array]:
     reference = view.reference(selection)
     key = ("measure", metric.name, reference, *subset_key(view, selection))
-    measure = _measured if MEASURES[metric.name].kind == "pair" else _regression
+    measure = measured if MEASURES[metric.name].kind == "pair" else _regression
     return view.cache.get_or_compute(key, partial(measure, view, metric.name, reference, mask))
 
 
@@ -91,11 +94,11 @@ def _regression(view: ScanView, name: str, reference: str, mask: Array | None) -
     return {"values": along_orbit(data, name).values}
 
 
-def _measured(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
+def measured(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
     """Compute a measure at every element, from the samples with an output there."""
     measure = MEASURES[name]
     pairs, size = columns_of(view, reference), len(view.group)
-    names = ("values", "low", "high") if name == WITH_INTERVAL else ("values",)
+    names = ENDS if name == WITH_INTERVAL else ENDS[:1]
     found = {part: np.full((len(view.models), size), np.nan) for part in names}
     count = view.samples if mask is None else int(mask.sum())
     step = max(1, MOST_AT_ONCE // max(1, count))
@@ -112,7 +115,7 @@ def _measured(view: ScanView, name: str, reference: str, mask: Array | None) -> 
             pair = [torch.from_numpy(part) for part in given]
             if name == WITH_INTERVAL:
                 ends = interval(measure, *pair, resamples=RESAMPLES)
-                parts = {"values": ends.value, "low": ends.low, "high": ends.high}
+                parts = dict(zip(ENDS, (ends.value, ends.low, ends.high, ends.calibrated), strict=True))
             else:
                 parts = {"values": measure(*pair).detach()}
             for part, values in parts.items():

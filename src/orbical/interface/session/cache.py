@@ -72,4 +72,8 @@ class Cache:
 
 
 def _size_of(value: Any) -> int:
-    return int(getattr(value, "nbytes", 0))
+    """Return the bytes of an array, or of the arrays in a dictionary or an object."""
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    parts = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    return sum(map(_size_of, parts.values()))

@@ -91,13 +91,20 @@ def _of(
     if not whole:
         measures = _measured(torch.from_numpy(sure), torch.from_numpy(right))
         return {"count": len(sure), **diagram_at(sure, right), "measures": measures}
-    every = (_all_at(pairs, model, element, mask) for element in range(len(view.group)))
-    diagram, error = pooled_reliability(every, view.group.weights, bins=BINS)
+    diagram, error = pooled(view, pairs, model, mask)
     return {
         "count": int(diagram.count.sum()),
         **_drawn(diagram, _curves(*_along(view, pairs, model, mask))),
         "measures": [_with_interval(error)],
     }
+
+
+def pooled(
+    view: ScanView, pairs: ConfidenceColumns, model: int, mask: Array | None
+) -> tuple[Reliability, Interval]:
+    """Return the reliability diagram and the ECE of the subset over whole orbits."""
+    every = (_all_at(pairs, model, element, mask) for element in range(len(view.group)))
+    return pooled_reliability(every, view.group.weights, bins=BINS)
 
 
 def diagram_at(sure: Array, right: Array) -> dict[str, Array]:

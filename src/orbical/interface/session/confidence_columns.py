@@ -38,18 +38,13 @@ class ConfidenceColumns:
             self._file = tempfile.TemporaryFile(prefix="orbical-")  # noqa: SIM115 - kept open
             self._file.truncate(4 * int(np.prod(self._shape)))
         correct = view.variable(view.metrics["correct"], reference)
-        for number, rows in view.blocks("confidence"):
+        for rows in view.blocks("confidence"):
             for model in range(self._shape[0]):
                 with view.passes.turn(patient=True):  # requests for what is visible come first
-                    sure = view.responses("confidence", number, model, keep=False)
-                    right = _rows(view, correct, rows, model)
+                    sure = view.responses("confidence", rows, model, keep=False)
+                    right = view.responses(correct, rows, model, keep=False)
                     signed = np.where(right > 0, sure, -sure)
                     self._write(model, rows, np.where(np.isnan(right), np.nan, signed).T)
-
-    @property
-    def nbytes(self) -> int:
-        """The size in memory, in bytes."""
-        return 0 if self._held is None else int(self._held.nbytes)
 
     def _write(self, model: int, rows: slice, values: Array) -> None:
         if self._held is not None:
@@ -103,13 +98,3 @@ def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
         yield places, sure[places][:, kept], right[places][:, kept]
 
 
-def _rows(view: ScanView, variable: str, rows: slice, model: int) -> Array:
-    """Read responses of a range of samples, which may span several blocks of the variable."""
-    parts = [
-        view.responses(variable, number, model, keep=False)[
-            max(0, rows.start - span.start) : rows.stop - span.start
-        ]
-        for number, span in view.blocks(variable)
-        if span.start < rows.stop and span.stop > rows.start
-    ]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)

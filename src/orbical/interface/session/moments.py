@@ -41,12 +41,6 @@ class Moments:
         """Whether there are sums for each class."""
         return bool(self.count.shape[1] > 1)
 
-    @property
-    def nbytes(self) -> int:
-        """The size in bytes."""
-        arrays = (self.count, self.total, self.squares, self.mean, self.variance)
-        return sum(array.nbytes for array in arrays)
-
 
 def moments_of(view: ScanView, variable: str) -> Moments:
     """Return the moments of a variable, computed once."""
@@ -67,12 +61,12 @@ def sums_over(view: ScanView, variable: str, rows: Array) -> tuple[Array, Array,
 def _sums(view: ScanView, variable: str, rows: Array) -> tuple[Array, Array, Array]:
     shape = (len(view.models), len(view.group))
     count, total, squares = (np.zeros(shape) for _ in range(3))
-    for number, span in view.blocks(variable):
+    for span in view.blocks(variable):
         mask = rows[span]
         if not mask.any():
             continue
         for model in range(shape[0]):
-            values = view.responses(variable, number, model)[mask].astype(np.float64)
+            values = view.responses(variable, span, model)[mask].astype(np.float64)
             seen = np.isfinite(values)
             values = np.where(seen, values, 0.0)
             count[model] += seen.sum(0)
@@ -91,10 +85,10 @@ def _make(view: ScanView, variable: str) -> Moments:
     count, total, squares = (np.zeros((models, classes, size)) for _ in range(3))
     mean, variance = (np.full((models, view.samples), np.nan, np.float32) for _ in range(2))
     low, high = np.inf, -np.inf
-    for number, rows in view.blocks(variable):
+    for rows in view.blocks(variable):
         members = None if label is None else _members(label[rows], classes)
         for model in range(models):
-            values = view.responses(variable, number, model)
+            values = view.responses(variable, rows, model)
             seen = np.isfinite(values)
             whole = bool(seen.all())
             filled = values if whole else np.where(seen, values, np.float32(0))

@@ -41,11 +41,6 @@ class SampleMap:
     explained: list[float] | None
     note: str
 
-    @property
-    def nbytes(self) -> int:
-        """The size in bytes."""
-        return int(self.xy.nbytes)
-
 
 @dataclass(frozen=True)
 class Components:
@@ -58,11 +53,6 @@ class Components:
     scores: Array
     explained: list[float]
     used: int
-
-    @property
-    def nbytes(self) -> int:
-        """The size in bytes."""
-        return int(self.scores.nbytes)
 
 
 def available_methods() -> list[str]:
@@ -132,9 +122,9 @@ def _principal(view: ScanView, models: list[int], variable: str, sums: Moments) 
         each = sums.total[models].sum(1) / sums.count[models].sum(1)
     center = np.nan_to_num(each).reshape(-1).astype(np.float32)
     second, first, used = np.zeros((size, size)), np.zeros(size), 0
-    for number, rows in view.blocks(variable):
+    for rows in view.blocks(variable):
         start = -rows.start % stride
-        points = _centered(view, models, variable, number, center)[start::stride]
+        points = _centered(view, models, variable, rows, center)[start::stride]
         points = points[np.isfinite(points).all(1)] * roots
         second += points.T @ points
         first += points.sum(0, dtype=np.float64)
@@ -151,20 +141,20 @@ def _principal(view: ScanView, models: list[int], variable: str, sums: Moments) 
     scores = np.empty((view.samples, axes.shape[1]), np.float32)
     turned = (roots[:, None] * axes).astype(np.float32)
     home = (shift @ axes).astype(np.float32)
-    for number, rows in view.blocks(variable):
-        scores[rows] = _centered(view, models, variable, number, center) @ turned - home
+    for rows in view.blocks(variable):
+        scores[rows] = _centered(view, models, variable, rows, center) @ turned - home
     whole = max(float(variances.clip(0).sum()), _TINY)
     return Components(scores, [float(part) / whole for part in variances[:2].clip(0)], used)
 
 
 def _centered(
-    view: ScanView, models: list[int], variable: str, number: int, center: Array
+    view: ScanView, models: list[int], variable: str, rows: slice, center: Array
 ) -> Array:
     """Return a block of centered points, 0 where a score is missing; NaN without any of a model.
 
     The center is the mean over samples of each score, `[M K]`.
     """
-    each = [view.responses(variable, number, model) for model in models]
+    each = [view.responses(variable, rows, model) for model in models]
     points: Array = np.concatenate(each, axis=1) - center
     seen = np.isfinite(points)
     if not seen.all():

@@ -85,11 +85,20 @@ class ScanReader:
         held: Array | None = self._cache.get(key)
         return read() if held is None else held
 
-    def blocks(self, name: str) -> Iterator[tuple[int, slice]]:
-        """Iterate over the blocks of an array: their number, and the samples they hold."""
+    def blocks(self, name: str) -> Iterator[slice]:
+        """Iterate over the blocks of an array: the samples that each holds."""
         size = self.rows_of_block(name)
-        for number, start in enumerate(range(0, self.samples, size)):
-            yield number, slice(start, min(start + size, self.samples))
+        for start in range(0, self.samples, size):
+            yield slice(start, min(start + size, self.samples))
+
+    def span(self, name: str, rows: slice, model: int | None, keep: bool = True) -> Array:
+        """Read a range of samples, which may lie in several blocks."""
+        size = self.rows_of_block(name)
+        numbers = range(rows.start // size, -(-rows.stop // size))
+        parts = [self.block(name, number, model, keep) for number in numbers]
+        first = numbers[0] * size
+        joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return joined[rows.start - first : rows.stop - first]
 
     def row(self, name: str, sample: int, model: int | None) -> Array:
         """Read one sample, and no more of the disk than its chunks.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -141,64 +141,34 @@ class ScanView:
             return known.get(metric.name, metric.name)
         return metric.name
 
-    def responses(self, variable: str, number: int, model: int, keep: bool = True) -> Array:
-        """Return a block of responses `[rows, K]` in single precision, NaN if unfinished."""
-        values: Array
-        if variable == AGREES:
-            answers = self.reader.block("predicted", number, model, keep)
-            rows = slice(*self._rows(variable, number))
-            values = (answers == self._consensus_class[model, rows, None]).astype(np.float32)
-        else:
-            owner = model if self.reader.by_model(variable) else None
-            values = self.reader.block(variable, number, owner, keep)
-        if values.dtype.kind == "f":
-            return values
-        values = values.astype(np.float32)
-        if not self.complete:
-            values[np.isnan(self._finished(variable, number, model))] = np.nan
-        return values
+    def responses(self, variable: str, rows: slice, model: int, keep: bool = True) -> Array:
+        """Return the responses `[rows, K]` of a range of samples."""
+        return self._values(
+            variable, model, lambda name, owner: self.reader.span(name, rows, owner, keep)
+        )
 
     def response(self, variable: str, sample: int, model: int) -> Array:
         """Return one sample's response `[K]`."""
+        return self._values(
+            variable, model, lambda name, owner: self.reader.row(name, sample, owner)
+        )
+
+    def blocks(self, variable: str) -> Iterator[slice]:
+        """Iterate over the blocks of a variable."""
+        return self.reader.blocks("predicted" if variable == AGREES else variable)
+
+    def _values(
+        self, variable: str, model: int, read: Callable[[str, int | None], Array]
+    ) -> Array:
+        """Read responses in single precision, NaN if unfinished."""
         values: Array
         if variable == AGREES:
-            answers = self.reader.row("predicted", sample, model)
-            mean = self.reader.row("consensus", sample, model)
-            values = (answers == mean.argmax(-1)).astype(np.float32)
+            values = read("predicted", model) == read("consensus", model).argmax(-1)[..., None]
         else:
-            owner = model if self.reader.by_model(variable) else None
-            values = self.reader.row(variable, sample, owner)
+            values = read(variable, model if self.reader.by_model(variable) else None)
         if values.dtype.kind == "f":
             return values
         values = values.astype(np.float32)
         if not self.complete:
-            values[np.isnan(self.reader.row(_FINISHED, sample, model))] = np.nan
+            values[np.isnan(read(_FINISHED, model))] = np.nan
         return values
-
-    def blocks(self, variable: str) -> Iterator[tuple[int, slice]]:
-        """Iterate over the blocks of a variable."""
-        return self.reader.blocks("predicted" if variable == AGREES else variable)
-
-    def _rows(self, variable: str, number: int) -> tuple[int, int]:
-        size = self.reader.rows_of_block("predicted" if variable == AGREES else variable)
-        return number * size, min((number + 1) * size, self.samples)
-
-    def _finished(self, variable: str, number: int, model: int) -> Array:
-        start, stop = self._rows(variable, number)
-        size = self.reader.rows_of_block(_FINISHED)
-        parts = [
-            self.reader.block(_FINISHED, block, model)
-            for block in range(start // size, -(-stop // size))
-        ]
-        joined = np.concatenate(parts)
-        first = (start // size) * size
-        return joined[start - first : stop - first]
-
-    @cached_property
-    def _consensus_class(self) -> Array:
-        """The class of each consensus, `[M, N]`."""
-        found = np.zeros((len(self.models), self.samples), np.int32)
-        for model in range(len(self.models)):
-            for number, rows in self.reader.blocks("consensus"):
-                found[model, rows] = self.reader.block("consensus", number, model).argmax(-1)
-        return found
