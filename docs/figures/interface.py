@@ -12,8 +12,6 @@ from __future__ import annotations
 import io
 import shutil
 import tempfile
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +116,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         scan = demo_scan(networks, Path(folder))
         server = Server(Session({"digits": scan}, models=networks), port=0)
-        threading.Thread(target=server.run, daemon=True).start()
-        while not server.started:
-            time.sleep(0.05)
+        server.start()
         program = shutil.which("chromium") or shutil.which("chromium-browser")
         browser = driver.chromium.launch(
             executable_path=program, args=["--no-sandbox", "--disable-gpu"]

@@ -12,8 +12,6 @@ import io
 import shutil
 import sys
 import tempfile
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +61,7 @@ def pictured(scan: Any) -> None:
     from playwright.sync_api import sync_playwright
 
     server = Server(Session({"audit": scan}), port=0)
-    threading.Thread(target=server.run, daemon=True).start()
-    while not server.started:
-        time.sleep(0.05)
+    server.start()
     with sync_playwright() as driver:
         program = shutil.which("chromium") or shutil.which("chromium-browser")
         browser = driver.chromium.launch(

@@ -9,8 +9,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,18 +88,13 @@ def serve() -> Iterator[Callable[..., Any]]:
 
     def start(scans: Any, **settings: Any) -> Any:
         server = Server(Session(scans, **settings), port=0)
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        end = time.monotonic() + 20
-        while not server.started and time.monotonic() < end:
-            time.sleep(0.02)
-        running.append((server, thread))
+        server.start()
+        running.append(server)
         return server
 
     yield start
-    for server, thread in running:
+    for server in running:
         server.stop()
-        thread.join(5)
 
 
 @pytest.fixture(scope="session")

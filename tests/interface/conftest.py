@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -80,17 +78,12 @@ def serving() -> Iterator[Callable[..., SimpleNamespace]]:
     """Start real servers in threads: `serving(session)` gives server, base address and cookie."""
     from orbical.interface.server import Server
 
-    running: list[tuple[Server, threading.Thread]] = []
+    running: list[Server] = []
 
     def start(session: object, **options: object) -> SimpleNamespace:
         server = Server(session, port=0, **options)  # type: ignore[arg-type]
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        running.append((server, thread))
-        patience = time.monotonic() + 20
-        while not server.started:
-            assert time.monotonic() < patience, "the server did not start"
-            time.sleep(0.01)
+        server.start()
+        running.append(server)
         return SimpleNamespace(
             server=server,
             port=server.port,
@@ -99,11 +92,9 @@ def serving() -> Iterator[Callable[..., SimpleNamespace]]:
         )
 
     yield start
-    for server, _ in running:
+    for server in running:
         server.stop()
-    for _, thread in running:
-        thread.join(10)
-        assert not thread.is_alive(), "the server did not end"
+        assert not server.running, "the server did not end"
 
 
 @pytest.fixture(scope="module")

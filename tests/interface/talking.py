@@ -5,15 +5,38 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import math
+import struct
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 
 from orbical.interface.session import Session
-from orbical.interface.wire import decode
+from orbical.interface.wire import DTYPES, PNG
+
+
+def decode(frame: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a frame as the page does: its header, and its arrays by name."""
+    (length,) = struct.unpack_from("<I", frame)
+    header = json.loads(frame[4 : 4 + length].decode())
+    arrays: dict[str, Any] = {}
+    start = 4 + length
+    for entry in header.pop("arrays"):
+        count = math.prod(entry["shape"])
+        if entry["dtype"] == PNG:
+            size = count
+            arrays[entry["name"]] = frame[start : start + size]
+        else:
+            kind = np.dtype(DTYPES[entry["dtype"]]).newbyteorder("<")
+            size = count * kind.itemsize
+            flat = np.frombuffer(frame, kind, count, start)
+            arrays[entry["name"]] = flat.reshape(entry["shape"])
+        start += size + (-size % 4)
+    return header, arrays
 
 
 def finished(talk: Coroutine[Any, Any, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ CASES = json.loads((Path(__file__).parents[1] / "web" / "selection_cases.json").
 
 
 def plain(selection: Selection) -> Any:
-    return json.loads(json.dumps(selection.to_json()))
+    return json.loads(json.dumps(dataclasses.asdict(selection)))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["fragment"] for case in CASES])

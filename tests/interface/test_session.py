@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from talking import ask
+from talking import ask, decode
 
 import orbical as ob
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.session import KINDS, Session
-from orbical.interface.wire import decode
 
 
 def test_the_state_says_all_that_stays(session: Session, digits: ob.Scan) -> None:

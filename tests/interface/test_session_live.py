@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from talking import ask
+from talking import ask, decode
 
 import orbical as ob
 from orbical.actions import Action
@@ -19,7 +19,6 @@ from orbical.groups.group import homogeneous
 from orbical.interface import open_session
 from orbical.interface.orbit_positions import OrbitLocator
 from orbical.interface.session import Session
-from orbical.interface.wire import decode
 from orbical.predictors import PartialOutputs, Predictor
 
 

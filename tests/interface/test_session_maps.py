@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from talking import ask
+from talking import ask, decode
 
 import orbical as ob
 from orbical.interface import open_session
 from orbical.interface.session import Session
-from orbical.interface.wire import decode
 
 
 def test_the_map_of_one_model_is_that_of_reduce(session: Session, digits: ob.Scan) -> None:
@@ -50,12 +49,12 @@ def test_other_maps_lie_in_the_same_frame(session: Session, method: str) -> None
 def test_a_slow_map_is_announced_once(folder: Path) -> None:
     session = open_session(folder / "digits.zarr")
     message = {"kind": "embedding", "sequence": 8, "selection": {"method": "isomap"}}
-    header, _ = decode(session.announcement(message) or b"")
-    assert (header["kind"], header["sequence"], header["progress"]) == ("embedding", 8, 0)
-    session.answer(message)
-    assert session.announcement(message) is None
-    assert session.announcement({"kind": "embedding", "selection": {}}) is None
-    assert session.announcement({"kind": "embedding", "selection": {"method": "no"}}) is None
+    announced, answer = (decode(frame)[0] for frame in session.frames(message))
+    assert (announced["kind"], announced["sequence"], announced["progress"]) == ("embedding", 8, 0)
+    assert "progress" not in answer
+    assert len([*session.frames(message)]) == 1
+    assert len([*session.frames({"kind": "embedding", "selection": {}})]) == 1
+    assert len([*session.frames({"kind": "embedding", "selection": {"method": "no"}})]) == 1
 
 
 def test_a_lasso_makes_a_subset_that_everything_follows(session: Session, digits: ob.Scan) -> None:

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from talking import ask
+from talking import ask, decode
 
 import orbical as ob
 from orbical.interface import open_session
 from orbical.interface.reports import report
 from orbical.interface.session import KINDS, Session
 from orbical.interface.session.point_clouds import cloud_of, cloud_picture
-from orbical.interface.wire import decode
 
 ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export")]
 

@@ -99,11 +99,34 @@ def test_under_ssh_the_tunnel_is_printed(folder: Path, monkeypatch: pytest.Monke
     server = Server(open_session(folder), port=0)
     tunnel = f"ssh -L {server.port}:127.0.0.1:{server.port}"
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
-    assert tunnel not in startup_message(server)
+    assert tunnel not in startup_message(server, "press Ctrl-C to stop")
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
-    assert tunnel in startup_message(server)
-    assert server.url in startup_message(server)
+    assert tunnel in startup_message(server, "press Ctrl-C to stop")
+    assert server.url in startup_message(server, "press Ctrl-C to stop")
     server.close()
+
+
+def test_a_script_goes_on_while_the_view_is_served(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = ob.view(folder / "digits.zarr", port=0, open_browser=False, block=False)
+    printed = capsys.readouterr().err
+    assert printed == f"orbical view: serving at {server.url} (call stop() to end it)\n"
+    assert urllib.request.urlopen(server.url, timeout=10).status == 200
+    server.stop()
+    assert not server.running
+    with pytest.raises(OSError, match=r"refused|reset"):
+        urllib.request.urlopen(server.url, timeout=10)
+
+
+def test_a_script_that_waits_says_so_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    monkeypatch.setattr(Server, "run", lambda server: server.close())
+    assert ob.view(folder / "digits.zarr", port=0, open_browser=False) is None
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"orbical view: serving at http://\S+ \(press Ctrl-C to stop\)", line)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ import time
 import numpy as np
 import pytest
 import torch
+from talking import decode
 
 import orbical as ob
 from orbical.errors import MissingExtra
 from orbical.interface import widget as widgets
 from orbical.interface.session import Session
 from orbical.interface.widget_fallback import WidgetFallback
-from orbical.interface.wire import decode
 
 
 @pytest.fixture

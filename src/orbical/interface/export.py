@@ -76,11 +76,15 @@ def _shown(value: Any) -> Any:
     return value
 
 
+def _chosen(view: ScanView, selection: Selection) -> Array:
+    """Return the samples of the subset."""
+    mask = mask_of(view, selection)
+    return np.arange(view.samples) if mask is None else np.flatnonzero(mask)
+
+
 def indices(view: ScanView, selection: Selection) -> File:
     """Write the indices of the samples in the subset, one per line."""
-    mask = mask_of(view, selection)
-    chosen = np.arange(view.samples) if mask is None else np.flatnonzero(mask)
-    text = "".join(f"{one}\n" for one in chosen)
+    text = "".join(f"{one}\n" for one in _chosen(view, selection))
     return f"{view.name}-samples.txt", "text/plain", text.encode()
 
 
@@ -96,8 +100,7 @@ def parquet(view: ScanView, selection: Selection) -> File:
         import pyarrow.parquet as pq
     except ImportError as missing:
         raise MissingExtra("pyarrow", "parquet", "an export to Parquet") from missing
-    mask = mask_of(view, selection)
-    chosen = np.arange(view.samples) if mask is None else np.flatnonzero(mask)
+    chosen = _chosen(view, selection)
     columns: dict[str, Any] = {"sample": chosen.astype(np.int32)}
     if view.label is not None:
         columns["label"] = view.label[chosen].astype(np.int32)

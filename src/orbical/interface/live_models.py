@@ -105,7 +105,12 @@ class LiveModels:
         self.task = self._find_task(task, read)
         if data is not None and self.task is not None:
             data = self.task.take(data)
-        self._data = None if data is None else _checked(Samples(data), scan)
+        self._data = None if data is None else Samples(data)
+        count = scan.record.data.samples
+        if self._data is not None and len(self._data) != count:
+            raise InputError(
+                f"data: expected the {count} samples of the scan, got {len(self._data)}"
+            )
         self.action = self._find_action() if self.task is None else self.task.input
         self._workers: dict[str, DaemonPool] = {}
         self._sweeps: dict[tuple[str, torch.device], Sweep] = {}
@@ -202,7 +207,7 @@ class LiveModels:
             variables = {
                 key: value[0].numpy()
                 for key, value in summary.items()
-                if "element" in declared[key].dims and not _of_orbits(key)
+                if "element" in declared[key].dims and not key.endswith("vs_consensus")
             }
             if name in question.consensus:
                 variables["score_vs_consensus"] = self._against_consensus(
@@ -321,7 +326,8 @@ class LiveModels:
         if not len(known) or not entry.deterministic or name not in self.answering:
             return True
         elements = self.scan.group[:_PROBE_ELEMENTS]
-        inputs = [self.input(sample) for sample in range(min(_PROBE_SAMPLES, self._samples))]
+        count = min(_PROBE_SAMPLES, self.scan.record.data.samples)
+        inputs = [self.input(sample) for sample in range(count)]
         assert self.action is not None
         moved = self.action.apply(elements, concatenate(inputs))
         try:
@@ -335,15 +341,6 @@ class LiveModels:
             found, known, rtol=_PROBE_TOLERANCE, atol=_PROBE_TOLERANCE
         )
 
-    @property
-    def _samples(self) -> int:
-        return self.scan.record.data.samples
-
-
-def _of_orbits(name: str) -> bool:
-    """Check whether a variable needs the whole orbit."""
-    return name.endswith("vs_consensus")
-
 
 def _joined(parts: list[LiveAnswer]) -> LiveAnswer:
     """Concatenate the answers for batches of elements."""
@@ -354,13 +351,6 @@ def _joined(parts: list[LiveAnswer]) -> LiveAnswer:
         for name in parts[0].variables
     }
     return LiveAnswer(variables, sum(part.milliseconds for part in parts))
-
-
-def _checked(samples: Samples, scan: Scan) -> Samples:
-    count = scan.record.data.samples
-    if len(samples) != count:
-        raise InputError(f"data: expected the {count} samples of the scan, got {len(samples)}")
-    return samples
 
 
 def _device_of(predictor: Predictor) -> torch.device:

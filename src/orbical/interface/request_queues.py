@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -40,8 +39,7 @@ class AsyncRequestQueue:
         self._slots.clear()
         for task in self._tasks.values():
             task.cancel()
-        with contextlib.suppress(Exception):
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _empty(self, kind: str) -> None:
         while kind in self._slots:

@@ -16,11 +16,8 @@ from ..errors import InputError, unknown_name
 
 __all__ = ["Selection"]
 
-COLORS = ("mean", "variance", "correct", "class", "gap")
-ORDERS = ("worst", "best", "variable")
-REFERENCES = ("truth", "consensus")
-SCOPES = ("element", "orbit")
 MOST_VERTICES = 1024
+MOST_SAMPLES = 64
 _MOST_TEXT = 400
 _UNESCAPED = "!~*'()"
 
@@ -75,9 +72,9 @@ class Selection:
         if not isinstance(given, Mapping):
             raise InputError(f"selection: expected an object, got {type(given).__name__}")
         for key in given:
-            if key not in _READERS:
-                raise unknown_name("selection", key, _READERS)
-        return cls(**{str(key): _READERS[key](key, given[key]) for key in given})
+            if key not in _FIELDS:
+                raise unknown_name("selection", key, _FIELDS)
+        return cls(**{str(key): _FIELDS[key].read(key, given[key]) for key in given})
 
     @classmethod
     def from_fragment(cls, text: str) -> Selection:
@@ -89,7 +86,7 @@ class Selection:
         for piece in text.removeprefix("#").split("&"):
             key, _, value = piece.partition("=")
             with contextlib.suppress(KeyError, ValueError):  # an InputError is a ValueError
-                fields[key] = _READERS[key](key, _WORDS[key](value))
+                fields[key] = _FIELDS[key].read(key, _FIELDS[key].parse(value))
         return cls(**fields)
 
     def to_fragment(self) -> str:
@@ -101,89 +98,79 @@ class Selection:
             if getattr(self, field.name) != getattr(usual, field.name)
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON."""
-        return dataclasses.asdict(self)
-
 
 def _fragment_order(field: Any) -> int:
     first = ("scan", "sample", "element")  # what a reader of an address looks for
     return first.index(field.name) if field.name in first else len(first)
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """How a field is read from JSON (its name, the value) and parsed from an address."""
+
+    read: Callable[[str, Any], Any]
+    parse: Callable[[str], Any]
+
+
+def _expected(name: str, what: str, value: Any) -> InputError:
+    return InputError(f"selection {name}: expected {what}, got {_short(value)}")
+
+
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or len(value) > _MOST_TEXT:
-        raise InputError(f"selection {name}: expected a string, got {_short(value)}")
+        raise _expected(name, "a string", value)
     return value
 
 
-def _one_of(known: tuple[str, ...]) -> Callable[[str, Any], str]:
+def _one_of(*known: str) -> _Kind:
     def read(name: str, value: Any) -> str:
         if value not in known:
             raise unknown_name(f"selection {name}", _short(value), known)
         return str(value)
 
-    return read
+    return _Kind(read, unquote)
 
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**31 - 1:
-        raise InputError(f"selection {name}: expected an integer, got {_short(value)}")
+        raise _expected(name, "an integer", value)
     return value
 
 
 def _number(name: str, value: Any) -> float:
     good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not good:
-        raise InputError(f"selection {name}: expected a number, got {_short(value)}")
+        raise _expected(name, "a number", value)
     return float(value)
 
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InputError(f"selection {name}: expected true or false, got {_short(value)}")
+        raise _expected(name, "true or false", value)
     return value
 
 
-def _several(read: Callable[[str, Any], Any], most: int) -> Callable[[str, Any], tuple[Any, ...]]:
-    def read_all(name: str, value: Any) -> tuple[Any, ...]:
+def _several(kind: _Kind, most: int, separator: str = ",") -> _Kind:
+    def read(name: str, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or len(value) > most:
-            raise InputError(
-                f"selection {name}: expected a list of at most {most}, got {_short(value)}"
-            )
-        return tuple(read(name, part) for part in value)
+            raise _expected(name, f"a list of at most {most}", value)
+        return tuple(kind.read(name, part) for part in value)
 
-    return read_all
+    def parse(text: str) -> tuple[Any, ...]:
+        return tuple(kind.parse(word) for word in text.split(separator)) if text else ()
+
+    return _Kind(read, parse)
 
 
 def _corner(name: str, value: Any) -> tuple[float, float]:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise InputError(f"selection {name}: expected corners (x, y), got {_short(value)}")
+        raise _expected(name, "corners (x, y)", value)
     return _number(name, value[0]), _number(name, value[1])
 
 
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-_READERS: dict[str, Callable[[str, Any], Any]] = {
-    "scan": _text,
-    "models": _several(_text, 256),
-    "metric": _text,
-    "reference": _one_of(REFERENCES),
-    "labels": _several(_whole, 100_000),
-    "lasso": _several(_corner, MOST_VERTICES),
-    "method": _text,
-    "of": _text,
-    "color": _one_of(COLORS),
-    "order": _one_of(ORDERS),
-    "sample": _whole,
-    "element": _whole,
-    "position": _several(_number, 3),
-    "scope": _one_of(SCOPES),
-    "dense": _flag,
-}
 
 
 def _int(text: str) -> int:
@@ -198,22 +185,32 @@ def _float(text: str) -> float:
     return float(text)
 
 
-def _list_of(read: Callable[[str], Any], separator: str = ",") -> Callable[[str], tuple[Any, ...]]:
-    return lambda text: tuple(read(word) for word in text.split(separator)) if text else ()
-
-
-_WORDS: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(
-        ("scan", "metric", "reference", "method", "of", "color", "order", "scope"), unquote
-    ),
-    "models": _list_of(unquote),
-    "labels": _list_of(_int),
-    "lasso": _list_of(_list_of(_float), ";"),
-    "position": _list_of(_float),
-    "sample": _int,
-    "element": _int,
-    "dense": lambda text: text == "1",
+_TEXT, _WHOLE, _NUMBER = _Kind(_text, unquote), _Kind(_whole, _int), _Kind(_number, _float)
+_FIELDS = {
+    "scan": _TEXT,
+    "models": _several(_TEXT, 256),
+    "metric": _TEXT,
+    "reference": _one_of("truth", "consensus"),
+    "labels": _several(_WHOLE, 100_000),
+    "lasso": _several(_Kind(_corner, _several(_NUMBER, 2).parse), MOST_VERTICES, ";"),
+    "method": _TEXT,
+    "of": _TEXT,
+    "color": _one_of("mean", "variance", "correct", "class", "gap"),
+    "order": _one_of("worst", "best", "variable"),
+    "sample": _WHOLE,
+    "element": _WHOLE,
+    "position": _several(_NUMBER, 3),
+    "scope": _one_of("element", "orbit"),
+    "dense": _Kind(_flag, lambda text: text == "1"),
 }
+
+
+def sample_numbers(value: Any) -> tuple[int, ...]:
+    """Read the samples of a request, at least one."""
+    numbers: tuple[int, ...] = _several(_WHOLE, MOST_SAMPLES).read("samples", value)
+    if not numbers:
+        raise _expected("samples", f"1 to {MOST_SAMPLES}", value)
+    return numbers
 
 
 def _written(value: Any) -> str:

@@ -9,6 +9,7 @@ import os
 import socket as sockets
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
@@ -65,6 +66,7 @@ class Server:
         self.clients = 0
         self._pool = DaemonPool(THREADS, "answers")
         self._uvicorn: Any = None
+        self._thread: threading.Thread | None = None
 
     @property
     def url(self) -> str:
@@ -96,15 +98,25 @@ class Server:
         finally:
             self.close()
 
+    def start(self) -> None:
+        """Serve in a thread, which does not keep the program from ending; return once it runs."""
+        self._thread = threading.Thread(target=self.run, name="orbical view", daemon=True)
+        self._thread.start()
+        while not self.running and self._thread.is_alive():
+            time.sleep(0.01)
+
     @property
-    def started(self) -> bool:
-        """Whether the server accepts requests."""
-        return self._uvicorn is not None and bool(self._uvicorn.started)
+    def running(self) -> bool:
+        """Whether the server accepts requests in its thread."""
+        alive = self._thread is not None and self._thread.is_alive()
+        return alive and self._uvicorn is not None and bool(self._uvicorn.started)
 
     def stop(self) -> None:
-        """Stop the server, from another thread."""
+        """Stop the server, from another thread; wait for its own thread to end."""
         if self._uvicorn is not None:
             self._uvicorn.should_exit = True
+        if self._thread is not None:
+            self._thread.join(10)
 
     def close(self) -> None:
         """Release the port and the threads."""
@@ -183,12 +195,9 @@ class Server:
 
     async def _answers(self, message: Any) -> AsyncIterator[bytes]:
         """Yield the frames that answer a request, computed in a thread of the pool."""
-        loop = asyncio.get_running_loop()
-        if message["kind"] == "embedding":
-            early = await loop.run_in_executor(self._pool, self.session.announcement, message)
-            if early is not None:
-                yield early
-        yield await loop.run_in_executor(self._pool, self.session.answer, message)
+        loop, frames = asyncio.get_running_loop(), self.session.frames(message)
+        while (frame := await loop.run_in_executor(self._pool, next, frames, None)) is not None:
+            yield frame
 
 
 def _read(text: str | None) -> dict[str, Any] | None:
@@ -197,9 +206,8 @@ def _read(text: str | None) -> dict[str, Any] | None:
         message = json.loads(text or "")
     except (ValueError, RecursionError):
         return None
-    if not isinstance(message, dict) or message.get("kind") not in KINDS:
-        return None
-    return message
+    known = isinstance(message, dict) and message.get("kind") in KINDS
+    return message if known else None
 
 
 def _listening(host: str, port: int | None) -> sockets.socket:
@@ -225,21 +233,26 @@ def _names_of(host: str) -> list[str]:
     return [str(name) for name in names]
 
 
-def startup_message(server: Server) -> str:
+def startup_message(server: Server, end: str) -> str:
     """Return the address of the page, with the command for a tunnel if this is an SSH session."""
-    lines = [f"orbical view: {server.url}"]
+    lines = [f"orbical view: serving at {server.url} ({end})"]
     if os.environ.get("SSH_CONNECTION"):
         here = sockets.gethostname()
         lines.append(f"on your own machine: ssh -L {server.port}:127.0.0.1:{server.port} {here}")
-    return "\n".join([*lines, "Press Ctrl-C to stop."])
+    return "\n".join(lines)
 
 
-def serve(server: Server, open_browser: bool = True) -> None:
-    """Print the address of the page, open it and serve until interrupted."""
-    print(startup_message(server), file=sys.stderr, flush=True)
+def serve(server: Server, open_browser: bool = True, block: bool = True) -> Server | None:
+    """Print the address of the page, open it and serve: until interrupted, or in a thread."""
+    message = startup_message(server, "press Ctrl-C to stop" if block else "call stop() to end it")
+    print(message, file=sys.stderr, flush=True)
     threading.Thread(target=server.session.warm, name="warm", daemon=True).start()
     if open_browser:
         import webbrowser
 
         threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
-    server.run()
+    if block:
+        server.run()
+        return None
+    server.start()
+    return server

@@ -6,7 +6,6 @@ kernel nor the page. Frames are sent as message buffers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -68,7 +67,7 @@ def _class() -> Any:
             self.layout.min_height = f"{height}px"
             self.layout.width = "100%"
             self.session = session
-            self._queue = ThreadedRequestQueue(self._frames, self._send_frame)
+            self._queue = ThreadedRequestQueue(session.frames, self._send_frame)
             self._fallback = WidgetFallback(session)
             self.on_msg(self._receive)
 
@@ -82,12 +81,6 @@ def _class() -> Any:
             kind = content.get("kind") if isinstance(content, dict) else None
             if kind in KINDS:
                 self._queue.put(str(kind), content)
-
-        def _frames(self, message: Any) -> Iterator[bytes]:
-            early = self.session.announcement(message)
-            if early is not None:
-                yield early
-            yield self.session.answer(message)
 
         def _send_frame(self, frame: bytes) -> None:
             self.send({"frame": len(frame)}, buffers=[frame])

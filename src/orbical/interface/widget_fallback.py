@@ -95,5 +95,5 @@ def _table(table: Any) -> str:
     """Format the summary of each model as an HTML table."""
     shown = table[[name for name in _HEADINGS if name in table]]
     rows = shown.assign_coords(position=[_PLACES[place] for place in shown["position"].values])
-    frame = rows.to_dataframe().unstack("position", sort=False)  # noqa: PD010 - names stay columns
+    frame = rows.to_dataframe().unstack("position", sort=False)
     return str(frame.rename_axis(None).to_html(float_format="{:.3f}".format, border=0))

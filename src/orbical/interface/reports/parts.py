@@ -18,16 +18,20 @@ from ..selection import Selection
 from ..session.aggregates import ENDS, LEAST, WITH_INTERVAL, measured
 from ..session.calibration_plots import diagrams_of_all, pooled
 from ..session.confidence_columns import columns_of
+from ..session.input_pictures import thumbnails
 from ..session.moments import moments_of
 from ..session.sample_maps import sample_map
 from ..session.scan_state import state as state_of
 from ..session.scan_state import title_of
 from ..session.scan_view import ScanView
 from ..session.symmetry_bounds import bounds
+from ..wire import PNG
 from .encoding import Array, Quantized, encode_part, quantize, quantize_log_odds
-from .sample_blocks import Block, blocks_of, thumbnails_of
+from .sample_blocks import blocks_of
 from .sampling import FEWEST, ChosenSamples, informative_samples
 
+_FALLBACKS = {"input": "image", "detail": "values"}
+"""The views that replace those drawn in Python."""
 Advance = Callable[[str], None]
 SLOW = ("smooth_ece",)
 """Slow measures; a page that holds all samples computes them for classes itself."""
@@ -59,7 +63,8 @@ def parts_of(
     """Yield each part of a report with its name."""
     advance("samples")
     made = blocks_of(view, chosen.samples)
-    pictures = thumbnails_of(view, chosen.samples, made)
+    # Inputs that are small images serve as their own thumbnails.
+    pictures = None if made.picture else thumbnails(view, [int(one) for one in chosen.samples])
     facts = {
         **about,
         "complete": chosen.complete,
@@ -72,7 +77,7 @@ def parts_of(
     state, arrays = _state(view, chosen, methods, facts)
     yield "state", encode_part(state, arrays)
     for number, block in enumerate(made):
-        yield f"rows/{number}", _rows(block)
+        yield f"rows/{number}", encode_part({"steps": block.steps}, block.arrays)
     if pictures is not None:
         yield "thumbnails", encode_part({}, {"thumbnail": pictures})
     for variable in _variables(view):
@@ -105,7 +110,9 @@ def _state(
         "warnings": [],
         "exports": ["csv", "indices"],
         "move": {**state["move"], "exact": view.group.exact_on_grid},
-        "views": {part: _drawn_here(part, name) for part, name in state["views"].items()},
+        "views": {
+            part: _FALLBACKS[part] if name == PNG else name for part, name in state["views"].items()
+        },
         "report": facts,
     }
     arrays["original"] = chosen.samples.astype(np.int32)
@@ -120,11 +127,6 @@ def _state(
         known = np.isfinite(mean).all(-1)
         arrays["consensus_class"] = np.where(known, mean.argmax(-1), -1).astype(np.int32)
     return state, arrays
-
-
-def _drawn_here(part: str, view: str) -> str:
-    """Return the view that replaces one drawn in Python."""
-    return {"input": "image", "detail": "values"}[part] if view == "png" else view
 
 
 def _variables(view: ScanView) -> list[str]:
@@ -250,7 +252,3 @@ def _diagrams(view: ScanView) -> bytes:
             kept = values.astype(np.int32) if whole else quantize(values, 16, 0.0, 1.0)
             arrays[f"{reference}/{name}"] = kept
     return encode_part({}, arrays)
-
-
-def _rows(block: Block) -> bytes:
-    return encode_part({"steps": block.steps}, block.arrays)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
 
-from ..._trees import leaves, tree_map
-from ..session.input_pictures import THUMBNAIL, input_arrays, thinned, thumbnails
+from ..session.input_pictures import THUMBNAIL, fields_of, thinned
+from ..session.sample_views import STILL, reference_action, references_of
 from ..session.scan_view import ScanView
 from .encoding import Array, Quantized, quantize
 
@@ -19,9 +18,6 @@ MOST_BYTES = 256 << 20
 """Outputs larger than this, over all samples of a report, are left out."""
 MOST_MOVED_BYTES = 64 << 20
 """The same for truth and consensus transformed along the orbit."""
-
-
-_STILL = {"consensus": "answer", "truth": "still"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ class Blocks:
             if kind in self.moved:
                 arrays[f"{kind}/moved"] = self._drawn(name, _moved(self.view, still))
             else:
-                arrays[f"{kind}/{_STILL[kind]}"] = self._drawn(name, _thinned(still, 2)[0])
+                arrays[f"{kind}/{STILL[kind]}"] = self._drawn(name, _thinned(still, 2)[0])
         return Block(arrays, steps)
 
     def _drawn(self, name: str, values: Array) -> Array | Quantized:
@@ -117,7 +113,7 @@ def blocks_of(view: ScanView, samples: Array) -> Blocks:
             small = values.ndim == 4 and max(values.shape[-2:]) <= THUMBNAIL
             if small and values.shape[1] in (1, 3) and spans[name] == (0.0, 1.0):
                 picture = name
-    references = _references(view)
+    references = references_of(view)
     moved = []
     for kind, name in references.items():
         bytes_moved = _bytes_moved(view, kind, name, samples)
@@ -128,16 +124,9 @@ def blocks_of(view: ScanView, samples: Array) -> Blocks:
     return Blocks(view, samples, size, picture, spans, details, references, tuple(moved), left_out)
 
 
-def _references(view: ScanView) -> dict[str, str]:
-    """Return the arrays of consensus and truth; classes are labels and have none."""
-    named = {"consensus": "consensus", "truth": view.truth}
-    return {kind: name for kind, name in named.items() if name and name in view.reader}
-
-
 def _bytes_moved(view: ScanView, kind: str, name: str, samples: Array) -> int:
     """Return the bytes of one sample's transformed reference; 0 if it is not transformed."""
-    live = view.live
-    if live is None or live.task is None or (kind == "consensus" and "label" in view.reader):
+    if reference_action(view, kind) is None:
         return 0
     shape = view.reader.shape(name)
     row = int(np.prod(shape[2:] if view.reader.by_model(name) else shape[1:])) * 4
@@ -148,7 +137,6 @@ def _bytes_moved(view: ScanView, kind: str, name: str, samples: Array) -> int:
 
 def _moved(view: ScanView, still: Array) -> Array:
     """Transform references `[M, n, ...]` by every element, `[M, n, K, ...]`."""
-    assert view.live is not None
     assert view.live.task is not None
     action = view.live.task.output
     flat = torch.from_numpy(np.ascontiguousarray(still.reshape(-1, *still.shape[2:])))
@@ -162,13 +150,6 @@ def _once(values: Array) -> Array:
     """Keep one copy, `[1, n, K, ...]`, of what is the same for all models, such as the truth."""
     alike = all(np.array_equal(values[0], other, equal_nan=True) for other in values[1:])
     return values[:1] if alike else values
-
-
-def thumbnails_of(view: ScanView, samples: Array, blocks: Blocks) -> Array | None:
-    """Return thumbnails `[n, h, w, c]`, None if the inputs themselves are small images."""
-    if blocks.picture:
-        return None
-    return thumbnails(view, [int(one) for one in samples])
 
 
 def _thinned(values: Array, lead: int) -> tuple[Array, int]:
@@ -188,31 +169,10 @@ def _span(view: ScanView, name: str, samples: Array) -> tuple[float, float]:
 
 def _inputs(view: ScanView, samples: Array) -> dict[str, Array]:
     """Return inputs by name, `[n, ...]`; empty if they are not available."""
-    stored = [name for name, meaning in view.reader.meanings.items() if meaning == "input"]
-    live = view.live
-    if live is None or not live.has_inputs or not len(samples):
+    if not view.live.has_inputs or not len(samples):
         return {}
-    names = _names(view, live.input(int(samples[0])))
-    if len(stored) == len(names):
-        columns = {
-            name: f"input_{name}" if f"input_{name}" in stored else "input" for name in names
-        }
-        return {
-            name: np.stack([view.reader.row(column, int(one), None) for one in samples])
-            for name, column in columns.items()
-        }
-    rows = [[*leaves(live.input(int(one)))] for one in samples]
-    return {
-        name: np.stack([row[place][0].detach().cpu().numpy() for row in rows])
-        for place, name in enumerate(names)
-    }
-
-
-def _names(view: ScanView, given: Any) -> list[str]:
-    """Return the names of an input's fields, as the session names them."""
-    moved = tree_map(lambda leaf: leaf[None], given)
-    names = [*input_arrays(moved)[0]]
-    return sorted(names) if isinstance(given, dict) else names  # the order in which leaves come
+    rows = [fields_of(view.live.input(int(one)), 1) for one in samples]
+    return {name: np.stack([row[name].numpy() for row in rows]) for name in rows[0]}
 
 
 def _rows(view: ScanView, name: str, samples: Array) -> Array:

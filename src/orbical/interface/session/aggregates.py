@@ -115,7 +115,9 @@ def measured(view: ScanView, name: str, reference: str, mask: Array | None) -> d
             pair = [torch.from_numpy(part) for part in given]
             if name == WITH_INTERVAL:
                 ends = interval(measure, *pair, resamples=RESAMPLES)
-                parts = dict(zip(ENDS, (ends.value, ends.low, ends.high, ends.calibrated), strict=True))
+                parts = dict(
+                    zip(ENDS, (ends.value, ends.low, ends.high, ends.calibrated), strict=True)
+                )
             else:
                 parts = {"values": measure(*pair).detach()}
             for part, values in parts.items():

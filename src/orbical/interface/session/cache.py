@@ -22,16 +22,11 @@ class Cache:
     """
 
     def __init__(self, entries: int = 64, size: int = 1 << 62) -> None:
-        self._entries, self._size = entries, size
+        self._entries, self._most = entries, size
         self._held: OrderedDict[Hashable, Any] = OrderedDict()
-        self._bytes = 0
+        self.size = 0  # in bytes
         self._lock = threading.Lock()
         self._working: dict[Hashable, threading.Lock] = {}
-
-    @property
-    def size(self) -> int:
-        """The current size in bytes."""
-        return self._bytes
 
     def get(self, key: Hashable) -> Any | None:
         """Return the value of a key, or None."""
@@ -63,12 +58,12 @@ class Cache:
     def _keep(self, key: Hashable, value: Any) -> None:
         with self._lock:
             self._held[key] = value
-            self._bytes += _size_of(value)
+            self.size += _size_of(value)
             while len(self._held) > self._entries or (
-                self._bytes > self._size and len(self._held) > 1
+                self.size > self._most and len(self._held) > 1
             ):
                 _, dropped = self._held.popitem(last=False)
-                self._bytes -= _size_of(dropped)
+                self.size -= _size_of(dropped)
 
 
 def _size_of(value: Any) -> int:

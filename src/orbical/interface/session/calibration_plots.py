@@ -66,17 +66,17 @@ def calibration(view: ScanView, selection: Selection, message: dict[str, Any]) -
         "edges": np.linspace(0, 1, BINS + 1),
         "cumulative_x": np.linspace(0, 1, CURVE_POINTS),
     }
-    for name in ("bins", "confidence", "accuracy", "curve_confidence", "curve_accuracy"):
-        arrays[_NAMES[name]] = np.stack([part[name] for part in found])
+    for name, own in _NAMES.items():
+        arrays[name] = np.stack([part[own] for part in found])
     return about, arrays
 
 
 _NAMES = {
-    "bins": "count",
+    "count": "bins",
     "confidence": "confidence",
     "accuracy": "accuracy",
-    "curve_confidence": "cumulative_confidence",
-    "curve_accuracy": "cumulative_accuracy",
+    "cumulative_confidence": "curve_confidence",
+    "cumulative_accuracy": "curve_accuracy",
 }
 
 
@@ -86,10 +86,8 @@ def _of(
     whole = place == "orbit"
     first = view.group.identity if whole else int(place)
     sure, right = _at(pairs, model, first, mask)
-    if len(sure) < LEAST:
-        return {"count": len(sure), **diagram_at(sure, right), "measures": []}
-    if not whole:
-        measures = _measured(torch.from_numpy(sure), torch.from_numpy(right))
+    if not whole or len(sure) < LEAST:
+        measures = [] if len(sure) < LEAST else _measured(*map(torch.from_numpy, (sure, right)))
         return {"count": len(sure), **diagram_at(sure, right), "measures": measures}
     diagram, error = pooled(view, pairs, model, mask)
     return {
@@ -198,15 +196,8 @@ def _along(
     size = len(view.group)
     count = view.samples if mask is None else int(mask.sum())
     stride = max(1, -(-count * size // MOST_PAIRS))
-    parts = [_at(pairs, model, element, mask) for element in range(size)]
-    sure = np.concatenate([sure[::stride] for sure, _ in parts])
-    right = np.concatenate([right[::stride] for _, right in parts])
-    weights = np.concatenate(
-        [
-            np.full(len(sure[::stride]), weight)
-            for (sure, _), weight in zip(parts, view.group.weights, strict=True)
-        ]
-    )
+    some = [[part[::stride] for part in _at(pairs, model, one, mask)] for one in range(size)]
+    pair = [torch.from_numpy(np.concatenate(column)) for column in zip(*some, strict=True)]
+    weights = np.repeat(view.group.weights, [len(sure) for sure, _ in some])
     uniform = bool(np.ptp(view.group.weights) < 1e-12)
-    pair = torch.from_numpy(sure), torch.from_numpy(right)
-    return *pair, None if uniform else torch.from_numpy(weights)
+    return pair[0], pair[1], None if uniform else torch.from_numpy(weights)

@@ -96,5 +96,3 @@ def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
         places = np.flatnonzero(run.reshape(-1) == one)
         kept = seen[places[0]]
         yield places, sure[places][:, kept], right[places][:, kept]
-
-

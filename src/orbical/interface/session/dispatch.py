@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -170,8 +170,15 @@ class Session:
             for handler in (aggregates.aggregate, _embedding, calibration_plots.calibration):
                 handler(view, usual, {})
 
-    def announcement(self, message: Any) -> bytes | None:
-        """Return a frame that announces a slow answer, None if the answer is fast."""
+    def frames(self, message: Any) -> Iterator[bytes]:
+        """Yield the answer to a request; before a slow one, a frame that announces it."""
+        early = self._announcement(message)
+        if early is not None:
+            yield encode(early, {})
+        yield self.answer(message)
+
+    def _announcement(self, message: Any) -> dict[str, Any] | None:
+        """Return the header that announces a slow answer, None if the answer is fast."""
         if not isinstance(message, Mapping) or message.get("kind") != "embedding":
             return None
         try:
@@ -181,16 +188,14 @@ class Session:
                 return None
         except OrbicalError:
             return None  # the answer itself will be the error
-        count = min(view.samples, sample_maps.REPRESENTATIVES)
-        about = {"progress": 0, "note": f"placing {count:,} samples", "method": selection.method}
-        sequence = message.get("sequence", 0)
-        return encode({"kind": "embedding", "sequence": sequence, **about}, {})
+        note = f"placing {min(view.samples, sample_maps.REPRESENTATIVES):,} samples"
+        about = {"progress": 0, "note": note, "method": selection.method}
+        return {"kind": "embedding", "sequence": message.get("sequence", 0), **about}
 
     def close(self) -> None:
         """End the models' threads."""
         for view in self.scans.values():
-            if view.live is not None:
-                view.live.close()
+            view.live.close()
 
 
 def error_header(message: Any, text: str) -> dict[str, Any]:

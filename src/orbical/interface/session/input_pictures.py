@@ -29,20 +29,24 @@ def input_arrays(moved: Tree | None) -> tuple[dict[str, Array], dict[str, list[f
     """
     if moved is None:
         return {}, {}
-    if isinstance(moved, Tensor):
-        fields = {_name_of(moved[0, 0]): moved}
-    elif isinstance(moved, dict):
-        fields = moved
-    else:
-        fields = {str(number): part for number, part in enumerate(moved)}
     arrays, spans = {}, {}
-    for name, leaf in fields.items():
-        values = leaf[0, 0].detach().cpu()
+    for name, values in fields_of(moved, 2).items():
         span = _span(values)
         spans[name] = span
         large = values.is_floating_point() and values.numel() > MOST_FLOATS and values.ndim >= 3
         arrays[name] = _bytes(values, span).numpy() if large else values.numpy()
     return arrays, spans
+
+
+def fields_of(given: Tree, lead: int) -> dict[str, Tensor]:
+    """Return the first input of a batch by field, without its `lead` leading dimensions."""
+    if isinstance(given, Tensor):
+        first = given[(0,) * lead].detach().cpu()
+        return {_name_of(first): first}
+    parts = (
+        given if isinstance(given, dict) else {str(place): one for place, one in enumerate(given)}
+    )
+    return {name: leaf[(0,) * lead].detach().cpu() for name, leaf in parts.items()}
 
 
 def _name_of(values: Tensor) -> str:
@@ -74,7 +78,7 @@ def thumbnails(view: ScanView, samples: list[int]) -> Array | None:
 
     None for other inputs.
     """
-    if view.live is None or not view.live.has_inputs:
+    if not view.live.has_inputs:
         return None
     pictures = [
         view.thumbnails.get_or_compute(one, partial(_picture, view, one)) for one in samples
@@ -88,11 +92,9 @@ _NOTHING = np.zeros(0, np.uint8)
 
 
 def _picture(view: ScanView, sample: int) -> Array:
-    live = view.live
-    assert live is not None
-    given = live.input(sample)
-    if isinstance(live.action, Window):  # the model sees a part of it
-        given = live.action.apply(view.group[[view.group.identity]], given)[0]
+    given, action = view.live.input(sample), view.live.action
+    if isinstance(action, Window):  # the model sees a part of it
+        given = action.apply(view.group[[view.group.identity]], given)[0]
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
         cloud = cloud_of(given)
         return _NOTHING if cloud is None else cloud_picture(cloud, THUMBNAIL)

@@ -8,11 +8,13 @@ import numpy as np
 
 from ...errors import unknown_name
 from ..selection import Selection
-from .moments import moments_of, over_models
+from .moments import Moments, moments_of, over_models
 from .scan_view import ScanView
 from .subsets import Answer
 
 Array = np.ndarray
+Coloring = tuple[str, Array, float | None, float | None]
+"""A title, a number for each model and sample, and the ends of the scale, None for their range."""
 
 
 def available_colors(view: ScanView) -> list[str]:
@@ -36,55 +38,44 @@ def color(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
         assert label is not None  # otherwise "class" is not available
         about = {"scale": "classes", "range": [0, len(view.classes) - 1], "title": "Class"}
         return about, {"values": label.astype(np.float32)}
-    return _MAKERS[selection.color](view, selection)
-
-
-def _spread(values: Array) -> list[float]:
+    title, each, low, high = _COLORINGS[selection.color](view, selection)
+    values = over_models(each[view.of(selection)])
     seen = values[np.isfinite(values)]
-    return [float(seen.min()), float(seen.max())] if len(seen) else [0.0, 1.0]
+    least, most = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
+    span = [least if low is None else low, most if high is None else high]
+    scale = "diverging" if low == -1.0 else "sequential"
+    return {"scale": scale, "range": span, "title": title}, {"values": values}
 
 
-def _mean(view: ScanView, selection: Selection) -> Answer:
+def _moments(view: ScanView, selection: Selection, name: str) -> Moments:
+    return moments_of(view, view.variable(view.metrics[name], view.reference(selection)))
+
+
+def _mean(view: ScanView, selection: Selection) -> Coloring:
     metric = view.metric(selection, per_sample=True)
-    sums = moments_of(view, view.variable(metric, view.reference(selection)))
-    values = over_models(sums.mean[view.of(selection)])
-    span = [0.0, 1.0] if metric.unit == "share" else _spread(values)
-    title = f"{metric.title}, mean over the orbit"
-    return {"scale": "sequential", "range": span, "title": title}, {"values": values}
+    ends = (0.0, 1.0) if metric.unit == "share" else (None, None)
+    each = _moments(view, selection, metric.name).mean
+    return f"{metric.title}, mean over the orbit", each, *ends
 
 
-def _variance(view: ScanView, selection: Selection) -> Answer:
+def _variance(view: ScanView, selection: Selection) -> Coloring:
     metric = view.metric(selection, per_sample=True)
-    sums = moments_of(view, view.variable(metric, view.reference(selection)))
-    values = over_models(sums.variance[view.of(selection)])
-    title = f"{metric.title}, variance over the orbit"
-    span = [0.0, _spread(values)[1]]
-    return {"scale": "sequential", "range": span, "title": title}, {"values": values}
+    each = _moments(view, selection, metric.name).variance
+    return f"{metric.title}, variance over the orbit", each, 0.0, None
 
 
-def _correct(view: ScanView, selection: Selection) -> Answer:
-    metric = view.metrics["correct"]
-    sums = moments_of(view, view.variable(metric, view.reference(selection)))
-    values = over_models(sums.mean[view.of(selection)])
-    title = "Fraction of the orbit predicted correctly"
-    return {"scale": "sequential", "range": [0.0, 1.0], "title": title}, {"values": values}
+def _correct(view: ScanView, selection: Selection) -> Coloring:
+    each = _moments(view, selection, "correct").mean
+    return "Fraction of the orbit predicted correctly", each, 0.0, 1.0
 
 
-def _gap(view: ScanView, selection: Selection) -> Answer:
+def _gap(view: ScanView, selection: Selection) -> Coloring:
     """Return confidence minus accuracy over the orbit; without them, the invariance gap."""
-    models = view.of(selection)
     if "correct" in view.metrics and "confidence" in view.metrics:
-        reference = view.reference(selection)
-        right = moments_of(view, view.variable(view.metrics["correct"], reference)).mean
-        sure = moments_of(view, "confidence").mean
-        values = over_models(sure[models] - right[models])
-        title = "Confidence minus accuracy over the orbit"
-        return {"scale": "diverging", "range": [-1.0, 1.0], "title": title}, {"values": values}
+        right, sure = (_moments(view, selection, one).mean for one in ("correct", "confidence"))
+        return "Confidence minus accuracy over the orbit", sure - right, -1.0, 1.0
     stored = view.cache.get_or_compute("gap", lambda: view.reader.whole("invariance_gap"))
-    values = over_models(stored[models])
-    title = "Invariance gap: distance of the predictions from their mean"
-    about = {"scale": "sequential", "range": [0.0, _spread(values)[1]], "title": title}
-    return about, {"values": values}
+    return "Invariance gap: distance of the predictions from their mean", stored, 0.0, None
 
 
-_MAKERS = {"mean": _mean, "variance": _variance, "correct": _correct, "gap": _gap}
+_COLORINGS = {"mean": _mean, "variance": _variance, "correct": _correct, "gap": _gap}

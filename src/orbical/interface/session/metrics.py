@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ...calibration import Measure, scan_measures
 from ...errors import unknown_name
@@ -30,10 +29,6 @@ class Metric:
     higher_is_better: bool | None
     per_sample: bool
     meaning: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON."""
-        return dict(vars(self))
 
 
 def find_metrics(reader: ScanReader) -> dict[str, Metric]:

@@ -9,19 +9,20 @@ import torch
 from torch import Tensor
 
 from ..._trees import Tree
-from ...errors import InputError
 from ...groups import Elements, Group
 from ..live_models import LiveAnswer
-from ..selection import Selection
+from ..selection import Selection, sample_numbers
 from ..wire import PNG
 from .aggregates import axis_of
 from .input_pictures import input_arrays, thinned, thumbnails
+from .scan_state import group_json
 from .scan_view import AGREES, ScanView
 from .subsets import Answer
 
 Array = np.ndarray
 
-MOST_HOVERED = 64
+STILL = {"consensus": "answer", "truth": "still"}
+"""The names of references that are not transformed."""
 
 
 def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
@@ -29,30 +30,37 @@ def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
     number = view.sample(selection.sample)
     metric = view.metric(selection, per_sample=True)
     reference = view.reference(selection)
-    variable = view.variable(metric, reference)
     models = view.shown(selection)
-    values = np.stack([view.response(variable, number, model) for model in models])
+    wanted = {"values": view.variable(metric, reference)}
+    if "correct" in view.metrics:
+        wanted["correct"] = view.variable(view.metrics["correct"], reference)
+    found = {
+        name: np.stack([view.response(variable, number, model) for model in models])
+        for name, variable in wanted.items()
+    }
     about: dict[str, Any] = {
         "sample": number,
         "metric": metric.name,
         "models": [view.models[model] for model in models],
         "label": None if view.label is None else int(view.label[number]),
         "consensus": [_consensus_class(view, number, model) for model in models],
-        "range": axis_of(metric, values),
+        "range": axis_of(metric, found["values"]),
         "reference": reference,
     }
-    arrays: dict[str, Any] = {"values": values}
-    right = None
-    if "correct" in view.metrics:
-        right = view.variable(view.metrics["correct"], reference)
-        arrays["correct"] = np.stack(
-            [view.response(right, number, model) > 0 for model in models]
-        ).astype(np.uint8)
+    arrays: dict[str, Any] = {}
     if "predicted" in view.reader:
         answered = [view.reader.row("predicted", number, model) for model in models]
         arrays["predicted"] = np.stack(answered).astype(np.int32)
-    if selection.dense and view.live is not None and view.live.models:
-        _densely(view, number, models, variable, right, about, arrays)
+    group = view.live.locator.finer() if selection.dense and view.live.models else None
+    if group is not None:
+        finer = _densely(view, number, models, wanted, group, about)
+        if not np.isnan(finer["values"]).all():
+            found = finer
+            arrays["index"] = group.layout.index.astype(np.int32)
+            about["group"] = group_json(group)
+    arrays["values"] = found["values"]
+    if "correct" in found:
+        arrays["correct"] = (found["correct"] > 0).astype(np.uint8)
     return about, arrays
 
 
@@ -60,34 +68,18 @@ def _densely(
     view: ScanView,
     number: int,
     models: list[int],
-    variable: str,
-    right: str | None,
+    wanted: dict[str, str],
+    group: Group,
     about: dict[str, Any],
-    arrays: dict[str, Any],
-) -> None:
-    """Replace the scanned responses by live ones at finer steps, if models can run."""
-    from .scan_state import group_json
-
-    live = view.live
-    group = None if live is None else live.locator.finer()
-    if live is None or group is None:
-        return
-    answers = live.ask_along(number, group, [view.models[model] for model in models])
+) -> dict[str, Array]:
+    """Return live responses at the elements of a finer group, NaN where a model cannot run."""
+    answers = view.live.ask_along(number, group, [view.models[model] for model in models])
     errors = {name: answer.error for name, answer in answers.items() if answer.error}
-    if errors:
-        about["errors"] = errors
-    wanted = {"values": variable} | ({} if right is None else {"correct": right})
-    found = {
+    about |= {"errors": errors} if errors else {}
+    return {
         name: np.stack([_said(view, answers, one, number, model, group) for model in models])
         for name, one in wanted.items()
     }
-    if np.isnan(found["values"]).all():
-        return
-    arrays["values"] = found["values"]
-    if "correct" in found:
-        arrays["correct"] = (found["correct"] > 0).astype(np.uint8)
-    arrays["index"] = group.layout.index.astype(np.int32)
-    about["group"] = group_json(group)
 
 
 def _said(
@@ -110,14 +102,7 @@ def _said(
 
 def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer the responses of a few samples, with thumbnails of their inputs."""
-    numbers = message.get("samples")
-    if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_HOVERED:
-        raise InputError(
-            f"samples: expected a list of 1 to {MOST_HOVERED} indices, got {numbers!r:.60}"
-        )
-    if any(isinstance(one, bool) or not isinstance(one, int) for one in numbers):
-        raise InputError(f"samples: expected integers, got {numbers!r:.60}")
-    chosen = [view.sample(one) for one in numbers]
+    chosen = [view.sample(one) for one in sample_numbers(message.get("samples"))]
     metric = view.metric(selection, per_sample=True)
     variable = view.variable(metric, view.reference(selection))
     models = view.shown(selection)
@@ -150,9 +135,7 @@ def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
 def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer the transformed input at a position, and the output of each model shown."""
     number = view.sample(selection.sample)
-    live = view.live
-    assert live is not None  # a session always has one
-    models = view.shown(selection)
+    live, models = view.live, view.shown(selection)
     names = [view.models[model] for model in models]
     here = live.locator.at(view.element(selection), selection.position)
     moved: Tree | None = live.moved(number, here.elements)
@@ -212,12 +195,11 @@ def _draw(
     arrays: dict[str, Any],
 ) -> None:
     """Draw the views of a task that are named `png`, which need no JavaScript."""
-    if about["input"]["view"] == PNG and moved is not None and hasattr(task, "draw_input"):
-        arrays["input/png"] = task.draw_input(moved)
-        about["input"]["fields"].append("png")
-    if about["detail"]["view"] == PNG and hasattr(task, "draw_detail"):
-        arrays["detail/png"] = task.draw_detail(details, names)
-        about["detail"]["fields"].append("png")
+    for part, given in (("input", (moved,)), ("detail", (details, names))):
+        draw = getattr(task, f"draw_{part}", None)
+        if about[part]["view"] == PNG and draw is not None and given[0] is not None:
+            arrays[f"{part}/png"] = draw(*given)
+            about[part]["fields"].append("png")
 
 
 def _details(
@@ -246,25 +228,31 @@ def _details(
     return found
 
 
+def references_of(view: ScanView) -> dict[str, str]:
+    """Return the arrays of consensus and truth; classes are labels and have none."""
+    named = {"consensus": "consensus", "truth": view.truth}
+    return {kind: name for kind, name in named.items() if name and name in view.reader}
+
+
+def reference_action(view: ScanView, kind: str) -> Any:
+    """Return the action that transforms a reference along the orbit; None for classes."""
+    task = view.live.task
+    if task is None or (kind == "consensus" and "label" in view.reader):
+        return None
+    return task.output
+
+
 def _references(
     view: ScanView, number: int, models: list[int], elements: Elements, arrays: dict[str, Any]
 ) -> None:
     """Add consensus and truth, transformed to the position if the task transforms them."""
-    reader, task = view.reader, view.live.task if view.live else None
-    if "consensus" in reader:
-        still = np.stack([reader.row("consensus", number, model) for model in models])
-        if task is None or "label" in reader:
-            arrays["consensus/answer"], _ = thinned(still)
-        else:
-            moved = task.output.apply(elements, torch.from_numpy(still))[0]
-            arrays["consensus/moved"], _ = thinned(moved.numpy())
-    if view.truth is not None:
-        truth = np.array(reader.row(view.truth, number, None))[None]
-        if task is None:
-            arrays["truth/still"], _ = thinned(truth)
-        else:
-            moved = task.output.apply(elements, torch.from_numpy(truth))[0]
-            arrays["truth/moved"], _ = thinned(moved.numpy())
+    for kind, name in references_of(view).items():
+        owners = models if view.reader.by_model(name) else [None]
+        values = np.stack([view.reader.row(name, number, owner) for owner in owners])
+        action = reference_action(view, kind)
+        if action is not None:
+            values = action.apply(elements, torch.from_numpy(values))[0].numpy()
+        arrays[f"{kind}/{STILL[kind] if action is None else 'moved'}"], _ = thinned(values)
 
 
 def _consensus_class(view: ScanView, number: int, model: int) -> int | None:

@@ -40,21 +40,18 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
             "truth_name": view.truth or "label",
         },
         "views": {"input": view.input_view, "detail": record.views.detail},
-        "models": [
-            {"name": name, "live": live is not None and name in live.answering}
-            for name in view.models
-        ],
+        "models": [{"name": name, "live": name in live.answering} for name in view.models],
         "classes": view.classes,
         "samples": view.samples,
         "noun": "molecules" if _molecular(view) else NOUNS.get(view.input_view, "samples"),
         "names": sample_names(view),
         "group": group_json(group),
-        "metrics": [metric.to_json() for metric in view.metrics.values()],
+        "metrics": [vars(metric) for metric in view.metrics.values()],
         "methods": available_methods(),
         "colors": available_colors(view),
-        "live": live is not None and bool(live.answering),
-        "inputs": live is not None and live.has_inputs,
-        "warnings": [] if live is None else [*live.warnings],
+        "live": bool(live.answering),
+        "inputs": live.has_inputs,
+        "warnings": [*live.warnings],
         "stored": [
             name
             for name, dims in view.reader.dims.items()

@@ -29,15 +29,15 @@ class ScanView:
         self,
         name: str,
         scan: Scan,
-        live: LiveModels | None = None,
-        reader: ScanReader | None = None,
+        live: LiveModels,
+        reader: ScanReader,
         orbits: Array | None = None,
         classes: list[str] | None = None,
     ) -> None:
         self.name = name
         self.scan = scan
         self.group = scan.group
-        self.reader = ScanReader(scan) if reader is None else reader
+        self.reader = reader
         self.models: list[str] = scan.models
         self.metrics = find_metrics(self.reader)
         self.live = live
@@ -157,9 +157,7 @@ class ScanView:
         """Iterate over the blocks of a variable."""
         return self.reader.blocks("predicted" if variable == AGREES else variable)
 
-    def _values(
-        self, variable: str, model: int, read: Callable[[str, int | None], Array]
-    ) -> Array:
+    def _values(self, variable: str, model: int, read: Callable[[str, int | None], Array]) -> Array:
         """Read responses in single precision, NaN if unfinished."""
         values: Array
         if variable == AGREES:
