@@ -120,20 +120,22 @@ def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, flow_scan):
 def test_the_pair_blinks_until_it_is_paused(opened, serve, flow_scan):
     tab = opened(f"{serve({'flow': flow_scan}).url}#sample=3")
     seen = set()
-    for _ in range(14):
+    for _ in range(14):  # longer than two turns of half a second
         seen.add(tuple(picture(tab)))
+        if len(seen) == 2:
+            break
         tab.wait_for_timeout(120)
     assert len(seen) == 2
     tab.locator(".pair-modes button", has_text=re.compile("^2$")).click()
     kept = picture(tab)
-    tab.wait_for_timeout(1200)
+    tab.wait_for_timeout(700)
     assert picture(tab) == kept
 
 
 def test_less_motion_starts_with_both_frames_in_one_picture(opened, serve, flow_scan):
     tab = opened(f"{serve({'flow': flow_scan}).url}#sample=3", reduced_motion="reduce")
     kept = picture(tab)
-    tab.wait_for_timeout(1200)
+    tab.wait_for_timeout(700)
     assert picture(tab) == kept
     assert "orange" in tab.locator(".section.input canvas").get_attribute("aria-label")
 

@@ -121,7 +121,7 @@ def test_a_widget_is_alive_in_jupyterlab(lab, browser, tmp_path):
         "() => /angle|°/.test(document.querySelector("
         "'.orbical .section.input canvas')?.getAttribute('aria-label') ?? '')"
     )
-    folded = tab.locator("details summary", has_text="static picture")
+    folded = tab.locator("details summary", has_text="static figure")
     folded.wait_for(timeout=20_000)
     tab.screenshot(path=str(tmp_path / "jupyterlab.png"), full_page=True)
     assert [text for text in troubles if "orbical" in text] == []

@@ -184,18 +184,32 @@ def test_axe_finds_no_violations(opened, axe, scheme):
     assert page.violations(axe) == []
 
 
-def test_a_report_of_some_samples_says_so_and_keeps_their_numbers(opened, digit_scan, tmp_path):
-    path = report(digit_scan, tmp_path / "some.html", samples=30, methods=("pca",))
-    page = opened("sample=4&element=9", path=path)
-    mean = digit_scan.data["score"].mean("sample").values[:, 9]
+@pytest.fixture(scope="module")
+def small_scan(networks):
+    """A scan whose report is written in a moment."""
+    images, labels = ob.datasets.mnist(split="test")
+    return ob.scan(
+        networks,
+        (images[:60], labels[:60]),
+        group="rotations:8",
+        task="classification",
+        keep=("probabilities", "inputs"),
+        progress=False,
+    )
+
+
+def test_a_report_of_some_samples_says_so_and_keeps_their_numbers(opened, small_scan, tmp_path):
+    path = report(small_scan, tmp_path / "some.html", samples=30, methods=("pca",))
+    page = opened("sample=4&element=5", path=path)
+    mean = small_scan.data["score"].mean("sample").values[:, 5]
     page.shows(".aggregate .legend b", f"{mean[0]:.3f}")  # of all samples of the scan
-    assert "30 of 120 samples" in page.tab.locator("footer").inner_text()
+    assert "30 of 60 samples" in page.tab.locator("footer").inner_text()
 
 
-def test_a_folder_opens_without_a_server(opened, digit_scan, tmp_path, monkeypatch):
+def test_a_folder_opens_without_a_server(opened, small_scan, tmp_path, monkeypatch):
     monkeypatch.setattr("orbical.interface.reports.writing.MOST_BYTES", 1000)
-    path = report(digit_scan, tmp_path / "large.html", methods=("pca",))
+    path = report(small_scan, tmp_path / "large.html", methods=("pca",))
     assert path.name == "index.html"
-    page = opened("sample=2&element=18", path=path)
-    page.shows(".answers td", f"{values(digit_scan, 'score', 2)['plain'][18]:.3f}")
+    page = opened("sample=2&element=3", path=path)
+    page.shows(".answers td", f"{values(small_scan, 'score', 2)['plain'][3]:.3f}")
     assert any(url.endswith("parts/state.js") for url in page.asked)

@@ -42,6 +42,11 @@ def whole(session):
     return packed(session, None)
 
 
+@pytest.fixture(scope="module")
+def part(session):
+    return packed(session, 30)
+
+
 def packed(session, count):
     view = session.scan_view()
     chosen = chosen_samples(view, count)
@@ -172,8 +177,8 @@ def test_the_state_names_what_a_report_holds(report_answers, session, whole):
     assert found["arrays"]["original"]["data"] == list(range(80))
 
 
-def test_a_part_of_the_samples_keeps_the_means_of_all(report_answers, session):
-    chosen, parts = packed(session, 30)
+def test_a_part_of_the_samples_keeps_the_means_of_all(report_answers, session, part):
+    chosen, parts = part
     assert len(chosen.samples) == 30
     cases = [{}, {"metric": "ece"}, {"metric": "smooth_ece", "labels": [4]}, {"labels": [3]}]
     ours, theirs = both(report_answers, session, parts, [{"selection": one} for one in cases])
@@ -190,10 +195,10 @@ def test_a_part_of_the_samples_keeps_the_means_of_all(report_answers, session):
 
 
 @pytest.mark.parametrize("scope", ["element", "orbit"])
-def test_a_part_of_the_samples_draws_the_calibration_of_all(report_answers, session, scope):
+def test_a_part_of_the_samples_draws_the_calibration_of_all(report_answers, session, part, scope):
     cases = [{"element": 5}, {"element": 7, "reference": "consensus", "models": ["net1"]}]
     requests = [{"kind": "calibration", "selection": {**one, "scope": scope}} for one in cases]
-    ours, theirs = both(report_answers, session, packed(session, 30)[1], requests)
+    ours, theirs = both(report_answers, session, part[1], requests)
     for found, expected in zip(ours, theirs, strict=True):
         compare(found, expected, 1e-4, skip=("measures",))  # the count of answers among it
         values = [one["value"] for one in expected[0]["measures"]]

@@ -75,7 +75,8 @@ test("the verdict goes by the sign of the gap, and only beyond chance", () => {
   assert.equal(verdict(sure, { value: 0.4, low: 0.3, expected: 0.02 }), "over-confident");
   assert.equal(verdict(shy, { value: 0.4, low: 0.3, expected: 0.02 }), "under-confident");
   assert.equal(verdict(even, { value: 0.3, low: 0.2, expected: 0.02 }), "miscalibrated");
-  assert.equal(verdict(even, { value: 0.02, low: 0, expected: 0.03 }), "calibrated");
+  assert.equal(verdict(even, { value: 0.02, low: 0, expected: 0.03 }), "no error detected");
+  assert.equal(verdict(sure, { value: 0.012, low: 0.003, expected: 0.005 }), "over-confident");
   assert.equal(verdict(sure, { value: 0.4, low: null, expected: null }), "over-confident");
 });
 

@@ -26,8 +26,8 @@ def encode(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray | bytes]) 
     """Encode a frame. Numbers in the header that JSON does not have (NaN, infinity) become null.
 
     >>> frame = encode({"kind": "subset"}, {"mask": np.array([1, 0], np.uint8)})
-    >>> len(frame) % 4, frame[-4:]
-    (0, b'\x01\x00\x00\x00')
+    >>> len(frame) % 4, [*frame[-4:]]
+    (0, [1, 0, 0, 0])
     """
     entries, buffers = [], []
     for name, array in arrays.items():

@@ -51,7 +51,7 @@ export function createCumulative(el) {
       if (Math.abs(gap) > Math.abs(most)) [where, most] = [k, gap];
     }
     const side = most < 0 ? "over-confident" : "under-confident";
-    return { where, words: most === 0 ? "calibrated" : `KS ${fixed(Math.abs(most), 3)}, ${side}` };
+    return { where, words: most === 0 ? "no gap" : `KS ${fixed(Math.abs(most), 3)}, ${side}` };
   }
 
   function key(box, y) {

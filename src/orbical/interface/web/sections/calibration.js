@@ -6,7 +6,7 @@ import { fixed } from "../draw/format.js";
 import { createCumulative } from "../plots/cumulative.js";
 import { createReliability } from "../plots/reliability.js";
 import { createFrame, createSwitch } from "./frame.js";
-import { means, verdict } from "./verdict.js";
+import { UNDETECTED, means, verdict } from "./verdict.js";
 import { hints } from "./help_text.js";
 
 const isNumber = (value) => value !== null && value !== undefined;
@@ -16,11 +16,13 @@ const MEANINGS = {
   confidence: "Mean confidence",
   accuracy: "Fraction of correct predictions",
   ECE: "Expected calibration error: the mean absolute difference between confidence and accuracy, with its 95 % interval",
+  "up to": "The upper end of the interval: a larger error would have shown with this number of samples",
   "by chance": "The ECE of a perfectly calibrated model with the same number of samples",
 };
 
 const VERDICT =
-  "Over-confident: confidence exceeds accuracy. Calibrated: the error is no larger than expected by chance.";
+  "Over-confident: confidence exceeds accuracy. No error detected: the error is no larger than expected by chance; " +
+  "one of the upper end of its interval could be missed with so few samples.";
 
 const MANY = 3; // models beside whose errors there is no room for more
 
@@ -93,10 +95,12 @@ export function createSection(el, app) {
       const one = answer.measures.find((found) => found.model === model.name && found.name === "ece") ?? {};
       const mean = means(answer.arrays, m);
       const interval = isNumber(one.low) ? ` (${fixed(one.low, 3)}–${fixed(one.high, 3)})` : "";
+      const word = verdict(mean, one);
+      const missed = word === UNDETECTED && isNumber(one.high);
       return h(
         "li",
         {},
-        h("p", {}, ...modelLabel(model, 20), h("b", { class: "verdict", title: VERDICT }, verdict(mean, one))),
+        h("p", {}, ...modelLabel(model, 20), h("b", { class: "verdict", title: VERDICT }, word)),
         pairs(
           [
             ["confidence", fixed(mean.confidence, 3)],
@@ -106,7 +110,7 @@ export function createSection(el, app) {
         ),
         pairs([
           [answer.scope === "orbit" ? "pooled ECE" : "ECE", number(one.value), interval],
-          ["by chance", number(one.expected)],
+          missed ? ["up to", number(one.high), " could be missed"] : ["by chance", number(one.expected)],
         ]),
       );
     });

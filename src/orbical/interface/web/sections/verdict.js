@@ -13,12 +13,13 @@ export function means({ count, confidence, accuracy }, m) {
   return { confidence: sure / total, accuracy: right / total };
 }
 
-/** Over-confident, under-confident, or calibrated: no further off than chance would make it. */
+export const UNDETECTED = "no error detected";
+
+/** Over-confident, under-confident, or that the samples show no error; they cannot show that there is none. */
 export function verdict({ confidence, accuracy }, { value, expected, low }) {
   if (!Number.isFinite(value)) return "–";
-  const chance = expected ?? 0;
-  const clear = low === null || low === undefined ? value > chance + 0.02 : low > 0 && value > chance + 0.01;
-  if (!clear) return "calibrated";
+  const detected = low === null || low === undefined ? value > (expected ?? 0) + 0.02 : low > 0;
+  if (!detected) return UNDETECTED;
   const gap = confidence - accuracy;
   if (Math.abs(gap) < value / 3) return "miscalibrated";
   return gap > 0 ? "over-confident" : "under-confident";
