@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 FIRST = (
-    *("index.md", "guide", "studies", "theory.md", "metrics.md"),
+    *("index.md", "guide", "studies", "theory.md", "metrics.md", "intervals.md"),
     *("api", "benchmarks.md", "design.md"),
 )
 GUIDES = (

@@ -15,6 +15,7 @@ them are entries of one registry, `MEASURES`, which tables, commands and the int
 | compare two models | `compare`, `compare_means`, `regression_compare` |
 | draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
 | measure along an orbit | `along_orbit`, `mean_over_orbit`, `pooled_over_orbit`, `detections` |
+| hold it against a limit | `verdict`, `judge` |
 | add a measure | `register`, `Measure` |
 
 Example:
@@ -70,6 +71,7 @@ from .scores import BrierParts, accuracy, brier, brier_parts, nll
 from .smooth import smooth_ece
 from .soft import ece_loss, s_avuc, sb_ece
 from .table import classification_table, pair_table, regression_score_terms, regression_table
+from .verdicts import Verdict, judge, verdict
 
 __all__ = [
     "MEASURES",
@@ -83,6 +85,7 @@ __all__ = [
     "Measure",
     "Reliability",
     "ReliabilityCurve",
+    "Verdict",
     "accuracy",
     "aleatoric_bleed",
     "along_orbit",
@@ -117,6 +120,7 @@ __all__ = [
     "gence_sq_fiber",
     "gence_sq_floor",
     "interval",
+    "judge",
     "ks",
     "mahalanobis_calibration",
     "mean_interval",
@@ -156,6 +160,7 @@ __all__ = [
     "smooth_ece",
     "top_label",
     "uce",
+    "verdict",
 ]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -62,6 +63,7 @@ class BoundMeasure:
             `[..., N, d]`; None if unknown, as for a user's function.
         marginal: Whether only the diagonal of a full covariance matters.
         whitened: The measure as a function of Mahalanobis distances alone, where it is one.
+        own_interval: Computes the interval of a pair, where nothing has to be drawn for it.
     """
 
     name: str
@@ -74,3 +76,4 @@ class BoundMeasure:
     one_target: bool | None = None
     marginal: bool = False
     whitened: OfWhitened | None = None
+    own_interval: Callable[..., Any] | None = None

@@ -151,9 +151,12 @@ def _share_correct(confidence: Tensor, correct: Tensor, *, weights: Tensor | Non
     return weighted_mean(correct.double(), mass)
 
 
-def _accuracy_interval(outputs: Outputs, settings: Settings) -> Interval:
-    confidence, correct = outputs.pair
-    return share_interval(correct, confidence, settings.level, weights=outputs.weights)
+def _accuracy_interval(confidence: Any, correct: Any, level: float, weights: Any) -> Interval:
+    return share_interval(correct, confidence, level, weights=weights)
+
+
+def _accuracy(name: str) -> BoundMeasure:
+    return BoundMeasure(name, _share_correct, None, own_interval=_accuracy_interval)
 
 
 def _accuracy_terms(**outputs: Any) -> Tensor:
@@ -275,7 +278,7 @@ _CLASSIFICATION = (
     _pair(_share_correct, "accuracy", "accuracy", unit="share", higher_is_better=True, **_mean,
           meaning="accuracy: share of samples whose most probable class is the label",
           metric_class="Accuracy", listed=_COMPARED,
-          terms=_accuracy_terms, table_interval=_accuracy_interval),
+          terms=_accuracy_terms, binding=_accuracy),
     _outputs(scores.nll, "NLL", unit="nats", interval="bootstrap", metric_class="NLL",
              meaning="negative log-likelihood: mean over the labels",
              listed=_COMPARED, **_score(_nll_terms, lambda outputs: -outputs.log_probabilities)),

@@ -48,6 +48,19 @@ class Interval:
         return f"Interval({self})"
 
     @property
+    def finding(self) -> str:
+        """What a calibration error's interval says: an error, or how large a one may be missed.
+
+        Example:
+            >>> from orbical import calibration
+            >>> calibration.interval("ks", [0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1], seed=1).finding
+            'no error detected; one of up to 0.6 could have been missed'
+        """
+        if bool((self.low > 0).all()):
+            return f"error detected, of at least {in_short(self.low)}"
+        return f"no error detected; one of up to {in_short(self.high)} could have been missed"
+
+    @property
     def excess(self) -> Tensor:
         """The value minus that of a calibrated model: the part that bias does not explain."""
         return self.value - self.calibrated
@@ -79,13 +92,6 @@ def weighted_pair(
             )
         correct = correct.bool()
     return confidence.detach(), correct, weights
-
-
-def unbiased(value: Tensor, resampled: Tensor, calibrated: Tensor) -> Tensor:
-    """Return the distance whose median estimate is the value, by linear interpolation."""
-    above = (value - calibrated).clamp(min=0)
-    slope = value / (resampled - calibrated).clamp(min=1e-300)
-    return torch.where(resampled > calibrated, (above * slope).clamp(max=value), value)
 
 
 def ends(
@@ -158,9 +164,12 @@ def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]
     [5.0, 50.0, 95.0]
     """
     outside = (1 - level) / 2
-    places = torch.tensor([outside, 0.5, 1 - outside], dtype=draws.dtype)
+    known = min(max(outside, 2 / len(draws)), 0.25)
+    places = torch.tensor([known, 0.5, 1 - known], dtype=draws.dtype)
     low, middle, high = draws.quantile(places, dim=0)
-    return low, middle, high
+    # Beyond the draws the tails are taken to be those of a normal distribution.
+    stretch = normal_quantile(level) / normal_quantile(1 - 2 * known)
+    return middle - stretch * (middle - low), middle, middle + stretch * (high - middle)
 
 
 def normal_quantile(level: float) -> float:

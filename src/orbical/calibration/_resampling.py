@@ -98,34 +98,23 @@ def drawn_pairs(
 
 def paired_worlds(
     measure: BoundMeasure,
-    pairs: list[tuple[Tensor, Tensor]],
+    pairs: list[tuple[Tensor, Tensor, Tensor | None]],
     resamples: int,
-    generator: np.random.Generator,
+    seed: int,
 ) -> PairedWorlds:
-    """Draw two models' pairs `(confidence [N], correct [N])` again, sample by sample together."""
-    if measure.index is None:
-        return _paired_samples(measure, pairs, resamples, generator)
-    return _paired_cells(measure, pairs, resamples, generator)
-
-
-def _paired_samples(
-    measure: BoundMeasure,
-    pairs: list[tuple[Tensor, Tensor]],
-    resamples: int,
-    generator: np.random.Generator,
-) -> PairedWorlds:
-    seed = int(generator.integers(2**62))
+    """Draw two models' pairs `(confidence, correct, weights)` again, sample by sample together."""
+    if measure.index is not None and pairs[0][2] is None:
+        return _paired_cells(measure, [given[:2] for given in pairs], resamples, seed)
     # The same seed for both: they are drawn again on the same samples.
-    return PairedWorlds.joined(
-        [drawn_pairs(measure, *given, resamples, np.random.default_rng(seed)) for given in pairs]
+    draws = (
+        drawn_pairs(measure, z, hit, resamples, np.random.default_rng(seed), mass)
+        for z, hit, mass in pairs
     )
+    return PairedWorlds.joined(list(draws))
 
 
 def _paired_cells(
-    measure: BoundMeasure,
-    pairs: list[tuple[Tensor, Tensor]],
-    resamples: int,
-    generator: np.random.Generator,
+    measure: BoundMeasure, pairs: list[tuple[Tensor, Tensor]], resamples: int, seed: int
 ) -> PairedWorlds:
     """Draw cells again: samples that share their cells in both models are drawn at once."""
     assert measure.index is not None
@@ -139,7 +128,7 @@ def _paired_cells(
     width = 2 * tallies[1].right.shape[-1]
     joint, number = torch.unique(codes[0] * width + codes[1], return_counts=True)
     kinds = torch.stack([joint // width, joint % width])
-    again = []
+    again, generator = [], np.random.default_rng(seed)
     for block in blocks_of(resamples, kinds.shape[1]):
         drawn = generator.poisson(number.numpy(), (block, len(number)))
         counts = torch.from_numpy(drawn).double()
@@ -148,7 +137,7 @@ def _paired_cells(
             for gathered, kind in zip(tallies, kinds, strict=True)
         ]
         again.append(torch.stack(both))
-    seed = int(generator.integers(2**62))
+    # The same seed for both: a model and its copy are drawn alike.
     calibrated = [
         distance(gathered.calibrated(resamples, np.random.default_rng(seed)))[:, 0]
         for gathered in tallies

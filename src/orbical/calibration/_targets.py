@@ -15,7 +15,7 @@ from torch import Tensor
 from .._arrays import ArrayLike, as_floating
 from ..errors import InputError
 from ._bound import BoundMeasure, OfWhitened
-from ._resampling import PairedWorlds, blocks_of, distance_of
+from ._resampling import blocks_of, distance_of
 from .gaussian import vector_target, whitened
 
 
@@ -142,22 +142,3 @@ def _drawn_whitened(
         torch.cat(part, -1).movedim(-1, 0).cpu() for part in (again, chance, estimates)
     )
     return observed, resampled, calibrated, values
-
-
-def paired_targets(
-    measure: BoundMeasure,
-    predictions: list[tuple[Tensor, Tensor]],
-    target: Tensor,
-    resamples: int,
-    generator: np.random.Generator,
-) -> PairedWorlds:
-    """Draw two models' predictions `(mean [N, d], variance)` again, sample by sample together."""
-    seed = int(generator.integers(2**62))
-    numbers = max(part.numel() for given in predictions for part in given)
-    # The same seed and blocks for both: they are drawn again on the same samples.
-    return PairedWorlds.joined(
-        [
-            drawn_targets(measure, *given, target, resamples, np.random.default_rng(seed), numbers)
-            for given in predictions
-        ]
-    )

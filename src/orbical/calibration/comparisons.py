@@ -13,16 +13,14 @@ from .._arrays import ArrayLike
 from ..errors import InputError
 from ._bound import BoundMeasure
 from ._interval import (
-    binary_pair,
     check_draws,
-    ends,
     in_short,
     normal_quantile,
     tail_quantiles,
-    unbiased,
+    weighted_pair,
 )
 from ._resampling import PairedWorlds, paired_worlds
-from ._targets import as_vectors, on_vectors, paired_targets
+from ._targets import as_vectors, drawn_targets
 from .registry import MeasureLike, bound
 
 
@@ -31,7 +29,7 @@ class Comparison:
     """The difference of a measure between two models on the same samples, `a - b`.
 
     Attributes:
-        difference: of the measured values.
+        difference: of the population's values: estimated, the noise of the labels taken away.
         low: lower end of the interval for the population's difference.
         high: upper end.
         p_value: 1 minus the level at which the interval no longer contains 0.
@@ -57,6 +55,7 @@ def compare(
     a: tuple[ArrayLike, ArrayLike],
     b: tuple[ArrayLike, ArrayLike],
     *,
+    weights: ArrayLike | None = None,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -64,23 +63,21 @@ def compare(
 ) -> Comparison:
     """Compare a calibration measure of two models, or two methods, on the same samples.
 
-    Both are resampled together, so that what the models share cancels; their biases do not, since
-    a calibrated model is biased more than one that is not. Each end lies as far from `a - b` as
-    the larger of two reaches, here for the upper end:
+    A measured distance d has the noise of the labels in it: a calibrated model's is not 0. Each is
+    corrected by the mean square c^2 that it has for labels drawn from the confidences,
 
-        bias_b + (median - q_lower) of the resampled difference
-        sqrt((u_a - a)^2 + (b - l_b)^2 - 2 r (u_a - a) (b - l_b))
+        difference = sqrt((d_a^2 - c_a^2)_+) - sqrt((d_b^2 - c_b^2)_+)
 
-    The first guards against unequal biases: bias_b is the value less the point where the median,
-    linear between the calibrated and the observed world, reaches it; or the whole median of the
-    calibrated world if the model may be calibrated; bias_a may be 0. The second joins the intervals
-    `[l, u]` of both by the correlation r of their resamples (Zou and Donner 2008), or by the worst,
-    -1, if one of both may be calibrated. The p-value is below `1 - level` if 0 lies outside.
+    and both models are resampled together, so that what they share cancels. Each end lies as far
+    from the difference as the larger of two reaches: the farther quantile of the resampled
+    difference from its median, and the quantile of the difference of two calibrated models. The
+    p-value is below `1 - level` if 0 lies outside. `docs/intervals.md` tabulates size and power.
 
     Args:
         measure: as for `interval`.
         a: `(confidence [N], correct [N])` of one model.
         b: the same of the other, sample by sample.
+        weights: `[N]` sample weights >= 0 of both, resampled with their samples; 1 by default.
         level: nominal coverage.
         resamples: number of draws from each world.
         seed: seed of the draws.
@@ -98,13 +95,12 @@ def compare(
     """
     chosen = _distance_of(measure, "pair", options)
     check_draws(level, resamples)
-    pairs = [binary_pair(*_one_pair(name, given)) for name, given in (("a", a), ("b", b))]
-    sizes = [len(confidence) for confidence, _ in pairs]
+    given = [_one_pair(name, pair) for name, pair in (("a", a), ("b", b))]
+    sizes = [len(confidence) for confidence, _ in given]
     if sizes[0] != sizes[1]:
         raise InputError(f"b: expected the {sizes[0]} samples of a, got {sizes[1]}")
-    values = [chosen.value(*given).detach().double().cpu() for given in pairs]
-    worlds = paired_worlds(chosen, pairs, resamples, np.random.default_rng(seed))
-    return _compared(chosen, values, worlds, level)
+    pairs = [weighted_pair(*pair, weights) for pair in given]
+    return _compared(chosen, paired_worlds(chosen, pairs, resamples, seed), level)
 
 
 def regression_compare(
@@ -146,19 +142,21 @@ def regression_compare(
     """
     chosen = _distance_of(measure, "regression", options)
     check_draws(level, resamples)
-    predictions = []
+    models = []
     for name, given in (("a", a), ("b", b)):
         mean, variance, truth = as_vectors(*_two(name, given, "(mean, variance)"), target)
         if mean.ndim != 2:
             raise InputError(
                 f"{name}: expected a mean of shape [N] or [N, d], got {tuple(mean.shape)}"
             )
-        predictions.append((mean, variance))
-    estimate = on_vectors(chosen, chosen.value)
-    values = [estimate(*given, truth).detach().double().cpu() for given in predictions]
-    generator = np.random.default_rng(seed)
-    worlds = paired_targets(chosen, predictions, truth, resamples, generator)
-    return _compared(chosen, values, worlds, level)
+        models.append((mean, variance, truth))
+    numbers = max(part.numel() for given in models for part in given)
+    # The same seed and blocks for both: they are drawn again on the same samples.
+    draws = [
+        drawn_targets(chosen, *given, resamples, np.random.default_rng(seed), numbers)
+        for given in models
+    ]
+    return _compared(chosen, PairedWorlds.joined(draws), level)
 
 
 def _distance_of(measure: MeasureLike, kind: str, options: dict[str, Any]) -> BoundMeasure:
@@ -171,39 +169,24 @@ def _distance_of(measure: MeasureLike, kind: str, options: dict[str, Any]) -> Bo
     return chosen
 
 
-def _compared(
-    chosen: BoundMeasure, values: list[Tensor], worlds: PairedWorlds, level: float
-) -> Comparison:
+def _compared(chosen: BoundMeasure, worlds: PairedWorlds, level: float) -> Comparison:
     """Make the interval of a difference from the draws of both models."""
-    drawn = worlds.resampled**chosen.power
-    low, middle, high = tail_quantiles(drawn[0] - drawn[1], level)
-    joint = torch.corrcoef(worlds.resampled)[0, 1].nan_to_num(0.0)
-    biases, below, above, calibrated = [], [], [], False
-    for value, seen, again, chance in zip(
-        values, worlds.observed, worlds.resampled, worlds.calibrated, strict=True
-    ):
-        reach = ends(seen, again[:, None], chance[:, None], level)
-        corrected = unbiased(seen, again.median(), chance.median())
-        if not bool(reach[0][0] > 0):  # it may be calibrated, and biased as such a model is
-            calibrated = True
-            corrected = torch.minimum(corrected, (seen - chance.median()).clamp(min=0))
-        biases.append(seen**chosen.power - corrected**chosen.power)
-        below.append((value - reach[0][0] ** chosen.power).clamp(min=0))
-        above.append((reach[1][0] ** chosen.power - value).clamp(min=0))
-    if calibrated:  # a distance folds at 0, and resamples there do not show how the two depend
-        joint = torch.full_like(joint, -1.0)
-    down = torch.maximum(biases[0] + high - middle, _joined_reach(below[0], above[1], joint))
-    up = torch.maximum(biases[1] + middle - low, _joined_reach(above[0], below[1], joint))
-    difference = values[0] - values[1]
-    towards = torch.where(difference > 0, down, up).clamp(min=1e-300)
-    distance = normal_quantile(level) * difference.abs() / towards
-    p_value = 2 * torch.special.ndtr(-distance)
-    return Comparison(difference, difference - down, difference + up, p_value, level)
+    noise = worlds.calibrated.square().mean(1, keepdim=True)
 
+    def difference(distances: Tensor) -> Tensor:
+        corrected = (distances.square() - noise).clamp(min=0).sqrt() ** chosen.power
+        return corrected[0] - corrected[1]
 
-def _joined_reach(one: Tensor, other: Tensor, correlation: Tensor) -> Tensor:
-    squared = one.square() + other.square() - 2 * correlation * one * other
-    return squared.clamp(min=0).sqrt()
+    seen = worlds.observed[:, None]
+    found = difference(seen)[0]
+    shift = seen - worlds.resampled.median(1, keepdim=True).values
+    low, middle, high = tail_quantiles(difference((worlds.resampled + shift).clamp(min=0)), level)
+    least, _, most = tail_quantiles(difference(worlds.calibrated), level)
+    around = torch.maximum(high - middle, middle - low)
+    down, up = torch.maximum(around, most), torch.maximum(around, -least)
+    towards = torch.where(found > 0, down, up).clamp(min=1e-300)
+    p_value = 2 * torch.special.ndtr(-normal_quantile(level) * found.abs() / towards)
+    return Comparison(found, found - down, found + up, p_value, level)
 
 
 def _two(name: str, given: Any, expected: str) -> tuple[ArrayLike, ArrayLike]:

@@ -96,6 +96,9 @@ def interval(
     """
     chosen = bound(measure, "pair", options)
     check_draws(level, resamples)
+    if chosen.own_interval is not None:
+        own: Interval = chosen.own_interval(confidence, correct, level, weights=weights)
+        return own
     generator = np.random.default_rng(seed)
     if weights is not None:
         given = weighted_pair(confidence, correct, weights)
