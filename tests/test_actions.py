@@ -117,8 +117,44 @@ def test_scaling_enlarges():
     assert moved[2].abs().sum() > 2 * moved[0].abs().sum()
 
 
+@pytest.mark.parametrize("size", [32, 33])
+@pytest.mark.parametrize("factor", [0.5, 0.35, 0.25])
+def test_shrinking_filters_before_it_samples(size, factor):
+    """Stripes of one pixel have no place in an image of half the size: they become gray."""
+    stripes = (torch.arange(size) % 2).float().expand(1, 1, size, size).contiguous()
+    group = groups.scales(factor, 1, 2)
+    small = actions.Images(padding="border").apply(group, stripes)[0, 0, 0]
+    inner = round(size * factor / 2) - 1
+    middle = small[size // 2 - inner : size // 2 + inner, size // 2 - inner : size // 2 + inner]
+    assert float((middle - 0.5).abs().max()) < 0.15  # 0.5 without a filter
+
+
+def test_a_filter_for_shrinking_leaves_other_elements_alone():
+    images = smooth_images(2, 20)
+    group = groups.scales(0.5, 2, 5)
+    together = actions.Images().apply(group, images)
+    for index in range(2, 5):
+        alone = actions.Images().apply(group[index : index + 1], images)
+        assert torch.equal(together[index], alone[0])
+    np.testing.assert_allclose(together[2], images, atol=1e-5)
+
+
+def test_shrinking_keeps_brightness_and_place():
+    images = smooth_images(1, 65).square()
+    small = actions.Images(padding="border").apply(groups.scales(0.5, 1, 2), images)[0]
+    small = small * actions.Images().valid(groups.scales(0.5, 1, 2), images)[0]
+    assert float(small.sum()) == pytest.approx(float(images.sum()) / 4, rel=0.02)
+
+
+def test_nearest_invents_no_value():
+    maps = torch.randint(0, 5, (2, 1, 16, 16), generator=torch.Generator().manual_seed(0)).float()
+    for spec in ("rotations:7", "scales:0.4:1:3"):
+        moved = actions.Images("nearest").apply(groups.parse(spec), maps)
+        assert torch.isin(moved, torch.arange(5.0)).all()
+
+
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflect"])
-@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("interpolation", ["nearest", "bilinear", "bicubic"])
 def test_padding_and_interpolation_are_chosen_by_name(padding, interpolation):
     moved = actions.Images(interpolation, padding).apply(
         groups.rotations(8), torch.ones(1, 1, 9, 9)
@@ -183,7 +219,7 @@ def test_valid_marks_what_comes_from_inside():
 def test_sampling_in_stacks_equals_sampling_whole(lead, planes):
     """The accelerator's way of feeding the same kernel, checked where there is none."""
     x = torch.rand(lead, planes, 9, 11)
-    grid = actions.Images()._grid(groups.rotations(12), x, (9, 11))
+    ((_, grid),) = actions.Images()._grids(groups.rotations(12), x, (9, 11))
 
     def sample(*tensors):
         return torch.nn.functional.grid_sample(*tensors, align_corners=False)
@@ -329,14 +365,30 @@ def test_points_that_are_no_numbers_are_refused_with_the_way_out(lacking):
         actions.Points().check(groups.rotations3d(8), clouds)
 
 
-def test_a_group_that_moves_nothing_is_refused():
-    with pytest.raises(InputError, match=r"rotations3d:8 moves space.*can be moved by plane"):
-        actions.check_group(actions.Images(), groups.rotations3d(8))
+@pytest.mark.parametrize(
+    ("action", "spec", "shape", "words"),
+    [
+        (actions.Images(), "rotations3d:8", (2, 1, 4, 4), "space.*Points and Vectors of 3"),
+        (actions.Images(), "cyclic:4*time_reversal", (2, 1, 4, 4), "time.*ImagePair"),
+        (actions.Points(), "rotations3d:8*flips", (2, 5, 3), "plane.*inversion"),
+        (actions.Points(), "flips*rotations3d:8", (2, 5, 2), "space"),
+        (actions.Points(), "rotations3d:8*time_reversal", (2, 5, 3), "time"),
+        (actions.Vectors(), "rotations3d:8*permutations:5", (2, 5, 3), "rows.*per_point"),
+        (actions.Rows(), "permutations:5*cyclic:4", (2, 5), "plane"),
+        (actions.Trivial(), "cyclic:4", (2, 5), "plane"),
+    ],
+)
+def test_a_part_that_moves_nothing_of_the_data_is_refused(action, spec, shape, words):
+    with pytest.raises(InputError, match=words):
+        actions.check_group(action, groups.parse(spec), torch.rand(shape))
 
 
-def test_a_part_that_moves_nothing_is_reported():
-    with pytest.warns(UserWarning, match="also moves time, which these data have not"):
-        actions.check_group(actions.Images(), groups.parse("cyclic:4*time_reversal"))
+def test_a_part_may_move_one_field_of_a_batch():
+    action = actions.as_action({"pos": actions.Points(), "picture": actions.Images()})
+    x = {"pos": torch.rand(2, 5, 3), "picture": torch.rand(2, 1, 4, 4)}
+    actions.check_group(action, groups.parse("rotations3d:8*flips"), x)
+    with pytest.raises(InputError, match="time"):
+        actions.check_group(action, groups.parse("rotations3d:8*time_reversal"), x)
 
 
 @pytest.mark.parametrize(

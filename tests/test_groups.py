@@ -90,7 +90,7 @@ def test_the_identity_is_neutral(group):
 
 
 def _first_equal(group):
-    """Each element's index as the lookup sees it (a product may hold an element twice)."""
+    """Each element's index as the lookup sees it."""
     return group.index_of(group)
 
 
@@ -309,6 +309,10 @@ def test_given_matrices_make_a_group():
         (lambda: groups.parse("translations:1e5:0.1"), "at most 1,048,576 elements"),
         (lambda: groups.parse("rotations:2000*translations:20"), "got 3,362,000 in"),
         (lambda: groups.parse("slices3d:99999:99"), "at most"),
+        (
+            lambda: groups.from_matrices(plane=[np.eye(3), [[1, 0, 0], [0, 1, 0], [0.1, 0, 1]]]),
+            "plane: expected affine maps",
+        ),
         (lambda: groups.product(groups.cyclic(2), groups.rotations(3)), "different coordinates"),
     ],
 )
@@ -332,3 +336,16 @@ def test_names_are_short_and_different(spec):
 def test_names_have_more_digits_where_four_tell_too_little():
     group = groups.scales(0.9999, 1.0001, 5)
     assert [group.name(element) for element in (0, 1)] == ["scale 0.9999", "scale 0.99995"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "count"), [("flips*cyclic:4", 8), ("cyclic:4*flips", 8), ("flips*rotations:6", 12)]
+)
+def test_a_product_lists_each_element_once(spec, count):
+    group = groups.parse(spec)
+    assert len(group) == count
+    assert len({tuple(np.round(m, 6).ravel() + 0.0) for m in group.parts["plane"]}) == count
+    assert group.closed
+    np.testing.assert_allclose(group.weights, 1 / count)
+    assert {*group.layout.index.ravel().tolist()} == {*range(count)}
+    assert np.allclose(group.parts["plane"][group.identity], np.eye(3))

@@ -350,7 +350,7 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (dict(labels=torch.zeros(30)), InputError, "integers of shape (N,)"),
         (dict(images=torch.zeros(0, 1, 8, 8), labels=[]), InputError, "at least one sample"),
         (dict(images=torch.zeros(30, 1, 8, 9), group="cyclic:4"), InputError, "square"),
-        (dict(group="rotations3d:8"), InputError, "can be moved by plane"),
+        (dict(group="rotations3d:8"), InputError, "moved by plane"),
         (dict(group="rotation:8"), InputError, "did you mean 'rotations'"),
         (
             dict(group=ob.groups.from_matrices(plane=np.eye(2)[None], coords={"score": [1]})),
@@ -402,7 +402,7 @@ def test_a_point_that_is_nowhere_is_named_whatever_batch_it_is_in(action):
 
     data = {"pos": clouds} if isinstance(action, dict) else clouds
     task = ob.tasks.Classification(action)
-    with pytest.raises(InputError, match="NaN or infinity for point 4 of sample 33"):
+    with pytest.raises(InputError, match="NaN or infinity at point 4, coordinate 1 of sample 33"):
         ob.scan(model, data, group="rotations3d:8", task=task, progress=False)
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.errors import InputError
+from orbical.errors import InputError, ModelError
 from orbical.testing import TOLERANCE
 
 POOL = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
@@ -105,7 +105,7 @@ def test_what_cannot_be_tested_is_refused(settings, words):
 
 
 def test_data_of_the_wrong_kind_are_refused():
-    with pytest.raises(InputError, match="can be moved by plane"):
+    with pytest.raises(InputError, match="moved by plane"):
         ob.testing.assert_equivariant(
             POOL, torch.rand(1, 3, 8, 8), group="rotations3d:4", task="classification"
         )
@@ -169,3 +169,40 @@ def test_variances_of_points_are_reordered_with_them():
             "permutations:6:20",
             **settings,
         )
+
+
+def handedness(x: torch.Tensor) -> torch.Tensor:
+    return torch.det(x)[:, None]
+
+
+def test_a_model_that_knows_left_from_right_is_found_by_inversion_and_flips_are_refused() -> None:
+    points = torch.randn(40, 3, 3, generator=torch.Generator().manual_seed(0))
+    task = ob.tasks.Regression(ob.actions.Points())
+    for look in (
+        lambda group: ob.scan(handedness, points, group=group, task=task, progress=False),
+        lambda group: ob.testing.equivariance_error(handedness, points, group=group, task=task),
+    ):
+        with pytest.raises(InputError, match=r"plane part of rotations3d:8\*flips moves nothing"):
+            look("rotations3d:8*flips")
+    error = ob.testing.equivariance_error(
+        handedness, points, group="rotations3d:8*inversion", task=task
+    )
+    assert error.largest > 1
+    scan = ob.scan(handedness, points, group="rotations3d:8*inversion", task=task, progress=False)
+    assert float(scan.data["invariance_gap"].max()) > 1
+
+
+def test_an_output_that_the_group_would_leave_alone_by_mistake_is_refused() -> None:
+    pytest.importorskip("e3nn", reason="e3nn is not installed")
+    points = torch.randn(4, 5, 2, generator=torch.Generator().manual_seed(0))
+    task = ob.tasks.Regression(ob.actions.Points(), "1x1o")
+
+    def center(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.pad(x.mean(1), (0, 1))
+
+    for look in (
+        lambda: ob.scan(center, points, group="cyclic:4", task=task, progress=False),
+        lambda: ob.testing.equivariance_error(center, points, group="cyclic:4", task=task),
+    ):
+        with pytest.raises(ModelError, match=r"cyclic:4 moves plane.*representation='vector'"):
+            look()

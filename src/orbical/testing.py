@@ -13,7 +13,7 @@ from torch import Tensor
 from ._trees import Tree, leaves
 from .actions import check_group
 from .data.samples import Samples
-from .errors import InputError
+from .errors import InputError, ModelError
 from .groups import Group, as_group
 from .groups.group import real_number, whole_number
 from .predictors import as_predictor
@@ -107,8 +107,7 @@ def equivariance_error(
     task = as_task(task)
     batch_size = whole_number("batch_size", batch_size, 1)
     x = _tensors(task, x)
-    check_group(task.input, group)
-    task.input.check(group, x)
+    check_group(task.input, group, x)
     task.input.check_values(x)
     first = next(leaves(x))
     predictor = as_predictor(model)
@@ -118,6 +117,10 @@ def equivariance_error(
     refuse_faults("model", task.faults(outputs), group, x)
     predictions = task.primary(outputs)
     upright = predictions[group.identity]
+    try:
+        task.output.check(group, upright)
+    except InputError as error:
+        raise ModelError(f"model: its outputs do not move as the task expects: {error}") from None
     expected = task.output.apply(group, upright)
     valid = task.output.valid(group, predictions)
     # NaN is padding: faults were refused.

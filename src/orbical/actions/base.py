@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -19,7 +18,7 @@ from ..groups import Elements, Group
 class Action(ABC):
     """How group elements move one kind of data.
 
-    `parts` are the parts of a group that the action knows; it ignores the others. `drawn_as` names
+    `parts` are the parts of a group that the action knows. `drawn_as` names
     how an interactive display shows such data.
     """
 
@@ -68,6 +67,10 @@ class Action(ABC):
                 f"data: expected shape [{', '.join(self.dims)}] for the action "
                 f"{type(self).__name__}, got {tuple(x.shape)}"
             )
+
+    def moved_by(self, x: Tree) -> frozenset[str]:
+        """Return the parts of a group that move this data; by default all that the action knows."""
+        return frozenset(self.parts)
 
     def doubt(self, x: Tree) -> Tensor | None:
         """Return a flag on the device: whether a batch may hold values that cannot be moved.
@@ -224,6 +227,11 @@ class Fields(Action):
         _check_fields(x, self.actions)
         tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
 
+    def moved_by(self, x: Tree) -> frozenset[str]:
+        """Return the parts that move some field."""
+        each = tree_map(lambda action, leaf: action.moved_by(leaf), self.actions, x)
+        return frozenset().union(*leaves(each))
+
     def doubt(self, x: Tree) -> Tensor | None:
         """Return a flag that is set if the flag of any field is."""
         each = leaves(tree_map(lambda action, leaf: action.doubt(leaf), self.actions, x))
@@ -269,21 +277,32 @@ def as_action(action: Any) -> Action:
     )
 
 
-def check_group(action: Action, group: Group, argument: str = "group") -> None:
-    """Refuse a group that moves nothing this action knows; warn if it moves more."""
-    known = {part for leaf in _flat(action) for part in leaf.parts}
-    if group.parts and not known & {*group.parts}:
-        raise InputError(
-            f"{argument}: {group.spec} moves {' and '.join(sorted(group.parts))}, "
-            f"but the data ({', '.join(type(leaf).__name__ for leaf in _flat(action))}) "
-            f"can be moved by {' or '.join(sorted(known)) or 'nothing'}"
-        )
-    idle = sorted({*group.parts} - known)
+_USERS = {
+    "plane": "images, boxes, and Points and Vectors of 2 coordinates",
+    "space": "Irreps, and Points and Vectors of 3 coordinates",
+    "time": "ImagePair and VectorField",
+    "rows": "Points, Rows, and Vectors and Irreps with per_point=True",
+}
+
+
+def check_group(action: Action, group: Group, x: Tree) -> None:
+    """Refuse data that an action cannot move by a group, and a part that moves nothing of it.
+
+    Elements that differ only in such a part would give the same answers, and a model would seem
+    to be invariant under it.
+    """
+    action.check(group, x)
+    idle = sorted({*group.parts} - action.moved_by(x))
     if idle:
-        warnings.warn(
-            f"{argument}: {group.spec} also moves {' and '.join(idle)}, which these data have not; "
-            "elements that differ only in that give the same answers",
-            stacklevel=3,
+        kinds = ", ".join(type(leaf).__name__ for leaf in _flat(action))
+        known = " and ".join(sorted(action.moved_by(x))) or "nothing"
+        users = "; ".join(f"{part} moves {_USERS.get(part, 'no known data')}" for part in idle)
+        mirror = (
+            "; space is mirrored by inversion" if idle == ["plane"] and "space" in known else ""
+        )
+        raise InputError(
+            f"group: the {' and '.join(idle)} part of {group.spec} moves nothing of this data "
+            f"({kinds}, moved by {known}); {users}{mirror}"
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -25,12 +25,14 @@ from ..groups import Elements, Group
 from ..groups.group import whole_number
 from .base import Action, OfFinite, matrices, relative_loss
 
-INTERPOLATIONS = ("bilinear", "bicubic")
+INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
 _MOST_STACKS = 128
 _MOST_CHANNELS = 4  # gray, colors, and how opaque they are
 _KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
+_FINEST = 8  # places along each side of a pixel, at most
 _LARGE_CROPS = 2**20  # numbers of one element: copying them takes longer than asking for it
+_Grids = list[tuple[Any, Tensor]]
 _FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
 
 
@@ -45,8 +47,10 @@ def pixel_frame(elements: Elements) -> np.ndarray:
 class Images(OfFinite):
     """Images `[B, C, H, W]`, moved about their center.
 
-    `interpolation` is `bilinear` or `bicubic`, `padding` what lies outside: `zeros`, `border` or
-    `reflect`. One sampling grid per element serves the whole batch.
+    `interpolation` is `nearest` (class maps: no value is invented), `bilinear` or `bicubic` (less
+    blur), `padding` what lies outside: `zeros`, `border` or `reflect`. One sampling grid per
+    element serves the whole batch. An element that shrinks averages what falls into one pixel,
+    except with `nearest`.
 
     >>> import torch
     >>> from orbical.groups import cyclic
@@ -80,7 +84,6 @@ class Images(OfFinite):
         # Half precision knows places in an image to a tenth of a pixel, which is not enough.
         x = x.float() if whole or x.dtype.itemsize < 4 else x
         count, height, width = len(elements), *x.shape[-2:]
-        grid = self._grid(elements, x, size)
         planes = x.reshape(len(x), -1, height, width)
         sample = partial(
             F.grid_sample,
@@ -89,19 +92,38 @@ class Images(OfFinite):
             align_corners=False,
         )
         many = _sample_in_stacks if x.is_cuda else _sample_whole
-        return many(sample, planes, grid).to(dtype).reshape(count, *x.shape[1:-2], *size)
+        found = [
+            (
+                index,
+                _pooled(many(sample, planes if len(planes) == 1 else planes[index], grid), size),
+            )
+            for index, grid in self._grids(elements, x, size)
+        ]
+        moved = found[0][1]
+        if len(found) > 1:
+            moved = x.new_empty(count, planes.shape[1], *size)
+            for index, part in found:
+                moved[index] = part
+        return moved.to(dtype).reshape(count, *x.shape[1:-2], *size)
 
-    def _grid(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
-        """Return the sampling grids `[K, h, w, 2]`, cached while the elements are in use."""
-        kept: dict[Any, Tensor] = self._kept.setdefault(elements, {})
+    def _grids(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> _Grids:
+        """Return sampling grids `[K, h, w n, 2]`, and the elements that take n places for a pixel.
+
+        They are cached while the elements are in use.
+        """
+        kept: dict[Any, _Grids] = self._kept.setdefault(elements, {})
         key = (x.dtype, x.device, tuple(x.shape[-2:]), tuple(size))
         if key in kept:
             return kept[key]
         scale = np.array([2.0 / x.shape[-1], 2.0 / x.shape[-2]])
-        grid = matrices(_sources(elements, size) * scale, x).reshape(len(elements), *size, 2)
-        if grid.numel() <= _KEPT_GRID_NUMBERS:
-            kept[key] = grid
-        return grid
+        sources = _sources(elements, size)
+        grids = []
+        for index, offsets in _footprints(elements, self.interpolation != "nearest"):
+            places = (sources[index][:, :, None] + offsets[:, None]) * scale
+            grids.append((index, matrices(places, x).reshape(len(places), size[0], -1, 2)))
+        if sum(grid.numel() for _, grid in grids) <= _KEPT_GRID_NUMBERS:
+            kept[key] = grids
+        return grids
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Return a mask `[K, H, W]` of pixels that come from inside the image; None if all do."""
@@ -244,6 +266,28 @@ def _sample_in_stacks(sample: Callable[..., Tensor], planes: Tensor, grid: Tenso
     short = planes.reshape(stacks, -1, *planes.shape[2:])
     joined = grid.reshape(1, count * height, width, 2).expand(stacks, -1, -1, -1)
     return sample(short, joined).reshape(-1, count, height, width).transpose(0, 1).contiguous()
+
+
+def _pooled(found: Tensor, size: tuple[int, ...]) -> Tensor:
+    """Average the places of each pixel, `[K, P, h, w n]`."""
+    return found if found.shape[-1] == size[1] else found.unflatten(-1, (size[1], -1)).mean(-1)
+
+
+def _footprints(elements: Elements, filtered: bool) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield elements that take as many places n^2 for a pixel, and their offsets `[K, n^2, 2]`.
+
+    An element that shrinks would pass over pixels, and fine detail would return as coarse patterns.
+    Its output pixel covers `B u` for u in a unit square; interpolation covers about one pixel
+    already, so that with `B = U S V^T` the places are spread by `U sqrt(S^2 - 1)`.
+    """
+    turn, size, _ = np.linalg.svd(pixel_frame(elements.inverse())[:, :2, :2])
+    wide = np.sqrt(np.clip(size**2 - 1, 0, None)) * (size > 1 + 1e-6)
+    count = np.clip(np.ceil(size[:, 0] - 1e-6), 1, _FINEST if filtered else 1).astype(int)
+    for n in np.unique(count):
+        index = slice(None) if (count == n).all() else np.flatnonzero(count == n)
+        line = (np.arange(n) + 0.5) / n - 0.5
+        square = np.stack(np.meshgrid(line, line), -1).reshape(-1, 2)
+        yield index, np.einsum("kij,kj,pj->kpi", turn[index], wide[index], square)
 
 
 def _identity_like(elements: Elements) -> Elements:

@@ -52,6 +52,10 @@ class Points(OfFinite, Exact):
             moved = moved + matrices(elements.parts[part][:, :-1, -1], x)[:, None, None]
         return _reorder(elements, moved, 2)
 
+    def moved_by(self, x: Tensor) -> frozenset[str]:
+        """Return the part of the coordinates, and rows."""
+        return _parts_of(x) | {"rows"}
+
     def check(self, group: Group, x: Tensor) -> None:
         """Check that the points have the dimension that the group acts on."""
         super().check(group, x)
@@ -72,6 +76,10 @@ class Vectors(Exact):
         """Move `x[K or 1, B, ..., d]`."""
         moved = _turn(elements, _real(x), _PART_OF_DIMENSION.get(x.shape[-1], ""))
         return _reorder(elements, moved, 2) if self.per_point else moved
+
+    def moved_by(self, x: Tensor) -> frozenset[str]:
+        """Return the part of the coordinates and, per point, rows."""
+        return _parts_of(x) | ({"rows"} if self.per_point else set())
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check that the vectors have the dimension that the group acts on."""
@@ -102,9 +110,19 @@ class Irreps(Exact):
             moved = _multiply(_representation(self.irreps, turns).to(x), moved)
         return _reorder(elements, moved, 2) if self.per_point else moved
 
+    def moved_by(self, x: Tensor) -> frozenset[str]:
+        """Return space, if some feature is no true scalar, and rows per point."""
+        turns = any(irrep.l > 0 or irrep.p < 0 for _, irrep in _load_irreps(self.irreps))
+        return frozenset(({"space"} if turns else set()) | ({"rows"} if self.per_point else set()))
+
     def check(self, group: Group, x: Tensor) -> None:
-        """Check the number of features."""
+        """Check the number of features, and that the group moves space if it moves the plane."""
         super().check(group, x)
+        if "plane" in group.parts and "space" not in group.parts:
+            raise InputError(
+                f"data: expected a group of space for irreps {self.irreps!r}, but "
+                f"{group.spec} moves plane; pass representation='vector' or 'trivial'"
+            )
         size = _load_irreps(self.irreps).dim
         if x.shape[-1] != size:
             raise InputError(
@@ -184,6 +202,11 @@ def _reorder(elements: Elements, x: Tensor, dim: int) -> Tensor:
     rows = torch.as_tensor(elements.parts["rows"], device=x.device)
     shape = [len(elements), 1, rows.shape[1]] + [1] * (x.ndim - dim - 1)
     return torch.gather(x, dim, rows.reshape(shape).expand(x.shape))
+
+
+def _parts_of(x: Tensor) -> frozenset[str]:
+    """Return the part of a group that moves coordinates `[..., d]`, if there is one."""
+    return frozenset(filter(None, [_PART_OF_DIMENSION.get(x.shape[-1])]))
 
 
 def _check_dimension(group: Group, x: Tensor, kind: str) -> None:

@@ -26,8 +26,8 @@ _DATA = (
 )
 _GROUP = (
     "The symmetry group, such as rotations:72, translations:64:4, cyclic:4, "
-    "dihedral:4*time_reversal, rotations3d:256, slices3d:72:13, flips, scales:0.5:2:17 or "
-    "permutations:5."
+    "dihedral:4*time_reversal, rotations3d:256, rotations3d:64*inversion, slices3d:72:13, flips, "
+    "scales:0.5:2:17 or permutations:5."
 )
 
 

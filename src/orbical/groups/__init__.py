@@ -12,7 +12,7 @@ from .combining import from_matrices, product
 from .discrete import permutations, time_reversal, trivial
 from .group import Elements, Group, Layout
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, translations
-from .space import rotations3d, slices3d
+from .space import inversion, rotations3d, slices3d
 from .text import as_group, parse
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "euclidean",
     "flips",
     "from_matrices",
+    "inversion",
     "parse",
     "permutations",
     "product",

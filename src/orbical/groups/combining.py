@@ -17,6 +17,7 @@ from .group import (
     Group,
     Layout,
     clean,
+    distinct,
     few_enough,
     homogeneous,
     is_closed,
@@ -28,7 +29,8 @@ from .group import (
 def product(a: Group, b: Group) -> Group:
     """Combine two groups: every element of `b` followed by every element of `a`.
 
-    Where both move the same thing their matrices are multiplied, otherwise they stand side by side.
+    Where both move the same thing their matrices are multiplied, and an element that is a product
+    in several ways is listed once; otherwise they stand side by side.
 
     >>> from orbical.groups import dihedral, time_reversal
     >>> group = product(dihedral(4), time_reversal())
@@ -44,23 +46,27 @@ def product(a: Group, b: Group) -> Group:
     few_enough(f"{a.spec}*{b.spec}", len(a) * len(b))
     first, second = np.divmod(np.arange(len(a) * len(b)), len(b))
     combined = a[first].compose(b[second])
+    overlap = {*a.parts} & {*b.parts}
+    # An element that is a product in several ways is listed once, with all its weight.
+    kept, place = distinct(combined) if overlap else (np.arange(len(first)),) * 2
+    weights = np.bincount(place, (a.weights[:, None] * b.weights[None]).ravel())
+    combined, first, second = combined[kept], first[kept], second[kept]
     coords = {name: values[first] for name, values in a.coords.items()}
     coords |= {name: values[second] for name, values in b.coords.items()}
     cells_a, cells_b = (_as_tiles(group.layout) for group in (a, b))
     # Each cell of b holds a small drawing of a.
     cells = cells_a[None, :, None, :] * len(b) + cells_b[:, None, :, None]
     shape = (cells_a.shape[0] * cells_b.shape[0], cells_a.shape[1] * cells_b.shape[1])
-    disjoint = not ({*a.parts} & {*b.parts})
     group = make_group(
         f"{a.spec}*{b.spec}",
         dict(combined.parts),
         coords=coords,
-        layout=tiles(cells.reshape(shape)),
+        layout=tiles(place[cells.reshape(shape)]),
         measure=a.measure if a.measure == b.measure else f"{a.measure}; {b.measure}",
         closed=False,
-        weights=(a.weights[:, None] * b.weights[None]).ravel(),
+        weights=weights,
     )
-    closed = a.closed and b.closed and (disjoint or is_closed(group))
+    closed = a.closed and b.closed and (not overlap or is_closed(group))
     return dataclasses.replace(group, closed=closed)
 
 
@@ -91,6 +97,11 @@ def from_matrices(
         raise InputError(
             f"{part}: expected an array of shape [K, {dimension}, {dimension}] or "
             f"[K, {dimension + 1}, {dimension + 1}], got {matrices.shape}"
+        )
+    if matrices.shape[1] > dimension and (matrices[:, -1] != np.eye(dimension + 1)[-1]).any():
+        raise InputError(
+            f"{part}: expected affine maps, with 0 ... 0 1 in the last row, got a homography, by "
+            "which no action moves data"
         )
     if not np.isfinite(matrices).all() or (np.abs(np.linalg.det(matrices)) < 1e-12).any():
         raise InputError(f"{part}: expected finite, invertible matrices")

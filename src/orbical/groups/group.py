@@ -186,6 +186,14 @@ def _signature(elements: Elements) -> Array:
     return np.concatenate(columns, axis=1)
 
 
+def distinct(elements: Elements) -> tuple[Array, Array]:
+    """Return the first of equal elements, in their order, and for each element its place there."""
+    keys = np.round(_signature(elements), 9) + 0.0  # + 0.0 turns -0.0 into 0.0
+    _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[same.reshape(-1)]
+
+
 def homogeneous(linear: Array, shift: Array | None = None) -> Array:
     """Return linear maps `[K, d, d]` and shifts `[K, d]` as matrices `[K, d+1, d+1]`."""
     count, dimension, _ = linear.shape

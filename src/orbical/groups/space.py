@@ -7,7 +7,17 @@ import math
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .group import Group, Layout, clean, few_enough, homogeneous, make_group, whole_number
+from .group import (
+    Elements,
+    Group,
+    Layout,
+    distinct,
+    few_enough,
+    homogeneous,
+    make_group,
+    tiles,
+    whole_number,
+)
 
 
 def rotations3d(n: int = 256) -> Group:
@@ -38,6 +48,18 @@ def rotations3d(n: int = 256) -> Group:
     )
 
 
+def inversion() -> Group:
+    """Return the identity of space and its inversion, x to -x, which exchanges left and right.
+
+    A product such as `rotations3d:64*inversion` samples O(3), mirrors included.
+    """
+    sign = np.array([1.0, -1.0])
+    parts = {"space": homogeneous(sign[:, None, None] * np.eye(3))}
+    return make_group(
+        "inversion", parts, coords={"inversion": sign}, layout=tiles(np.arange(2)[None])
+    )
+
+
 def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     """Return rotations about axes in the xy, xz and yz planes, as the NERO paper draws them.
 
@@ -61,17 +83,12 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
         + np.sin(np.deg2rad(azimuth))[None, :, None] * second[:, None]
     )
     vector = np.deg2rad(angle)[None, None, :, None] * axis[:, :, None, :]
-    matrices = clean(Rotation.from_rotvec(vector.reshape(-1, 3)).as_matrix())
-    keys = np.round(matrices.reshape(-1, 9), 9) + 0.0  # + 0.0 turns -0.0 into 0.0
-    _, representative, cell = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(representative)  # elements in the order in which the drawing meets them
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    kept = representative[order]
+    matrices = homogeneous(Rotation.from_rotvec(vector.reshape(-1, 3)).as_matrix())
+    kept, cell = distinct(Elements({"space": matrices}, len(matrices)))
     plane, turn = np.divmod(kept, azimuths * angles)
     return make_group(
         f"slices3d:{azimuths}:{angles}",
-        {"space": homogeneous(matrices[kept])},
+        {"space": matrices[kept]},
         coords={
             "plane": np.array(["xy", "xz", "yz"])[plane],
             "azimuth": azimuth[turn // angles],
@@ -79,7 +96,7 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
         },
         layout=Layout(
             "slices",
-            rank[cell.reshape(-1)].reshape(3, azimuths, angles),
+            cell.reshape(3, azimuths, angles),
             {"plane": np.array(["xy", "xz", "yz"]), "azimuth": azimuth, "angle": angle},
         ),
         measure="uniform on the distinct rotations of the three planes",

@@ -10,7 +10,7 @@ from .combining import product
 from .discrete import permutations, time_reversal, trivial
 from .group import Group
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, translations
-from .space import rotations3d, slices3d
+from .space import inversion, rotations3d, slices3d
 
 CONSTRUCTORS: dict[str, Callable[..., Group]] = {
     maker.__name__: maker
@@ -23,6 +23,7 @@ CONSTRUCTORS: dict[str, Callable[..., Group]] = {
         translations,
         scales,
         rotations3d,
+        inversion,
         slices3d,
         permutations,
         euclidean,

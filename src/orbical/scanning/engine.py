@@ -96,8 +96,7 @@ def scan(
     if preprocess is not None and not callable(preprocess):
         raise InputError(f"preprocess: expected a function of a batch, got {preprocess!r}")
     first = samples.inputs(0, PROBE_SAMPLES)
-    check_group(task.input, group)
-    task.input.check(group, first)
+    check_group(task.input, group, first)
     task.input.check_values(first)
     target = None if samples.y is None else task.check_target(samples.y, len(samples))
     path = None if out is None else as_path("out", out)
