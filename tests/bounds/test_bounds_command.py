@@ -70,7 +70,7 @@ def run_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_data_and_a_group_give_the_ceiling_first(call, points: Path) -> None:
     output = call("--data", points, "--group", "cyclic:4", "--group", "cyclic:2")
     assert output.startswith("No cyclic:4-invariant model is more accurate than 0.5000")
-    for word in ("trivial", "cyclic:2", "ceiling", "incorrect", "points match within"):
+    for word in ("trivial", "cyclic:2", "ceiling", "matched", "incorrect", "points match within"):
         assert word in output
 
 
@@ -80,8 +80,9 @@ def test_80_columns_show_every_number_of_the_comparison(points: Path) -> None:
     words = ["--data", str(points), "--group", "cyclic:4", "--group", "dihedral:4"]
     shown = CliRunner().invoke(app, words, env={"COLUMNS": "80"}).output
     assert "…" not in shown
-    (line,) = [line for line in shown.splitlines() if line.startswith("cyclic:4")]
-    assert line.split() == ["cyclic:4", "4", "1", *["0.5000"] * 5, "0.0000", "0.5000"]
+    first, second = (line for line in shown.splitlines() if line.startswith("cyclic:4"))
+    assert first.split() == ["cyclic:4", "4", "1", "1.0000", *["0.5000"] * 4]
+    assert second.split()[6:] == ["0.5000", "0.5000", "0.0000"]
 
 
 def test_data_as_json(call, points: Path) -> None:
@@ -168,7 +169,34 @@ def test_a_symmetry_that_joins_no_samples_is_not_called_free(call, tmp_path: Pat
     np.savez(tmp_path / "apart.npz", x=x, y=np.arange(6) % 2)
     output = " ".join(call("--data", tmp_path / "apart.npz", "--group", "cyclic:4").split())
     assert "Under cyclic:4 no two different samples share an orbit" in output
+    assert "Nearest neighbors estimate the accuracy ceiling at" in output
     assert "more accurate than" not in output
+    assert "tolerance" not in output  # which is no remedy
+
+
+def test_a_tolerance_gives_no_bounds_but_estimates(call, tmp_path: Path) -> None:
+    x = np.linspace(0, 1, 101)[:, None] * [[1.0, 0.0]]
+    outputs = {"confidence": np.full(101, 0.9), "predicted": np.zeros(101, int)}
+    np.savez(tmp_path / "line.npz", x=x, y=(x[:, 0] > 0.5).astype(int), **outputs)
+    words = ("--data", tmp_path / "line.npz", "--group", "cyclic:2", "--tolerance", 0.02)
+    output = " ".join(call(*words).split())
+    assert "samples were joined within a tolerance: no bounds" in output
+    assert "No bounds, only estimates" in output
+    assert "more accurate than" not in output
+    answer = json.loads(call(*words, "--json"))
+    assert answer["groups"][1]["accuracy_ceiling"] is None
+    assert answer["groups"][1]["neighbor_high"] > 0.9
+    found = answer["bounds"]["cyclic:2"]["bounds"]
+    assert not any(bound["applies"] for bound in found.values())
+
+
+def test_values_are_compared_with_a_representation(call, tmp_path: Path) -> None:
+    x = np.array([[1.0, 2.0], [-1.0, -2.0]])
+    np.savez(tmp_path / "values.npz", x=x, y=x)
+    for how, floor in (("vector", 0.0), ("invariant", 5.0)):
+        words = ("--data", tmp_path / "values.npz", "--group", "cyclic:2", "--representation", how)
+        assert json.loads(call(*words, "--json"))["groups"][1]["error_floor"] == floor
+        assert f"a squared error of at least {floor:.4g}" in call(*words)
 
 
 def test_ids_that_are_no_array_are_named(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from orbical import groups
 from orbical.bounds import (
     OrbitTable,
+    ValueTable,
     classification,
     elements_between,
     fibers_from_errors,
@@ -17,6 +18,7 @@ from orbical.bounds import (
     match_orbits,
     normalize,
     orbits_of_permutations,
+    regression,
     taxonomy,
 )
 from orbical.bounds._linking import link_within
@@ -156,6 +158,28 @@ def test_invariants_of_all_rotations_find_what_many_samples_of_them_find() -> No
         match_invariants([1.0], tolerance=0)
 
 
+def test_a_tolerance_bounds_nothing() -> None:
+    """Labels are a function of x here, so every accuracy is possible; single linkage joins all."""
+    x, label = np.linspace(0, 1, 101)[:, None], (np.linspace(0, 1, 101) > 0.5).astype(int)
+    joined = OrbitTable.from_data(
+        x, label, "trivial", tolerance=0.02, confidence=np.full(101, 0.9), predicted=label * 0
+    )
+    for name, bound in classification(joined).items():
+        assert not bound.applies, name
+        assert bound.value is None or bound.kind == "estimate", name
+        assert "joined" in bound.reason or bound.value is None, name
+        with pytest.raises(TypeError, match="does not apply"):
+            float(bound)
+    assert "no bounds" in repr(joined)
+    values = ValueTable.from_data(x, x, "trivial", tolerance=0.02)
+    assert not any(bound.applies for bound in regression(values).values())
+    ids = OrbitTable.from_labels(match_orbits(x, "trivial", tolerance=0.02), label)
+    assert ids.tolerance == 0.02
+    for tolerance in (None, 1e-9, 1e-7):
+        exact = OrbitTable.from_data(x, label, "trivial", tolerance=tolerance)
+        assert float(classification(exact)["accuracy_ceiling"]) == 1
+
+
 def test_stabilizers_are_counted() -> None:
     x = [[0.0, 0.0], [1.0, 0.0], [1.0, 2.0]]
     assert match_orbits(x, groups.dihedral(4)).stabilizer.tolist() == [8, 2, 1]
@@ -166,7 +190,8 @@ def test_stabilizers_are_counted() -> None:
 def test_elements_between_list_every_way_from_the_representative(cells: list) -> None:
     x, group = np.array(cells, float), groups.dihedral(4)
     orbits = match_orbits(x, group)
-    point, element = elements_between(x, group, orbits)
+    point, element, undone = elements_between(x, group, orbits)
+    assert (undone == group.identity).all()
     start = x[orbits.representative[orbits.orbit]]
     expected = {
         (i, k)
@@ -181,7 +206,7 @@ def test_elements_between_list_every_way_from_the_representative(cells: list) ->
 def test_elements_between_count_a_stabilizer_within_the_tolerance() -> None:
     x, group = [[1.0, 1e-3], [0.0, 1.0]], groups.dihedral(4)
     orbits = match_orbits(x, group, tolerance=0.01)
-    point, _ = elements_between(x, group, orbits)
+    point, _, _ = elements_between(x, group, orbits)
     assert orbits.stabilizer.tolist() == [2, 2]
     assert np.bincount(point).tolist() == [2, 2]
 
@@ -374,7 +399,7 @@ def test_groups_may_be_named_by_their_text() -> None:
     x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]
     for build in (
         lambda group: OrbitTable.from_data(x, [0, 1, 1], group).mass,
-        lambda group: taxonomy(x, [0, 1, 1], group, support=0.1).kind,
+        lambda group: taxonomy(x, [0, 1, 1], group, support=0.1).shares,
     ):
         assert (build("cyclic:2") == build(groups.cyclic(2))).all()
     with pytest.raises(InputError, match="group: expected"):

@@ -69,6 +69,49 @@ def test_a_stabilizer_confines_the_fit_to_what_it_fixes() -> None:
     assert regression(once, group.linear("plane"))["thm3"].value == pytest.approx(0)
 
 
+def test_products_of_elements_link_points_under_a_group_that_does_not_contain_them() -> None:
+    """The truth f(x) = x is exactly equivariant, so nothing is unavoidable."""
+    group = groups.rotations3d(32)
+    matrices = group.linear("space")
+    rng = np.random.default_rng(0)
+    starts = rng.normal(size=(3, 3))
+    turns = np.linalg.solve(matrices[[5, 9, 0, 3]], matrices[[7, 20, 4, 0]])
+    x = np.concatenate([starts, np.einsum("kij,nj->nki", turns, starts).reshape(-1, 3)])
+    table = ValueTable.from_data(x, x, group)
+    assert table.orbit.max() == 2
+    reached = np.linalg.solve(
+        matrices[table.undone],
+        (matrices[table.element] @ starts[table.orbit[table.point], :, None]),
+    )
+    assert np.allclose(reached[..., 0], x[table.point], atol=1e-7)
+    assert regression(table, matrices)["thm3"].value == pytest.approx(0, abs=1e-12)
+    twisted = ValueTable.from_data(x, x[:, [1, 2, 0]], group)
+    assert regression(twisted, matrices)["thm3"].value > 0.1
+
+
+def test_floors_under_products_never_exceed_the_error_of_an_equivariant_model() -> None:
+    group = groups.translations(2, 1)
+    matrices = np.broadcast_to(np.eye(2), (len(group), 2, 2))
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        x = rng.integers(0, 5, (12, 2)).astype(float)  # within two steps of each other
+        value, mass = rng.normal(size=(12, 2)), rng.dirichlet(np.ones(12))
+        table = ValueTable.from_data(x, value, group, mass=mass)
+        floor = regression(table, matrices)["thm3"].value
+        assert floor == pytest.approx(mass @ np.square(value - mass @ value).sum(1))
+
+
+def test_points_linked_only_through_others_have_no_elements() -> None:
+    group = groups.translations(1, 1)
+    x = np.array([[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]])
+    table = ValueTable.from_data(x, x, group)
+    assert table.orbit.tolist() == [0, 0, 0]
+    assert table.element is None
+    assert regression(table)["thm2"].value == pytest.approx(8 / 3)
+    with pytest.raises(InputError, match="elements that reach each point"):
+        regression(table, np.broadcast_to(np.eye(2), (len(group), 2, 2)))
+
+
 def test_a_diagonal_variance_cannot_turn() -> None:
     group = groups.rotations(8)
     x = [[1.0, 0.0], [0.0, 1.0]]

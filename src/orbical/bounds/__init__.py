@@ -20,6 +20,7 @@ from __future__ import annotations
 from ._checks import normalize
 from .bleed import nll_optimal_variance
 from .bound import Bound, Bounds
+from .certified import certified_ceiling
 from .classification_bounds import classification, forced_overconfidence, worst_predictions
 from .comparison import Candidate, Comparison, compare_groups
 from .fibers import Fibers, fibers_from_errors
@@ -30,6 +31,7 @@ from .matching import (
     match_orbits,
     orbits_of_permutations,
 )
+from .neighbors import Estimate, neighbor_ceiling, neighbor_floor
 from .orbit_table import OrbitTable
 from .pointwise_taxonomy import Density, Taxonomy, confidence_density, taxonomy
 from .regression_bounds import best_equivariant, regression
@@ -41,12 +43,14 @@ __all__ = [
     "Candidate",
     "Comparison",
     "Density",
+    "Estimate",
     "Fibers",
     "OrbitTable",
     "Orbits",
     "Taxonomy",
     "ValueTable",
     "best_equivariant",
+    "certified_ceiling",
     "classification",
     "compare_groups",
     "confidence_density",
@@ -55,6 +59,8 @@ __all__ = [
     "forced_overconfidence",
     "match_invariants",
     "match_orbits",
+    "neighbor_ceiling",
+    "neighbor_floor",
     "nll_optimal_variance",
     "normalize",
     "orbits_of_permutations",

@@ -35,6 +35,25 @@ def numbers(name: str, value: Any, dims: str, size: int | None = None) -> Array:
     return array
 
 
+def columns(name: str, value: Any) -> Array:
+    """Return values `[N]` or `[N, D]` as `[N, D]`."""
+    array = as_numpy(name, value, np.float64)
+    return numbers(name, array[:, None] if array.ndim == 1 else array, "point coordinate")
+
+
+def representation(matrices: Any, dimension: int) -> Array:
+    """Return invertible matrices `[K, D, D]`."""
+    array = as_numpy("representation", matrices, np.float64)
+    if array.ndim != 3 or array.shape[1:] != (dimension, dimension):
+        raise InputError(
+            f"representation: expected matrices of shape [K, {dimension}, {dimension}], got "
+            f"{list(array.shape)}"
+        )
+    if not np.isfinite(array).all() or np.abs(np.linalg.det(array)).min() < 1e-12:
+        raise InputError("representation: expected finite and invertible matrices, got others")
+    return array
+
+
 def whole_numbers(name: str, value: Any, size: int, below: int | None = None) -> Array:
     """Return an int64 array `[size]` of values in [0, below).
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from . import _checks
 from .value_table import ValueTable
 
 Array = np.ndarray
@@ -58,29 +59,27 @@ def frames(table: ValueTable, representation: Any) -> Frames:
             )
         matrix = np.broadcast_to(np.eye(dimension), (size, dimension, dimension))
         return Frames(np.arange(size), matrix, np.ones(size), True, True, True)
-    matrices = np.asarray(representation, dtype=np.float64)
-    if matrices.ndim != 3 or matrices.shape[1:] != (dimension, dimension):
-        raise InputError(
-            f"representation: expected matrices of shape [K, {dimension}, {dimension}], got "
-            f"{list(matrices.shape)}"
-        )
-    if not np.isfinite(matrices).all() or np.abs(np.linalg.det(matrices)).min() < 1e-12:
-        raise InputError("representation: expected finite and invertible matrices, got others")
+    matrices = _checks.representation(representation, dimension)
     if table.point is None or table.element is None:
         raise InputError(
             "table: expected group elements, got none; pass point= and element=, or make the table "
-            "with from_data or from_permutations"
+            "with from_permutations, or with from_data and elements that reach each point from the "
+            "first of its orbit"
         )
-    if table.element.max() >= len(matrices):
+    used = table.element if table.undone is None else np.append(table.element, table.undone)
+    if used.max() >= len(matrices):
         raise InputError(
             f"representation: expected a matrix for every element of the table, up to "
-            f"{int(table.element.max())}, got {len(matrices)}"
+            f"{int(used.max())}, got {len(matrices)}"
         )
+    matrix = matrices[table.element]
+    if table.undone is not None:
+        matrix = np.linalg.solve(matrices[table.undone], matrix)
     ways = np.bincount(table.point, minlength=size)
     identity, entries = np.eye(dimension), np.abs(matrices) > 1e-9
     return Frames(
         point=table.point,
-        matrix=matrices[table.element],
+        matrix=matrix,
         share=1 / ways[table.point],
         trivial=bool(np.allclose(matrices, identity)),
         orthogonal=bool(np.allclose(matrices.transpose(0, 2, 1) @ matrices, identity, atol=1e-9)),

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import InputError, unknown_name
 from ._equivariant_fit import sum_by
+from .matching import Orbits
 
 Array = np.ndarray
 _WHY_ORBITS = (
@@ -37,7 +38,7 @@ def invariant_outputs(
             raise InputError(_WHY_ORBITS)
         orbit = data["orbit"]
     label = np.asarray(data["label"])
-    ids = np.asarray(orbit)
+    ids = np.asarray(orbit.orbit if isinstance(orbit, Orbits) else orbit)
     if ids.shape != label.shape:
         raise InputError(
             f"orbit: expected one id for each of {len(label)} samples, got shape {list(ids.shape)}"
@@ -59,7 +60,7 @@ def invariant_outputs(
     else:
         confidence = _orbit_mean(confidence, index)[index]
     arguments = {
-        "orbit": ids,
+        "orbit": orbit,
         "label": label,
         "labels": average.shape[1],
         "confidence": confidence,

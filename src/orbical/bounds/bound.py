@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 __all__ = ["Bound", "Bounds"]
@@ -14,10 +14,11 @@ class Bound:
     """One statement of the theory, evaluated on a table.
 
     Attributes:
-        value: the number, or None where the statement does not apply.
+        value: the number, or None where there is none.
         quantity: what it bounds: `accuracy`, `ece`, `error`, `gence`, ...
-        kind: `upper`, `lower`, or `exact` (the quantity itself).
-        applies: whether the statement's hypotheses hold on this table.
+        kind: `upper`, `lower`, `exact` (the quantity itself), or `estimate`, which is not a bound
+            and never applies.
+        applies: whether the statement's hypotheses hold on this table. If not, `float` raises.
         reason: which hypothesis fails if not; otherwise an explanation of the value, if needed.
         vacuous: whether it only repeats the range of the quantity (accuracy and ECE lie in [0, 1],
             errors are not negative).
@@ -31,7 +32,7 @@ class Bound:
     vacuous: bool = False
 
     def __float__(self) -> float:
-        if self.value is None:
+        if self.value is None or not self.applies:
             raise TypeError(f"this bound does not apply: {self.reason}")
         return self.value
 
@@ -44,6 +45,19 @@ def not_applicable(quantity: str, kind: str, reason: str) -> Bound:
 def lower_bound(value: float, quantity: str, reason: str = "") -> Bound:
     """Return a lower bound of a quantity that is never negative."""
     return Bound(value, quantity, "lower", reason=reason, vacuous=value <= 0)
+
+
+def estimates(bounds: Mapping[str, Bound], tolerance: float) -> dict[str, Bound]:
+    """Return statements about samples joined within a tolerance: none of them applies."""
+    reason = (
+        f"samples up to {tolerance:.3g} apart were joined, directly or through others, which is no "
+        "orbit; see orbical.bounds.neighbor_ceiling"
+    )
+    mark = {"kind": "estimate", "applies": False, "reason": reason, "vacuous": False}
+    return {
+        name: bound if bound.value is None else replace(bound, **mark)  # type: ignore[arg-type]
+        for name, bound in bounds.items()
+    }
 
 
 class Bounds(Mapping[str, Bound]):

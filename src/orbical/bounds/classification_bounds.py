@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InputError
-from .bound import Bound, Bounds, lower_bound, not_applicable
+from .bound import Bound, Bounds, estimates, lower_bound, not_applicable
 from .fibers import Fibers, fiber_index
 from .orbit_table import OrbitTable
 
@@ -114,7 +114,10 @@ def classification(
         ),
         "invariance_gap": None if orbits is None else orbits.invariance_gap,
         "averaged": orbits is not None and orbits.averaged,
+        "tolerance": None if orbits is None else orbits.tolerance,
     }
+    if orbits is not None and orbits.tolerance is not None:
+        bounds = estimates(bounds, orbits.tolerance)
     return Bounds(bounds, about)
 
 

@@ -2,46 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import InputError
+from ..groups import Group, as_group, trivial
+from . import _checks
+from .certified import certified_ceiling
 from .classification_bounds import forced_overconfidence
-from .matching import match_orbits
+from .matching import Orbits, match_orbits
+from .neighbors import Estimate, neighbor_ceiling, neighbor_floor
 from .orbit_table import OrbitTable
-from .pointwise_taxonomy import KINDS, Support, taxonomy
-
-if TYPE_CHECKING:
-    from ..groups import Group
+from .pointwise_taxonomy import Support, taxonomy
+from .regression_bounds import regression
+from .value_table import ValueTable
 
 __all__ = ["Candidate", "Comparison", "compare_groups"]
 
 Array = np.ndarray
 BASELINE = "trivial"
+Representation = str | Callable[[Group], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """The consequences of one group for a labeled data set.
+    """The consequences of one group for a data set.
 
     Attributes:
         name: the name passed, or the text of the group.
         elements: the number of transformations of the group.
+        matched: the share of samples that share their orbit with another sample.
         table: the orbits of the data.
         kinds: shares of correct, incorrect and extrinsic.
-        forced: `[P]`, the calibration error forced on every model whose mean confidence is p.
+        estimate: from nearest neighbors across orbits: of the accuracy ceiling, or of the floor of
+            the squared error. It is no bound, but has something to say where nothing matches.
+        certified: for labels, the interval of the population's ceiling; None where the samples are
+            not of equal mass, or were joined within a tolerance.
+        floor: for values, the least squared error of an equivariant model on these samples.
+        forced: for labels, `[P]`, the calibration error forced on every model whose mean confidence
+            is p.
         forced_orbitwise: `[P]`, the same where each orbit has a confidence near p of its own.
     """
 
     name: str
     elements: int
-    table: OrbitTable
+    matched: float
+    table: OrbitTable | ValueTable
     kinds: Mapping[str, float]
-    forced: Array
-    forced_orbitwise: Array
+    estimate: Estimate
+    certified: tuple[float, float] | None = None
+    floor: float | None = None
+    forced: Array | None = None
+    forced_orbitwise: Array | None = None
+
+    @property
+    def orbits(self) -> int:
+        """The number of orbits of the data."""
+        table = self.table
+        return int(table.orbit.max()) + 1 if isinstance(table, ValueTable) else len(table.mass)
+
+    @property
+    def best(self) -> float | None:
+        """The accuracy ceiling or the error floor on these samples; None within a tolerance."""
+        if self.table.tolerance is not None:
+            return None
+        return self.floor if isinstance(self.table, ValueTable) else self.table.accuracy_ceiling
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,68 +80,110 @@ class Comparison:
         candidates: the trivial group and the groups passed.
         confidence: `[P]`, the values p of the curves.
         tolerance: the distance within which points counted as equal.
+        level: the probability with which certified intervals hold and estimated ones cover.
     """
 
     candidates: tuple[Candidate, ...]
     confidence: Array
     tolerance: float
+    level: float
+
+    _SHOWN: ClassVar[dict[str, str]] = {
+        "accuracy_ceiling": "ceiling",
+        "error_floor": "floor",
+        "accuracy_floor": "floor",
+        "neighbor_low": "estimate",
+        "neighbor_high": "",
+    }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the table, one dictionary for each group."""
-        ground = self.candidates[0].table.accuracy_ceiling
-        return [
-            {
-                "group": each.name,
-                "elements": each.elements,
-                "orbits": len(each.table.mass),
-                "accuracy_ceiling": each.table.accuracy_ceiling,
-                "cost": ground - each.table.accuracy_ceiling,
-                "accuracy_floor": each.table.accuracy_floor,
-                **each.kinds,
-                "forced_at_full_confidence": float(each.forced[-1]),
-            }
-            for each in self.candidates
-        ]
+        """Return the table, one dictionary for each group.
+
+        `cost` is the distance of the ceiling (or floor) from that of the trivial group. It is None
+        where no two different samples share an orbit: then only `neighbor_cost`, the difference of
+        the estimates, says anything about the symmetry. Within a tolerance there are no bounds, and
+        their columns are None.
+        """
+        return [self._row(each) for each in self.candidates]
+
+    def _row(self, each: Candidate) -> dict[str, Any]:
+        ground = self.candidates[0]
+        informed = each is ground or each.orbits < ground.orbits
+        here, there = each.best, ground.best
+        cost = None if not informed or here is None or there is None else abs(here - there)
+        row: dict[str, Any] = {"group": each.name, "elements": each.elements}
+        row |= {"orbits": each.orbits, "matched": each.matched}
+        neighbors = {
+            "neighbor_low": each.estimate.low,
+            "neighbor_high": each.estimate.high,
+            "neighbor_cost": each.estimate.value - ground.estimate.value,
+        }
+        if isinstance(each.table, ValueTable):
+            row |= {"error_floor": each.best, "cost": cost}
+            return row | {"neighbor_floor": each.estimate.value, **neighbors, **each.kinds}
+        exact, (low, high) = each.best is not None, each.certified or (None, None)
+        row |= {"accuracy_ceiling": each.best, "cost": cost}
+        row |= {"accuracy_floor": each.table.accuracy_floor if exact else None}
+        row |= {"certified_low": low, "certified_high": high}
+        row |= {"neighbor_error": each.estimate.value, **neighbors, **each.kinds}
+        forced = None if each.forced is None or not exact else float(each.forced[-1])
+        return row | {"forced_at_full_confidence": forced}
 
     def __repr__(self) -> str:
-        shares = {"ceiling": "accuracy_ceiling", "cost": "cost", "floor": "accuracy_floor"}
-        shares |= {kind: kind for kind in KINDS}
-        lines = [["group", "elements", "orbits", *shares]]
-        for row in self.rows():
-            numbers = [f"{row[name]:.4f}" for name in shares.values()]
-            lines.append([row["group"], str(row["elements"]), str(row["orbits"]), *numbers])
+        rows = self.rows()
+        hidden = ("certified", "neighbor_c", "neighbor_e", "neighbor_f", "forced")
+        keys = [key for key in rows[0] if not key.startswith(hidden)]
+        lines = [[self._SHOWN.get(key, key) for key in keys]]
+        lines += [[_text(row[key]) for key in keys] for row in rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
+        text = "\n".join(
             "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
             for line in lines
         )
+        return text + f"\nestimate: from nearest neighbors, {self.level:.0%} interval, not a bound"
+
+
+def _text(value: Any) -> str:
+    return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def compare_groups(
     data: tuple[Any, Any],
     groups: Sequence[Group | str] | Mapping[str, Group | str],
     *,
+    representation: Representation | None = None,
+    mass: Any | None = None,
     tolerance: float | None = None,
     support: Support | None = None,
     action: Any | None = None,
     labels: int | None = None,
     confidence: Any | None = None,
+    level: float = 0.95,
 ) -> Comparison:
-    """Compare symmetries on labeled data before training: is D4 safe, or only C4?
+    """Compare symmetries on a data set before training: is D4 safe, or only C4?
 
-    For each group: the accuracy ceiling and floor of invariant models, the shares of correct,
-    incorrect and extrinsic invariance, and the calibration error that the symmetry forces on
-    confident models, as a curve in p. The trivial group comes first: its cost is not due to a
-    symmetry (equal points with different labels).
+    For each group: the share of samples matched with others of their orbit; the accuracy ceiling
+    and floor of invariant models on these samples, and an interval certified for the population
+    (`certified_ceiling`); an estimate from nearest neighbors across orbits (`neighbor_ceiling`),
+    which is all that there is where no samples coincide; the shares of correct, incorrect and
+    extrinsic invariance; and the calibration error that the symmetry forces on confident models, as
+    a curve in p. The trivial group comes first: its cost is not due to a symmetry (equal points
+    with different labels). With a `representation` the data are values, and the floor of the
+    squared error takes the place of the ceiling.
 
     Args:
-        data: points (or whatever `action` moves) and labels, `(x, label)`.
+        data: points (or whatever `action` moves) and labels, `(x, label)`, or values, `(x, value)`.
         groups: candidates, as groups or their texts (`"dihedral:4"`), or a mapping that names them.
-        tolerance: the distance within which points match; None means equal up to rounding.
+        representation: for values, how groups move them: `"invariant"`, `"vector"`, or a function
+            from a group (other than the trivial one) to matrices `[K, D, D]`. None means labels.
+        mass: `[N]`, each sample's probability; equal by default.
+        tolerance: the distance within which points match; None means equal up to rounding. Within a
+            larger one nothing is a bound, and all columns of bounds are None.
         support: as in `taxonomy`; by default the tolerance.
         action: how the groups move `x`; `orbical.actions.Points()` by default.
         labels: the number of labels; one more than the largest by default.
         confidence: `[P]`, values p of the curves; 101 values from 0 to 1 by default.
+        level: the probability with which intervals hold.
 
     Returns:
         The candidates, the trivial group first.
@@ -123,37 +193,88 @@ def compare_groups(
 
     Example:
         >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
-        >>> compare_groups((x, [0, 0, 1, 1]), ["cyclic:2", "cyclic:4"])
-        group     elements  orbits  ceiling    cost   floor  correct  incorrect  extrinsic
-        trivial          1       4   1.0000  0.0000  0.0000   1.0000     0.0000     0.0000
-        cyclic:2         2       2   1.0000  0.0000  0.0000   1.0000     0.0000     0.0000
-        cyclic:4         4       1   0.5000  0.5000  0.5000   0.5000     0.5000     0.0000
+        >>> found = compare_groups((x, [0, 0, 1, 1]), ["cyclic:2", "cyclic:4"])
+        >>> [(row["group"], row["matched"], row["accuracy_ceiling"]) for row in found.rows()]
+        [('trivial', 0.0, 1.0), ('cyclic:2', 1.0, 1.0), ('cyclic:4', 1.0, 0.5)]
     """
-    from ..groups import parse, trivial
-
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise InputError(f"data: expected a pair (x, label), got {type(data).__name__}")
-    x, label = data
     if isinstance(groups, str) or not isinstance(groups, Mapping | Sequence):
         raise InputError(f"groups: expected a list or a mapping of candidates, got {groups!r}")
     named = groups if isinstance(groups, Mapping) else {_name(group): group for group in groups}
     if not named:
         raise InputError("groups: expected at least one candidate, got none")
+    x, truth = data
     p = np.linspace(0, 1, 101) if confidence is None else np.asarray(confidence, dtype=np.float64)
-    candidates = []
-    used = tolerance
-    for name, given in {BASELINE: trivial(), **named}.items():
-        group = parse(given) if isinstance(given, str) else given
+    found, used = [], 0.0
+    candidates = {BASELINE: trivial()} | {name: as_group(each) for name, each in named.items()}
+    for name, group in candidates.items():
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
         used = orbits.tolerance
-        table = OrbitTable.from_labels(orbits.orbit, label, labels=labels)
+        own: dict[str, Any] = {}
+        table: OrbitTable | ValueTable
+        if representation is None:
+            table = OrbitTable.from_labels(orbits, truth, labels=labels, mass=mass)
+            own["estimate"] = neighbor_ceiling(
+                x, truth, group, action=action, labels=labels, mass=mass, level=level
+            )
+            own |= _of_labels(table, group, p, level)
+            turns = None
+        else:
+            truth = _checks.columns("value", truth)
+            turns = _matrices(representation, group, truth.shape[1])
+            table = ValueTable.from_data(
+                x, truth, group, tolerance=tolerance, action=action, mass=mass
+            )
+            own["estimate"] = neighbor_floor(
+                x, truth, group, representation=turns, action=action, mass=mass, level=level
+            )
+            reached = isinstance(turns, str) or table.element is not None
+            own["floor"] = regression(table, turns)["thm3"].value if reached else None
         kinds = taxonomy(
-            x, label, group, support=used if support is None else support, action=action
+            x,
+            truth,
+            group,
+            support=used if support is None else support,
+            action=action,
+            representation=None if isinstance(turns, str) else turns,
+            mass=mass,
         )
-        forced, orbitwise = forced_overconfidence(table, p)
-        candidates.append(Candidate(name, len(group), table, kinds.totals(), forced, orbitwise))
-    assert used is not None
-    return Comparison(tuple(candidates), p, used)
+        matched = _matched(orbits, mass)
+        found.append(Candidate(name, len(group), matched, table, kinds.totals(), **own))
+    return Comparison(tuple(found), p, used, level)
+
+
+def _of_labels(table: OrbitTable, group: Group, p: Array, level: float) -> dict[str, Any]:
+    """Return what only labels have: a certified interval, and curves of forced error."""
+    forced, orbitwise = forced_overconfidence(table, p)
+    certified = None
+    if table.samples is not None and table.samples > 1 and table.tolerance is None:
+        low, high = certified_ceiling(table, level=level)
+        # In a group that is not closed, samples link through others, which the proof excludes.
+        certified = (low if group.closed else 0.0, high)
+    return {"certified": certified, "forced": forced, "forced_orbitwise": orbitwise}
+
+
+def _matched(orbits: Orbits, mass: Any | None) -> float:
+    together = np.bincount(orbits.orbit)[orbits.orbit] > 1
+    return float(_checks.sample_mass(mass, len(together)) @ together)
+
+
+def _matrices(representation: Representation, group: Group, dimension: int) -> Any:
+    """Return how a group moves values: `"invariant"`, or matrices `[K, D, D]`."""
+    if callable(representation) and group.parts:
+        return representation(group)
+    if callable(representation) or representation == "vector":
+        part = {2: "plane", 3: "space"}.get(dimension, "")
+        still = np.broadcast_to(np.eye(dimension), (len(group), dimension, dimension))
+        return group.linear(part) if part in group.parts else still
+    if representation != "invariant":
+        raise InputError(
+            "representation: expected 'invariant', 'vector' or a function from a group to "
+            f"matrices, got {representation!r}"
+        )
+    return representation
 
 
 def _name(group: Group | str) -> str:

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from .._arrays import as_numpy
+from .._trees import leaves, tree_map
+from ..actions import Points, as_action
 from ..errors import InputError
+from ..groups import Group, as_group
 from ._linking import connected, in_order, link_within
-
-if TYPE_CHECKING:
-    from ..groups import Group
 
 __all__ = [
     "Orbits",
@@ -29,6 +33,7 @@ __all__ = [
 
 Array = np.ndarray
 _BLOCK_VALUES = 1 << 19
+_ROUNDING = 1e-6  # of the largest coordinate: a few steps in single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +44,14 @@ class Orbits:
         orbit: `[N]` ids from 0, in the order in which orbits first appear.
         stabilizer: `[N]`, how many group elements leave the point where it is.
         tolerance: the distance within which points counted as equal.
+        exact: whether that distance is no more than rounding. Otherwise points are joined through
+            others (single linkage), and what is computed from them is an estimate, not a bound.
     """
 
     orbit: Array
     stabilizer: Array
     tolerance: float
+    exact: bool = True
 
     @property
     def count(self) -> int:
@@ -63,7 +71,8 @@ def match_orbits(
 
     Points i and j are linked when `||g x_i - h x_j|| <= tolerance` for some elements g, h; orbits
     are what the links connect. This is the coarsest partition that an invariant model can resolve,
-    for a sampled window of translations too.
+    for a sampled window of translations too. It is so for equal points only: a tolerance above
+    rounding also joins points that a model can tell apart, and the orbits are marked as not exact.
 
     Args:
         x: `[N, d]` points of the plane or of space, `[N, n, d]` sets of points, or whatever
@@ -80,13 +89,12 @@ def match_orbits(
         array([0, 0, 1, 2])
     """
     mover = Mover(x, group, action)
-    flat = mover.flat
-    if tolerance is None:
-        tolerance = 1e-9 * max(1.0, float(np.abs(flat).max()))
-    tolerance = _checked_tolerance(tolerance, flat)
+    flat = mover.points
+    scale = max(1.0, float(np.abs(flat).max()))
+    tolerance = _checked_tolerance(1e-9 * scale if tolerance is None else tolerance, flat)
     small = mover.closed_isometry and len(mover.group) > 1
     nodes, owners, fixed = [], [], []
-    direction = np.random.default_rng(0).normal(size=flat.shape[1])
+    direction = _noise(flat.shape[1])
     direction /= np.linalg.norm(direction)
     for rows, images in mover.blocks():
         fixed.append((np.square(images - flat[rows]).sum(-1) <= tolerance**2).sum(0))
@@ -102,7 +110,8 @@ def match_orbits(
     point = np.concatenate(owners)
     part = link_within(np.concatenate(nodes), tolerance)
     orbit = _joined(part, point, len(flat))
-    return Orbits(orbit, np.concatenate(fixed), tolerance)
+    exact = tolerance <= _ROUNDING * scale
+    return Orbits(orbit, np.concatenate(fixed), tolerance, exact)
 
 
 def match_invariants(invariants: Any, *, tolerance: float) -> Array:
@@ -171,11 +180,14 @@ def orbits_of_permutations(permutations: Any) -> Array:
 
 def elements_between(
     x: Any, group: Group | str, orbits: Orbits, *, action: Any | None = None
-) -> tuple[Array, Array]:
-    """List all pairs (point, element) with point = element * representative of its orbit.
+) -> tuple[Array, Array, Array]:
+    """List the ways from the representative of each orbit to its points.
 
-    Points with a stabilizer appear once for each element that reaches them. A point that is linked
-    to its representative only through others is paired with the element that comes nearest.
+    All (point, element, undone) with `point = undone^-1 * element * representative`. Points with a
+    stabilizer appear once for each way to reach them. In a closed group every product is an
+    element, and `undone` is the identity; in others, ways with the same product are listed once. A
+    point that is linked to its representative only through others is missing. Within a tolerance
+    above rounding it is paired with the element that comes nearest.
 
     Args:
         x: as in `match_orbits`.
@@ -184,81 +196,133 @@ def elements_between(
         action: as in `match_orbits`.
 
     Returns:
-        Point `[R]` and element `[R]`.
+        Point, element and undone element, `[R]` each.
 
     Example:
         >>> from orbical.groups import cyclic
         >>> x = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
         >>> elements_between(x, cyclic(4), match_orbits(x, cyclic(4)))
-        (array([0, 1, 2, 2, 2, 2]), array([0, 1, 0, 1, 2, 3]))
+        (array([0, 1, 2, 2, 2, 2]), array([0, 1, 0, 1, 2, 3]), array([0, 0, 0, 0, 0, 0]))
     """
-    points = Mover(x, group, action)
-    starts = Mover(np.asarray(x)[orbits.representative[orbits.orbit]], group, action)
+    mover = Mover(x, group, action)
+    if orbits.exact and not mover.group.closed:
+        return _products_between(mover, orbits)
+    starts, allowed = orbits.representative[orbits.orbit], orbits.tolerance**2
     found_points, found_elements = [], []
-    for rows, images in starts.blocks():
-        distance = np.square(images - points.flat[rows]).sum(-1)
-        hit = distance <= np.maximum(orbits.tolerance**2, distance.min(0))
+    for rows, _ in mover.blocks():
+        images = mover.images(starts[rows]).cpu().numpy()
+        distance = np.square(images - mover.points[rows]).sum(-1)
+        hit = distance <= (allowed if orbits.exact else np.maximum(allowed, distance.min(0)))
         where, element = np.nonzero(hit.T)
         found_points.append(where + rows.start)
         found_elements.append(element)
-    return np.concatenate(found_points), np.concatenate(found_elements)
+    element = np.concatenate(found_elements)
+    return np.concatenate(found_points), element, np.full_like(element, mover.group.identity)
+
+
+def _products_between(mover: Mover, orbits: Orbits) -> tuple[Array, Array, Array]:
+    """List the products undone^-1 * element of two elements that reach each point."""
+    group, count, size = mover.group, len(mover.group), len(mover)
+    images = np.concatenate([images for _, images in mover.blocks()], axis=1)
+    moved_by, owner = np.indices((count, size)).reshape(2, -1)
+    place = link_within(images.reshape(count * size, -1), orbits.tolerance)
+    # Each image of a point meets every image of the representative in the same place.
+    starts = np.flatnonzero(owner == orbits.representative[orbits.orbit[owner]])
+    starts = starts[np.argsort(place[starts])]
+    low, high = (np.searchsorted(place[starts], place, side) for side in ("left", "right"))
+    met = np.repeat(np.arange(len(place)), high - low)
+    start = starts[np.arange(len(met)) - np.repeat(np.cumsum(high - low) - high, high - low)]
+    point, undone, element = owner[met], moved_by[met], moved_by[start]
+    product = group[undone].inverse().compose(group[element])
+    parts = [np.reshape(part, (len(point), -1)) for part in product.parts.values()]
+    key = np.concatenate([point[:, None], *parts], axis=1).round(6)
+    kept = np.unique(key, axis=0, return_index=True)[1]
+    return point[kept], element[kept], undone[kept]
 
 
 class Mover:
-    """A data set under a group: its images in blocks, each flattened to `[K, n, D]`."""
+    """A data set under a group: its images, flattened to `[K, n, D]`.
 
-    def __init__(self, x: Any, group: Group | str, action: Any | None) -> None:
-        import torch
+    Coordinates become float64; with `exact=False` floating-point tensors stay as they are.
+    """
 
-        from ..actions import Points
-        from ..groups import as_group
-
-        array = np.ascontiguousarray(np.asarray(x, dtype=np.float64))
-        if array.ndim < 2 or array.size == 0:
+    def __init__(
+        self, x: Any, group: Group | str, action: Any | None, *, exact: bool = True
+    ) -> None:
+        tree: Any = (
+            {key: _leaf(x[key], exact) for key in x} if isinstance(x, dict) else _leaf(x, exact)
+        )
+        if action is None and (isinstance(tree, dict) or tree.ndim > 3):
+            shapes = "fields" if isinstance(tree, dict) else f"shape {list(tree.shape)}"
             raise InputError(
-                f"x: expected points of shape [sample, ...], got shape {list(array.shape)}"
+                "x: expected points [sample, coordinate] or [sample, point, coordinate], got "
+                f"{shapes}; pass action= for other data, such as actions.Images()"
             )
-        if not np.isfinite(array).all():
-            raise InputError("x: expected finite numbers, got NaN or infinite values")
-        if action is None and array.ndim > 3:
-            raise InputError(
-                "x: expected points [sample, coordinate] or [sample, point, coordinate], got shape "
-                f"{list(array.shape)}; pass action= for other data, such as actions.Images()"
-            )
-        self.action = Points() if action is None else action
+        self.shape = () if isinstance(tree, dict) else tuple(tree.shape[1:])
         # Points act on sets of points; a plain point is a set of one.
-        shaped = array[:, None] if action is None and array.ndim == 2 else array
-        self._x = torch.from_numpy(shaped)
+        self._x = tree[:, None] if action is None and tree.ndim == 2 else tree
+        self.action = Points() if action is None else as_action(action)
         self.group = as_group(group)
         self.action.check(self.group, self._x)
-        self.flat = array.reshape(len(array), -1)
-        self.shape = array.shape[1:]
+        self.flat = self._flattened(self._x, 1)
+        self.device = self.flat.device
 
-    def images(self, rows: slice) -> Array:
+    def __len__(self) -> int:
+        return len(self.flat)
+
+    @staticmethod
+    def _flattened(tree: Any, dims: int) -> Tensor:
+        return torch.cat([leaf.flatten(dims) for leaf in leaves(tree)], dims)
+
+    @cached_property
+    def points(self) -> Array:
+        """The samples `[N, D]`, on the CPU."""
+        return self.flat.cpu().numpy()
+
+    def images(self, rows: slice | Array) -> Tensor:
         """Return `[K, n, D]`, the images of some rows under every element."""
-        moved = self.action.apply(self.group, self._x[rows]).numpy()
-        return np.asarray(moved.reshape(len(self.group), -1, self.flat.shape[1]))
+        where = torch.as_tensor(rows, device=self.device) if isinstance(rows, np.ndarray) else rows
+        chosen = tree_map(lambda leaf: leaf[where], self._x)
+        return self._flattened(self.action.apply(self.group, chosen), 2)
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Iterate over all rows in blocks that fit in the cache."""
+        """Iterate over all rows in blocks that fit in the cache, on the CPU."""
         count, size = self.flat.shape
         step = max(1, _BLOCK_VALUES // (len(self.group) * size))
         for start in range(0, count, step):
             rows = slice(start, min(start + step, count))
-            yield rows, self.images(rows)
+            yield rows, self.images(rows).cpu().numpy()
+
+    def tensor(self, values: Array) -> Tensor:
+        """Return float64 values on the device of the data."""
+        return torch.tensor(values, dtype=torch.float64, device=self.device)
 
     @property
     def closed_isometry(self) -> bool:
         """Whether the elements form a group that keeps distances, tested on random points."""
         if not self.group.closed:
             return False
-        import torch
+        noise = tree_map(lambda leaf: self.tensor(_noise(16, *leaf.shape[1:])), self._x)
+        here = self._flattened(noise, 1).diff(dim=0).norm(dim=-1)
+        moved = self._flattened(self.action.apply(self.group, noise), 2)
+        there = moved.diff(dim=1).norm(dim=-1)
+        return bool(torch.allclose(there, here.expand_as(there), rtol=1e-9))
 
-        noise = np.random.default_rng(0).normal(size=(16, *self._x.shape[1:]))
-        moved = self.action.apply(self.group, torch.from_numpy(noise)).numpy()
-        here = np.linalg.norm(np.diff(noise, axis=0).reshape(15, -1), axis=-1)
-        there = np.diff(moved, axis=1).reshape(len(self.group), 15, -1)
-        return bool(np.allclose(np.linalg.norm(there, axis=-1), here, rtol=1e-9))
+
+def _leaf(x: Any, exact: bool) -> Tensor:
+    """Read an array of samples as a tensor of finite numbers."""
+    tensor = x if isinstance(x, Tensor) else torch.as_tensor(np.ascontiguousarray(as_numpy("x", x)))
+    if tensor.ndim < 2 or tensor.numel() == 0:
+        raise InputError(
+            f"x: expected points of shape [sample, ...], got shape {list(tensor.shape)}"
+        )
+    if not torch.isfinite(tensor).all():
+        raise InputError("x: expected finite numbers, got NaN or infinite values")
+    return tensor.double() if exact else tensor if tensor.is_floating_point() else tensor.float()
+
+
+def _noise(*shape: int) -> Array:
+    return np.random.default_rng(0).normal(size=shape)
 
 
 def _joined(part: Array, owner: Array, size: int) -> Array:

@@ -16,6 +16,7 @@ from .._arrays import as_numpy
 from ..errors import InputError
 from . import _checks
 from .fibers import Fibers, fiber_index
+from .matching import Orbits, match_orbits, orbits_of_permutations
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -47,6 +48,8 @@ class OrbitTable:
         samples: how many samples the masses were counted from, if they were counted.
         invariance_gap: the measured invariance defect of the model.
         averaged: whether the predictions are those of the orbit-averaged model.
+        tolerance: the distance within which samples were joined, if it is more than rounding.
+            Nothing computed from such a table is a bound; `classification` marks all as estimates.
 
     Raises:
         InputError: if masses do not sum to 1, or a size or a value does not fit.
@@ -67,6 +70,7 @@ class OrbitTable:
     samples: int | None = None
     invariance_gap: float | None = None
     averaged: bool = False
+    tolerance: float | None = None
     orbit_mass: Array = field(init=False)
     dissent: Array = field(init=False)
     minority_dissent: Array = field(init=False)
@@ -94,9 +98,11 @@ class OrbitTable:
     def __repr__(self) -> str:
         counted = "" if self.samples is None else f" of {self.samples} samples"
         known = "" if self.confidence is None and self.predicted is None else ", with predictions"
+        about = f"{len(self.mass)} orbits{counted}, {self.mass.shape[1]} labels{known}"
+        if self.tolerance is not None:
+            return f"OrbitTable({about}; samples joined within {self.tolerance:.3g}: no bounds)"
         return (
-            f"OrbitTable({len(self.mass)} orbits{counted}, {self.mass.shape[1]} labels{known}; "
-            f"accuracy of an invariant model {self.accuracy_floor:.4g} to "
+            f"OrbitTable({about}; accuracy of an invariant model {self.accuracy_floor:.4g} to "
             f"{self.accuracy_ceiling:.4g})"
         )
 
@@ -130,7 +136,9 @@ class OrbitTable:
         Returns:
             The new table.
         """
-        return OrbitTable(self.mass, confidence, predicted, samples=self.samples)
+        return OrbitTable(
+            self.mass, confidence, predicted, samples=self.samples, tolerance=self.tolerance
+        )
 
     def fibers(self, bins: int | None = None) -> Fibers:
         """Gather orbits into fibers: equal confidences, or the bins of the ECE.
@@ -193,8 +201,9 @@ class OrbitTable:
         """Make a table from samples with orbit ids.
 
         Args:
-            orbit: `[N]` whole numbers, the orbit of each sample, such as `match_orbits(...).orbit`.
-                Ids need not be consecutive; orbits of the table are in ascending order of id.
+            orbit: `[N]` whole numbers, the orbit of each sample, or the `Orbits` that
+                `match_orbits` found. Ids need not be consecutive; orbits of the table are in
+                ascending order of id.
             label: `[N]` whole numbers from 0.
             mass: `[N]`, each sample's probability; equal by default.
             labels: the number of labels C; one more than the largest by default. State it: a label
@@ -207,7 +216,7 @@ class OrbitTable:
             array([[0.   , 0.333],
                    [0.333, 0.333]])
         """
-        ids = as_numpy("orbit", orbit)
+        ids = as_numpy("orbit", orbit.orbit if isinstance(orbit, Orbits) else orbit)
         if ids.ndim != 1 or len(ids) == 0:
             raise InputError(f"orbit: expected shape [sample], got shape {list(ids.shape)}")
         ids = _checks.whole_numbers("orbit", _checks.partition("orbit", ids), len(ids))
@@ -221,6 +230,7 @@ class OrbitTable:
             confidence=_constant("confidence", confidence, index, first),
             predicted=_constant("predicted", predicted, index, first),
             samples=len(ids) if mass is None else None,
+            tolerance=_beyond_rounding(orbit),
         )
 
     @classmethod
@@ -275,7 +285,8 @@ class OrbitTable:
         Args:
             scan: an `orbical.Scan` of a classification task, or its dataset.
             model: the name of the model, if the scan has several.
-            orbit: `[N]` ids, one for each sample; by default the scan's coordinate `orbit`.
+            orbit: `[N]` ids, one for each sample, or `Orbits`; by default the scan's coordinate
+                `orbit`.
             limit: the invariance gap up to which the model counts as invariant.
 
         Returns:
@@ -318,8 +329,6 @@ class OrbitTable:
             >>> OrbitTable.from_permutations(swap, label=[0, 1, 1]).dissent.round(3)
             array([0.333, 0.   ])
         """
-        from .matching import orbits_of_permutations
-
         return cls.from_labels(orbits_of_permutations(permutations), label, **predictions)
 
     @classmethod
@@ -340,7 +349,7 @@ class OrbitTable:
             label: `[N]`.
             group: the symmetry, or its text such as `"cyclic:2"`.
             tolerance: two points match when an image of one lies within this distance of the
-                other; None means equal up to rounding.
+                other; None means equal up to rounding. A larger one gives estimates, not bounds.
             action: how the group moves `x`; `orbical.actions.Points()` by default.
             predictions: `confidence` and `predicted`, as in `from_labels`.
 
@@ -352,10 +361,13 @@ class OrbitTable:
             >>> OrbitTable.from_data(x, [0, 1, 1], "cyclic:2").accuracy_ceiling
             0.666...
         """
-        from .matching import match_orbits
-
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
-        return cls.from_labels(orbits.orbit, label, **predictions)
+        return cls.from_labels(orbits, label, **predictions)
+
+
+def _beyond_rounding(orbit: Any) -> float | None:
+    """Return the tolerance of orbits that are not exact."""
+    return orbit.tolerance if isinstance(orbit, Orbits) and not orbit.exact else None
 
 
 def _row_extremes(mass: Array) -> tuple[Array, Array, Array]:

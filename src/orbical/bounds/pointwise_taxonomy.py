@@ -55,15 +55,16 @@ Support = float | Density | Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Taxonomy:
-    """The kind of equivariance at each (element, sample): 0 correct, 1 incorrect, 2 extrinsic.
+    """The kind of equivariance at each element and sample: correct, incorrect or extrinsic.
 
     Attributes:
-        kind: `[K, N]`.
+        shares: `[K, N, 3]`, how much of each kind; each 0 or 1 unless several samples lie where
+            the element carries the sample and only some of them agree with it.
         weights: `[K]`, of the group's elements.
         mass: `[N]`, of the samples.
     """
 
-    kind: Array
+    shares: Array
     weights: Array
     mass: Array
 
@@ -73,11 +74,11 @@ class Taxonomy:
 
     def by_sample(self) -> Array:
         """Return `[N, 3]`, the share of each kind along the orbit of each sample."""
-        return np.stack([self.weights @ (self.kind == k) for k in range(3)], axis=1)
+        return np.asarray(np.einsum("k,kns->ns", self.weights, self.shares))
 
     def by_element(self) -> Array:
         """Return `[K, 3]`, the share of each kind over the samples, for each element."""
-        return np.stack([(self.kind == k) @ self.mass for k in range(3)], axis=1)
+        return np.asarray(np.einsum("n,kns->ks", self.mass, self.shares))
 
 
 def taxonomy(
@@ -106,13 +107,14 @@ def taxonomy(
             from points `[M, ...]`, shaped as x is, to booleans `[M]`.
         action: how the group moves `x`; `orbical.actions.Points()` by default.
         function: f itself, from points `[M, ...]` to `[M]` or `[M, D]`; by default f(g x) is that
-            of the sample nearest to g x.
+            of the samples nearest to g x, by their mass. Under the identity these are the sample
+            itself and its twins: those with another label are incorrect, whatever the symmetry.
         representation: `[K, D, D]`, how the elements move values; labels stay as they are.
         tolerance: how far f(g x) may be from g f(x) for values; labels must be equal.
         mass: `[N]`, the probability of each sample; equal by default.
 
     Returns:
-        The kind at each element and sample.
+        The shares of each kind at each element and sample.
 
     Raises:
         InputError: if an argument or the result of a function does not fit the samples.
@@ -120,31 +122,35 @@ def taxonomy(
     Example:
         >>> from orbical.groups import cyclic
         >>> x = [[1.0, 0.0], [-1.0, 0.0], [3.0, 0.0]]
-        >>> taxonomy(x, [0, 1, 0], cyclic(2), support=0.1).kind
+        >>> taxonomy(x, [0, 1, 0], cyclic(2), support=0.1).shares.argmax(-1)
         array([[0, 0, 0],
-               [1, 1, 2]], dtype=int8)
+               [1, 1, 2]])
     """
     mover = Mover(x, group, action)
-    size = len(mover.flat)
+    size = len(mover)
+    weight = _checks.sample_mass(mass, size)
     values, moved = _truth(truth, representation, size, len(mover.group))
     inside = _support(support, mover)
     radius = float(support) if isinstance(support, Real) else np.inf
-    search = Nearest(mover.flat, radius) if function is None or inside is None else _nowhere
-    kind = np.empty((len(mover.group), size), dtype=np.int8)
+    search = Nearest(mover.points, radius) if function is None or inside is None else None
+    shares = np.empty((len(mover.group), size, 3))
     for rows, images in mover.blocks():
         flat = images.reshape(-1, images.shape[-1])
-        distance, nearest = search(flat)
+        target = np.broadcast_to(moved(rows), (*images.shape[:2], values.shape[1]))
+        target = target.reshape(len(flat), -1)
+        distance, query, sample = _no_neighbors(len(flat)) if search is None else search(flat)
         if function is not None:
             there = _answers(function, flat.reshape(-1, *mover.shape), values.shape[1])
+            agree = (np.abs(there - target).max(-1) <= tolerance).astype(np.float64)
         else:
-            # A fixed point keeps its own label, not that of another sample in the same place.
-            own = np.linalg.norm(images - mover.flat[rows], axis=-1).ravel() <= distance + 1e-12
-            itself = np.broadcast_to(np.arange(size)[rows], images.shape[:2]).ravel()
-            there = values[np.where(own & np.isfinite(distance), itself, nearest)]
-        agrees = np.abs(there.reshape(*images.shape[:2], -1) - moved(rows)).max(-1) <= tolerance
+            agrees = np.abs(values[sample] - target[query]).max(-1) <= tolerance
+            near = np.bincount(query, weights=weight[sample], minlength=len(flat))
+            right = np.bincount(query, weights=weight[sample] * agrees, minlength=len(flat))
+            agree = right / np.where(near > 0, near, 1)
         present = np.isfinite(distance) if inside is None else inside(flat)
-        kind[:, rows] = np.where(present.reshape(agrees.shape), np.where(agrees, 0, 1), 2)
-    return Taxonomy(kind, np.asarray(mover.group.weights), _checks.sample_mass(mass, size))
+        kinds = np.stack([present * agree, present * (1 - agree), ~present], axis=-1)
+        shares[:, rows] = kinds.reshape(*images.shape[:2], 3)
+    return Taxonomy(shares, np.asarray(mover.group.weights), weight)
 
 
 def _answers(function: Callable[[Array], Array], points: Array, width: int) -> Array:
@@ -159,9 +165,10 @@ def _answers(function: Callable[[Array], Array], points: Array, width: int) -> A
     return answer.reshape(expected)
 
 
-def _nowhere(flat: Array) -> tuple[Array, Array]:
+def _no_neighbors(size: int) -> tuple[Array, Array, Array]:
     """Return no neighbors, where neither truth nor support needs the search."""
-    return np.full(len(flat), np.inf), np.zeros(len(flat), dtype=np.int64)
+    nothing = np.zeros(0, dtype=np.int64)
+    return np.full(size, np.inf), nothing, nothing
 
 
 def _truth(
@@ -201,8 +208,8 @@ def _support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
 
         return given
     if isinstance(support, Density):
-        tree = cKDTree(mover.flat)
-        size, dimensions = mover.flat.shape
+        tree = cKDTree(mover.points)
+        size, dimensions = mover.points.shape
         ball = math.pi ** (dimensions / 2) / math.gamma(dimensions / 2 + 1)
         least = support.threshold * size * ball * support.bandwidth**dimensions
 

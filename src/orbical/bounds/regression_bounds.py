@@ -28,7 +28,7 @@ from ._equivariant_fit import (
     pulled_back,
 )
 from .bleed import bleed_bounds
-from .bound import Bound, Bounds, lower_bound, not_applicable
+from .bound import Bound, Bounds, estimates, lower_bound, not_applicable
 from .value_table import ValueTable
 
 __all__ = ["best_equivariant", "regression"]
@@ -97,6 +97,8 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
     _check_predictions(table, frame)
     bounds = {**_error(table, frame), **_gence(table, frame), **_mahalanobis(table, frame)}
     bounds.update(bleed_bounds(table, frame))
+    if table.tolerance is not None:
+        bounds = estimates(bounds, table.tolerance)
     about = {
         "points": len(table.value),
         "orbits": int(table.orbit.max()) + 1,
@@ -105,6 +107,7 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
         "gence_if_calibrated": gence_floor,
         "gence_sq_if_calibrated": gence_sq_floor,
         "mahalanobis_if_calibrated": table.value.shape[1],
+        "tolerance": table.tolerance,
     }
     return Bounds(bounds, about)
 

@@ -42,6 +42,9 @@ class ValueTable:
         aleatoric: the true variance, in one of the three forms; 0 by default.
         point: `[R]`, with `element`: the pairs described above.
         element: `[R]`, indices into the representation that is passed to `regression`.
+        undone: `[R]`, where given, `point[r] = undone[r]^-1 * element[r] * representative`, for
+            samples of a group that do not contain the products of their elements.
+        tolerance: as in `OrbitTable`.
 
     Raises:
         InputError: if a size or a value does not fit.
@@ -60,17 +63,19 @@ class ValueTable:
     aleatoric: Array | None = None
     point: Array | None = None
     element: Array | None = None
+    undone: Array | None = None
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
         keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
-        value = _columns("value", self.value)
+        value = _checks.columns("value", self.value)
         size, dimension = value.shape
         keep(self, "value", value)
         ids = _checks.whole_numbers("orbit", _checks.partition("orbit", self.orbit), size)
         keep(self, "orbit", np.unique(ids, return_inverse=True)[1])
         keep(self, "mass", _checks.sample_mass(self.mass, size))
         if self.mean is not None:
-            mean = _columns("mean", self.mean)
+            mean = _checks.columns("mean", self.mean)
             if mean.shape != value.shape:
                 raise InputError(
                     f"mean: expected shape {list(value.shape)}, as the values have, got "
@@ -97,6 +102,8 @@ class ValueTable:
             point = _checks.whole_numbers("point", self.point, pairs, below=size)
             keep(self, "point", point)
             keep(self, "element", _checks.whole_numbers("element", self.element, pairs))
+            if self.undone is not None:
+                keep(self, "undone", _checks.whole_numbers("undone", self.undone, pairs))
             if len(np.unique(point)) != size:
                 raise InputError("point: expected an element for every point, got none for some")
 
@@ -129,7 +136,10 @@ class ValueTable:
         """Make a table by matching points under a group.
 
         The element indices are those of `group`, so that `group.linear("plane")` is the
-        representation of vectors.
+        representation of vectors. Samples of a group that do not contain their products, such as
+        those of `rotations3d`, link points by products of two elements; where a point is linked to
+        the first of its orbit only through others, the table has no elements, and `regression`
+        takes no representation.
 
         Args:
             x: as in `match_orbits`.
@@ -149,8 +159,12 @@ class ValueTable:
             array([0, 1, 2])
         """
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
-        point, element = elements_between(x, group, orbits, action=action)
-        return cls(orbits.orbit, value, point=point, element=element, **predictions)
+        found = elements_between(x, group, orbits, action=action)
+        elements = dict(zip(("point", "element", "undone"), found, strict=True))
+        if len(np.unique(elements["point"])) < len(orbits.orbit):
+            elements = {}  # some points are linked only through others
+        joined = None if orbits.exact else orbits.tolerance
+        return cls(orbits.orbit, value, tolerance=joined, **elements, **predictions)
 
     @classmethod
     def from_permutations(cls, permutations: Any, value: Any, **predictions: Any) -> ValueTable:
@@ -177,11 +191,6 @@ class ValueTable:
         point = reached.ravel()
         order = np.lexsort((element, point))
         return cls(orbit, value, point=point[order], element=element[order], **predictions)
-
-
-def _columns(name: str, value: Any) -> Array:
-    array = as_numpy(name, value, np.float64)
-    return _checks.numbers(name, array[:, None] if array.ndim == 1 else array, "point coordinate")
 
 
 def _variance(name: str, value: Any, size: int, dimension: int) -> Array:

@@ -13,13 +13,22 @@ from .arguments import AsJson
 from .arrays import read_npy, read_npz
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ..bounds import Bounds, Comparison
     from ..store.scan_result import Scan
 
-_UNMATCHED = (
-    "this data set does not show the cost of the symmetry, and the ceiling is trivial. "
-    "A larger --tolerance matches samples that are nearly equal."
-)
+_UNMATCHED = "these data give no bound on the cost of the symmetry."
+_COLUMNS = {
+    **{"group": "group", "elements": "size", "orbits": "orbits", "matched": "matched"},
+    **{"accuracy_ceiling": "ceiling", "error_floor": "floor", "cost": "cost"},
+    **{"accuracy_floor": "worst", "forced_at_full_confidence": "forced"},
+}
+_MORE = {
+    **{"group": "group", "certified_low": "certified", "certified_high": ""},
+    **{"neighbor_low": "estimate", "neighbor_high": "", "neighbor_cost": "effect"},
+    **{"correct": "correct", "incorrect": "incorrect", "extrinsic": "extrinsic"},
+}
 
 
 def bounds(
@@ -54,8 +63,14 @@ def bounds(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            help="The distance up to which two samples of --data match. Default: equal up to "
-            "rounding."
+            help="The distance up to which two samples of --data match. Within more than rounding "
+            "(the default) nothing is a bound."
+        ),
+    ] = None,
+    representation: Annotated[
+        str | None,
+        typer.Option(
+            help="For values y instead of labels: how the group moves them, invariant or vector."
         ),
     ] = None,
     bins: Annotated[
@@ -71,7 +86,8 @@ def bounds(
     orbical bounds run.zarr --orbits ids.npy
 
     An invariant model predicts the same label for all samples of an orbit, which limits its
-    accuracy. The orbits are found by matching the data, or given with --orbits.
+    accuracy. The orbits are found by matching the data, or given with --orbits. Where no samples
+    match, nearest neighbors across orbits give an estimate.
     """
     from ..bounds import OrbitTable, classification, compare_groups
     from ..store.scan_result import load
@@ -91,13 +107,20 @@ def bounds(
         )
     arrays = _read(data)
     x = arrays["x"]
-    comparison = compare_groups((x, arrays["y"]), group, tolerance=tolerance, action=_action(x))
+    comparison = compare_groups(
+        (x, arrays["y"]),
+        group,
+        tolerance=tolerance,
+        action=_action(x),
+        representation=representation,
+    )
     found = {}
     if {"confidence", "predicted"} & arrays.keys():
         found = {name: _of_data(arrays, name, tolerance, bins) for name in group}
     if as_json:
         answer = {
             "tolerance": comparison.tolerance,
+            "level": comparison.level,
             "groups": comparison.rows(),
             "forced_overconfidence": _forced(comparison),
             **({"bounds": _as_json(found)} if found else {}),
@@ -119,7 +142,7 @@ def _orbits(scan: Scan, ids: Path | None, data: Path | None, tolerance: float | 
         return read_npy(ids, "--orbits")
     if data is not None:
         x = _read(data)["x"]
-        return match_orbits(x, scan.group, tolerance=tolerance, action=_action(x)).orbit
+        return match_orbits(x, scan.group, tolerance=tolerance, action=_action(x))
     if "orbit" not in scan.data:
         raise InputError(
             "--orbits: expected the orbit of each sample, without which every ceiling is 1, got a "
@@ -165,6 +188,7 @@ def _forced(comparison: Comparison) -> dict[str, Any]:
                 "orbitwise": each.forced_orbitwise.tolist(),
             }
             for each in comparison.candidates
+            if each.forced is not None and each.forced_orbitwise is not None
         },
     }
 
@@ -190,11 +214,14 @@ def _print_bounds(name: str, found: Bounds) -> None:
 
     console, about = Console(), found.about
     console.print(Rule(f"[bold]{name}[/]", align="left"))
-    ceiling = float(found["accuracy_ceiling"])
-    floor = float(found["accuracy_floor"])
-    console.print(f"No invariant model is more accurate than [bold]{ceiling:.4f}[/].")
+    ceiling, floor = found["accuracy_ceiling"], found["accuracy_floor"]
     own = "" if about["accuracy"] is None else f" This model: {about['accuracy']:.4f}."
-    console.print(f"No invariant model is less accurate than {floor:.4f}.{own}")
+    if ceiling.applies:
+        console.print(f"No invariant model is more accurate than [bold]{float(ceiling):.4f}[/].")
+        console.print(f"No invariant model is less accurate than {float(floor):.4f}.{own}")
+    else:
+        console.print(f"[yellow]No bounds, only estimates: {ceiling.reason}.[/]")
+        console.print(f"estimated accuracy ceiling {ceiling.value:.4f}.{own}")
     facts = [f"{about['orbits']} orbits", f"{about['labels']} labels"]
     if about["fibers"] is not None:
         facts.append(f"{about['fibers']} fibers in {about['bins']} bins")
@@ -215,7 +242,7 @@ def _print_bounds(name: str, found: Bounds) -> None:
         table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for key, title in TITLES.items():
         bound = found[key]
-        side = {"upper": "at most", "lower": "at least"}[bound.kind]
+        side = {"upper": "at most", "lower": "at least"}.get(bound.kind, bound.kind)
         value = "-" if bound.value is None else f"{side} {bound.value:.4f}"
         notes = [] if bound.applies else ["does not apply:"]
         notes += ["vacuous;"] if bound.vacuous else []
@@ -247,34 +274,58 @@ def _interval(found: Bounds, width: int = 50) -> str:
 
 def _print_comparison(comparison: Comparison) -> None:
     from rich.console import Console
+
+    console, rows = Console(), comparison.rows()
+    for row in rows[1:]:
+        console.print(_answer(row), highlight=False)
+    console.print()
+    for columns in (_COLUMNS, _MORE):
+        console.print(_table(rows, {key: columns[key] for key in columns if key in rows[0]}))
+        console.print()
+    notes = {
+        "matched": "share of samples that share their orbit with another",
+        "cost": "distance from the trivial group",
+        "forced": "ECE of a model with confidence 1",
+        "certified": f"the population's ceiling, {comparison.level:.0%} confidence",
+        "estimate": "from nearest neighbors across orbits, not a bound",
+        "effect": "of the group on the error of the nearest neighbor, negative if it helps",
+    }
+    for name, text in notes.items():
+        console.print(f"{name}: {text}", style="dim")
+    console.print(f"points match within {comparison.tolerance:.3g}", style="dim")
+
+
+def _answer(row: dict[str, Any]) -> str:
+    """Return the answer for a group in a sentence."""
+    name, low, high = row["group"], row["neighbor_low"], row["neighbor_high"]
+    best = row.get("accuracy_ceiling", row.get("error_floor"))
+    kind = "accuracy ceiling" if "accuracy_ceiling" in row else "floor of the squared error"
+    estimate = f"Nearest neighbors estimate the {kind} at [bold]{low:.3f} to {high:.3f}[/]."
+    if best is None:
+        return (
+            f"[yellow]Under {name} samples were joined within a tolerance: no bounds.[/] {estimate}"
+        )
+    if row["cost"] is None:
+        unmatched = f"Under {name} no two different samples share an orbit: {_UNMATCHED}"
+        return f"[yellow]{unmatched}[/] {estimate}"
+    if "error_floor" in row:
+        return (
+            f"Every {name}-equivariant model has a squared error of at least [bold]{best:.4g}[/]."
+        )
+    return f"No {name}-invariant model is more accurate than [bold]{best:.4f}[/] on these samples."
+
+
+def _table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
+    """Lay out some columns of a comparison."""
     from rich.table import Table
 
-    console = Console()
-    rows = comparison.rows()
-    for row in rows[1:]:
-        name, ceiling = row["group"], row["accuracy_ceiling"]
-        text = f"No {name}-invariant model is more accurate than [bold]{ceiling:.4f}[/]."
-        if row["orbits"] == rows[0]["orbits"]:
-            text = f"[yellow]Under {name} no two different samples share an orbit: {_UNMATCHED}[/]"
-        console.print(text)
-    console.print()
     table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 1, 0, 0))
-    titles = {
-        **{"group": "group", "elements": "size", "orbits": "orbits"},
-        **{"accuracy_ceiling": "ceiling", "cost": "cost", "accuracy_floor": "floor"},
-        **{"correct": "correct", "incorrect": "incorrect", "extrinsic": "extrinsic"},
-        "forced_at_full_confidence": "forced",
-    }
-    table.add_column("group", overflow="fold")
-    for title in [*titles.values()][1:]:
-        table.add_column(title, justify="right", no_wrap=True, overflow="fold")
+    for key, title in columns.items():
+        justify = "left" if key == "group" else "right"
+        table.add_column(title, justify=justify, overflow="fold", no_wrap=key != "group")  # type: ignore[arg-type]
     for row in rows:
-        cells = (row[key] for key in titles)
-        table.add_row(*(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
-    console.print(table)
-    console.print(
-        f"points match within {comparison.tolerance:.3g}; cost: relative to the trivial group; "
-        "forced: ECE of a model with confidence 1",
-        style="dim",
-    )
-    console.print()
+        cells = (row[key] for key in columns)
+        table.add_row(
+            *("-" if c is None else f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells)
+        )
+    return table

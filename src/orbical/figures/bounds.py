@@ -289,7 +289,12 @@ def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
 
 
 def group_comparison(comparison: Comparison) -> Figure:
-    """Draw candidate groups: accuracy range, taxonomy, forced over-confidence.
+    """Draw candidate groups: what they allow, their taxonomy, and forced over-confidence.
+
+    The left panel shows a bar from the accuracy floor to the ceiling on these samples (for values,
+    up to the floor of the squared error) and, thin and black, the interval estimated from nearest
+    neighbors, which is not a bound. A bar is faint where no two different samples share an orbit,
+    and missing where samples were joined within a tolerance.
 
     Args:
         comparison: from `orbical.bounds.compare_groups`.
@@ -305,19 +310,12 @@ def group_comparison(comparison: Comparison) -> Figure:
         ['trivial', 'cyclic:2', 'cyclic:4']
     """
     rows = comparison.rows()
-    names = [row["group"] for row in rows]
-    y = np.arange(len(rows))
+    y, labels = np.arange(len(rows)), "accuracy_ceiling" in rows[0]
     with styled():
-        fig = figure(PAGE, max(2.4, 0.9 + 0.34 * len(rows)))
-        left, middle, right = fig.subplots(1, 3, width_ratios=(1.25, 1, 1.15))
-        for place, row in enumerate(rows):
-            low, high = row["accuracy_floor"], row["accuracy_ceiling"]
-            color = MODELS[place % len(MODELS)]
-            left.plot([low, high], [place, place], color=color, lw=7, solid_capstyle="butt")
-            left.text(high + 0.02, place, f"{high:.3f}", va="center", fontsize=7, weight="bold")
-        left.set(xlim=(0, 1.22), xticks=(0, 0.5, 1), xlabel="accuracy of invariant models")
-        left.set(ylim=(len(rows) - 0.5, -0.5), yticks=y, yticklabels=names)
-        left.set_title("Floor to ceiling", loc="left")
+        fig = figure(PAGE, max(2.4, 0.9 + 0.4 * len(rows)))
+        widths = (1.35, 1, 1.15)[: 3 if labels else 2]
+        left, middle, *rest = fig.subplots(1, len(widths), width_ratios=widths)
+        _allowed(left, rows, "accuracy_ceiling" if labels else "error_floor")
         start = np.zeros(len(rows))
         for (kind, color), hatch in zip(KIND_COLORS.items(), _HATCHES, strict=False):
             share = np.array([row[kind] for row in rows])
@@ -325,12 +323,51 @@ def group_comparison(comparison: Comparison) -> Figure:
             middle.barh(y, share, left=start, label=kind, height=0.6, **style)
             start += share
         middle.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5), yticks=[], xlabel="share of (x, g)")
-        middle.set_title("Equivariance along the orbits", loc="left")
+        middle.set_title("Equivariance along orbits", loc="left")
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.28)}
         middle.legend(**below, ncols=3, handlelength=1.2, columnspacing=0.8)
-        curves = {each.name: (each.forced, each.forced_orbitwise) for each in comparison.candidates}
-        _forced(right, comparison.confidence, curves)
-        right.set_title("Forced over-confidence", loc="left")
-        right.set_ylim(top=1.25 * right.get_ylim()[1])  # room for the legend
-        right.legend(handles=right.lines[-1:], loc="upper left")
+        for right in rest:
+            _forced(right, comparison.confidence, _curves(comparison))
+            right.set_title("Forced over-confidence", loc="left")
+            right.set_ylim(top=1.25 * right.get_ylim()[1])  # room for the legend
+            right.legend(handles=right.lines[-1:], loc="upper left")
     return fig
+
+
+def _allowed(ax: Any, rows: Sequence[Mapping[str, Any]], best: str) -> None:
+    """Draw the range of accuracies, or the floor of errors, of each group."""
+    labels = best == "accuracy_ceiling"
+    for place, row in enumerate(rows):
+        end = row["neighbor_high"]
+        ax.plot([row["neighbor_low"], end], [place + 0.3] * 2, color=INK, lw=1.4)
+        if row[best] is not None:
+            low, end = row["accuracy_floor"] if labels else 0.0, max(end, row[best])
+            style = {
+                "color": MODELS[place % len(MODELS)],
+                "alpha": 0.3 if row["cost"] is None else 1,
+            }
+            ax.plot([low, row[best]], [place] * 2, lw=7, solid_capstyle="butt", **style)
+            note = f"{row[best]:.3f}" + ("*" if row["cost"] is None else "")
+            ax.text(end, place, f" {note}", va="center", fontsize=7, weight="bold")
+    ax.set(ylim=(len(rows) - 0.4, -0.5), yticks=range(len(rows)))
+    ax.set_yticklabels([row["group"] for row in rows])
+    ax.set_xlim(0, 1.22 if labels else 1.25 * ax.dataLim.x1 or 1)
+    ax.set_xlabel("accuracy of invariant models" if labels else "squared error")
+    if labels:
+        ax.set_xticks((0, 0.5, 1))
+    handles = ax.plot([], [], color=INK, lw=1.4, label="estimate, not a bound")
+    handles += (
+        []
+        if all(r["cost"] is not None for r in rows)
+        else ax.plot([], [], " ", label="* nothing matches")
+    )
+    ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.28), handlelength=1.2)
+    ax.set_title("Floor to ceiling" if labels else "Floor of the error", loc="left")
+
+
+def _curves(comparison: Comparison) -> dict[str, tuple[Array, Array]]:
+    return {
+        each.name: (each.forced, each.forced_orbitwise)
+        for each in comparison.candidates
+        if each.forced is not None and each.forced_orbitwise is not None
+    }

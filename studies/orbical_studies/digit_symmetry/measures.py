@@ -150,7 +150,7 @@ def ceilings(images: Tensor, labels: Tensor, compared: dict[str, groups.Group]) 
     label, rows = labels[:QUANTIZED_AT_MOST].numpy(), []
     for side, threshold in QUANTIZED:
         x = quantize(images[:QUANTIZED_AT_MOST], side, threshold).numpy()
-        found = bounds.compare_groups((x, label), exact, action=ACTION, tolerance=0.1, labels=10)
+        found = bounds.compare_groups((x, label), exact, action=ACTION, labels=10)
         for row, candidate in zip(found.rows(), found.candidates, strict=True):
             alone = (np.rint(candidate.table.orbit_mass * len(label)) == 1).sum() / len(label)
             more = {"alone": float(alone), "pairs": shared_pairs(candidate.table, len(label))}

@@ -1,0 +1,97 @@
+"""The accuracy ceiling of the population, certified from independent samples."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import xlogy
+from scipy.stats import beta
+
+from ..errors import InputError
+from .orbit_table import OrbitTable
+
+__all__ = ["certified_ceiling"]
+
+Array = np.ndarray
+_SPLITS = 32
+
+
+def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float, float]:
+    """Return an interval that holds the accuracy ceiling of the population.
+
+    The ceiling of a table counted from n samples is that of the sample. It is biased upwards: an
+    orbit that occurs once has no dissent. The interval holds for any number of orbits, if the
+    samples are independent and the orbits do not depend on them, with probability `level`.
+
+    *From above*: let f be the best invariant classifier of the population. The sample's ceiling c^
+    is at least the accuracy of f on the sample, which is binomial, so the exact (Clopper-Pearson)
+    upper limit of c^ holds for the ceiling c. *From below*: take the majority labels of one half of
+    the samples and their accuracy on the other. That mean of n/2 independent outcomes has an
+    expectation of at most c whatever the first half, so Chernoff's bound holds; it holds for the
+    average over several splits as well, because the exponential is convex. Where orbits never
+    recur the upper end is 1 and says nothing; see `neighbor_ceiling`.
+
+    Args:
+        table: counted from samples of equal mass, on orbits that are exact.
+        level: the probability with which both ends hold.
+
+    Returns:
+        The lower and the upper end.
+
+    Raises:
+        InputError: if the table was not counted from samples, or its samples were joined within a
+            tolerance.
+
+    Example:
+        >>> orbit, label = np.arange(400) % 4, np.arange(400) % 4 // 3
+        >>> label[::8] = 1
+        >>> low, high = certified_ceiling(OrbitTable.from_labels(orbit, label))
+        >>> bool(low < 0.875 < high)
+        True
+    """
+    if table.samples is None or table.samples < 2 or table.tolerance is not None:
+        raise InputError(
+            "table: expected a table counted from two or more samples of equal mass, on exact "
+            "orbits, got another"
+        )
+    if not 0 < level < 1:
+        raise InputError(f"level: expected a probability in (0, 1), got {level!r}")
+    count, risk = table.samples, (1 - level) / 2
+    right = round(table.accuracy_ceiling * count)
+    high = 1.0 if right == count else float(beta.ppf(1 - risk, right + 1, count - right))
+    accuracy = _split_accuracy(np.rint(table.mass * count).astype(np.int64))
+    return _chernoff(accuracy, count // 2, risk), high
+
+
+def _split_accuracy(counts: Array) -> float:
+    """Return the mean accuracy of majority labels on the half of the samples they are not from.
+
+    Orbits without a sample in the first half take its most frequent label. Rows are sorted, so that
+    the splits do not depend on the order of samples.
+    """
+    counts = counts[np.lexsort(counts.T[::-1])]
+    orbit, label = (np.repeat(index.ravel(), counts.ravel()) for index in np.indices(counts.shape))
+    rng, half = np.random.default_rng(0), len(orbit) // 2
+    found = np.empty(_SPLITS)
+    for split in range(_SPLITS):
+        order = rng.permutation(len(orbit))
+        judged, seen = order[:half], order[half:]
+        votes = np.zeros(counts.shape)
+        np.add.at(votes, (orbit[seen], label[seen]), 1)
+        votes += votes.sum(0) / (votes.sum() + 1)  # less than one vote: for ties and the unseen
+        found[split] = (votes.argmax(1)[orbit[judged]] == label[judged]).mean()
+    return float(found.mean())
+
+
+def _chernoff(accuracy: float, count: int, risk: float) -> float:
+    """Return the least c with `count * kl(accuracy, c) <= log(1 / risk)`."""
+    limit = np.log(1 / risk) / count
+
+    def excess(c: float) -> float:
+        kl = xlogy(accuracy, accuracy / c) + xlogy(1 - accuracy, (1 - accuracy) / (1 - c))
+        return float(kl - limit)
+
+    least = 1e-12
+    if accuracy <= least or excess(least) <= 0:
+        return 0.0
+    return float(brentq(excess, least, min(accuracy, 1 - 1e-12)))

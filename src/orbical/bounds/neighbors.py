@@ -1,0 +1,223 @@
+"""Estimates where no samples coincide: nearest neighbors in the quotient by a group.
+
+The quotient distance of two samples is the least distance of their images, `min_g ||g x - x'||`.
+Neighbors in it stand in for samples of one orbit. What is computed from them is an estimate that
+becomes exact as samples become dense; it is not a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from scipy.stats import beta, norm
+from torch import Tensor
+
+from ..errors import InputError
+from . import _checks
+from .matching import Mover
+
+if TYPE_CHECKING:
+    from ..groups import Group
+
+__all__ = ["Estimate", "neighbor_ceiling", "neighbor_floor"]
+
+Array = np.ndarray
+_BLOCK_VALUES = 1 << 24
+_MOST_PRODUCTS = 1e11
+"""Multiplications spent on a data set; beyond them only some of the samples look for neighbors."""
+_SHARED = 2
+"""Mutual neighbors err together, so the errors are worth only one in so many independent ones."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate from neighbors across orbits; never a bound.
+
+    Attributes:
+        value: the error of the nearest-neighbor classifier, or the estimated floor of the squared
+            error.
+        low: the lower end of the interval.
+        high: the upper end.
+        samples: how many samples looked for their neighbors.
+    """
+
+    value: float
+    low: float
+    high: float
+    samples: int
+
+
+def neighbor_ceiling(
+    x: Any,
+    label: Any,
+    group: Group | str,
+    *,
+    action: Any | None = None,
+    labels: int | None = None,
+    mass: Any | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Estimate the accuracy ceiling of a symmetry from neighbors across orbits.
+
+    The leave-one-out error e of the nearest-neighbor classifier in the quotient distance brackets
+    the error floor: with C labels, Cover and Hart's `(C-1)/C (1 - sqrt(1 - C e / (C-1)))` <= floor
+    <= e, as the samples become dense. The interval also covers the sampling error of e. With few
+    samples e is too large, and the whole interval too low, so compare it with that of the trivial
+    group: the difference is the effect of the symmetry.
+
+    Samples that are equally near count alike. Tensors are compared on their device, in blocks.
+
+    Args:
+        x: as in `match_orbits`, or a tree of arrays with an `action` for each, such as molecules
+            `{"pos": ..., "numbers": ...}`.
+        label: `[N]` whole numbers from 0.
+        group: as in `match_orbits`.
+        action: as in `match_orbits`.
+        labels: the number of labels; one more than the largest by default.
+        mass: `[N]`, each sample's probability; equal by default.
+        level: the probability that the interval covers.
+
+    Returns:
+        The error e as `value`, and the interval of the ceiling.
+
+    Raises:
+        InputError: if there are fewer than two samples, or an argument does not fit.
+
+    Example:
+        >>> x = np.random.default_rng(0).normal(size=(500, 2))
+        >>> found = neighbor_ceiling(x, (x[:, 0] > 0).astype(int), "cyclic:2")
+        >>> found.low < 0.5 < found.high  # a half turn carries every label to the other one
+        True
+    """
+    mover = Mover(x, group, action, exact=False)
+    size = len(mover)
+    classes = _checks.whole_numbers("label", label, size, below=labels)
+    count = max(2, int(classes.max()) + 1) if labels is None else labels
+    weight = _checks.sample_mass(mass, size)
+    votes = torch.zeros(size, count, dtype=torch.float64, device=mover.device)
+    votes[torch.arange(size), torch.as_tensor(classes)] = mover.tensor(weight)
+    wrong, chosen = np.zeros(size), _queries(mover)
+    for rows, near, _ in _neighbors(mover, chosen):
+        found = near.double() @ votes
+        right = found[torch.arange(len(rows)), torch.as_tensor(classes[rows])]
+        wrong[rows] = (1 - right / found.sum(1)).cpu().numpy()
+    error, worth = _mean(wrong[chosen], weight[chosen])
+    risk = (1 - _level(level)) / 2
+    least = float(beta.ppf(risk, error * worth, worth - error * worth + 1)) if error > 0 else 0.0
+    most = float(beta.ppf(1 - risk, error * worth + 1, worth - error * worth)) if error < 1 else 1.0
+    share = (count - 1) / count
+    floor = share * (1 - np.sqrt(max(0.0, 1 - least / share)))
+    return Estimate(error, 1 - most, float(1 - floor), len(chosen))
+
+
+def neighbor_floor(
+    x: Any,
+    value: Any,
+    group: Group | str,
+    *,
+    representation: Any = "invariant",
+    action: Any | None = None,
+    mass: Any | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Estimate the floor of the squared error of equivariant regressors from neighbors.
+
+    If g x is near x', half of `||rho(g) f(x) - f(x')||^2` is, on average, the variance that no
+    equivariant model explains (Theorem 3's floor), as the samples become dense. With few samples
+    the estimate is too large; compare it with that of the trivial group.
+
+    Args:
+        x: as in `neighbor_ceiling`.
+        value: `[N, D]` (or `[N]`).
+        group: as in `match_orbits`.
+        representation: `"invariant"`, or orthogonal matrices `[K, D, D]`.
+        action: as in `match_orbits`.
+        mass: `[N]`, each sample's probability; equal by default.
+        level: the probability that the interval covers.
+
+    Returns:
+        The floor, and its interval.
+
+    Raises:
+        InputError: if there are fewer than two samples, or an argument does not fit.
+
+    Example:
+        >>> x = np.random.default_rng(0).normal(size=(500, 2))
+        >>> found = neighbor_floor(x, x[:, 0], "cyclic:2")  # invariant models can only answer 0
+        >>> found.low < 1 < found.high
+        True
+    """
+    mover = Mover(x, group, action, exact=False)
+    values, weight = _checks.columns("value", value), _checks.sample_mass(mass, len(mover))
+    if len(values) != len(mover):
+        raise InputError(f"value: expected one for each of {len(mover)} samples, got {len(values)}")
+    truth, masses, chosen = mover.tensor(values), mover.tensor(weight), _queries(mover)
+    turns = None
+    if not isinstance(representation, str):
+        turns = mover.tensor(_checks.representation(representation, values.shape[1]))
+    spread = np.zeros(len(mover))
+    for rows, near, element in _neighbors(mover, chosen):
+        query, sample = near.nonzero(as_tuple=True)
+        here = truth[torch.as_tensor(rows, device=mover.device)][query]
+        if turns is not None:
+            here = (turns[element[query, sample]] @ here[..., None])[..., 0]
+        half = (here - truth[sample]).square().sum(1) / 2
+        sums = torch.zeros(2, len(rows), dtype=torch.float64, device=mover.device)
+        sums[0].index_add_(0, query, half * masses[sample])
+        sums[1].index_add_(0, query, masses[sample])
+        spread[rows] = (sums[0] / sums[1]).cpu().numpy()
+    floor, worth = _mean(spread[chosen], weight[chosen])
+    deviation = np.sqrt(_mean(np.square(spread[chosen] - floor), weight[chosen])[0] / worth)
+    reach = float(norm.ppf((1 + _level(level)) / 2) * deviation)
+    return Estimate(floor, max(0.0, floor - reach), floor + reach, len(chosen))
+
+
+def _level(level: float) -> float:
+    if not 0 < level < 1:
+        raise InputError(f"level: expected a probability in (0, 1), got {level!r}")
+    return level
+
+
+def _mean(values: Array, weight: Array) -> tuple[float, float]:
+    """Return the weighted mean, and how many independent samples it is worth."""
+    share = weight / weight.sum()
+    return float(share @ values), float(1 / np.square(share).sum() / _SHARED)
+
+
+def _queries(mover: Mover) -> Array:
+    """Return the samples that look for neighbors: all, or as many as there is time for."""
+    size = len(mover)
+    if size < 2:
+        raise InputError(f"x: expected two or more samples, got {size}")
+    most = int(_MOST_PRODUCTS / (size * len(mover.group) * mover.flat.shape[1]))
+    if size <= most:
+        return np.arange(size)
+    return np.sort(np.random.default_rng(0).permutation(size)[: max(most, 100)])
+
+
+def _neighbors(mover: Mover, chosen: Array) -> Iterator[tuple[Array, Tensor, Tensor]]:
+    """Iterate over blocks of samples `[b]`: which of all samples `[b, N]` are nearest, by which g.
+
+    The sample itself is left out; its images come near it whatever the labels are.
+    """
+    flat = mover.flat
+    center = flat.mean(0)
+    flat = flat - center
+    length = flat.square().sum(1)
+    slack = 64 * torch.finfo(flat.dtype).eps * length.max()
+    step = max(1, _BLOCK_VALUES // max(len(flat), len(mover.group) * flat.shape[1]))
+    for start in range(0, len(chosen), step):
+        rows = chosen[start : start + step]
+        best = torch.full((len(rows), len(flat)), torch.inf, dtype=flat.dtype, device=mover.device)
+        element = torch.zeros(best.shape, dtype=torch.int32, device=mover.device)
+        for number, image in enumerate(mover.images(rows) - center):
+            squared = torch.addmm(length[None], image, flat.T, alpha=-2)
+            squared += image.square().sum(1, keepdim=True)
+            element[squared < best] = number
+            best = torch.minimum(best, squared)
+        best[torch.arange(len(rows)), torch.as_tensor(rows)] = torch.inf
+        yield rows, best <= best.amin(1, keepdim=True) + slack, element
