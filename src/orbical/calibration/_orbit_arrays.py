@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,11 +36,24 @@ def read_together(*arrays: xr.DataArray) -> Iterator[np.ndarray]:
 
 
 def labeled(
-    name: str, like: xr.DataArray, groups: np.ndarray, by: str | None, values: dict[str, np.ndarray]
+    name: str,
+    like: xr.DataArray,
+    groups: np.ndarray,
+    by: str | None,
+    parts: Iterable[tuple[Any, Mapping[str, Any]]],
 ) -> xr.DataArray:
-    """Return arrays `[model, group, element]` labeled, with the attributes that figures need."""
+    """Return an array `[model, group, element]` labeled, with the attributes that figures need.
+
+    Its parts are places, and there the `value`, and the ends of its interval if it has one.
+    """
     import xarray as xr
 
+    shape = (like.sizes["model"], len(groups), like.sizes["element"])
+    values = {"value": np.full(shape, np.nan)}
+    for place, part in parts:
+        for end in ("value", *ENDS):
+            if end in part:
+                values.setdefault(end, np.full(shape, np.nan))[place] = part[end]
     dims = ("model", "element") if by is None else ("model", by, "element")
     values = {end: part[:, 0] if by is None else part for end, part in values.items()}
     coords: dict[str, Any] = {

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, unknown_name
-from ._bound import BoundMeasure
-from ._orbit_arrays import ENDS, groups_of, labeled, read_together
+from ._orbit_arrays import groups_of, labeled, read_together
 from .binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from .binned import reliability as reliability_of
 from .inputs import whole_number
@@ -82,7 +81,7 @@ def along_orbit(
     >>> dict(found.sizes), found.attrs["metric"]
     ({'model': 1, 'element': 8}, 'ece')
     """
-    draws = {"level": level, "resamples": resamples, "seed": seed}
+    draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     if holds_regression(scan):
         return regression_along(scan, measure, by, draws if interval else None, options)
     confidence, correct = responses_of(scan)
@@ -90,10 +89,19 @@ def along_orbit(
     groups, members = groups_of(confidence, by)
     binned = equal_width_options(measure, options)
     if binned is not None and not interval:
-        values = {"value": _binned_along(confidence, correct, members, len(groups), binned)}
-    else:
-        values = _along(chosen, confidence, correct, members, len(groups), interval, draws)
-    return labeled(chosen.name, confidence, groups, by, values)
+        values = _binned_along(confidence, correct, members, len(groups), binned)
+        return labeled(chosen.name, confidence, groups, by, [(..., {"value": values})])
+
+    def at_elements(*pair: Tensor) -> dict[str, Any]:
+        if not interval:
+            return {"value": chosen.value(*pair).detach()}
+        return vars(interval_of(chosen, *pair, **draws))
+
+    parts = (
+        (place, at_elements(*pair))
+        for place, pair in _finished_pairs(confidence, correct, members, len(groups))
+    )
+    return labeled(chosen.name, confidence, groups, by, parts)
 
 
 def reliability_at(
@@ -262,41 +270,21 @@ def _sample_chunks(values: xr.DataArray) -> Iterator[slice]:
     yield slice(start, stop)
 
 
-def _along(
-    measure: BoundMeasure,
-    confidence: xr.DataArray,
-    correct: xr.DataArray,
-    members: np.ndarray,
-    groups: int,
-    interval: bool,
-    draws: dict[str, Any],
-) -> dict[str, np.ndarray]:
-    """Return a measure, and optionally its interval, `[model, group, element]` each."""
-    names = ("value", *ENDS) if interval else ("value",)
-    shape = (confidence.sizes["model"], groups, confidence.sizes["element"])
-    found = {name: np.full(shape, np.nan) for name in names}
-    for model in range(shape[0]):
-        z, y = (
-            part.T
-            for part in read_together(*(part.isel(model=model) for part in (confidence, correct)))
-        )
-        y, seen = y > 0, ~np.isnan(z)
+def _finished_pairs(
+    confidence: xr.DataArray, correct: xr.DataArray, members: np.ndarray, groups: int
+) -> Iterator[tuple[tuple[int, int, slice], list[Tensor]]]:
+    """Yield places `[model, group, element]` with the pairs `[K, N]` that are finished there."""
+    for model in range(confidence.sizes["model"]):
+        chosen = (part.isel(model=model) for part in (confidence, correct))
+        z, y = (part.T for part in read_together(*chosen))
+        seen = ~np.isnan(z)
         for group in range(groups):
             mine = members == group
-            for places in _alike(seen[:, mine]):
-                kept = seen[places].all(0) & mine
-                if not kept.any():
-                    continue
-                given = [
-                    torch.from_numpy(np.ascontiguousarray(part[places][:, kept])) for part in (z, y)
-                ]
-                if interval:
-                    answer = interval_of(measure, *given, **draws)
-                    for name in names:
-                        found[name][model, group, places] = getattr(answer, name).numpy()
-                else:
-                    found["value"][model, group, places] = measure.value(*given).detach().numpy()
-    return found
+            for elements in _alike(seen[:, mine]):
+                kept = seen[elements].all(0) & mine
+                if kept.any():
+                    pair = (np.ascontiguousarray(part[elements][:, kept]) for part in (z, y > 0))
+                    yield (model, group, elements), [torch.from_numpy(part) for part in pair]
 
 
 def _alike(seen: np.ndarray) -> list[slice]:

@@ -6,7 +6,9 @@ frame of each element, and `variance` (or `covariance`) there. Every measure dep
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from torch import Tensor
 
 from ..errors import InputError, unknown_name
 from ._bound import BoundMeasure
-from ._orbit_arrays import ENDS, groups_of, labeled, read_together
+from ._orbit_arrays import groups_of, labeled, read_together
 from ._targets import on_vectors
 from .bleed import aleatoric_terms, covariance_terms
 from .intervals import regression_interval
@@ -162,89 +164,73 @@ def regression_along(
         raise unknown_name("measure", measure, known)
     if isinstance(measure, Measure) and measure.kind == "aleatoric":
         measure = measure.name
-    answer: _Bleed | _Measured = (
-        _Bleed(draws, options)
+    name, answer = (
+        (BLEED, partial(_bleed, _checked_truth(options), draws))
         if measure == BLEED
-        else _Measured(bound(measure, "regression", options), draws)
+        else _named(bound(measure, "regression", options), draws)
     )
     like = responses(scan, "score")
     data: Any = getattr(scan, "data", scan)
-    apart = by == "component"
-    if apart:
+    if by == "component":
         groups, members = np.arange(data.sizes["component"]), None
     else:
         groups, members = groups_of(like, by)
-    names = ("value",) if draws is None else ("value", *ENDS)
-    shape = (like.sizes["model"], len(groups), like.sizes["element"])
-    values = {name: np.full(shape, np.nan) for name in names}
-    for model in range(shape[0]):
-        found = predictions_along(scan, model)
-        if not len(found.sample):
-            continue
-        if members is None:
-            parts: list[Any] = [(slice(None), answer(found.by_component()))]
-        else:
+
+    def parts() -> Iterator[tuple[Any, dict[str, Tensor]]]:
+        for model in range(like.sizes["model"]):
+            found = predictions_along(scan, model)
+            if not len(found.sample):
+                continue
+            if members is None:
+                yield model, answer(found.by_component())
+                continue
             member = torch.from_numpy(members)[found.sample]
-            parts = [
-                (group, answer(found.chosen(member == group)))
-                for group in range(len(groups))
-                if bool((member == group).any())
-            ]
-        for place, part in parts:
-            for name in names:
-                values[name][model, place] = part[name].cpu().numpy()
-    return labeled(answer.name, like, groups, by, values)
+            for group in member.unique().tolist():
+                yield (model, group), answer(found.chosen(member == group))
+
+    return labeled(name, like, groups, by, parts())
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """A measure of errors and variances, at all elements at once."""
-
-    measure: BoundMeasure
-    draws: dict[str, Any] | None
-
-    @property
-    def name(self) -> str:
-        return self.measure.name
-
-    def __call__(self, found: Predictions) -> dict[str, Tensor]:
-        if self.measure.one_target and found.error.shape[-1] > 1:
-            raise InputError(
-                f"measure: expected one of vectors, got {self.name}, which takes one target, for "
-                f"{found.error.shape[-1]} components; pass by='component', or use 'gence' or "
-                "'mahalanobis_calibration'"
-            )
-        given = torch.zeros_like(found.error), found.variance, found.error
-        if self.draws is None:
-            return {"value": on_vectors(self.measure, self.measure.value)(*given).detach()}
-        return vars(regression_interval(self.measure, *given, **self.draws))
+def _named(
+    measure: BoundMeasure, draws: dict[str, Any] | None
+) -> tuple[str, Callable[[Predictions], dict[str, Any]]]:
+    return measure.name, partial(_measured, measure, draws)
 
 
-class _Bleed:
-    """Aleatoric bleed at all elements at once: a mean over samples, 0 without bleed."""
+def _measured(
+    measure: BoundMeasure, draws: dict[str, Any] | None, found: Predictions
+) -> dict[str, Any]:
+    """Return a measure of errors and variances, at all elements at once."""
+    if measure.one_target and found.error.shape[-1] > 1:
+        raise InputError(
+            f"measure: expected one of vectors, got {measure.name}, which takes one target, for "
+            f"{found.error.shape[-1]} components; pass by='component', or use 'gence' or "
+            "'mahalanobis_calibration'"
+        )
+    given = torch.zeros_like(found.error), found.variance, found.error
+    if draws is None:
+        return {"value": on_vectors(measure, measure.value)(*given).detach()}
+    return vars(regression_interval(measure, *given, **draws))
 
-    name = BLEED
 
-    def __init__(self, draws: dict[str, Any] | None, options: dict[str, Any]) -> None:
-        if {*options} - {"truth"}:
-            raise InputError(f"options: {BLEED} does not take {', '.join(options)}")
-        truth = options.get("truth", 0.0)
-        if isinstance(truth, bool) or not isinstance(truth, int | float) or not truth >= 0:
-            raise InputError(f"truth: expected a variance >= 0, got {truth!r}")
-        self.truth, self.draws = float(truth), draws
+def _checked_truth(options: dict[str, Any]) -> float:
+    if {*options} - {"truth"}:
+        raise InputError(f"options: {BLEED} does not take {', '.join(options)}")
+    truth = options.get("truth", 0.0)
+    if isinstance(truth, bool) or not isinstance(truth, int | float) or not truth >= 0:
+        raise InputError(f"truth: expected a variance >= 0, got {truth!r}")
+    return float(truth)
 
-    def __call__(self, found: Predictions) -> dict[str, Tensor]:
-        width, aleatoric, truth = found.error.shape[-1], found.aleatoric, self.truth
-        if aleatoric.shape[-1] == 1:
-            aleatoric = aleatoric.expand(*aleatoric.shape[:-1], width)
-        if aleatoric.shape[-1] > width:
-            terms = covariance_terms(
-                aleatoric.reshape(*aleatoric.shape[:-1], width, width), truth
-            ).sum(-1)
-        else:
-            terms = aleatoric_terms(aleatoric, truth).sum(-1)
-        if self.draws is None:
-            return {"value": terms.mean(-1)}
-        none = torch.zeros_like(terms)
-        answer = vars(mean_interval(terms, none, none, self.draws["level"]))
-        return {**answer, "low": answer["low"].clamp(min=0)}
+
+def _bleed(truth: float, draws: dict[str, Any] | None, found: Predictions) -> dict[str, Any]:
+    """Return aleatoric bleed at all elements at once: a mean over samples, 0 without bleed."""
+    width, noise = found.error.shape[-1], found.aleatoric
+    if noise.shape[-1] > width:
+        terms = covariance_terms(noise.unflatten(-1, (width, width)), truth).sum(-1)
+    else:
+        terms = aleatoric_terms(noise.expand(found.error.shape), truth).sum(-1)
+    if draws is None:
+        return {"value": terms.mean(-1)}
+    none = torch.zeros_like(terms)
+    answer = vars(mean_interval(terms, none, none, draws["level"]))
+    return {**answer, "low": answer["low"].clamp(min=0)}
