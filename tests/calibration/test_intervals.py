@@ -269,8 +269,8 @@ def test_intervals_and_comparisons_print_as_one_line():
     found = interval("ece", confidence, correct)
     assert repr(found).startswith("Interval(0 [0, ")
     assert "tensor" not in repr(interval("ece", confidence.expand(2, 8), correct))
-    apart = compare("ece", (confidence, correct), (confidence, correct))
-    assert repr(apart).startswith("Comparison(0 [-")
+    same = compare("ece", (confidence, correct), (confidence, correct))
+    assert repr(same).startswith("Comparison(0 [0, 0], p = 1")
 
 
 @pytest.mark.parametrize(

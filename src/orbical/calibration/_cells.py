@@ -18,7 +18,8 @@ from . import _sorting
 from ._decay_sums import decayed
 from .binned import bin_index, reliability
 from .inputs import working_float
-from .smooth import error_from_masses
+from .smooth import error_from_masses, split_over_grid
+from .soft import membership, soft_error
 
 FINE = 512
 """Number of cells from which samples are gathered; up to it each distinct confidence is a cell."""
@@ -233,22 +234,13 @@ def unbiased_kernel(cells: Cells, phi: float = _KERNEL_WIDTH) -> Tensor:
 
 def smoothed_error(cells: Cells, bandwidth: float | None = None) -> Tensor:
     """Return smooth ECE, the residual of a cell lying at its mean confidence."""
-    grid = _SMOOTHING_GRID
-    where = (cells.place.clamp(0, 1) * grid).expand_as(cells.residual)
-    left = where.floor().clamp(max=grid - 1)
-    upper = cells.residual * (where - left)
-    masses = cells.residual.new_zeros(*cells.residual.shape[:-1], grid + 1)
-    masses.scatter_add_(-1, left.long(), cells.residual - upper)
-    masses.scatter_add_(-1, left.long() + 1, upper)
+    masses = split_over_grid(cells.place, cells.residual, _SMOOTHING_GRID)
     return error_from_masses(masses, cells.total[..., 0], bandwidth)
 
 
 def soft_binned_error(cells: Cells, bins: int = 15, temperature: float = 0.01) -> Tensor:
     """Return SB-ECE, the samples of a cell lying at its mean confidence."""
-    centers = (torch.arange(bins, dtype=torch.float64) + 0.5) / bins
-    distance = (cells.place[..., None] - centers).square()
-    membership = torch.softmax(-distance / temperature, dim=-1)
-    size = torch.einsum("...g,...gb->...b", cells.count, membership)
-    gap = torch.einsum("...g,...gb->...b", cells.residual, membership)
-    terms = torch.where(size > 0, gap.square() / size.clamp(min=1e-300), 0.0)
-    return (terms.sum(-1) / cells.total[..., 0]).sqrt()
+    shares = membership(cells.place, bins, temperature)
+    sums = (cells.count, cells.residual)
+    size, gap = (torch.einsum("...g,...gb->...b", part, shares) for part in sums)
+    return soft_error(size, gap).nan_to_num(0.0)  # where no sample was drawn

@@ -32,14 +32,18 @@ def residual_masses(
     """
     z = confidence.detach().double()
     residual = correct.detach().double() - z
-    residual = residual if mass is None else residual * mass
-    place = z.clamp(0, 1) * grid
+    return split_over_grid(z, residual if mass is None else residual * mass, grid)
+
+
+def split_over_grid(places: Tensor, masses: Tensor, grid: int) -> Tensor:
+    """Return masses `[..., N]` at places in [0, 1] split linearly over a grid, `[..., grid+1]`."""
+    place = places.clamp(0, 1) * grid
     left = place.floor().clamp_(max=grid - 1)
-    right_part = residual * (place - left)
-    index = left.long()
-    masses = residual.new_zeros(*residual.shape[:-1], grid + 1)
-    masses.scatter_add_(-1, index, residual - right_part)
-    return masses.scatter_add_(-1, index + 1, right_part)
+    right_part = masses * (place - left)
+    index = left.long().expand(masses.shape)
+    found = masses.new_zeros(*masses.shape[:-1], grid + 1)
+    found.scatter_add_(-1, index, masses - right_part)
+    return found.scatter_add_(-1, index + 1, right_part)
 
 
 def _spectrum(masses: Tensor) -> Tensor:

@@ -65,10 +65,15 @@ def soft_sums(
         tensor(1., dtype=torch.float64)
     """
     z, hit = confidence.double(), correct.double()
-    centers = (torch.arange(bins, dtype=torch.float64, device=z.device) + 0.5) / bins
-    membership = torch.softmax(-(z[..., None] - centers).square() / temperature, dim=-1)
-    membership = membership if mass is None else membership * mass[..., None]
-    return membership.sum(-2), ((hit - z)[..., None] * membership).sum(-2)
+    shares = membership(z, bins, temperature)
+    shares = shares if mass is None else shares * mass[..., None]
+    return shares.sum(-2), ((hit - z)[..., None] * shares).sum(-2)
+
+
+def membership(confidence: Tensor, bins: int, temperature: float) -> Tensor:
+    """Return the share of each confidence in each soft bin, `[..., B]`."""
+    centers = (torch.arange(bins, dtype=torch.float64, device=confidence.device) + 0.5) / bins
+    return torch.softmax(-(confidence[..., None] - centers).square() / temperature, dim=-1)
 
 
 def soft_error(size: Tensor, gap: Tensor) -> Tensor:
