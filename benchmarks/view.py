@@ -271,24 +271,27 @@ def large_scan(path: Path, samples: int = MANY) -> int:
     )
     specs = {}
     for name, array in small.arrays.items():
+        if name == "label":
+            continue
         dims = array.metadata.dimension_names
         shape = tuple(samples if dim == "sample" else size
                       for dim, size in zip(dims, array.shape, strict=True))  # fmt: skip
         specs[name] = stores.ArraySpec(dims, shape, str(array.dtype), dict(array.attrs))
-    store = stores.create(path, record, specs, group)
+    label = np.random.default_rng(0).integers(0, 10, samples)
+    truth = {"label": stores.Fixed(("sample",), label, {"meaning": "truth"})}
+    store = stores.create(path, record, specs, group, truth)
     for chunk in range(store.done.shape[1]):
-        _fill(store, chunk, group)
+        _fill(store, chunk, group, label[record.rows(chunk)])
     return sum(int(np.prod(one.shape)) * np.dtype(one.dtype).itemsize for one in specs.values())
 
 
-def _fill(store: stores.Store, chunk: int, group: Any) -> None:
+def _fill(store: stores.Store, chunk: int, group: Any, label: np.ndarray) -> None:
     """Write one chunk of responses like those of a plain and of an augmented network."""
     rng = np.random.default_rng(chunk)
     rows = store.record.rows(chunk)
     count, angle = rows.stop - rows.start, np.deg2rad(group.coords["angle"])
-    label = rng.integers(0, 10, count)
-    store.write("label", chunk, label)
-    store.write("action_defect", chunk, rng.random((count, len(angle)), np.float32) * 0.1)
+    defect = rng.random((count, len(angle)), np.float32) * 0.1
+    store.finish(None, chunk, {"action_defect": defect})
     for model, depth in enumerate((4.0, 0.6)):
         turn = np.cos(angle - rng.normal(0, 0.3, (count, 1)))
         odds = 2 + rng.normal(0, 1, (count, 1)) + depth * (turn - 1)
@@ -309,9 +312,7 @@ def _fill(store: stores.Store, chunk: int, group: Any) -> None:
             "consensus_vs_truth": score.mean(1),
             "invariance_gap": score.std(1),
         }
-        for name, values in answers.items():
-            store.write(name, chunk, values, model)
-        store.mark_done(model, chunk)
+        store.finish(model, chunk, answers)
 
 
 def click() -> Iterator[Row]:

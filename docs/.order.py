@@ -9,7 +9,7 @@ from typing import Any
 
 FIRST = (
     *("index.md", "guide", "studies", "theory.md", "metrics.md", "intervals.md"),
-    *("api", "benchmarks.md", "design.md"),
+    *("api", "benchmarks.md", "reliability.md", "design.md"),
 )
 GUIDES = (
     "scan",

@@ -33,7 +33,7 @@ def labeled() -> ob.Scan:
         group="rotations:8",
         task="classification",
         keep="probabilities",
-        batch_size=16,  # a chunk holds at most one batch
+        chunk=16,
         progress=False,
     )
 
@@ -144,6 +144,7 @@ def test_a_stopped_run_can_be_looked_at(tmp_path) -> None:
             (images[:30], labels[:30]),
             group="rotations:8",
             batch_size=10,
+            chunk=10,
             task="classification",
             out=tmp_path / "run.zarr",
             device="cpu",

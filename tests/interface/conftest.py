@@ -48,6 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, nets: dict[str, torch.nn.Mo
         out=here / "digits.zarr",
         keep=("probabilities", "inputs"),
         batch_size=32,
+        chunk=32,
         progress=False,
     )
     return here

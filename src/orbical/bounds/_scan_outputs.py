@@ -87,6 +87,11 @@ def _average(data: Any) -> Array:
     if "probabilities" in data:
         kept = np.asarray(data["probabilities"], dtype=np.float64)
         return np.asarray(np.average(kept, axis=1, weights=np.asarray(data["weight"])))
+    if "consensus" not in data:
+        raise InputError(
+            "scan: expected one that stores the consensus, got none for so many classes; scan "
+            "with keep='consensus'"
+        )
     return np.asarray(data["consensus"], dtype=np.float64)
 
 

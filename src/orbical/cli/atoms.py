@@ -158,7 +158,7 @@ def molecule_name(scan: Scan, sample: int, numbers: Any) -> str:
     """Return the number, the name if any, and the formula of a molecule in a scan."""
     from ..tasks.structures import display_name
 
-    names = scan.record.data.names
+    names = scan.names
     return f"{sample}: {display_name('' if names is None else names[sample], numbers)}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,18 +14,34 @@ from .arguments import AsJson, Store
 def info(
     store: Store,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read all results and verify their checksums.")
+        bool,
+        typer.Option(
+            "--verify",
+            help="Read all results and verify their checksums, without changing anything. Exits "
+            "with status 1 if any is damaged.",
+        ),
+    ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Restore what can be restored, and call damaged units unfinished: the same scan, "
+            "run again, computes only these.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Describe a saved scan and how much of it is finished."""
     from ..store.scan_result import load
 
+    if repair:
+        _repair(store)
+    if verify and _print_damage(store, as_json):
+        raise typer.Exit(1)
     scan = load(store)
-    damaged = scan.verify() if verify else []
     if as_json:
-        facts = {**scan.record.to_json(), "share_done": scan.share_done, "damaged_units": damaged}
-        typer.echo(json.dumps(facts, indent=2))
+        facts = {**scan.record.to_json(), "share_done": scan.share_done, "damaged": []}
+        typer.echo(json.dumps({**facts, "failures": scan.failures}, indent=2))
         return
     from rich.console import Console
     from rich.markup import escape
@@ -37,13 +54,40 @@ def info(
     for name, value in _facts(scan):
         table.add_row(name, escape(value))
     console.print(table)
-    if damaged:
-        console.print(
-            f"[bold red]{len(damaged)} damaged units[/] were reset: run the scan again to redo them"
-        )
-        raise typer.Exit(1)
     if verify:
         console.print("all checksums are correct")
+
+
+def _repair(path: Path) -> None:
+    from ..store.arrays import open_store
+    from ..store.files import locked
+    from ..store.repair import repair
+
+    open_store(path)  # a path that is no store is refused by name
+    with locked(path):
+        store = open_store(path)
+        done = repair(store)
+    for key in done.restored:
+        typer.echo(f"restored    {key}")
+    for unit in done.unfinished:
+        typer.echo(f"unfinished  {store.unit_name(*unit)}; run the same scan again to compute it")
+
+
+def _print_damage(path: Path, as_json: bool) -> bool:
+    """Print what is missing or damaged; return whether anything is."""
+    from ..store.arrays import open_store
+    from ..store.repair import verify
+
+    store = open_store(path)
+    found = verify(store)
+    if found and as_json:
+        typer.echo(json.dumps({"damaged": [{"file": one.key, "why": one.why} for one in found]}))
+    elif found:
+        for one in found:
+            unit = "" if one.unit is None else f" ({store.unit_name(*one.unit)})"
+            typer.echo(f"{one.key}{unit} is {one.why}")
+        typer.echo(f"{len(found)} files are damaged; repair with: orbical info --repair {path}")
+    return bool(found)
 
 
 def _facts(scan: Any) -> list[tuple[str, str]]:
@@ -62,9 +106,10 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
         varies = "" if entry.deterministic else ", outputs differ from call to call"
         done = f"{scan.done[number].mean():.0%} done{varies}"
         facts.append(("model", f"{entry.name} = {source}, {done}"))
-        if entry.failures:
-            first = entry.failures[0]
-            failed = f"{entry.name} failed on {len(entry.failures)} samples"
+        failures = scan.failures[entry.name]
+        if failures:
+            first = failures[0]
+            failed = f"{entry.name} failed on {len(failures)} samples"
             facts.append(("failed", f"{failed}; on sample {first['sample']}: {first['error']}"))
     computed = f"{run.device}, {run.threads} threads, batches of {run.batch_size}"
     return [

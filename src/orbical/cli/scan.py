@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from .._interrupts import how_to_go_on, stoppable
 from ..errors import InputError, Interrupted, unknown_name
 from . import atoms
 from .arguments import Preprocess, Read, import_optional, load_data_and_classes, named_models
@@ -101,13 +103,26 @@ def scan(
         list[str] | None,
         typer.Option(
             metavar="WHAT",
-            help="Also save probabilities, flow, outputs (raw) or inputs. Repeatable.",
+            help="Also save probabilities, flow, outputs (raw), inputs, or a large consensus. "
+            "Repeatable.",
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="The device: auto, cpu, cuda, cuda:1 ...")] = "auto",
     batch_size: Annotated[
         str, typer.Option(help="Transformed inputs per forward pass: a number or auto.")
     ] = "auto",
+    chunk: Annotated[
+        str,
+        typer.Option(
+            help="Samples per unit, which is what a kill can lose at most: a number or auto."
+        ),
+    ] = "auto",
+    durable: Annotated[
+        bool,
+        typer.Option(
+            "--durable", help="Wait for the disk after each unit, against a power failure."
+        ),
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option(
@@ -133,32 +148,34 @@ def scan(
     transformation itself. An interrupted scan loses no finished work: run the same command again
     to continue.
     """
-    from ..scanning.engine import scan as run
-    from ..tasks import TASKS, Classification, Detection, Flow, Regression, parse_input
+    with _message_when_stopped(out is not None):
+        from ..scanning.engine import scan as run
+        from ..tasks import TASKS, Classification, Detection, Flow, Regression, parse_input
 
-    named: dict[str, Any] = named_models(model)
-    if out is None and quiet:
-        raise InputError("--out: expected a folder with --quiet, got neither folder nor tables")
-    action = None if input is None else parse_input(input)
-    reader = import_optional(read, "--read")
-    tasks: dict[str, Callable[[], Any]] = {
-        "classification": lambda: Classification(action, outputs, reader),
-        "detection": lambda: Detection(action, score, threshold, read=reader),
-        "regression": lambda: Regression(action, representation, per_point, reader, uncertainty),
-        "flow": lambda: Flow(action, read=reader),
-    }
-    if task == "atoms":
-        named, chosen = atoms.prepare(named, quantities, workers, action, reader)
-    elif task in tasks:
-        chosen = tasks[task]()
-    else:
-        raise unknown_name("--task", task, TASKS)
-    content = atoms.load(data) if task == "atoms" else None
-    if content is None:
-        content, classes = load_data_and_classes(data)
-        if task == "detection":
-            chosen.classes = classes
-    try:
+        named: dict[str, Any] = named_models(model)
+        if out is None and quiet:
+            raise InputError("--out: expected a folder with --quiet, got neither folder nor tables")
+        action = None if input is None else parse_input(input)
+        reader = import_optional(read, "--read")
+        tasks: dict[str, Callable[[], Any]] = {
+            "classification": lambda: Classification(action, outputs, reader),
+            "detection": lambda: Detection(action, score, threshold, read=reader),
+            "regression": lambda: Regression(
+                action, representation, per_point, reader, uncertainty
+            ),
+            "flow": lambda: Flow(action, read=reader),
+        }
+        if task == "atoms":
+            named, chosen = atoms.prepare(named, quantities, workers, action, reader)
+        elif task in tasks:
+            chosen = tasks[task]()
+        else:
+            raise unknown_name("--task", task, TASKS)
+        content = atoms.load(data) if task == "atoms" else None
+        if content is None:
+            content, classes = load_data_and_classes(data)
+            if task == "detection":
+                chosen.classes = classes
         result = run(
             named,
             content,
@@ -169,19 +186,30 @@ def scan(
             overwrite=overwrite,
             keep=keep or (),
             batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
+            chunk=int(chunk) if chunk.isdigit() else chunk,
+            durable=durable,
             device=device,
             preprocess=import_optional(preprocess, "--preprocess"),
             progress=not quiet,
         )
-    except Interrupted as stop:
-        typer.echo(f"\n{stop}", err=True)
-        raise typer.Exit(130) from None
-    if not quiet:
-        from .tables import print_summary
+        if not quiet:
+            from .tables import print_summary
 
-        if task != "atoms" or result.labeled:
-            print_summary(result)
-        if task == "atoms":
-            atoms.print_audit(result)
-        if out is not None:
-            typer.echo(f"scan    {out}   (orbical view {out})")
+            if task != "atoms" or result.labeled:
+                print_summary(result)
+            if task == "atoms":
+                atoms.print_audit(result)
+            if out is not None:
+                typer.echo(f"scan    {out}   (orbical view {out})")
+
+
+@contextmanager
+def _message_when_stopped(kept: bool) -> Iterator[None]:
+    """Print how to continue after Ctrl-C, however often it is pressed."""
+    with stoppable(kept):
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            text = str(stop) if isinstance(stop, Interrupted) else f"stopped; {how_to_go_on(kept)}"
+            typer.echo(f"\n{text}", err=True)
+            raise typer.Exit(130) from None

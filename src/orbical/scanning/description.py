@@ -23,6 +23,7 @@ from ..actions import Action
 from ..data.samples import Samples
 from ..errors import StoreError
 from ..store.record import (
+    MOST_UNITS,
     DataEntry,
     GroupEntry,
     ModelEntry,
@@ -35,7 +36,8 @@ from ..store.record import (
 from .sweep import Failures, Sweep
 
 if TYPE_CHECKING:
-    from ..store.arrays import ArraySpec, Store
+    from ..store.arrays import Store
+    from ..store.layout import ArraySpec, Fixed
     from ..store.scan_result import Scan
 
 _PROBE_TOLERANCE = 1e-3
@@ -44,16 +46,19 @@ _MOST_NUMBERS = 64
 
 
 def describe_scan(
-    sweep: Sweep, samples: Samples, target: Tensor | None, probes: dict[str, Any]
+    sweep: Sweep,
+    samples: Samples,
+    target: Tensor | None,
+    probes: dict[str, Any],
+    chunk: int | None = None,
 ) -> Record:
-    """Return the record of a scan that is about to run."""
+    """Return the record of a scan that is about to run, with units of `chunk` samples."""
     function = sweep.preprocess
-    any_outputs = next(iter(probes.values()))["outputs"]
-    chunk = min(
-        _choose_chunk(any_outputs, len(sweep.group), sweep.batch_size, sweep.device),
-        _chunk_of_slow_models(sweep, len(samples)),
-        len(samples),
-    )
+    if chunk is None:
+        any_outputs = next(iter(probes.values()))["outputs"]
+        chunk = _choose_chunk(any_outputs, samples, len(sweep.group), sweep.device)
+        chunk = min(chunk, _chunk_of_slow_models(sweep, len(samples)))
+    chunk = min(max(chunk, -(-len(samples) // MOST_UNITS)), len(samples))
     task = sweep.task
     return Record(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -64,7 +69,7 @@ def describe_scan(
         ),
         views=ViewsEntry(task.input_view, task.detail_view),
         group=GroupEntry(sweep.group.spec, sweep.group.fingerprint()),
-        data=DataEntry(len(samples), target is not None, samples.fingerprint(), samples.names),
+        data=DataEntry(len(samples), target is not None, samples.fingerprint()),
         models=tuple(
             ModelEntry(
                 name,
@@ -117,12 +122,19 @@ def _versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in ("torch", "numpy", "xarray", "zarr")}
 
 
-def _choose_chunk(outputs: Tree, elements: int, batch_size: int, device: torch.device) -> int:
-    """Return the number of samples in a unit: few enough for memory, enough to write cheaply."""
-    numbers = max(1, sum(leaf[0].numel() for leaf in leaves(outputs))) * elements
-    most = 4096 if device.type == "cuda" else 256
-    result: int = max(1, min(2**24 // numbers, max(batch_size, 1), most))
-    return result
+def _choose_chunk(outputs: Tree, samples: Samples, elements: int, device: torch.device) -> int:
+    """Return the number of samples in a unit, which is a file of each array.
+
+    Arrays of one number for each element have 2 MB; the outputs of a unit fit into memory; and a
+    kill loses little work, which the numbers in the transformed inputs measure.
+    """
+    inputs, outputs = (
+        max(1, sum(leaf[:1].numel() for leaf in leaves(tree)))
+        for tree in (samples.inputs(0, 1), outputs)
+    )
+    work = 2**33 if device.type == "cuda" else 2**29
+    most = min(2**19, 2**24 // outputs, work // inputs)
+    return int(max(1, most // elements))
 
 
 def _chunk_of_slow_models(sweep: Sweep, samples: int) -> int:
@@ -158,8 +170,18 @@ def warn_of_failures(scan: Scan, names: Iterable[str]) -> None:
             )
 
 
-def adopt(store: Store, given: Record, specs: dict[str, ArraySpec], sweep: Sweep) -> None:
-    """Continue a store: refuse another scan, add new models, redo damaged units."""
+def adopt(
+    store: Store,
+    given: Record,
+    specs: dict[str, ArraySpec],
+    truth: dict[str, Fixed],
+    samples: Samples,
+    sweep: Sweep,
+) -> None:
+    """Continue a store: refuse another scan, redo damaged units, add new models."""
+    from ..store.layout import fixed_arrays
+    from ..store.repair import repair
+
     stored = store.record
     for key in ("group", "data"):
         old, new = getattr(stored, key), getattr(given, key)
@@ -189,7 +211,8 @@ def adopt(store: Store, given: Record, specs: dict[str, ArraySpec], sweep: Sweep
                 f"{store.name} holds {name} of shape {store.shape(name)[1:] or 'none'}, the models "
                 f"return {spec.shape[1:]}; choose another store"
             )
-    sweep.batch_size = stored.run.batch_size
+    halved = [unit.batch_size for unit in store.units.values() if unit.batch_size]
+    sweep.batch_size = min([stored.run.batch_size, *halved])
     for key in ("device", "threads"):
         begun, now = getattr(stored.run, key), getattr(given.run, key)
         if begun != now:
@@ -198,15 +221,16 @@ def adopt(store: Store, given: Record, specs: dict[str, ArraySpec], sweep: Sweep
                 "of the new values may differ",
                 stacklevel=3,
             )
+    done = repair(store, fixed_arrays(store.record.names, samples.names, sweep.group, truth))
+    for parts, what in (
+        (done.restored, "files were lost or damaged and have been restored"),
+        (done.unfinished, "units are damaged and will be computed again"),
+    ):
+        if parts:
+            warnings.warn(f"{store.name}: {len(parts)} {what}", stacklevel=3)
     new_models = [entry for entry in given.models if entry.name not in known]
     if new_models:
         store.add_models(new_models)
-    damaged = store.verify()
-    if damaged:
-        warnings.warn(
-            f"{store.name}: {len(damaged)} units are damaged and will be computed again",
-            stacklevel=3,
-        )
 
 
 def _same_model(stored: ModelEntry, given: ModelEntry, same_device: bool) -> bool:

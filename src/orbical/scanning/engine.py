@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from .._imports import as_path, words_of
+from .._interrupts import how_to_go_on, stoppable
 from .._trees import Tree, leaves
 from ..actions import check_group
 from ..data.samples import Samples
@@ -22,7 +21,14 @@ from ..groups.group import whole_number
 from ..predictors import Predictor, as_predictor
 from ..tasks import TASKS, Task
 from .description import adopt, describe_scan, failures_of, warn_of_failures
-from .probing import PROBE_SAMPLES, array_specs, input_fields, probe_model
+from .probing import (
+    PROBE_SAMPLES,
+    array_specs,
+    as_numpy,
+    input_fields,
+    probe_model,
+    truth_arrays,
+)
 from .progress import progress_bar
 from .sweep import Sweep, Unit
 
@@ -42,6 +48,8 @@ def scan(
     overwrite: bool = False,
     keep: str | Iterable[str] = (),
     batch_size: int | str = "auto",
+    chunk: int | str = "auto",
+    durable: bool = False,
     device: str = "auto",
     preprocess: Callable[[Tree], Tree] | None = None,
     progress: bool = True,
@@ -62,9 +70,14 @@ def scan(
         resume: continue a store that holds part of this scan. A scan of other data, another group
             or other models of the same names is refused; new models are added.
         overwrite: replace an existing store, once the new scan is known to be possible.
-        keep: what else to store: `"inputs"`, `"outputs"` (the raw model outputs), and what the task
-            offers, such as `"probabilities"` or `"flow"`.
+        keep: what else to store: `"inputs"`, `"outputs"` (the raw model outputs), `"consensus"`
+            over more than 256 classes, and what the task offers, such as `"probabilities"` or
+            `"flow"`.
         batch_size: the number of transformed inputs in a forward pass, or `"auto"`.
+        chunk: the number of samples in a unit, which is what a kill can lose at most; `"auto"`
+            makes files of a few megabytes.
+        durable: wait until each unit is on the disk before it counts as finished, so that a power
+            failure loses no more than a kill.
         device: a torch device, or `"auto"`.
         preprocess: a function applied to each transformed batch before the models.
         progress: whether to show a progress bar.
@@ -106,27 +119,29 @@ def scan(
     if exists and not (resume or overwrite):
         raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
     where = _choose_device(device)
-    with ExitStack() as stack:
+    with stoppable(out is not None), ExitStack() as stack:
         for predictor in predictors.values():
             stack.enter_context(predictor.ready(where))
         size = _choose_batch_size(batch_size, first, where)
         sweep = Sweep(predictors, group, task, where, size, preprocess, kept)
         probes = {name: probe_model(sweep, name, first, target) for name in predictors}
-        record = describe_scan(sweep, samples, target, probes)
+        rows = None if chunk == "auto" else whole_number("chunk", chunk, 1, "'auto' or ")
+        record = describe_scan(sweep, samples, target, probes, rows)
+        truth = truth_arrays(task, target)
         specs = array_specs(sweep, samples, target, probes)
-        _check_coordinates(group, specs)
+        _check_coordinates(group, [*specs, *truth])
         if exists and overwrite:  # only now: a mistake above must not cost the old result
             stores.remove(path)  # type: ignore[arg-type]
         if exists and not overwrite:
+            stack.enter_context(stores.locked(path))
             store = stores.open_store(path)  # type: ignore[arg-type]
-            stack.enter_context(stores.locked(store))
-            adopt(store, record, specs, sweep)
+            adopt(store, record, specs, truth, samples, sweep)
         else:
-            store = stores.create(path, record, specs, group)
-            stack.enter_context(stores.locked(store))
-            _write_truth(store, target, task)
+            store = stores.create(path, record, specs, group, truth, samples.names)
+            stack.enter_context(stores.locked(path))
+        store.durable = durable
         _fill(store, sweep, samples, target, progress)
-    result = Scan(store)
+    result = Scan(store if path is None else stores.open_store(path))
     warn_of_failures(result, predictors)
     return result
 
@@ -164,7 +179,7 @@ def _fill(
                     raise
                 if waiting is not None:
                     _write(store, sweep, *waiting)
-                waiting = (chunk, dict(zip(left, unit.summaries, strict=True)), unit, batch, truth)
+                waiting = (chunk, dict(zip(left, unit.summaries, strict=True)), unit)
                 if unit.landed is None:  # at hand already: a kill loses one unit at the most
                     _write(store, sweep, *waiting)
                     waiting = None
@@ -174,8 +189,7 @@ def _fill(
         if waiting is not None:  # it is finished, and writing it twice would change nothing
             _write(store, sweep, *waiting)
         share = store.done[asked].mean()
-        lost = "the result was in memory and is lost"
-        again = lost if store.path is None else "run the same scan again to continue"
+        again = how_to_go_on(store.path is not None)
         raise Interrupted(f"stopped at {share:.0%} of {store.name}; {again}") from None
 
 
@@ -185,32 +199,19 @@ def _write(
     chunk: int,
     models: dict[int, str],
     unit: Unit,
-    batch: Tree,
-    truth: Tensor | None,
 ) -> None:
     """Write the arrays of a chunk, then the flag of each model whose unit this completes."""
-    record = store.record
-    first = record.rows(chunk).start
+    first = store.record.rows(chunk).start
     unit.wait(sweep.task.input, sweep.group, first)
-    if sweep.batch_size != record.run.batch_size:  # halved, for want of memory
-        store.write_record(replace(record, run=replace(record.run, batch_size=sweep.batch_size)))
-    store.write("action_defect", chunk, _to_numpy(unit.defect))
-    if truth is not None:
-        store.write(sweep.task.truth_name, chunk, _to_numpy(truth))
-    if "inputs" in sweep.keep:
-        for name, leaf in input_fields(batch):
-            store.write(name, chunk, _to_numpy(leaf))
-    for model, model_name in models.items():
-        for name, values in unit.summaries[model_name].items():
-            store.write(name, chunk, _to_numpy(values), model)
-        store.write_missing(chunk, unit.summaries[model_name], model)
-        store.write_failures(chunk, failures_of(unit.failures[model_name], first), model)
-        store.mark_done(model, chunk)
-
-
-def _to_numpy(values: Tensor) -> np.ndarray:
-    values = values.float() if values.dtype == torch.bfloat16 else values  # NumPy has no such type
-    return values.detach().cpu().numpy()
+    if (None, chunk) not in store.units:
+        shared = {"action_defect": as_numpy(unit.defect)}
+        if "inputs" in sweep.keep:
+            shared |= {name: as_numpy(leaf) for name, leaf in input_fields(unit.batch)}
+        store.finish(None, chunk, shared)
+    for model, name in models.items():
+        values = {key: as_numpy(one) for key, one in unit.summaries[name].items()}
+        failures = failures_of(unit.failures[name], first)
+        store.finish(model, chunk, values, failures, sweep.batch_size)
 
 
 def _named_predictors(models: Any) -> dict[str, Predictor]:
@@ -237,7 +238,7 @@ def _as_named(name: str, model: Any) -> Predictor:
 
 def _check_coordinates(group: Group, specs: Iterable[str]) -> None:
     """Refuse a group with a coordinate that has the name of a result."""
-    taken = sorted({*group.coords} & {*specs, "model", "sample", "label", "weight"})
+    taken = sorted({*group.coords} & {*specs, "model", "sample", "label", "weight", "name"})
     if taken:
         raise InputError(
             f"group: expected coordinates with names of their own, got {taken[0]!r} in "
@@ -262,7 +263,7 @@ def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
         raise InputError(f"keep: expected the names of what to store, got {keep!r}")
     chosen = frozenset([keep] if isinstance(keep, str) else keep)
     optional = [name for name, variable in task.variables(True).items() if variable.optional]
-    known = {*optional, "outputs", "inputs"}
+    known = {*optional, "outputs", "inputs", "consensus"}
     for name in sorted(chosen - known):
         raise unknown_name("keep", name, known)
     return chosen
@@ -294,10 +295,3 @@ def _choose_batch_size(batch_size: int | str, first: Tree, device: torch.device)
         result: int = max(1, min(budget // max(numbers, 1), most))
         return result
     return whole_number("batch_size", batch_size, 1, "'auto' or ")
-
-
-def _write_truth(store: Store, target: Tensor | None, task: Task) -> None:
-    """Write all targets at once, so that an unfinished scan can be evaluated too."""
-    if target is not None:
-        for chunk in range(store.done.shape[1]):
-            store.write(task.truth_name, chunk, _to_numpy(target[store.record.rows(chunk)]))

@@ -6,17 +6,19 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .._trees import Tree, flatten_leading, leaves, tree_map
 from ..data.samples import Samples
 from ..errors import InputError, ModelError
+from ..tasks import Task
 from ..tasks.base import ACTION_DEFECT
 from .sweep import Sweep, errors_in, only_tensor, refuse_faults, without
 
 if TYPE_CHECKING:
-    from ..store.arrays import ArraySpec
+    from ..store.layout import ArraySpec, Fixed
 
 PROBE_SAMPLES = 2
 PROBE_ELEMENTS = 4
@@ -84,7 +86,7 @@ def array_specs(
 
     Each variable of any model has an array; all models that return it must agree on its shape.
     """
-    from ..store.arrays import ArraySpec
+    from ..store.layout import ArraySpec
 
     number, size = len(samples), len(sweep.group)
     specs: dict[str, ArraySpec] = {}
@@ -104,14 +106,9 @@ def array_specs(
         "float32",
         ACTION_DEFECT.attributes,
     )
-    if target is not None:
-        dims = ("sample", *sweep.task.truth_dims)
-        specs[sweep.task.truth_name] = ArraySpec(
-            dims, tuple(target.shape), _dtype(target), {"meaning": "truth"}
-        )
     if "inputs" in sweep.keep:
         for name, leaf in input_fields(samples.inputs(0, 1)):
-            if "/" in name or name in specs:
+            if "/" in name or name in {*specs, sweep.task.truth_name}:
                 raise InputError(
                     "keep: expected input fields with names of their own and without '/', got "
                     f"{name.removeprefix('input_')!r}"
@@ -127,7 +124,7 @@ def _model_specs(
     sweep: Sweep, target: Tensor | None, model: str, probe: dict[str, Any], number: int
 ) -> dict[str, ArraySpec]:
     """Return the shapes and types of one model's variables for `number` samples."""
-    from ..store.arrays import ArraySpec
+    from ..store.layout import ArraySpec
 
     elements = sweep.group[:PROBE_ELEMENTS]
     outputs = tree_map(
@@ -142,7 +139,7 @@ def _model_specs(
     specs = {}
     for name, values in summary.items():
         variable = declared[name]
-        if variable.optional and name not in sweep.keep:
+        if not sweep.stores(name, variable, values):
             continue
         lead = 2 if "element" in variable.dims else 1
         shape = (models, number, *((size,) if lead == 2 else ()), *values.shape[lead:])
@@ -155,6 +152,22 @@ def _model_specs(
         shape = (models, number, size, *tail)
         specs["outputs"] = ArraySpec(dims, shape, _dtype(raw), {"meaning": "raw model outputs"})
     return specs
+
+
+def truth_arrays(task: Task, target: Tensor | None) -> dict[str, Fixed]:
+    """Return the array of the targets, if there are any."""
+    from ..store.layout import Fixed
+
+    if target is None:
+        return {}
+    about = {"meaning": "truth", "units": "", "long_name": "truth"}
+    return {task.truth_name: Fixed(("sample", *task.truth_dims), as_numpy(target), about)}
+
+
+def as_numpy(values: Tensor) -> np.ndarray:
+    """Return a tensor as an array; NumPy has no bfloat16, which becomes single precision."""
+    values = values.float() if values.dtype == torch.bfloat16 else values
+    return values.detach().cpu().numpy()
 
 
 def _dtype(values: Tensor) -> str:

@@ -29,6 +29,10 @@ from ..groups import Elements, Group
 from ..predictors import PartialOutputs, Predictor
 from ..predictors._base import batch_size as count_inputs
 from ..tasks import Task
+from ..tasks.base import Variable
+
+MOST_CLASSES = 256
+"""The consensus over more classes is stored only where `keep` names it."""
 
 Failures = dict[tuple[int, int], str]
 """The errors that a model raised, by element and sample of a batch."""
@@ -102,11 +106,20 @@ class Sweep:
             for key, value in self.task.summarize(
                 outputs, target, self.group, self._weights
             ).items()
-            if not declared[key].optional or key in self.keep
+            if self.stores(key, declared[key], value)
         }
         if raw is not None:
             summary["outputs"] = raw.transpose(0, 1)
         return summary
+
+    def stores(self, name: str, variable: Variable, values: Tensor) -> bool:
+        """Check whether a variable is stored: optional and large ones only where `keep` asks.
+
+        A consensus over a thousand classes would be larger than all else.
+        """
+        by_class = name == "consensus" and variable.dims[-1] == "class"
+        large = by_class and values.shape[-1] > MOST_CLASSES
+        return name in self.keep or not (variable.optional or large)
 
     @cached_property
     def _weights(self) -> Tensor:

@@ -1,54 +1,71 @@
 """Results of a scan on disk: arrays that are filled unit by unit and survive a kill.
 
-A store is a Zarr v3 folder. Its unit of work and of resumption is (model, chunk of samples, all
-elements): the arrays of a unit are written first, then its done-flag, each file by an atomic rename
-and with a checksum. A run that was killed therefore loses at most the unit it was in.
+A store is a consolidated Zarr v3 folder that xarray opens by itself. Its unit of work and of
+resumption is (model, chunk of samples, all elements): the arrays of a unit are written first, then
+a small file that calls it finished, with the checksums of its arrays. Each file is written by an
+atomic rename. A run that was killed therefore loses at most the unit it was in, and units share
+nothing. The root has a hash of itself: of the record, of the checksums of everything that is
+written once (coordinates, truth, group) and of the metadata of all arrays.
 """
 
 from __future__ import annotations
 
-import errno
-import os
+import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
-from zarr.codecs import BloscCodec, Crc32cCodec
+from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import LocalStore, MemoryStore
+from zarr.storage import MemoryStore
 
 from ..errors import StoreError
 from ..groups import Group
+from .checksums import CheckedStore, digest
+from .files import explained, locked, sync_files, write_file
 from .group_arrays import describe_group
+from .layout import (
+    ArraySpec,
+    Fixed,
+    by_model,
+    check_sizes,
+    create_fixed,
+    create_result,
+    data_attributes,
+    dims_of,
+    fixed_arrays,
+)
 from .record import FORMAT, ModelEntry, Record
+from .units import UnitFile, UnitKey, read_units, unit_path, write_unit
 
-_RECORD = "orbical"
-_MISSING = {"f": np.nan, "i": -1, "u": 0, "b": False}
+__all__ = ["ArraySpec", "Fixed", "Store", "create", "locked", "open_store", "remove"]
 
-
-@dataclass(frozen=True)
-class ArraySpec:
-    """An array of a store: its dimensions, shape, type and attributes."""
-
-    dims: tuple[str, ...]
-    shape: tuple[int, ...]
-    dtype: str
-    attributes: dict[str, Any]
+_RECORD, _HASH = "orbical", "orbical_checksum"
 
 
 class Store:
-    """The arrays of a scan while it is being made."""
+    """The arrays of a scan: written unit by unit, read with their checksums verified."""
 
-    def __init__(self, root: zarr.Group, path: Path | None) -> None:
-        self.root = root
-        self.path = path
+    def __init__(self, files: CheckedStore | MemoryStore, document: dict[str, Any]) -> None:
+        self.files = files
+        self.path = files.root if isinstance(files, CheckedStore) else None
+        self.document = document
+        self.durable = False
+        about = json.loads(document["attributes"][_RECORD])
+        self.record = Record.from_json(about["record"])
+        self.fixed: dict[str, dict[str, str]] = about["files"]  # {array: {chunk: checksum}}
+        self.units: dict[UnitKey, UnitFile] = {}
+        self.unreadable: set[UnitKey] = set()
+        if isinstance(files, CheckedStore):
+            files.lost = self.lost
+            self.reload()
 
     @property
     def name(self) -> str:
@@ -56,142 +73,239 @@ class Store:
         return "the scan in memory" if self.path is None else repr(str(self.path))
 
     @property
-    def record(self) -> Record:
-        """What was scanned, by which models, and how."""
-        written: Any = self.root.attrs[_RECORD]
-        return Record.from_json(written)
+    def metadata(self) -> dict[str, Any]:
+        """The metadata of all arrays, by name."""
+        consolidated = self.document["consolidated_metadata"]["metadata"]
+        return {name: one for name, one in consolidated.items() if one["node_type"] == "array"}
 
-    def write_record(self, record: Record) -> None:
-        """Replace the record."""
-        with self.explained():
-            self.root.attrs[_RECORD] = record.to_json()
+    @cached_property
+    def root(self) -> zarr.Group:
+        """The Zarr group; chunks of fill values are written too, so a missing file is a loss."""
+        with zarr.config.set({"array.write_empty_chunks": True}):
+            return zarr.open_group(self.files, mode="r+", use_consolidated=True)
+
+    @cached_property
+    def arrays(self) -> dict[str, zarr.Array[Any]]:
+        """The arrays of results and of the truth, by name."""
+        with zarr.config.set({"array.write_empty_chunks": True}):
+            return {
+                name: array
+                for name, array in self.root.arrays()
+                if name in self._results or array.attrs.get("meaning") == "truth"
+            }
+
+    @cached_property
+    def _results(self) -> dict[str, bool]:
+        """The arrays that units fill, and whether they have a model dimension."""
+        return {
+            name: by_model(metadata)
+            for name, metadata in self.metadata.items()
+            if name not in self.fixed
+        }
+
+    def arrays_of(self, model: int | None) -> list[str]:
+        """Return the arrays of a unit: those of a model, or those that all models share."""
+        return [name for name, of_model in self._results.items() if of_model is (model is not None)]
+
+    def chunk_key(self, name: str, model: int | None, chunk: int) -> str:
+        """Return the file of an array of a unit."""
+        lead = [chunk] if model is None else [model, chunk]
+        rest = [0] * (len(self.metadata[name]["shape"]) - len(lead))
+        return "/".join([name, "c", *map(str, lead + rest)])
 
     @property
-    def arrays(self) -> dict[str, zarr.Array[Any]]:
-        """The arrays of results, by name."""
-        return {name: array for name, array in self.root.arrays() if name != "done"}
+    def keys(self) -> list[UnitKey]:
+        """All units, finished or not."""
+        models = [*range(len(self.record.models)), *([None] if self.arrays_of(None) else [])]
+        return [(model, chunk) for chunk in range(self.record.chunks) for model in models]
 
     @property
     def done(self) -> np.ndarray:
         """Which units are done, `[model, chunk]`."""
-        return np.asarray(self.root["done"][:], bool)  # type: ignore[index]
+        shared = self.arrays_of(None)
+        done = np.zeros((len(self.record.models), self.record.chunks), bool)
+        for model, chunk in self.units:
+            if model is not None:
+                done[model, chunk] = not shared or (None, chunk) in self.units
+        return done
+
+    def reload(self) -> None:
+        """Read from disk which units are finished."""
+        assert isinstance(self.files, CheckedStore)
+        self.units.clear()
+        self.unreadable.clear()
+        for key, unit in read_units(self.files.root):
+            model, chunk = key
+            if chunk >= self.record.chunks or (model or 0) >= len(self.record.models):
+                continue
+            if unit is None or {*unit.files} != {*self.arrays_of(model)}:
+                self.unreadable.add(key)
+            else:
+                self.units[key] = unit
+        self.files.known.clear()
+        for name, chunks in self.fixed.items():
+            self.files.known.update({f"{name}/c/{cell}": known for cell, known in chunks.items()})
+        for (model, chunk), unit in self.units.items():
+            for name, known in unit.files.items():
+                self.files.known[self.chunk_key(name, model, chunk)] = known
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of an array, `()` if there is none."""
-        array: Any = self.root.get(name)
-        return () if array is None else tuple(array.shape)
+        return tuple(self.metadata[name]["shape"]) if name in self.metadata else ()
 
     def write(self, name: str, chunk: int, values: np.ndarray, model: int | None = None) -> None:
         """Write one array of a unit."""
         rows = self.record.rows(chunk)
-        with self.explained(), _every_file_written():
-            self.root[name][rows if model is None else (model, rows)] = values  # type: ignore[index]
+        with explained(self.name, "cannot be written"):
+            self.arrays[name][rows if model is None else (model, rows)] = values
 
-    def write_missing(self, chunk: int, values: Mapping[str, Any], model: int) -> None:
-        """Write the variables that a model does not return as missing, to complete a unit."""
-        rows = self.record.rows(chunk)
-        for name in self._model_arrays - {*values}:
-            with self.explained(), _every_file_written():
-                array: Any = self.root[name]
-                array[model, rows] = array.fill_value
+    def finish(
+        self,
+        model: int | None,
+        chunk: int,
+        written: Mapping[str, np.ndarray],
+        failures: list[dict[str, Any]] | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        """Write the arrays of a unit, then the file that calls it finished.
 
-    def write_failures(self, chunk: int, failures: list[dict[str, Any]], model: int) -> None:
-        """Write into the record on which samples of a unit a model failed, and why."""
-        record = self.record
-        rows, known = record.rows(chunk), record.models[model].failures
-        others = [one for one in known if not rows.start <= one["sample"] < rows.stop]
-        if failures or len(others) < len(known):
-            failed = sorted(others + failures, key=lambda one: one["sample"])
-            self.write_record(record.with_model(model, failures=failed))
+        Variables that a model does not return are written as missing.
+        """
+        names = self.arrays_of(model)
+        self._check_there()
+        for name in names:
+            fill = self.arrays[name].fill_value
+            self.write(name, chunk, written.get(name, fill), model)
+        keys = [self.chunk_key(name, model, chunk) for name in names]
+        known = self.files.known if isinstance(self.files, CheckedStore) else {}
+        files = {name: known.get(key, "") for name, key in zip(names, keys, strict=True)}
+        unit = UnitFile(model, chunk, files, failures or [], batch_size)
+        if self.path is not None:
+            with explained(self.name, "cannot be written"):
+                self._check_there()
+                if self.durable:
+                    written_to = [self.path / key for key in keys]
+                    sync_files([*written_to, *{path.parent for path in written_to}])
+                write_unit(self.path, unit, self.durable)
+        self.units[unit.key] = unit
 
-    @cached_property
-    def _model_arrays(self) -> frozenset[str]:
-        return frozenset(name for name, array in self.arrays.items() if self._by_model(array))
+    def _check_there(self) -> None:
+        if self.path is not None and not (self.path / "zarr.json").exists():
+            raise StoreError(f"{self.name} was deleted during the scan")
 
-    def mark_done(self, model: int, chunk: int, done: bool = True) -> None:
-        """Set a unit's flag, after all its arrays are written."""
-        with self.explained(), _every_file_written():
-            self.root["done"][model, chunk] = done  # type: ignore[index]
+    def forget(self, key: UnitKey) -> None:
+        """Call a unit unfinished."""
+        unit = self.units.pop(key, None)
+        self.unreadable.discard(key)
+        if self.path is not None:
+            with explained(self.name, "cannot be written"):
+                unit_path(self.path, key).unlink(missing_ok=True)
+        if isinstance(self.files, CheckedStore):
+            for name in unit.files if unit else ():
+                self.files.known.pop(self.chunk_key(name, *key), None)
+
+    def failures(self, model: int) -> list[dict[str, Any]]:
+        """Return the samples on which a model raised an error."""
+        of_model = [unit for unit in self.units.values() if unit.model == model]
+        failed = [one for unit in of_model for one in unit.failures]
+        return sorted(failed, key=lambda one: one["sample"])
 
     def add_models(self, entries: list[ModelEntry]) -> None:
-        """Make room for more models, then name them in the record."""
-        record = self.record
-        count = len(record.models) + len(entries)
-        with self.explained():
-            for name, array in self.root.arrays():
-                if name == "done" or self._by_model(array):
-                    array.resize((count, *array.shape[1:]))
-        self.write_record(replace(record, models=(*record.models, *entries)))
+        """Make room for more models; the new root makes it valid."""
+        record = replace(self.record, models=(*self.record.models, *entries))
+        with explained(self.name, "cannot be written"):
+            for name, metadata in self.metadata.items():
+                if dims_of(metadata)[:1] == ("model",):
+                    metadata["shape"][0] = len(record.models)
+                    self._put(f"{name}/zarr.json", metadata)
+            self._reopen()
+            self.root["model"][len(self.record.models) :] = np.array(  # type: ignore[index]
+                [entry.name for entry in entries], dtype=object
+            )
+        self.record = record
+        self.seal()
 
-    def verify(self) -> list[tuple[int, int]]:
-        """Read every finished unit; unset and return those whose files are damaged or gone."""
-        damaged = []
-        for model, chunk in np.argwhere(self.done):
-            if not self._unit_is_sound(int(model), int(chunk)):
-                self.mark_done(int(model), int(chunk), False)
-                damaged.append((int(model), int(chunk)))
-        return damaged
+    def write_fixed(self, fixed: Mapping[str, Fixed]) -> None:
+        """Write the arrays that are written once."""
+        with explained(self.name, "cannot be written"):
+            for name, one in fixed.items():
+                text = one.values.dtype.kind in "UO"
+                array: Any = self.root[name]
+                array[...] = one.values.astype(object) if text else one.values
 
-    def _unit_is_sound(self, model: int, chunk: int) -> bool:
-        for array in self.arrays.values():
-            if "sample" not in _dims(array):
-                continue
-            lead = [model, chunk] if self._by_model(array) else [chunk]
-            cell = (*lead, *[0] * (array.ndim - len(lead)))
-            key = f"{array.path}/{array.metadata.encode_chunk_key(cell)}"
-            if not sync(array.store.exists(key)):
-                return False
-            try:
-                array.get_block_selection(cell)
-            except Exception:  # a checksum, a codec or the file system: the unit is recomputed
-                return False
-        return True
+    def write_metadata(self) -> None:
+        """Write the metadata of each array as the root has it."""
+        for name, metadata in self.document["consolidated_metadata"]["metadata"].items():
+            own = {key: one for key, one in metadata.items() if key != "consolidated_metadata"}
+            self._put(f"{name}/zarr.json", own)
 
-    @staticmethod
-    def _by_model(array: zarr.Array[Any]) -> bool:
-        return _dims(array)[:1] == ("model",)
+    def seal(self) -> None:
+        """Write the root with the record, the checksums of what is written once, and its hash."""
+        if isinstance(self.files, CheckedStore):
+            for key, known in self.files.known.items():
+                name, _, cell = key.partition("/c/")
+                if name in self.fixed:
+                    self.fixed[name][cell] = known
+        attributes = self.document["attributes"]
+        attributes.pop(_HASH, None)
+        about = {"record": self.record.to_json(), "files": self.fixed}
+        attributes[_RECORD] = json.dumps(about)
+        attributes[_HASH] = digest(self.document)
+        with explained(self.name, "cannot be written"):
+            self._put("zarr.json", self.document)
+        self._reopen()
 
-    @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Raise errors of the file system as `StoreError`."""
-        try:
-            yield
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise StoreError(
-                    f"no space left on the device for {self.name}; all finished units are kept: "
-                    "free some space and run the same scan again to continue"
-                ) from error
-            raise StoreError(f"{self.name} cannot be written: {error}") from error
+    def _put(self, key: str, document: Any) -> None:
+        content = json.dumps(document).encode()
+        if self.path is not None:
+            write_file(self.path / key, content)
+        else:
+            buffer = default_buffer_prototype().buffer.from_bytes(content)
+            sync(self.files.set(key, buffer))
 
+    def _reopen(self) -> None:
+        for name in ("root", "arrays"):
+            self.__dict__.pop(name, None)
 
-def _every_file_written() -> Any:
-    """Write chunks of fill values too, so that a missing file always means a loss.
+    def unit_name(self, model: int | None, chunk: int) -> str:
+        """Return the name of a unit in messages."""
+        rows = self.record.rows(chunk)
+        who = "all models" if model is None else f"model {self.record.names[model]!r}"
+        return f"{who}, samples {rows.start} to {rows.stop - 1}"
 
-    Zarr reads this setting when an array is opened and does not store it.
-    """
-    return zarr.config.set({"array.write_empty_chunks": True})
-
-
-def _dims(array: zarr.Array[Any]) -> tuple[str | None, ...]:
-    return getattr(array.metadata, "dimension_names", None) or ()
+    def lost(self, key: str, why: str) -> StoreError:
+        """Return the error for a file of a finished unit that is missing or damaged."""
+        name, _, cell = key.partition("/c/")
+        unit = ""
+        if name in self._results:
+            numbers = [int(number) for number in cell.split("/")]
+            place = (numbers[0], numbers[1]) if self._results[name] else (None, numbers[0])
+            unit = f" ({self.unit_name(*place)})"
+        return StoreError(
+            f"{self.name} is damaged: {key}{unit} is {why}; run the same scan again to compute it "
+            f"again, or call it unfinished with: orbical info --repair {self.path}"
+        )
 
 
 def create(
-    path: Path | None, record: Record, specs: Mapping[str, ArraySpec], group: Group
+    path: Path | None,
+    record: Record,
+    specs: Mapping[str, ArraySpec],
+    group: Group,
+    truth: Mapping[str, Fixed],
+    names: list[str] | None = None,
 ) -> Store:
-    """Create an empty store in memory, or on disk in a temporary folder that is then renamed."""
+    """Create a store in memory, or on disk in a temporary folder that is then renamed."""
+    fixed = fixed_arrays(record.names, names, group, truth)
     if path is None:
-        return _fill(Store(zarr.open_group(MemoryStore(), mode="w"), None), record, specs, group)
-    try:
+        return _filled(MemoryStore(), record, specs, group, fixed)
+    with explained(repr(str(path)), "cannot be created"):
         path.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{path.name}."[:100], dir=path.parent))
-    except OSError as error:
-        raise StoreError(f"{str(path)!r} cannot be created: {error}") from error
     try:
-        store = Store(zarr.open_group(LocalStore(building), mode="w"), path)
-        _fill(store, record, specs, group)
-        building.chmod(0o755)
+        with explained(repr(str(path)), "cannot be created"):
+            _filled(CheckedStore(building), record, specs, group, fixed)
+            building.chmod(0o755)
         _put(building, path)
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
@@ -211,41 +325,30 @@ def _put(building: Path, path: Path) -> None:
         raise StoreError(f"{str(path)!r} cannot be created: {error}") from error
 
 
-def _fill(store: Store, record: Record, specs: Mapping[str, ArraySpec], group: Group) -> Store:
-    with store.explained():
-        for name, spec in specs.items():
-            sizes = {"model": 1, "sample": record.run.chunk}
-            shape = tuple(
-                min(sizes.get(dim, size), max(size, 1))
-                for dim, size in zip(spec.dims, spec.shape, strict=True)
-            )
-            _create_array(store.root, name, spec, shape)
-        done = ArraySpec(("model", "chunk"), (len(record.models), record.chunks), "bool", {})
-        _create_array(store.root, "done", done, (1, record.chunks))
-        folder = store.root.create_group("group")
-        for name, part in group.parts.items():
-            folder.create_array(name, data=np.ascontiguousarray(part), chunks=part.shape)
-        folder.create_array("weights", data=group.weights, chunks=group.weights.shape)
-        folder.create_array("index", data=group.layout.index, chunks=group.layout.index.shape)
-        folder.attrs["group"] = describe_group(group)
-    store.write_record(record)
+def _filled(
+    files: CheckedStore | MemoryStore,
+    record: Record,
+    specs: Mapping[str, ArraySpec],
+    group: Group,
+    fixed: Mapping[str, Fixed],
+) -> Store:
+    root = zarr.open_group(files, mode="w")
+    for name, spec in specs.items():
+        create_result(root, name, spec, record.run.chunk)
+    for name, one in fixed.items():
+        create_fixed(root, name, one)
+    root["group"].attrs["group"] = json.dumps(describe_group(group))
+    about = {"record": record.to_json(), "files": {name: {} for name in fixed}}
+    root.attrs.update({**data_attributes(record, group, fixed), _RECORD: json.dumps(about)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # consolidated, and zarr's own extension
+        zarr.consolidate_metadata(files)
+    content = sync(files.get("zarr.json", default_buffer_prototype()))
+    assert content is not None
+    store = Store(files, json.loads(content.to_bytes()))
+    store.write_fixed(fixed)
+    store.seal()
     return store
-
-
-def _create_array(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[int, ...]) -> None:
-    root.create_array(
-        name,
-        shape=spec.shape,
-        dtype=spec.dtype,
-        chunks=chunks,
-        dimension_names=spec.dims,
-        fill_value=_MISSING[np.dtype(spec.dtype).kind],
-        compressors=[
-            BloscCodec(cname="zstd", clevel=1, shuffle="bitshuffle"),
-            Crc32cCodec(),
-        ],
-        attributes=spec.attributes,
-    )
 
 
 def open_store(path: Path) -> Store:
@@ -255,63 +358,40 @@ def open_store(path: Path) -> Store:
             f"path: expected a saved scan, got {str(path)!r}, which does not exist; save one with "
             "orbical.scan(..., out=...)"
         )
-    try:
-        root = zarr.open_group(LocalStore(path), mode="r+")
-        written: Any = root.attrs[_RECORD]
-        version = dict(written).get("format")
-    except Exception as error:
-        raise StoreError(
-            f"{str(path)!r} is not an orbical store, or is too damaged to read "
-            f"({type(error).__name__}); it is left unchanged"
-        ) from error
-    if version != FORMAT:
-        raise StoreError(f"{str(path)!r} has format {version!r}, this version reads {FORMAT}")
-    store = Store(root, path)
-    if not _is_whole(store):
-        raise StoreError(
-            f"{str(path)!r} is too damaged to read: part of its record, its group or its flags is "
-            "missing; it is left unchanged"
-        )
+    name = repr(str(path))
+    damaged = "is not an orbical store, or is too damaged to read; it is left unchanged"
+    with explained(name, damaged):
+        document = _root_of(path)
+        attributes = document["attributes"]
+        hashed = attributes.pop(_HASH, None)
+        if hashed != digest(document):
+            raise ValueError("the checksum of its root does not match")
+        attributes[_HASH] = hashed
+        store = Store(CheckedStore(path), document)
+        check_sizes(store.record, store.metadata, store.fixed)
     return store
 
 
-def _is_whole(store: Store) -> bool:
-    """Check whether a store has its record, its flags and its group."""
-    root: Any = store.root
-    try:
-        store.record  # noqa: B018 - reading it checks every field
-        return "done" in root and {"weights", "index"} <= {*root["group"].array_keys()}
-    except (KeyError, TypeError, AttributeError):
-        return False
+def _root_of(path: Path) -> Any:
+    """Return the root of a folder that is a store of this format, sound or not."""
+    document = json.loads((path / "zarr.json").read_bytes())
+    written = document["attributes"][_RECORD]
+    about = json.loads(written)["record"] if isinstance(written, str) else dict(written)
+    if about["format"] != FORMAT:
+        raise StoreError(
+            f"{str(path)!r} has format {about['format']!r}, this version reads {FORMAT}; scan "
+            "again into another store, or delete this one"
+        )
+    return document
 
 
 def remove(path: Path) -> None:
-    """Delete a store, unless it is being written; anything else is refused."""
+    """Delete a store, damaged or not, unless it is being written; anything else is refused."""
     if path.exists():
-        with locked(open_store(path)):
+        with explained(repr(str(path)), "is not an orbical store; it is left unchanged"):
+            _root_of(path)
+        with locked(path):
             try:
                 shutil.rmtree(path)
             except OSError as error:
                 raise StoreError(f"{str(path)!r} cannot be deleted: {error}") from error
-
-
-@contextmanager
-def locked(store: Store) -> Iterator[None]:
-    """Keep a second scan from writing to the same store at the same time."""
-    if store.path is None:
-        yield
-        return
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover - no such locks on this system
-        yield
-        return
-    folder = os.open(store.path, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StoreError(f"{store.name} is being written by another scan") from None
-        yield
-    finally:
-        os.close(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def describe_group(group: Group) -> dict[str, Any]:
 def read_group(root: zarr.Group) -> Group:
     """Return the group of a store."""
     folder: Any = root["group"]
-    about: Any = folder.attrs["group"]
+    about: Any = json.loads(folder.attrs["group"])
     weights = np.asarray(folder["weights"][:])
     return Group(
         parts={name: np.asarray(folder[name][:]) for name in about["parts"]},

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-FORMAT = 2
+FORMAT = 3
+
+MOST_UNITS = 1_000_000
+"""Of a model: more would be more files than a folder should have."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +56,17 @@ class DataEntry:
     samples: int
     labeled: bool
     fingerprint: str
-    names: list[str] | None = None
 
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A model: its name, its origin, a hash of its weights, and its outputs on a few inputs.
-
-    `failures` has an entry for each sample on which the model raised an error.
-    """
+    """A model: its name, its origin, a hash of its weights, and its outputs on a few inputs."""
 
     name: str
     source: str
     fingerprint: str | None
     deterministic: bool
     probe: list[float]
-    failures: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -123,20 +121,18 @@ class Record:
         start = chunk * self.run.chunk
         return slice(start, min(start + self.run.chunk, self.data.samples))
 
-    def with_model(self, number: int, **changes: Any) -> Record:
-        """Return the record with some fields of one model changed."""
-        models = list(self.models)
-        models[number] = replace(models[number], **changes)
-        return replace(self, models=tuple(models))
-
     def to_json(self) -> dict[str, Any]:
         """Return the record as plain dictionaries, lists, text and numbers."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Record:
-        """Read what `to_json` wrote; one that lacks a part raises `KeyError` or `TypeError`."""
+        """Read what `to_json` wrote; anything else raises one of Python's own errors."""
         given = {one.name: record[one.name] for one in fields(cls)}
         given |= {name: kind(**given[name]) for name, kind in _PARTS.items()}
         given["models"] = tuple(ModelEntry(**entry) for entry in given["models"])
-        return cls(**given)
+        read = cls(**given)
+        sizes = (read.data.samples, read.run.chunk, read.run.batch_size, len(read.models))
+        if not all(type(size) is int and size > 0 for size in sizes) or read.chunks > MOST_UNITS:
+            raise ValueError("its sizes are impossible")
+        return read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import zarr
 
 from .._imports import as_path
 from ..errors import StoreError
-from ..groups import Group
 from .arrays import Store, open_store
+from .files import explained
 from .group_arrays import read_group
-from .record import Record
+from .repair import Damage, lost_flags, refuse_missing, verify
 
 
 class Scan:
@@ -22,7 +23,7 @@ class Scan:
 
     Attributes:
         data: dimensions `model`, `sample` and `element`, with the elements' names and weights as
-            coordinates. It is read from disk when it is used.
+            coordinates. It is read from disk when it is used, and its checksums are verified then.
         group: the sampled group.
         record: what was scanned, by which models, and how.
         path: the folder; None for a scan in memory.
@@ -31,22 +32,24 @@ class Scan:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.record = store.record
-        self.group = read_group(store.root)
         self.path = store.path
-        try:
-            self.data = _dataset(store, self.record, self.group)
-        except ValueError as error:
-            if "conflicting sizes for dimension 'model'" not in str(error):
-                raise
-            raise StoreError(
-                f"{store.name}: a model is being added, or a scan was killed while adding one; "
-                "run that scan again"
-            ) from error
+        refuse_missing(store)
+        with explained(store.name, "is too damaged to read; it is left unchanged"):
+            self.group = read_group(store.root)
+            if self.group.fingerprint() != self.record.group.fingerprint:
+                raise StoreError(f"{store.name} is damaged: its group does not match its record")
+            self.data = _dataset(store)
+        _warn_of_lost_flags(store)
 
     @property
     def models(self) -> list[str]:
         """The names of the models."""
         return self.record.names
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the samples, if they have any."""
+        return [str(name) for name in self.data["name"].values] if "name" in self.data else None
 
     @property
     def labeled(self) -> bool:
@@ -60,7 +63,7 @@ class Scan:
         An entry has the number of the `sample`, the first `element`, the number of `places` on the
         orbit, and the `error`.
         """
-        return {entry.name: entry.failures for entry in self.record.models}
+        return {name: self._store.failures(number) for number, name in enumerate(self.models)}
 
     @property
     def arrays(self) -> dict[str, zarr.Array[Any]]:
@@ -69,7 +72,7 @@ class Scan:
 
     @property
     def done(self) -> np.ndarray:
-        """Which units are finished, `[model, chunk]`."""
+        """Which units were finished when the scan was opened, `[model, chunk]`."""
         return self._store.done
 
     @property
@@ -82,9 +85,9 @@ class Scan:
         """Whether every unit is done."""
         return bool(self.done.all())
 
-    def verify(self) -> list[tuple[int, int]]:
-        """Check every finished unit's files; return the (model, chunk) units found damaged."""
-        return self._store.verify()
+    def verify(self) -> list[Damage]:
+        """Read everything and verify its checksums; return what is missing or damaged."""
+        return verify(self._store)
 
     def __repr__(self) -> str:
         sizes = self.data.sizes
@@ -95,28 +98,33 @@ class Scan:
         )
 
 
-def _dataset(store: Store, record: Record, group: Group) -> xr.Dataset:
+def _warn_of_lost_flags(store: Store) -> None:
+    lost = lost_flags(store)
+    if lost:
+        warnings.warn(
+            f"{store.name}: {len(lost)} units have results but no valid mark that they are "
+            f"finished, and are read as missing ({store.unit_name(*lost[0])}); restore them with: "
+            f"orbical info --repair {store.path}",
+            stacklevel=4,
+        )
+
+
+def _dataset(store: Store) -> xr.Dataset:
     data = xr.open_zarr(
-        store.root.store, chunks={}, consolidated=False, zarr_format=3, mask_and_scale=False
-    ).drop_vars("done")
-    coords: dict[str, Any] = {"model": record.names}
-    coords |= {name: ("element", values) for name, values in group.coords.items()}
-    coords["weight"] = ("element", group.weights)
-    data = data.assign_coords(coords)
-    if "label" in data:
-        data = data.assign_coords(label=("sample", np.asarray(data["label"])))
-    elif "objects" in data:  # of several the first, around which the view is centered
-        first = np.asarray(data["objects"])[:, 0, -1]
-        data = data.assign_coords(label=("sample", first.astype(np.int64)))
-    data.attrs = {
-        "group": group.spec,
-        "layout": group.layout.kind,
-        "task": record.task.name,
-        "score": record.score.meaning,
-        "higher_is_better": record.score.higher_is_better,
-    }
+        store.files, chunks={}, consolidated=True, zarr_format=3, mask_and_scale=False
+    )
+    data = data.assign_coords(
+        {name: (one.dims, _text(one.values), one.attrs) for name, one in data.coords.items()}
+    )
+    data.attrs = {key: value for key, value in data.attrs.items() if "orbical" not in key}
+    data.attrs["higher_is_better"] = bool(data.attrs["higher_is_better"])
     result: xr.Dataset = data
     return result
+
+
+def _text(values: np.ndarray) -> np.ndarray:
+    """Return text in NumPy's oldest type, which every package reads."""
+    return values if values.dtype.kind in "fiub" else np.array(values.tolist())
 
 
 def load(path: str | Path) -> Scan:
@@ -129,7 +137,7 @@ def load(path: str | Path) -> Scan:
         The scan.
 
     Raises:
-        StoreError: there is no store, or it cannot be read.
+        StoreError: there is no store, or part of it is lost or damaged.
 
     Example:
         >>> import orbical as ob

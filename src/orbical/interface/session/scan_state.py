@@ -82,9 +82,9 @@ def _molecular(view: ScanView) -> bool:
 
 def sample_names(view: ScanView) -> list[str]:
     """Return the names of samples, with the formulas of molecules; often empty."""
-    names = view.scan.record.data.names or []
     if view.samples > MOST_NAMED:
         return []
+    names = view.scan.names or []
     if not _molecular(view):
         return list(names)
     numbers = np.asarray(view.scan.data["numbers"][0])

@@ -136,7 +136,8 @@ class ScanView:
         """Return the array of a metric, which depends on the reference."""
         if reference == "consensus":
             known = {"score": _FINISHED}
-            if "predicted" in self.reader and self.reader.dims["consensus"][-1] == "class":
+            by_class = self.reader.dims.get("consensus", ())[-1:] == ("class",)
+            if "predicted" in self.reader and by_class:
                 known["correct"] = AGREES
             return known.get(metric.name, metric.name)
         return metric.name

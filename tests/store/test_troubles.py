@@ -47,20 +47,42 @@ def scan(models, data, out, **settings):
     )
 
 
-@pytest.mark.parametrize("gone", ["group", "done", "models", "run", "all"])
+@pytest.mark.parametrize("gone", ["models", "run", "all", "hash", "array", "text"])
 def test_a_store_that_lost_what_nothing_is_read_without_is_named(tmp_path, few, sound, gone):
     path = shutil.copytree(sound, tmp_path / "run.zarr")
-    if gone in ("group", "done"):
-        shutil.rmtree(path / gone)
-    else:
-        record = json.loads((path / "zarr.json").read_text())
-        if gone == "all":
-            record["attributes"]["orbical"] = "lost"
-        else:
-            del record["attributes"]["orbical"][gone]
-        (path / "zarr.json").write_text(json.dumps(record))
+    root = json.loads((path / "zarr.json").read_text())
+    attributes = root["attributes"]
+    if gone == "array":
+        del root["consolidated_metadata"]["metadata"]["score"]
+    elif gone in ("all", "hash"):
+        attributes["orbical" if gone == "all" else "orbical_checksum"] = "lost"
+    elif gone != "text":
+        about = json.loads(attributes["orbical"])
+        del about["record"][gone]
+        attributes["orbical"] = json.dumps(about)
+    text = json.dumps(root)
+    (path / "zarr.json").write_bytes(b"\xff\xfe" if gone == "text" else text.encode())
     for use in (ob.load, lambda store: scan(linear(), few, store)):
         with pytest.raises(StoreError, match=r"too damaged to read.*left unchanged"):
+            use(path)
+
+
+def test_a_lost_group_is_named_and_written_again_by_the_scan(tmp_path, few, sound):
+    path = shutil.copytree(sound, tmp_path / "run.zarr")
+    shutil.rmtree(path / "group")
+    with pytest.raises(StoreError, match=r"group/\S+ is missing; run the same scan again"):
+        ob.load(path)
+    with pytest.warns(UserWarning, match="lost or damaged and have been restored"):
+        assert scan(linear(), few, path).complete
+    assert ob.load(path).verify() == []
+
+
+def test_a_store_of_an_older_format_is_refused_by_name(tmp_path, few, sound):
+    path = shutil.copytree(sound, tmp_path / "run.zarr")
+    old = {"zarr_format": 3, "node_type": "group", "attributes": {"orbical": {"format": 2}}}
+    (path / "zarr.json").write_text(json.dumps(old))
+    for use in (ob.load, lambda store: scan(linear(), few, store)):
+        with pytest.raises(StoreError, match="has format 2, this version reads 3; scan again into"):
             use(path)
 
 
@@ -71,9 +93,10 @@ def test_a_kill_while_room_is_made_for_a_model_is_explained_and_mended(tmp_path,
     before = ob.load(path).data["score"].values
     array = stores.open_store(path).root["score"]
     array.resize((2, *array.shape[1:]))
-    with pytest.raises(StoreError, match="killed while adding one; run that scan again"):
+    with pytest.raises(StoreError, match="killed while adding a model; run the same scan"):
         ob.load(path)
-    result = scan({"model": linear(), "b": linear(1)}, few, path)
+    with pytest.warns(UserWarning, match="have been restored"):
+        result = scan({"model": linear(), "b": linear(1)}, few, path)
     assert result.complete
     np.testing.assert_array_equal(result.data["score"].values[:1], before)
 
@@ -125,15 +148,14 @@ def test_what_names_no_folder_is_refused(few, tmp_path, monkeypatch, out, words)
 def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, few, monkeypatch):
     from orbical.store import arrays as stores
 
-    path, fill = tmp_path / "run.zarr", stores._fill
+    path, fill = tmp_path / "run.zarr", stores._filled
 
-    def fill_while_another_is_faster(store, *rest):
-        if store.path == path:
-            monkeypatch.setattr(stores, "_fill", fill)
-            scan(linear(), few, path)
-        return fill(store, *rest)
+    def fill_while_another_is_faster(*rest):
+        monkeypatch.setattr(stores, "_filled", fill)
+        scan(linear(), few, path)
+        return fill(*rest)
 
-    monkeypatch.setattr(stores, "_fill", fill_while_another_is_faster)
+    monkeypatch.setattr(stores, "_filled", fill_while_another_is_faster)
     with pytest.raises(StoreError, match="created by another scan in the meantime"):
         scan(linear(), few, path)
     assert ob.load(path).complete

@@ -1,0 +1,109 @@
+"""Checksums of files and JSON documents, and a Zarr store that verifies them on every read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from zarr.abc.store import ByteRequest
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import LocalStore
+
+from ..errors import StoreError
+
+_CHECKSUM = "checksum"
+
+
+def checksum(content: bytes) -> str:
+    """Return the CRC-32 and the size of a file.
+
+    >>> checksum(b"orbit")
+    '0dc51a2b-5'
+    """
+    return f"{zlib.crc32(content):08x}-{len(content)}"
+
+
+def size_in(known: str) -> int:
+    """Return the size that a checksum states."""
+    return int(known.partition("-")[2])
+
+
+def digest(document: Any) -> str:
+    """Return a hash of a JSON document that does not depend on its layout."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def sealed(document: Mapping[str, Any]) -> bytes:
+    """Return a JSON document with a hash of itself."""
+    return json.dumps({**document, _CHECKSUM: digest(dict(document))}).encode()
+
+
+def unsealed(content: bytes) -> dict[str, Any]:
+    """Read what `sealed` wrote; anything else raises `ValueError`."""
+    document = json.loads(content)
+    if not isinstance(document, dict) or document.pop(_CHECKSUM, None) != digest(document):
+        raise ValueError("the checksum does not match")
+    return document
+
+
+def is_chunk(key: str) -> bool:
+    """Check whether a key names a file of numbers, not of metadata."""
+    return not key.endswith("zarr.json")
+
+
+class CheckedStore(LocalStore):
+    """A folder that verifies each chunk it reads, and keeps the checksum of each it writes.
+
+    Without this, a lost chunk reads as fill values. `known` has the checksums of all chunks of
+    finished units; other chunks belong to unfinished units and are read as missing.
+    """
+
+    def __init__(
+        self,
+        root: Path | str,
+        *,
+        read_only: bool = False,
+        known: dict[str, str] | None = None,
+        lost: Callable[[str, str], StoreError] | None = None,
+    ) -> None:
+        super().__init__(root, read_only=read_only)
+        self.known = {} if known is None else known
+        self.lost = lost or (lambda key, why: StoreError(f"{key} is {why}"))
+        self._token = uuid.uuid4().hex
+
+    def __dask_tokenize__(self) -> str:
+        return self._token  # what was read before a repair is not what is read after it
+
+    def with_read_only(self, read_only: bool = False) -> CheckedStore:
+        """Return the same store, read-only or not."""
+        return CheckedStore(self.root, read_only=read_only, known=self.known, lost=self.lost)
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """Read a file; refuse one that is missing or has changed."""
+        if not is_chunk(key):
+            return await super().get(key, prototype, byte_range)
+        if key not in self.known:
+            return None
+        found = await super().get(key, prototype)
+        if found is None:
+            raise self.lost(key, "missing")
+        if checksum(found.to_bytes()) != self.known[key]:
+            raise self.lost(key, "damaged")
+        return found
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Write a file atomically."""
+        await super().set(key, value)
+        if is_chunk(key):
+            self.known[key] = checksum(value.to_bytes())

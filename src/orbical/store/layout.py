@@ -1,0 +1,188 @@
+"""The layout of a store: which arrays it has, with which dimensions, chunks and attributes.
+
+Opened by xarray alone it is a complete data set, so attributes are what netCDF can hold: text and
+numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.codecs import BloscCodec, Crc32cCodec
+
+from ..groups import Group
+from .record import Record
+
+_MISSING = {"f": np.nan, "i": -1, "u": 0, "b": False}
+_CHUNK_BYTES = 1 << 22
+_MOST_IN_A_CHUNK = 1 << 31  # bytes that the compressor can hold
+
+_COORDINATES = {
+    "model": ("", "name of the model"),
+    "name": ("", "name of the sample"),
+    "label": ("", "true class"),
+    "weight": ("1", "weight of the element in means over the group"),
+    "angle": ("degrees", "angle of rotation"),
+    "azimuth": ("degrees", "direction of the axis of rotation in its plane"),
+    "plane": ("", "plane of the axis of rotation"),
+    "rx": ("degrees", "rotation vector, x"),
+    "ry": ("degrees", "rotation vector, y"),
+    "rz": ("degrees", "rotation vector, z"),
+    "dx": ("input units", "shift along x, in pixels or in the units of points"),
+    "dy": ("input units", "shift along y, in pixels or in the units of points"),
+    "scale": ("1", "factor of scale"),
+    "flip": ("", "reflection"),
+    "time": ("1", "direction of time"),
+    "permutation": ("", "number of the permutation"),
+}
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """An array of results: its dimensions, shape, type and attributes."""
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    attributes: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An array that is written once, when a store is created."""
+
+    dims: tuple[str, ...]
+    values: np.ndarray
+    attributes: dict[str, Any]
+
+
+def fixed_arrays(
+    models: list[str], names: list[str] | None, group: Group, truth: Mapping[str, Fixed]
+) -> dict[str, Fixed]:
+    """Return all that is written once: coordinates, the truth and the parts of the group."""
+    return {**_coordinates(models, names, group, truth), **truth, **_group_arrays(group)}
+
+
+def _coordinates(
+    models: list[str], names: list[str] | None, group: Group, truth: Mapping[str, Fixed]
+) -> dict[str, Fixed]:
+    found = {"model": ("model", np.array(models))}
+    found |= {name: ("element", np.asarray(values)) for name, values in group.coords.items()}
+    found["weight"] = ("element", group.weights)
+    if names is not None:
+        found["name"] = ("sample", np.array([str(name) for name in names]))
+    if "objects" in truth:  # of several the first, around which the view is centered
+        found["label"] = ("sample", truth["objects"].values[:, 0, -1].astype(np.int64))
+    return {
+        name: Fixed((dim,), values, dict(zip(("units", "long_name"), about, strict=True)))
+        for name, (dim, values) in found.items()
+        for about in [_COORDINATES.get(name, ("", f"{name} of the group element"))]
+    }
+
+
+def _group_arrays(group: Group) -> dict[str, Fixed]:
+    """Return the arrays that the group is read from, in a folder of their own."""
+    parts = {**group.parts, "weights": group.weights, "index": group.layout.index}
+    return {
+        f"group/{name}": Fixed((), np.ascontiguousarray(values), {})
+        for name, values in parts.items()
+    }
+
+
+def data_attributes(record: Record, group: Group, fixed: Mapping[str, Fixed]) -> dict[str, Any]:
+    """Return the attributes of the data set."""
+    known = {*_COORDINATES, *group.coords}
+    return {
+        "coordinates": " ".join(name for name in fixed if name in known),  # for xarray
+        "group": group.spec,
+        "layout": group.layout.kind,
+        "task": record.task.name,
+        "score": record.score.meaning,
+        "higher_is_better": int(record.score.higher_is_better),
+    }
+
+
+def create_result(root: zarr.Group, name: str, spec: ArraySpec, chunk: int) -> None:
+    """Create an array of results, one chunk for each unit."""
+    sizes = {"model": 1, "sample": chunk}
+    chunks = tuple(
+        min(sizes.get(dim, size), max(size, 1))
+        for dim, size in zip(spec.dims, spec.shape, strict=True)
+    )
+    _create(root, name, spec, chunks)
+
+
+def create_fixed(root: zarr.Group, name: str, fixed: Fixed) -> None:
+    """Create an array that is written once, in chunks of a few megabytes."""
+    values = fixed.values
+    text = values.dtype.kind in "UO"
+    rows = max(1, _CHUNK_BYTES // max(1, values[:1].nbytes)) if values.ndim else 1
+    first = 1 if fixed.dims == ("model",) else min(rows, max(1, len(values)))
+    dtype = "string" if text else values.dtype.newbyteorder("=").name
+    chunks = (first, *(max(1, size) for size in values.shape[1:]))
+    _create(root, name, ArraySpec(fixed.dims, values.shape, dtype, fixed.attributes), chunks)
+
+
+def _create(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[int, ...]) -> None:
+    text = spec.dtype == "string"
+    blosc = BloscCodec(cname="zstd", clevel=1, shuffle="noshuffle" if text else "bitshuffle")
+    root.create_array(
+        name,
+        shape=spec.shape,
+        dtype=spec.dtype,
+        chunks=chunks,
+        dimension_names=spec.dims or None,
+        fill_value="" if text else _MISSING[np.dtype(spec.dtype).kind],
+        compressors=[blosc, Crc32cCodec()],
+        attributes={key: _for_netcdf(value) for key, value in spec.attributes.items()},
+    )
+
+
+def _for_netcdf(value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    return value if isinstance(value, str | int | float) else json.dumps(value)
+
+
+def dims_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the dimensions of an array from its metadata."""
+    return tuple(metadata.get("dimension_names") or ())
+
+
+def by_model(metadata: Mapping[str, Any]) -> bool:
+    """Check whether an array of results has a model dimension."""
+    return dims_of(metadata)[:2] == ("model", "sample")
+
+
+def check_sizes(record: Record, arrays: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+    """Check the sizes of all arrays against the record, before anything is allocated."""
+    sizes = {"model": len(record.models), "sample": record.data.samples}
+    elements = {
+        arrays[name]["shape"][dims_of(arrays[name]).index("element")]
+        for name in arrays
+        if "element" in dims_of(arrays[name])
+    }
+    if len(elements) != 1:
+        raise ValueError("its arrays have different numbers of elements")
+    for name, metadata in arrays.items():
+        dims, shape = dims_of(metadata), metadata["shape"]
+        chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"]
+        expected = [sizes.get(dim, size) for dim, size in zip(dims, shape, strict=False)]
+        if dims and (len(dims) != len(shape) or expected != list(shape)):
+            raise ValueError(f"the shape of {name} does not fit the record")
+        if not 0 < math.prod(chunk) <= _MOST_IN_A_CHUNK:
+            raise ValueError(f"the chunks of {name} are too large")
+        if name not in fixed:
+            if "sample" not in dims:
+                raise ValueError(f"the dimensions of {name} do not fit the record")
+            lead = [1] if dims[0] == "model" else []
+            rows = min(record.run.chunk, record.data.samples)
+            expected = [*lead, rows, *(max(1, size) for size in shape[len(lead) + 1 :])]
+            if list(chunk) != expected:
+                raise ValueError(f"the chunks of {name} do not fit the record")

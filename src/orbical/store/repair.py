@@ -1,0 +1,205 @@
+"""Find what is lost or damaged in a store, and repair what can be repaired."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import OrbicalError, StoreError
+from .arrays import Store
+from .checksums import checksum, size_in
+from .files import being_written, explained
+from .layout import Fixed
+from .units import UnitFile, UnitKey, unit_path, write_unit
+
+_JUDGED = "score_vs_consensus"
+"""An array of every task; missing values in it are failures of the model, or padding."""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A part of a store that is missing or damaged.
+
+    Attributes:
+        key: the file.
+        why: missing, damaged, or what else is wrong.
+        unit: the unit of the file; None for what is written once.
+    """
+
+    key: str
+    why: str
+    unit: UnitKey | None = None
+
+
+def missing(store: Store) -> Iterator[Damage]:
+    """Find files that must exist and do not, or have another size, without reading them."""
+    if store.path is None:
+        return
+    for name, chunks in store.fixed.items():
+        for cell, known in chunks.items():
+            yield from _compared(store, f"{name}/c/{cell}", known, None)
+    for key, unit in store.units.items():
+        for name, known in unit.files.items():
+            yield from _compared(store, store.chunk_key(name, *key), known, key)
+    yield from _other_metadata(store)
+
+
+def _compared(store: Store, key: str, known: str, unit: UnitKey | None) -> Iterator[Damage]:
+    assert store.path is not None
+    try:
+        size = (store.path / key).stat().st_size
+    except OSError:
+        yield Damage(key, "missing", unit)
+        return
+    if size != size_in(known):
+        yield Damage(key, "damaged", unit)
+
+
+def _other_metadata(store: Store) -> Iterator[Damage]:
+    """Find arrays whose own metadata differ from those in the root, which xarray reads."""
+    assert store.path is not None
+    for name, expected in store.document["consolidated_metadata"]["metadata"].items():
+        key = f"{name}/zarr.json"
+        try:
+            own = json.loads((store.path / key).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            own = None
+        if own is None or _without_members(own) != _without_members(expected):
+            yield Damage(key, "damaged, or a scan was killed while adding a model")
+
+
+def _without_members(metadata: Any) -> Any:
+    if not isinstance(metadata, dict):
+        return None
+    return {key: value for key, value in metadata.items() if key != "consolidated_metadata"}
+
+
+def refuse_missing(store: Store) -> None:
+    """Refuse a store that has lost a file."""
+    for damage in missing(store):
+        raise store.lost(damage.key, damage.why)
+
+
+def lost_flags(store: Store) -> list[UnitKey]:
+    """Find units whose arrays all exist but which are not known to be finished.
+
+    A scan that is writing now, or was killed between the two, leaves one for a moment.
+    """
+    path = store.path
+    found = list(_unmarked(store))
+    return [] if path is None or (found and being_written(path)) else found
+
+
+def _unmarked(store: Store) -> Iterator[UnitKey]:
+    path = store.path or Path()
+
+    def all_exist(key: UnitKey) -> bool:
+        names = store.arrays_of(key[0])
+        return all((path / store.chunk_key(name, *key)).exists() for name in names)
+
+    for key in store.keys:
+        if key not in store.units and (key in store.unreadable or all_exist(key)):
+            yield key
+
+
+def verify(store: Store) -> list[Damage]:
+    """Read everything; return what is missing or damaged. Nothing is changed."""
+    return [*_damaged(store), *map(_lost_flag, lost_flags(store))]
+
+
+def _damaged(store: Store) -> list[Damage]:
+    found = list(missing(store))
+    if store.path is None:
+        return found
+    reported = {damage.key for damage in found}
+    known = getattr(store.files, "known", {})
+    units = {
+        store.chunk_key(name, *key): key for key in store.units for name in store.units[key].files
+    }
+    for key, expected in known.items():
+        if key not in reported:
+            try:
+                sound = checksum((store.path / key).read_bytes()) == expected
+            except OSError:
+                sound = False
+            if not sound:
+                found.append(Damage(key, "damaged", units.get(key)))
+    return found
+
+
+def _lost_flag(unit: UnitKey) -> Damage:
+    return Damage(str(unit_path(Path(), unit)), "missing or damaged", unit)
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What a repair did.
+
+    Attributes:
+        restored: files that were written again.
+        unfinished: units that the next scan computes again.
+    """
+
+    restored: list[str]
+    unfinished: list[UnitKey]
+
+
+def repair(store: Store, fixed: Mapping[str, Fixed] | None = None) -> Repair:
+    """Repair a store that this process has locked.
+
+    Units whose arrays are all sound are called finished; others are called unfinished. What is
+    written once comes from `fixed`; without it, damage there is refused.
+    """
+    found = [*_damaged(store), *map(_lost_flag, _unmarked(store))]
+    if not found:
+        return Repair([], [])
+    once = [damage for damage in found if damage.unit is None and "/c/" in damage.key]
+    if once and fixed is None:
+        raise StoreError(
+            f"{store.name}: {once[0].key} is {once[0].why} and can only be written again by the "
+            "scan; run the same scan again"
+        )
+    with explained(store.name, "cannot be repaired"):
+        store.write_metadata()
+        if once and fixed is not None:
+            store.write_fixed(fixed)
+            store.seal()
+        restored = [one.key for one in found if one.unit is None]
+        unfinished = []
+        for key in dict.fromkeys(one.unit for one in found if one.unit is not None):
+            if key not in store.units and _rebuilt(store, key):
+                restored.append(_lost_flag(key).key)
+            else:
+                store.forget(key)
+                unfinished.append(key)
+    return Repair(restored, unfinished)
+
+
+def _rebuilt(store: Store, key: UnitKey) -> bool:
+    """Call a unit finished again if all its arrays are sound and no failure can be lost."""
+    assert store.path is not None
+    model, chunk = key
+    known: dict[str, str] = getattr(store.files, "known", {})
+    files = {}
+    keys = {name: store.chunk_key(name, model, chunk) for name in store.arrays_of(model)}
+    try:
+        for name, place in keys.items():
+            files[name] = known[place] = checksum((store.path / place).read_bytes())
+            cell = tuple(int(number) for number in place.partition("/c/")[2].split("/"))
+            values = np.asarray(store.arrays[name].get_block_selection(cell))
+            if name == _JUDGED and not np.isfinite(values).all():
+                raise ValueError("a failure that was recorded here may be lost")
+    except (OSError, ValueError, TypeError, RuntimeError, LookupError, OrbicalError, MemoryError):
+        for place in keys.values():
+            known.pop(place, None)
+        return False
+    unit = UnitFile(model, chunk, files, [], store.record.run.batch_size)
+    write_unit(store.path, unit, store.durable)
+    store.units[key] = unit
+    store.unreadable.discard(key)
+    return True

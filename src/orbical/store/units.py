@@ -1,0 +1,68 @@
+"""Finished units: a small file for each (model, chunk of samples), so that units share nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .checksums import sealed, unsealed
+from .files import write_file
+
+FOLDER = "units"
+_NAME = re.compile(r"(shared|\d{1,9})\.(\d{1,9})\.json", re.ASCII)
+
+UnitKey = tuple[int | None, int]
+"""The number of a model and of a chunk; None for the arrays that all models share."""
+
+
+@dataclass(frozen=True)
+class UnitFile:
+    """A finished unit: the checksums of its files by array, and where the model failed."""
+
+    model: int | None
+    chunk: int
+    files: dict[str, str]
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    batch_size: int | None = None
+
+    @property
+    def key(self) -> UnitKey:
+        """The unit."""
+        return self.model, self.chunk
+
+
+def unit_path(folder: Path, key: UnitKey) -> Path:
+    """Return the file of a unit."""
+    model, chunk = key
+    return folder / FOLDER / f"{'shared' if model is None else model}.{chunk}.json"
+
+
+def write_unit(folder: Path, unit: UnitFile, durable: bool) -> None:
+    """Call a unit finished; all its arrays have been written before."""
+    write_file(unit_path(folder, unit.key), sealed(asdict(unit)), durable)
+
+
+def read_units(folder: Path) -> Iterator[tuple[UnitKey, UnitFile | None]]:
+    """Yield all units that have a file; None for a file that is damaged."""
+    try:
+        entries = sorted(os.scandir(folder / FOLDER), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        named = _NAME.fullmatch(entry.name)
+        if named:
+            model, chunk = named.groups()
+            key = (None if model == "shared" else int(model), int(chunk))
+            yield key, _read(Path(entry.path), key)
+
+
+def _read(path: Path, key: UnitKey) -> UnitFile | None:
+    try:
+        unit = UnitFile(**unsealed(path.read_bytes()))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    return unit if unit.key == key else None

@@ -1,0 +1,142 @@
+"""Kill scans at random moments and see that nothing finished is lost: `python kills.py 50 FOLDER`.
+
+The process imports everything once and then forks: scans that are killed by SIGKILL, and readers
+that look at what is left. A fork takes milliseconds, an import takes seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask.array  # noqa: F401 - as some others, imported before the forks
+import torch
+import xarray.backends.zarr  # noqa: F401
+
+import orbical as ob
+import orbical.store.repair
+import orbical.tasks.classification
+from orbical.store.arrays import open_store
+
+torch.manual_seed(0)
+NET = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
+IMAGES, LABELS = ob.datasets.digits()
+PAUSE_S = 0.004
+
+
+class Slow(torch.nn.Module):
+    """A network that takes its time, so that a kill meets the scan at work."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = NET
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        time.sleep(PAUSE_S)
+        return self.net(x)
+
+
+def scan(path: Path) -> None:
+    """Run, or continue, the scan."""
+    warnings.simplefilter("ignore")
+    ob.scan(
+        {"slow": Slow()},
+        (IMAGES[:40], LABELS[:40]),
+        group="rotations:9",
+        task="classification",
+        batch_size=9,
+        chunk=4,
+        out=path,
+        progress=False,
+    )
+
+
+def finished(path: Path) -> dict[str, Any]:
+    """Return the checksums of the finished units of a store; all of them are verified."""
+    warnings.simplefilter("ignore")
+    if not path.exists():
+        return {}
+    found = ob.load(path)
+    found.data.load()
+    return {str(key): unit.files for key, unit in found._store.units.items()}
+
+
+def content(path: Path) -> dict[str, Any]:
+    """Return the checksums of a complete store."""
+    assert ob.load(path).complete
+    store = open_store(path)
+    return {"units": {str(key): unit.files for key, unit in store.units.items()}}
+
+
+def child(work: Callable[[], Any], result: Path | None = None) -> int:
+    """Fork a process that writes what `work` returns as JSON."""
+    number = os.fork()
+    if number == 0:
+        status = 1
+        try:
+            answer = work()
+            if result is not None:
+                result.write_text(json.dumps(answer))
+            status = 0
+        finally:
+            os._exit(status)
+    return number
+
+
+def answer_of(work: Callable[[], Any], folder: Path) -> Any:
+    """Run `work` in a process of its own and return its answer."""
+    result = folder / "answer.json"
+    _, status = os.waitpid(child(work, result), 0)
+    assert status == 0, "a reader failed"
+    return json.loads(result.read_text())
+
+
+def wait_for(path: Path, units: int, process: int) -> None:
+    """Wait until so many units are finished, or the scan has ended."""
+    while not path.exists() or len(list((path / "units").glob("*.json"))) < units:
+        time.sleep(PAUSE_S / 4)
+        if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return
+
+
+def main(kills: int, folder: Path) -> dict[str, int]:
+    """Kill until `kills` scans have been killed; return what was seen."""
+    torch.set_num_threads(1)
+    rng = random.Random(0)
+    whole = folder / "whole.zarr"
+    os.waitpid(child(lambda: scan(whole)), 0)
+    expected = answer_of(lambda: content(whole), folder)
+    seen = {"kills": 0, "in the middle": 0, "units lost": 0, "stores": 0}
+    while seen["kills"] < kills:
+        path = folder / f"run{seen['stores']}.zarr"
+        seen["stores"] += 1
+        before: dict[str, Any] = {}
+        while seen["kills"] < kills:
+            number = child(lambda path=path: scan(path))  # type: ignore[misc]
+            wait_for(path, len(before) + rng.randrange(6), number)
+            time.sleep(rng.uniform(0, 10 * PAUSE_S))
+            os.kill(number, signal.SIGKILL)
+            _, status = os.waitpid(number, 0)
+            if not os.WIFSIGNALED(status):
+                assert os.WEXITSTATUS(status) == 0, "the scan failed"
+                break
+            seen["kills"] += 1
+            after = answer_of(lambda path=path: finished(path), folder)  # type: ignore[misc]
+            seen["in the middle"] += 0 < len(after) < len(expected["units"])
+            seen["units lost"] += sum(after.get(key) != files for key, files in before.items())
+            before = after
+        os.waitpid(child(lambda path=path: scan(path)), 0)  # type: ignore[misc]
+        assert answer_of(lambda path=path: content(path), folder) == expected  # type: ignore[misc]
+    return seen
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]), Path(sys.argv[2]))), flush=True)
