@@ -47,8 +47,9 @@ def extras_within(requirements: list[str]) -> set[str]:
 def third_party_imports(folder: Path) -> dict[str, str]:
     """Return each third-party package that files import, anywhere in them, and one such file."""
     files = sorted(folder.rglob("*.py"))
-    # Tests import helper modules that lie beside them.
-    beside = {path.stem for path in files if not path.name.startswith("test_")}
+    # Tests import helper modules that lie beside them, and the worlds of the benchmarks.
+    helpers = [*files, *(ROOT / "benchmarks").glob("*.py")]
+    beside = {path.stem for path in helpers if not path.name.startswith("test_")}
     own = {"_typeshed", "orbical", "orbical_studies", *(beside if folder.name == "tests" else ())}
     return {
         name: path.relative_to(ROOT).as_posix()

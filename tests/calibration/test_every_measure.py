@@ -105,7 +105,7 @@ def test_numpy_arrays_are_taken(name):
         ("confidence: .*got values in", [0.5, -0.5, 0.5], [True, False, True]),
         ("correct: .*got values in", [0.5, 0.5, 0.5], [2, 0, 1]),
         ("correct: expected 3 values", [0.5, 0.5, 0.5], [1, 0]),
-        ("confidence: expected at least . samples, got 0", torch.zeros(0), torch.zeros(0)),
+        (r"confidence: expected at least \d samples?, got 0", torch.zeros(0), torch.zeros(0)),
     ],
 )
 def test_bad_input_is_refused_by_name(name, message, confidence, correct):

@@ -46,6 +46,7 @@ def bounds(
     group: Annotated[
         list[str] | None,
         typer.Option(
+            "--group",
             metavar="GROUP",
             help="The symmetry group for --data, such as cyclic:4. Repeatable, to compare groups.",
         ),

@@ -32,6 +32,7 @@ def report(
     method: Annotated[
         list[str] | None,
         typer.Option(
+            "--method",
             metavar="METHOD",
             help="An embedding of the samples to include: pca, ica, isomap, tsne or umap. "
             "Repeatable. Default: pca.",
