@@ -265,7 +265,7 @@ def test_too_few_positive_weights_are_refused() -> None:
         c.esd(z, hit, weights=[1, 0, 0, 0, 1])
     with pytest.raises(InputError, match="weights: expected at least 2 positive weights, got 1"):
         c.skce(z, hit, weights=[1, 0, 0, 0, 0])
-    with pytest.raises(InputError, match="labels: expected at least 1 label other than ignore_index=-1"):
+    with pytest.raises(InputError, match="labels: expected at least 1 label other than"):
         c.nll(probs=[[0.5, 0.5]], labels=[-1], ignore_index=-1)
     with pytest.raises(InputError, match="weights: expected 5 values along the last axis"):
         c.ence(z, z + 1, z, weights=[1.0])
