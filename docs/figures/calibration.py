@@ -99,10 +99,10 @@ def digits() -> ob.Scan:
 
 
 def measures(scan: ob.Scan) -> None:
-    """Print every measure of the plain network, upright and turned by a quarter."""
+    """Print every measure of the plain network, upright and rotated by a quarter."""
     upright = pair_table(*pair_at(scan, scan.group.identity, "plain"))
     turned = pair_table(*pair_at(scan, QUARTER, "plain"))
-    print("| measure | upright | if calibrated | turned by 90° | if calibrated |")
+    print("| measure | upright | if calibrated | rotated by 90° | if calibrated |")
     print("|---|---|---|---|---|")
     for name in upright:
         cells_ = (
@@ -122,8 +122,8 @@ def pictures(scan: ob.Scan) -> None:
     """Draw the networks' diagrams, and their calibration along the orbit."""
     pairs = {
         "plain, upright": pair_at(scan, scan.group.identity, "plain"),
-        "plain, turned by 90°": pair_at(scan, QUARTER, "plain"),
-        "augmented, turned by 90°": pair_at(scan, QUARTER, "augmented"),
+        "plain, rotated by 90°": pair_at(scan, QUARTER, "plain"),
+        "augmented, rotated by 90°": pair_at(scan, QUARTER, "augmented"),
     }
     diagrams = {name: reliability_curve(*given) for name, given in pairs.items()}
     save(drawn.reliability_diagram(diagrams), IMAGES / "reliability.png")

@@ -266,7 +266,7 @@ def frames() -> None:
     error = rng.normal(size=(2000, 2))
     covariance = np.tile(np.diag([4.0, 0.25]), (2000, 1, 1))
     turn = np.array([[1.0, -1.0], [1.0, 1.0]]) / np.sqrt(2)
-    for name, by in (("as given", np.eye(2)), ("turned by 45 degrees", turn)):
+    for name, by in (("as given", np.eye(2)), ("rotated by 45°", turn)):
         given = (np.zeros_like(error), by @ covariance @ by.T, error @ by.T)
         gence = float(ob.calibration.gence(*given))
         distance = float(ob.calibration.mahalanobis_calibration(*given).error)

@@ -121,7 +121,7 @@ def test_the_smooth_curve_follows_the_true_accuracy() -> None:
     rng = np.random.default_rng(2)
     confidence = rng.uniform(0, 1, 20_000)
     correct = rng.random(20_000) < confidence**2
-    curve = reliability_curve(confidence, correct, bandwidth=0.05, resamples=100)
+    curve = reliability_curve(confidence, correct, bandwidth=0.2, resamples=100)
     inner = (curve.place > 0.15) & (curve.place < 0.85)
     truth = curve.place**2
     assert float((curve.accuracy - truth)[inner].abs().max()) < 0.03

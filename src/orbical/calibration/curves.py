@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError
-from ._cells import Cells, fine_index, tally
-from ._interval import Interval, binary_pair, check_draws, tail_quantiles
+from ._cells import fine_index, tally
+from ._interval import Interval, binary_pair, check_draws
 from .inputs import positive
 from .intervals import interval
-from .smooth import smooth_ece
+from .means import wilson_ends
 
-_NARROWEST, _WIDEST = 0.04, 0.1
 _FEWEST = 3.0
 """Least number of samples under the Gaussian; with fewer, the accuracy is left out."""
 
+_DENSITY_WIDTH = 0.04
 _IMAGES = (-2, 0, 2)
 
 
@@ -34,7 +33,7 @@ class ReliabilityCurve:
         low: `[P]`, lower end of its pointwise band.
         high: `[P]`, upper end.
         density: `[P]`, the smoothed density of confidences, of integral 1.
-        bandwidth: standard deviation of the smoothing Gaussian.
+        bandwidth: standard deviation of the smoothing Gaussian, in logits.
         error: the smooth calibration error with its interval.
     """
 
@@ -57,26 +56,30 @@ def reliability_curve(
     resamples: int = 500,
     seed: int = 0,
 ) -> ReliabilityCurve:
-    """Return the numbers of a smooth reliability diagram (Blasiok and Nakkiran 2023).
+    """Return the numbers of a smooth reliability diagram, without bins.
 
-        accuracy(t) = sum_i K(z_i, t) correct_i / sum_i K(z_i, t)
+        accuracy(t) = t + sum_i K_i (correct_i - z_i) / sum_i K_i
 
-    with K the Gaussian reflected at 0 and 1. No bins: neither their number nor their edges shape
-    the picture. The band is the pointwise bootstrap of the curve.
+    with K_i a Gaussian in the difference of the logits of z_i and t. Most confidences of a sharp
+    classifier are near 1; on the scale of logits they are far from 0.9, and so do not decide what
+    is drawn there. Averaging the residual rather than the outcome leaves no bias if the model is
+    calibrated. The band is Wilson's interval of the outcomes, with the effective number of
+    samples, (sum K)^2 / sum K^2.
 
     Args:
         confidence: `[N]` in [0, 1].
         correct: `[N]` boolean, or 0 and 1.
-        bandwidth: of the Gaussian; by default that of `smooth_ece`, within 0.04 and 0.1.
+        bandwidth: of the Gaussian, in logits; by default `2 N^(-1/4)`.
         points: number of places P.
         level: nominal coverage of the band and of the error's interval.
-        resamples: number of draws.
+        resamples: number of draws of the error's interval.
         seed: seed of the draws.
 
     Returns:
         The curve, its band, the density of confidences and the error.
 
     Example:
+        >>> import numpy as np
         >>> confidence = np.linspace(0.5, 1.0, 400)
         >>> correct = np.random.default_rng(0).random(400) < confidence
         >>> curve = reliability_curve(confidence, correct, resamples=100)
@@ -89,24 +92,29 @@ def reliability_curve(
     z, y = binary_pair(confidence, correct)
     if z.ndim != 1:
         raise InputError(f"confidence: expected shape [N], got {tuple(z.shape)}")
-    if bandwidth is None:
-        bandwidth = min(max(float(smooth_ece(z, y)), _NARROWEST), _WIDEST)
-    positive("bandwidth", bandwidth)
+    width = float(2 * len(z) ** -0.25 if bandwidth is None else bandwidth)
+    positive("bandwidth", width)
     index, count = fine_index(z[None])
     gathered = tally(z[None], y[None], index, count)
+    cells, own = gathered.observed(), gathered.place[0]
+    size, hits = (part.reshape(-1) for part in (cells.count, cells.residual))
     place = torch.linspace(0, 1, points, dtype=torch.float64)
-    kernel = _reflected_gaussian(gathered.place[0], place, bandwidth)
-    density, accuracy = (part[0] for part in _smoothed(gathered.observed(), kernel))
-    drawn = gathered.resampled(resamples, np.random.default_rng(seed))
-    low, _, high = (part[0] for part in tail_quantiles(_smoothed(drawn, kernel)[1], level))
-    near = density * len(z) * bandwidth * (2 * torch.pi) ** 0.5
+    step = 1 / (points - 1)
+    # Confidences that the picture cannot tell from 0 or 1 are one place.
+    apart = own.logit(step / 2)[:, None] - place.logit(step / 2)
+    kernel = torch.exp(-(apart / width).square() / 2)
+    weight = (size @ kernel).clamp(min=1e-200)
+    confident, wrong = (size * own) @ kernel / weight, hits @ kernel / weight
+    effective = weight.square() / (size @ kernel.square()).clamp(min=1e-200)
+    low, high = wilson_ends(confident + wrong, effective, level)
+    curves = torch.stack([confident + wrong, low, high]) + place - confident
     least, most = (end.item() for end in z.double().aminmax())
     # Beyond the confidences that occur the curve would only repeat its ends.
-    step = 1 / (points - 1)
-    seen = (near >= _FEWEST) & (place >= least - step) & (place <= most + step)
-    accuracy, low, high = (torch.where(seen, part, torch.nan) for part in (accuracy, low, high))
+    seen = (weight >= _FEWEST) & (place >= least - step) & (place <= most + step)
+    accuracy, low, high = torch.where(seen, curves.clamp(0, 1), torch.nan)
+    density = size @ _reflected_gaussian(own, place, _DENSITY_WIDTH) / len(z)
     error = interval("smooth_ece", z, y, level=level, resamples=resamples, seed=seed)
-    return ReliabilityCurve(place, accuracy, low, high, density, float(bandwidth), error)
+    return ReliabilityCurve(place, accuracy, low, high, density, width, error)
 
 
 def _reflected_gaussian(places: Tensor, grid: Tensor, bandwidth: float) -> Tensor:
@@ -114,12 +122,3 @@ def _reflected_gaussian(places: Tensor, grid: Tensor, bandwidth: float) -> Tenso
     images = [grid + shift for shift in _IMAGES] + [shift - grid for shift in _IMAGES]
     bells = [torch.exp(-((places[:, None] - at) / bandwidth).square() / 2) for at in images]
     return torch.stack(bells).sum(0).div(bandwidth * (2 * torch.pi) ** 0.5)
-
-
-def _smoothed(cells: Cells, kernel: Tensor) -> tuple[Tensor, Tensor]:
-    """Return density and accuracy; half where nothing at all is near."""
-    weight = cells.count @ kernel
-    hits = (cells.residual + cells.count * cells.place) @ kernel
-    empty = weight < 1e-200
-    accuracy = torch.where(empty, 0.5, hits / torch.where(empty, 1.0, weight)).clamp(0, 1)
-    return weight / cells.total, accuracy

@@ -88,12 +88,19 @@ def share_interval(
     share = _shares(mass, z)
     value, expected = (hit * share).sum(-1), (z * share).sum(-1)
     size = 1 / share.square().sum(-1)
-    middle = (value * size + square / 2) / (size + square)
-    reach = (square * (value * size * (1 - value) + square / 4)).sqrt() / (size + square)
+    ends = wilson_ends(value, size, level)
     beside = (square * (z * (1 - z) * share.square()).sum(-1)).sqrt()
-    ends = (middle - reach).clamp(min=0), (middle + reach).clamp(max=1)
     usual = (expected - beside).clamp(min=0), (expected + beside).clamp(max=1)
     return Interval(value, *ends, expected, *usual, level, "Wilson")
+
+
+def wilson_ends(share: Tensor, size: Tensor, level: float) -> tuple[Tensor, Tensor]:
+    """Return the ends of Wilson's interval of shares of `size` samples each."""
+    square = normal_quantile(level) ** 2
+    middle = (share * size + square / 2) / (size + square)
+    spread = (share * size * (1 - share)).clamp(min=0) + square / 4
+    reach = (square * spread).sqrt() / (size + square)
+    return (middle - reach).clamp(min=0), (middle + reach).clamp(max=1)
 
 
 def _shares(weights: ArrayLike | None, values: Tensor) -> Tensor:
