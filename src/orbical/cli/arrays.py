@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import struct
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,6 +13,22 @@ from typing import Any
 
 from .._imports import existing_file
 from ..errors import InputError
+
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    TypeError,
+    LookupError,
+    RuntimeError,  # an encrypted or recursive file; one compressed in a way Python does not know
+    MemoryError,
+    ArithmeticError,
+    SyntaxError,  # of a header
+    tokenize.TokenError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def read_npz(path: Path, argument: str) -> dict[str, Any]:
@@ -59,7 +79,7 @@ def _load(path: Path, argument: str) -> Any:
 def _checked(load: Callable[[], Any], argument: str, name: str) -> Any:
     try:
         return load()
-    except (OSError, ValueError, EOFError) as error:
+    except _UNREADABLE as error:
         raise InputError(f"{argument}: {name} cannot be read as numbers{_why(error)}") from error
 
 

@@ -68,7 +68,19 @@ def read_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
                 x, y, width, height = map(float, note["bbox"])
                 edges = (x, y, x + width, y + height)
                 boxes[int(note["image_id"])].append((edges, categories[note["category_id"]]))
-    except (KeyError, TypeError, ValueError) as error:
+        named = {
+            number: (str(entry["file_name"]), int(entry["width"]), int(entry["height"]))
+            for number, entry in sorted(entries.items())
+        }
+    except (
+        OSError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise InputError(
             "folder: expected a JSON file with images, annotations with bbox (left, top, width, "
             f"height) and category_id, and categories, got {path.name!r}, which is not in COCO's "
@@ -76,12 +88,10 @@ def read_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
         ) from error
     files = {file.name: file for file in place.rglob("*") if file.is_file()}
     images, dropped = [], []
-    for number, entry in sorted(entries.items()):
-        name = str(entry["file_name"])
+    for number, (name, *size) in named.items():
         file = place / name if (place / name).is_file() else files.get(Path(name).name)
         if file is None:
             raise InputError(f"folder: expected the image {name!r} of {path.name!r}, got no file")
-        size = (int(entry["width"]), int(entry["height"]))
         kept = [box for box in boxes[number] if not _is_empty(*box[0])]
         dropped += [name] * (len(boxes[number]) - len(kept))
         corners = checked_boxes([edges for edges, _ in kept], name, *size)

@@ -10,6 +10,8 @@ import numpy as np
 from ..errors import InputError
 from .group import Array, Group, few_enough, make_group, tiles, whole_number
 
+_MOST_ROWS = 2**24  # in all permutations of a sample
+
 
 def trivial() -> Group:
     """Return the trivial group, the baseline of every comparison."""
@@ -28,6 +30,11 @@ def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
     else:
         samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
         few_enough(f"permutations:{n}:{samples}", samples)
+        if n * samples > _MOST_ROWS:
+            raise InputError(
+                f"n: expected at most {_MOST_ROWS // samples:,} rows for {samples:,} permutations, "
+                f"got {n:,}"
+            )
         total = math.factorial(min(n, 20))  # of more rows there are always enough orders
         if samples > total:
             raise InputError(

@@ -263,11 +263,11 @@ def _is_finite(value: Any) -> bool:
     return number and math.isfinite(value)
 
 
-def few_enough(spec: str, count: int) -> None:
+def few_enough(spec: str, count: float) -> None:
     """Refuse a group with too many elements for memory before it is created."""
     if count > MOST_ELEMENTS:
         raise InputError(
-            f"group: expected at most {MOST_ELEMENTS:,} elements, got {count:,} in {spec}"
+            f"group: expected at most {MOST_ELEMENTS:,} elements, got {count:,.0f} in {spec}"
         )
 
 

@@ -93,11 +93,12 @@ def translations(radius: float, step: float = 1) -> Group:
         raise InputError(
             f"radius, step: expected a radius >= 0 and a step > 0, got {radius!r} and {step!r}"
         )
+    spec = f"translations:{as_text(radius)}:{as_text(step)}"
+    width = 2 * (radius / step) + 1
+    few_enough(spec, width * width)  # may be infinite
     half = round(radius / step)
     if not math.isclose(half * step, radius, abs_tol=1e-9):
         raise InputError(f"radius: expected a multiple of the step {step!r}, got {radius!r}")
-    spec = f"translations:{as_text(radius)}:{as_text(step)}"
-    few_enough(spec, (2 * half + 1) ** 2)
     line = np.arange(-half, half + 1) * float(step)
     dy, dx = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
     shift = np.stack([dx.ravel(), dy.ravel()], -1)

@@ -33,8 +33,8 @@ class Scan:
         self._store = store
         self.record = store.record
         self.path = store.path
-        refuse_missing(store)
         with explained(store.name, "is too damaged to read; it is left unchanged"):
+            refuse_missing(store)
             self.group = read_group(store.root)
             if self.group.fingerprint() != self.record.group.fingerprint:
                 raise StoreError(f"{store.name} is damaged: its group does not match its record")

@@ -14,6 +14,7 @@ from .files import write_file
 
 FOLDER = "units"
 _NAME = re.compile(r"(shared|\d{1,9})\.(\d{1,9})\.json", re.ASCII)
+_FAILURE = {"sample", "element", "places", "error"}
 
 UnitKey = tuple[int | None, int]
 """The number of a model and of a chunk; None for the arrays that all models share."""
@@ -63,6 +64,17 @@ def read_units(folder: Path) -> Iterator[tuple[UnitKey, UnitFile | None]]:
 def _read(path: Path, key: UnitKey) -> UnitFile | None:
     try:
         unit = UnitFile(**unsealed(path.read_bytes()))
+        return unit if unit.key == key and _is_sound(unit) else None
     except (OSError, ValueError, TypeError, RecursionError):
         return None
-    return unit if unit.key == key else None
+
+
+def _is_sound(unit: UnitFile) -> bool:
+    """Check the types of what a file holds; its hash may be right all the same."""
+    return (
+        isinstance(unit.files, dict)
+        and all(isinstance(known, str) for known in unit.files.values())
+        and isinstance(unit.failures, list)
+        and all({*one} >= _FAILURE and type(one["sample"]) is int for one in unit.failures)
+        and (unit.batch_size is None or type(unit.batch_size) is int)
+    )
