@@ -21,7 +21,7 @@ from orbical.calibration import (
     scan_measures,
 )
 from orbical.cli import calibration as calibration_command
-from orbical.cli import thresholds
+from orbical.cli import findings
 from orbical.errors import InputError
 
 
@@ -85,7 +85,7 @@ def test_command_check_and_library_agree(scan: ob.Scan, store: Path) -> None:
     done = CliRunner().invoke(app, [str(store), "--json", "--resamples", "20"])
     rows = {(r["model"], r["measure"]): r for r in json.loads(done.stdout)["orbit"]}
     limits = {"max_ece": 1.0, "max_pooled_ece": 1.0, "max_worst_ks": 1.0, "max_pooled_ks": 1.0}
-    checked = {(v.rule.name, v.model): v.value for v in thresholds.judge(scan, limits)}
+    checked = {(v.rule.name, v.model): v.verdict.value for v in findings.judge(scan, limits)}
     mean, pooled = mean_over_orbit(scan, "ece"), pooled_over_orbit(scan, "ece")
     for model in scan.models:
         row = rows[model, "ece"]
@@ -96,7 +96,7 @@ def test_command_check_and_library_agree(scan: ob.Scan, store: Path) -> None:
         assert row["pooled_low"] <= row["pooled"] <= row["pooled_high"]
         assert rows[model, "ks"]["pooled"] == pytest.approx(checked["max_pooled_ks", model])
         assert rows[model, "ks"]["worst"] == pytest.approx(checked["max_worst_ks", model])
-    lines = [verdict.line() for verdict in thresholds.judge(scan, limits)]
+    lines = [verdict.line() for verdict in findings.judge(scan, limits)]
     assert "ECE, mean over the orbit" in lines[0]
     assert "ECE pooled over the orbit" in lines[2]
 

@@ -68,7 +68,7 @@ def test_a_registered_measure_is_a_threshold_of_check(
     scan = ob.load(store)
     expected = float(calibration.mean_over_orbit(scan, "mean_gap")[0])
     done = CliRunner().invoke(app, [str(store), "--max", f"mean_gap={expected - 1e-6}"])
-    assert done.exit_code == 1
+    assert done.exit_code == command.INCONCLUSIVE  # so near the value, 60 samples do not decide
     assert "mean gap, mean over the orbit" in done.output
     settings = tmp_path / "pyproject.toml"
     settings.write_text(f"[tool.orbical.check]\nmax_worst_mean_gap = {expected + 1}\n")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,11 +13,12 @@ import numpy as np
 import pytest
 import torch
 import typer
+import xarray as xr
 from typer.testing import CliRunner, Result
 
 import orbical as ob
 from orbical.calibration import ece
-from orbical.cli import calibration, thresholds
+from orbical.cli import calibration, findings, thresholds
 from orbical.cli import check as command
 from orbical.errors import InputError, StoreError
 
@@ -56,8 +59,8 @@ def test_kept_limits_exit_with_0_and_one_line_each(store: Path) -> None:
     assert done.exit_code == 0
     lines = done.output.splitlines()
     assert len(lines) == 4
-    assert all(line.startswith("ok") for line in lines)
-    assert "(max_gap)" in lines[0]
+    assert all(line.startswith("pass") for line in lines)
+    assert "(max_gap, 80 samples)" in lines[0]
 
 
 def test_a_broken_limit_exits_with_1(store: Path) -> None:
@@ -79,25 +82,25 @@ def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> Non
         out=path,
         progress=False,
     )
-    found = {
-        v.rule.name: v.value for v in thresholds.judge(scan, dict.fromkeys(OF_REGRESSORS, 9.0))
-    }
+    judged = findings.judge(scan, dict.fromkeys(OF_REGRESSORS, 9.0))
+    found = {one.rule.name: one.verdict.value for one in judged}
     curve = ob.calibration.along_orbit(scan, "mahalanobis_calibration")
     assert found["max_mahalanobis"] == pytest.approx(float(curve.mean()))
     assert found["max_worst_mahalanobis"] == pytest.approx(float(curve.max()))
     assert found["max_bleed"] > 0
     assert run(path, "--max-worst-mahalanobis", 0.01).exit_code == 1
     with pytest.raises(InputError, match="expected a labeled scan of classification for ece"):
-        thresholds.judge(scan, {"max_ece": 1.0})
+        findings.judge(scan, {"max_ece": 1.0})
     with pytest.raises(InputError, match="scan of regression with uncertainty"):
-        thresholds.judge(ob.load(store), {"max_bleed": 1.0})
+        findings.judge(ob.load(store), {"max_bleed": 1.0})
 
 
 def test_measured_values_are_those_of_the_library(store: Path) -> None:
     scan = ob.load(store)
     rules = [name for name in thresholds.SHORTCUTS if name not in OF_REGRESSORS]
     limits = dict.fromkeys(rules, 0.0)
-    found = {(v.rule.name, v.model): v.value for v in thresholds.judge(scan, limits, bins=10)}
+    judged = findings.judge(scan, limits, thresholds.Settings(bins=10))
+    found = {(one.rule.name, one.model): one.verdict.value for one in judged}
     assert len(found) == 2 * len(rules)
     for model in scan.models:
         data = scan.data.sel(model=model)
@@ -142,9 +145,113 @@ def test_junit_xml_has_a_case_for_each_rule_and_model(store: Path, tmp_path: Pat
     assert "accuracy, mean over the orbit" in failed[0][0].attrib["message"]
 
 
+def test_a_check_that_too_few_samples_decide_has_a_status_of_its_own(
+    store: Path, tmp_path: Path
+) -> None:
+    value = float(ob.calibration.mean_over_orbit(ob.load(store), "ece").sel(model="a"))
+    words = (store, "--max-ece", value, "--model", "a", "--junit", tmp_path / "check.xml")
+    done = run(*words)
+    assert done.exit_code == command.INCONCLUSIVE
+    assert done.output.startswith("inconclusive a: ECE, mean over the orbit")
+    assert "0 of 1 checks failed, 1 inconclusive: too few samples to tell" in done.output
+    root = ElementTree.parse(tmp_path / "check.xml").getroot()
+    assert (root.attrib["failures"], root.attrib["skipped"]) == ("0", "1")
+    assert run(*words, "--strict").exit_code == 1
+    root = ElementTree.parse(tmp_path / "check.xml").getroot()
+    assert (root.attrib["failures"], root.attrib["skipped"]) == ("1", "0")
+    (tmp_path / "pyproject.toml").write_text("[tool.orbical.check]\nstrict = true\n")
+    assert run(*words).exit_code == 1
+
+
+def test_all_numbers_are_said(store: Path) -> None:
+    done = run(store, "--max-worst-ece", 0.9, "--model", "a", "--level", 0.9)
+    assert re.match(
+        r"pass a: ECE at the worst element 0\.\d+ \[0\.\d+, 0\.\d+\] at 90% of 8 positions, "
+        r"threshold <= 0\.9 \(max_worst_ece, 80 samples\)\n",
+        done.output,
+    )
+
+
+def calibrated_world(samples: int, elements: int, seed: int, accuracy: float = 0.0) -> ob.Scan:
+    """A scan of a model that is right as often as it says, or with a given accuracy."""
+    draw = torch.Generator().manual_seed(seed)
+
+    def answers(images: torch.Tensor) -> torch.Tensor:
+        confidence = 0.5 + torch.rand(len(images), generator=draw) / 2
+        right = torch.rand(len(images), generator=draw) < (accuracy or confidence)
+        first = torch.where(right, confidence, 1 - confidence)
+        return torch.stack([first, 1 - first], 1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of answers that differ from call to call
+        return ob.scan(
+            {"net": answers},
+            (torch.rand(samples, 1, 2, 2), torch.zeros(samples, dtype=torch.long)),
+            group=ob.groups.rotations(elements),
+            task=ob.tasks.Classification(outputs="probabilities"),
+            progress=False,
+        )
+
+
+def outcomes_of_calibrated_worlds(worlds: int) -> list[str]:
+    limits = {"max_ece": 0.05, "max_worst_ece": 0.05, "max_worst_ks": 0.05}
+    settings = thresholds.Settings(resamples=50)
+    return [
+        finding.outcome
+        for samples in (200, 500)
+        for seed in range(worlds)
+        for finding in findings.judge(calibrated_world(samples, 36, seed), limits, settings)
+    ]
+
+
+def test_calibrated_models_do_not_fail_by_chance() -> None:
+    """By the raw ECE they failed in all of these worlds."""
+    assert "fail" not in outcomes_of_calibrated_worlds(1)
+
+
+@pytest.mark.slow
+def test_calibrated_models_fail_no_more_often_than_the_level_says() -> None:
+    found = outcomes_of_calibrated_worlds(50)
+    assert found.count("fail") <= 0.05 * len(found)
+
+
+def test_a_scan_of_perfect_answers_leaves_doubt_where_samples_are_few() -> None:
+    for samples, outcome in ((20, "inconclusive"), (2000, "pass")):
+        world = calibrated_world(samples, 4, 0, accuracy=1.0)
+        limits = {"min_accuracy": 0.97, "max_accuracy_drop": 0.03, "min_worst_accuracy": 0.97}
+        assert {one.outcome for one in findings.judge(world, limits)} == {outcome}
+
+
+def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    logits = 2 * draw.normal(size=(1500, 3))
+    probs = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    labels = (probs.cumsum(1) < draw.uniform(size=(1500, 1))).sum(1)
+    np.savez(tmp_path / "net.npz", logits=logits, labels=labels)
+    done = run(tmp_path / "net.npz", "--max-ece", 0.2, "--max", "nll=2", "--min-accuracy", 0.3)
+    assert done.exit_code == 0
+    assert "pass net: ECE, mean over the orbit" not in done.output
+    assert "pass net: ECE 0.0" in done.output
+    assert "(max_ece, 1500 samples)" in done.output
+    assert run(tmp_path / "net.npz", "--max-ece", 0.0001).exit_code == command.INCONCLUSIVE
+    np.savez(tmp_path / "sure.npz", logits=9 * logits, labels=labels)
+    assert run(tmp_path / "sure.npz", "--max-ece", 0.05).exit_code == 1
+    for name in ("max_worst_ece", "max_gap", "min_score"):
+        refused = run(tmp_path / "net.npz", f"--{name.replace('_', '-')}", 1).exception
+        assert f"{name}: expected a scan for it" in str(refused)
+    mean, sure = draw.normal(size=900), np.ones(900)
+    np.savez(tmp_path / "values.npz", mean=mean, variance=sure, target=mean + draw.normal(size=900))
+    done = run(tmp_path / "values.npz", "--max", "gaussian_nll=2", "--max-mahalanobis", 0.3)
+    assert done.exit_code == 0
+
+
 def test_a_value_that_is_not_a_number_breaks_its_limit() -> None:
-    for name in ("max_ece", "min_accuracy"):
-        assert not thresholds.Verdict(thresholds.rule_named(name), "a", float("nan"), 0.5).passed
+    class Unknown:
+        complete, models, group = True, ["net"], ob.groups.rotations(2)
+        data = xr.Dataset({"score": (("model", "sample", "element"), np.full((1, 5, 2), np.nan))})
+
+    for name in ("max_score", "min_score"):
+        assert [one.outcome for one in findings.judge(Unknown(), {name: 0.5})] == ["fail"]
 
 
 def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
@@ -223,4 +330,4 @@ def test_an_unfinished_scan_is_refused(store: Path) -> None:
         complete, share_done = False, 0.4
 
     with pytest.raises(StoreError, match=r"40% done; finish it first"):
-        thresholds.judge(Unfinished(), {"max_gap": 1.0})
+        findings.judge(Unfinished(), {"max_gap": 1.0})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,6 +71,7 @@ def classification_table(
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    only: Collection[str] | None = None,
 ) -> dict[str, Interval]:
     """Compute every registered measure of a classifier's outputs, with intervals.
 
@@ -86,6 +88,7 @@ def classification_table(
         level: Nominal coverage.
         resamples: Number of draws; a fifth of it, or less for many classes, for what is class-wise.
         seed: Seed of the draws.
+        only: The names of the measures to compute; all by default.
 
     Returns:
         The interval of each measure, by name.
@@ -97,16 +100,19 @@ def classification_table(
         0.4987
     """
     given = Outputs(probs, logits, labels, weights, ignore_index)
-    return _table(("pair", "outputs"), given, Settings(bins, level, resamples, seed))
+    return _table(("pair", "outputs"), given, Settings(bins, level, resamples, seed), only)
 
 
-def _table(kinds: tuple[str, ...], given: Any, settings: Settings) -> dict[str, Interval]:
+def _table(
+    kinds: tuple[str, ...], given: Any, settings: Settings, only: Collection[str] | None = None
+) -> dict[str, Interval]:
     """Compute the measures of outputs, or of a pair alone, that can weight its samples."""
     listed = measures(*kinds, listed="table", samples=given.pair[0].shape[-1])
     return {
         measure.name: _interval(measure, given, settings)
         for measure in listed
-        if given.weights is None or measure.terms is not None or takes_weights(measure.function)
+        if (given.weights is None or measure.terms is not None or takes_weights(measure.function))
+        and (only is None or measure.name in only)
     }
 
 
@@ -168,6 +174,7 @@ def regression_table(
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    only: Collection[str] | None = None,
 ) -> dict[str, Interval]:
     """Compute every registered measure of Gaussian predictions, with intervals.
 
@@ -185,6 +192,7 @@ def regression_table(
         level: Nominal coverage.
         resamples: Number of draws.
         seed: Seed of the draws.
+        only: The names of the measures to compute; all by default.
 
     Returns:
         The interval of each measure, by name.
@@ -201,7 +209,11 @@ def regression_table(
     single = torch.as_tensor(mean).ndim == 1
     kinds = ("regression",) if aleatoric is None else ("regression", "aleatoric")
     listed = measures(*kinds, listed="table", targets=1 if single else 2, samples=error.shape[-2])
-    return {measure.name: _interval(measure, given, settings) for measure in listed}
+    return {
+        measure.name: _interval(measure, given, settings)
+        for measure in listed
+        if only is None or measure.name in only
+    }
 
 
 def _per_component(aleatoric: ArrayLike | None, error: Tensor) -> Tensor | None:

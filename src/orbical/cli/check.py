@@ -11,11 +11,16 @@ import typer
 
 from .._imports import existing_file
 from ..errors import InputError
-from .arguments import Import, Store
-from .thresholds import SHORTCUTS, judge, limits_from, settings_from
+from .arguments import Import
+from .thresholds import SHORTCUTS, limits_from, settings_from, table_from
 
 if TYPE_CHECKING:
-    from .thresholds import Verdict
+    from .findings import Finding
+
+INCONCLUSIVE = 3
+"""The exit status of checks of which none fails and some are inconclusive; 2 is that of errors."""
+
+_COLORS = {"pass": None, "fail": "red", "inconclusive": "yellow"}
 
 
 def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
@@ -36,7 +41,13 @@ def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
 
 @_with_shortcuts
 def check(
-    store: Store,
+    store: Annotated[
+        Path,
+        typer.Argument(
+            metavar="STORE",
+            help="A saved scan, such as run.zarr, or saved outputs, such as outputs.npz.",
+        ),
+    ],
     max_: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,6 +63,15 @@ def check(
         typer.Option("--min", metavar="NAME=VALUE", help="Smallest value, as --max. Repeatable."),
     ] = None,
     bins: Annotated[int | None, typer.Option(help="Number of bins of binned measures.")] = None,
+    level: Annotated[
+        float | None, typer.Option(help="Nominal coverage of the intervals. Default: 0.95.")
+    ] = None,
+    resamples: Annotated[
+        int | None, typer.Option(help="Number of draws for each interval. Default: 200.")
+    ] = None,
+    strict: Annotated[
+        bool | None, typer.Option("--strict", help="Count inconclusive checks as failures.")
+    ] = None,
     model: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Check only this model. Repeatable.")
     ] = None,
@@ -68,29 +88,38 @@ def check(
     \b
     orbical check run.zarr --max-gap 0.02 --min-accuracy 0.9
     orbical check run.zarr --max smooth_ece=0.05 --max worst_ks=0.1
+    orbical check outputs.npz --max-ece 0.05
+
+    Each value has an interval, corrected for the number of positions at the worst element. A check
+    passes if the whole interval is within the threshold and fails if it is beyond. Otherwise there
+    are too few samples to tell: the check is inconclusive, and the status is 3 if none fails.
 
     Thresholds can also be set in the table [tool.orbical.check] of pyproject.toml, for example
     max_gap = 0.02. Options on the command line take precedence.
     """
-    from ..calibration.inputs import whole_number
     from ..store.scan_result import load
+    from .findings import judge, judge_outputs
 
-    scan = load(store)
+    scan = None if store.suffix == ".npz" else load(store)
     given = shortcuts | _thresholds("max", max_) | _thresholds("min", min_)
     chosen = existing_file("--config", config) if config else Path("pyproject.toml")
-    settings = settings_from(chosen) if chosen.is_file() else {}
-    limits = limits_from(given, settings)
-    cells = whole_number("bins", settings.get("bins", 15) if bins is None else bins)
-    verdicts = judge(scan, limits, cells, model)
+    table = table_from(chosen) if chosen.is_file() else {}
+    limits = limits_from(given, table)
+    settings = settings_from(table, bins=bins, level=level, resamples=resamples, strict=strict)
+    if scan is None:
+        findings = judge_outputs(store, limits, settings)
+    else:
+        findings = judge(scan, limits, settings, model)
     if junit is not None:
         junit.parent.mkdir(parents=True, exist_ok=True)
-        junit.write_text(junit_xml(verdicts, str(store)), encoding="utf-8")
-    for verdict in verdicts:
-        typer.secho(verdict.line(), fg=None if verdict.passed else "red")
-    failed = sum(not verdict.passed for verdict in verdicts)
-    if failed:
-        typer.echo(f"{failed} of {len(verdicts)} checks failed")
-        raise typer.Exit(1)
+        junit.write_text(junit_xml(findings, str(store), settings.strict), encoding="utf-8")
+    for finding in findings:
+        typer.secho(finding.line(), fg=_COLORS[finding.outcome])
+    failed, unsure = (sum(f.outcome == name for f in findings) for name in ("fail", "inconclusive"))
+    if failed or unsure:
+        doubt = f", {unsure} inconclusive: too few samples to tell" if unsure else ""
+        typer.echo(f"{failed} of {len(findings)} checks failed{doubt}")
+        raise typer.Exit(1 if failed or settings.strict else INCONCLUSIVE)
 
 
 def _thresholds(side: str, given: list[str] | None) -> dict[str, float | None]:
@@ -105,19 +134,23 @@ def _thresholds(side: str, given: list[str] | None) -> dict[str, float | None]:
     return found
 
 
-def junit_xml(verdicts: list[Verdict], suite: str) -> str:
-    """Write verdicts as JUnit XML, a test case for each rule and model."""
+def junit_xml(findings: list[Finding], suite: str, strict: bool) -> str:
+    """Write findings as JUnit XML, a test case for each rule and model.
+
+    An inconclusive check is a skipped test or, if strict, a failed one.
+    """
     from xml.etree import ElementTree
 
-    failed = sum(not verdict.passed for verdict in verdicts)
-    root = ElementTree.Element(
-        "testsuite", name=f"orbical check {suite}", tests=str(len(verdicts)), failures=str(failed)
-    )
-    for verdict in verdicts:
+    root = ElementTree.Element("testsuite", name=f"orbical check {suite}", tests=str(len(findings)))
+    counts = {"failure": 0, "skipped": 0}
+    for finding in findings:
         case = ElementTree.SubElement(
-            root, "testcase", classname=verdict.model, name=verdict.rule.name
+            root, "testcase", classname=finding.model, name=finding.rule.name
         )
-        if not verdict.passed:
-            ElementTree.SubElement(case, "failure", message=verdict.line())
+        if finding.outcome != "pass":
+            kind = "failure" if strict or finding.outcome == "fail" else "skipped"
+            counts[kind] += 1
+            ElementTree.SubElement(case, kind, message=finding.line())
+    root.attrib |= {"failures": str(counts["failure"]), "skipped": str(counts["skipped"])}
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

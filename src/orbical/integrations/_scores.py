@@ -9,13 +9,10 @@ from typing import Any
 import torch
 
 from ..calibration import MEASURES
-from ..cli.thresholds import placed
 from ..errors import InputError, unknown_name
 from ..groups import Group
 from ..store.scan_result import Scan
 from ..tasks import Task
-
-_POSITIONS = {"identity": "upright", "mean": "orbit", "worst": "worst"}
 
 
 @dataclass(eq=False)
@@ -86,7 +83,9 @@ def measure_scores(scan: Scan, measures: Sequence[str]) -> dict[str, float]:
 
     scores = {}
     for name in measures:
-        curve = along_orbit(scan, name)
-        for place, position in _POSITIONS.items():
-            (scores[f"{name}_{position}"],) = placed(curve, place, scan).values()
+        curve = along_orbit(scan, name).isel(model=0)
+        worst = curve.min() if curve.attrs.get("higher_is_better", False) else curve.max()
+        scores[f"{name}_upright"] = float(curve.isel(element=scan.group.identity))
+        scores[f"{name}_orbit"] = float(curve.weighted(curve["weight"]).mean("element"))
+        scores[f"{name}_worst"] = float(worst)
     return scores

@@ -5,6 +5,7 @@ pytest loads this module in every session, so whatever it needs is imported insi
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,22 +32,32 @@ def orbical_check(pytestconfig: pytest.Config) -> Callable[..., None]:
 
     It takes a stored scan (a path) or a `Scan`, `models=` to check only some, and thresholds by
     name such as `max_gap=0.02`, which take precedence over the table `[tool.orbical.check]` of the
-    `pyproject.toml` in pytest's root folder. Thresholds are those of `orbical check`.
+    `pyproject.toml` in pytest's root folder. Thresholds are those of `orbical check`. Where there
+    are too few samples to tell, the test passes with a warning, or fails with `strict=True`.
     """
 
     def check(
-        scan: str | Path | Scan, *, models: list[str] | None = None, **thresholds: float
+        scan: str | Path | Scan,
+        *,
+        models: list[str] | None = None,
+        strict: bool | None = None,
+        **thresholds: float,
     ) -> None:
-        from ..cli.thresholds import judge, limits_from, settings_from
+        from ..cli.findings import judge
+        from ..cli.thresholds import limits_from, settings_from, table_from
         from ..store import load
 
         config = pytestconfig.rootpath / "pyproject.toml"
-        settings: dict[str, Any] = settings_from(config) if config.is_file() else {}
-        limits = limits_from(thresholds, settings)
+        table: dict[str, Any] = table_from(config) if config.is_file() else {}
+        settings = settings_from(table, strict=strict)
         loaded = load(scan) if isinstance(scan, str | Path) else scan
-        verdicts = judge(loaded, limits, settings.get("bins", 15), models)
-        broken = [verdict.line() for verdict in verdicts if not verdict.passed]
-        if broken:
-            pytest.fail("\n".join(broken), pytrace=False)
+        findings = judge(loaded, limits_from(thresholds, table), settings, models)
+        broken = ("fail", "inconclusive") if settings.strict else ("fail",)
+        lines = [finding.line() for finding in findings if finding.outcome in broken]
+        if lines:
+            pytest.fail("\n".join(lines), pytrace=False)
+        for finding in findings:
+            if finding.outcome == "inconclusive":
+                warnings.warn(finding.line(), stacklevel=2)
 
     return check

@@ -1,0 +1,176 @@
+"""Hold a scan, or saved outputs, against thresholds: pass, fail, or too few samples to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ..calibration import MEASURES, Verdict, classification_table, regression_table, scan_measures
+from ..calibration import judge as hold
+from ..calibration import verdict as verdicts_of
+from ..calibration.means import mean_interval
+from ..errors import InputError, StoreError, unknown_name
+from .outputs import read_outputs
+from .thresholds import Rule, Settings, rule_named
+
+if TYPE_CHECKING:
+    from ..store.scan_result import Scan
+
+_STATES = {"pass": "pass", "fail": "FAIL", "inconclusive": "inconclusive"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A threshold applied to one model, by so many samples."""
+
+    rule: Rule
+    model: str
+    verdict: Verdict
+    samples: int
+
+    @property
+    def outcome(self) -> str:
+        """Whether the model keeps the threshold: "pass", "fail" or "inconclusive"."""
+        return self.verdict.outcome
+
+    def line(self) -> str:
+        """Describe the finding in one line, with all its numbers."""
+        numbers = str(self.verdict).partition(": ")[2].replace(", limit", ", threshold")
+        return (
+            f"{_STATES[self.outcome]} {self.model}: {self.rule.what} {numbers} "
+            f"({self.rule.name}, {self.samples} samples)"
+        )
+
+
+def judge(
+    scan: Scan,
+    limits: Mapping[str, float],
+    settings: Settings | None = None,
+    models: list[str] | None = None,
+) -> list[Finding]:
+    """Apply each threshold to each model of a finished scan."""
+    if not scan.complete:
+        raise StoreError(
+            f"scan: expected a finished one, got one that is {scan.share_done:.0%} done; finish "
+            "it first"
+        )
+    for name in models or []:
+        if name not in scan.models:
+            raise unknown_name("model", name, scan.models)
+    size = scan.data.sizes["sample"]
+    return [
+        Finding(rule, model, found, size)
+        for rule, limit in ((rule_named(name), limit) for name, limit in limits.items())
+        for model, found in _of_scan(scan, rule, limit, settings or Settings()).items()
+        if not models or model in models
+    ]
+
+
+def judge_outputs(
+    path: Path, limits: Mapping[str, float], settings: Settings | None = None
+) -> list[Finding]:
+    """Apply each threshold to the saved outputs of one model."""
+    chosen = settings or Settings()
+    outputs = read_outputs(path)
+    rules = {rule_named(name): limit for name, limit in limits.items()}
+    for rule in rules:
+        if rule.place in ("worst", "pooled") or rule.quantity not in MEASURES:
+            raise InputError(
+                f"{rule.name}: expected a scan for it, got saved outputs in {str(path)!r}, which "
+                "have no orbit; set thresholds of measures, such as max_ece"
+            )
+    draws = {name: getattr(chosen, name) for name in ("bins", "level", "resamples")}
+    only = {rule.quantity for rule in rules}
+    table: Any = regression_table if "mean" in outputs else classification_table
+    found = table(**outputs, **draws, only=only)
+    for rule in rules:
+        if rule.quantity not in found:
+            raise unknown_name(f"{rule.name}: {str(path)!r}", rule.quantity, table(**outputs))
+    size = len(next(iter(outputs.values())))
+    return [
+        Finding(
+            replace(rule, what=MEASURES[rule.quantity].title),
+            path.stem,
+            hold(*_ends(found[rule.quantity]), **rule.limit(limit), level=chosen.level),
+            size,
+        )
+        for rule, limit in rules.items()
+    ]
+
+
+def _ends(found: Any) -> tuple[float, float, float]:
+    return float(found.value), float(found.low), float(found.high)
+
+
+def _of_scan(scan: Scan, rule: Rule, limit: float, settings: Settings) -> dict[str, Verdict]:
+    entry = MEASURES.get(rule.quantity)
+    if entry is not None and entry in scan_measures(scan):
+        draws: dict[str, Any] = {"level": settings.level, "resamples": settings.resamples}
+        options = entry.accepted({"bins": settings.bins})
+        return verdicts_of(scan, entry, place=rule.place, **rule.limit(limit), **draws, **options)
+    if rule.quantity not in _TERMS:
+        kinds = {"pair": "classification", "outputs": "classification, by its outputs"}
+        kind = kinds.get(getattr(entry, "kind", ""), "regression with uncertainty")
+        raise InputError(f"{rule.name}: expected a labeled scan of {kind} for {rule.quantity}")
+    return dict(_of_means(scan, rule, limit, settings.level))
+
+
+def _of_means(scan: Scan, rule: Rule, limit: float, level: float) -> Iterator[tuple[str, Verdict]]:
+    """Judge a mean over samples; at the worst of K elements, each end at the corrected level."""
+    worst = rule.place == "worst"
+    positions = len(scan.group) if worst else 1
+    side = rule.limit(limit)
+    extreme = np.nanmax if "maximum" in side else np.nanmin
+    for number, model in enumerate(scan.models):
+        terms = _TERMS[rule.quantity](scan, number)  # [N, K]
+        if rule.place == "identity":
+            terms = terms[:, [scan.group.identity]]
+        elif rule.place == "mean" and terms.shape[1] > 1:
+            terms = np.ma.average(np.ma.masked_invalid(terms), 1, scan.group.weights)[:, None]
+            terms = np.ma.filled(terms, np.nan)
+        each = [_mean_ends(column, 1 - (1 - level) / positions, rule) for column in terms.T]
+        ends = (float(extreme(part)) for part in np.array(each).T)
+        yield model, hold(*ends, **side, level=level, positions=positions)
+
+
+def _mean_ends(terms: np.ndarray, level: float, rule: Rule) -> tuple[float, float, float]:
+    """Return the mean of what is known, and its interval."""
+    known = terms[~np.isnan(terms)].astype(float)
+    if not len(known):
+        return np.nan, np.nan, np.nan
+    # Differences of right and wrong that are all equal still leave doubt (Agresti and Min, 2005).
+    given = np.append(known, [1.0, -1.0]) if rule.quantity == "accuracy_drop" else known
+    values = torch.from_numpy(given)
+    found = mean_interval(values, values, torch.zeros_like(values), level)
+    low, high = (min(float(found.low), known.mean()), max(float(found.high), known.mean()))
+    if rule.quantity == "gap":  # a root mean square
+        value, low, high = (np.sqrt(max(0.0, end)) for end in (known.mean(), low, high))
+        return value, low, high
+    return float(known.mean()), low, high
+
+
+def _variable(scan: Scan, name: str, model: int) -> np.ndarray:
+    if name not in scan.data:
+        raise InputError(f"thresholds: expected labeled data, got a scan without {name!r}")
+    values: np.ndarray = np.asarray(scan.data[name].isel(model=model).values, float)
+    return values
+
+
+def _drop(scan: Scan, model: int) -> np.ndarray:
+    correct = _variable(scan, "correct", model)
+    lost: np.ndarray = correct[:, [scan.group.identity]] - correct
+    return lost
+
+
+_TERMS: dict[str, Callable[[Scan, int], np.ndarray]] = {
+    "gap": lambda scan, model: np.square(_variable(scan, "invariance_gap", model))[:, None],
+    "accuracy_drop": _drop,
+    "accuracy": lambda scan, model: _variable(scan, "correct", model),
+    "score": lambda scan, model: _variable(scan, "score", model),
+}
+"""What is averaged over samples, `[N, K]` or `[N, 1]`."""
