@@ -103,7 +103,7 @@ def test_data_with_answers_are_bounded_too(call, tmp_path: Path) -> None:
     answer = json.loads(call("--data", path, "--group", "cyclic:2", "--json"))
     found = answer["bounds"]["cyclic:2"]["bounds"]
     assert found["accuracy_ceiling"]["value"] == pytest.approx(2 / 3)
-    assert found["sharp_lower"]["value"] <= found["ece"]["value"] <= found["sharp_upper"]["value"]
+    assert found["forced_ece"]["value"] <= found["ece"]["value"] <= found["sharp_upper"]["value"]
     assert "calibration error of an invariant model" in call("--data", path, "--group", "cyclic:2")
 
 
@@ -125,6 +125,8 @@ def test_a_scan_is_reported_in_order(call, run_store: tuple[Path, Path]) -> None
     theorem = output.index("Theorem 4, fiber by fiber")
     assert ceiling < interval < own < theorem
     assert "measured invariance gap" in output
+    assert "Any model as accurate as this one" in output
+    assert "along the scanned orbits" in " ".join(output.split())
     assert "●" in output
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from finite_worlds import brute_ece, brute_fibers, tables
@@ -20,7 +22,9 @@ from orbical.errors import InputError
 ROUNDING = 1e-9
 KEYS = (
     *("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "thm4_fiberwise", "thm4", "cor1"),
-    *("cor2", "fiber_free", "thm5", "prop4", "prop6", "sharp_lower", "sharp_upper"),
+    *("cor2", "fiber_free", "thm5", "prop4", "prop6", "forced_ece", "least_ece_lower"),
+    *("least_ece_upper", "sharp_upper"),
+    *("broken_symmetry", "broken_at_least", "any_accuracy", "any_accuracy_sharp", "any_ece"),
 )
 BINS = st.sampled_from([None, 1, 4, 15])
 
@@ -50,9 +54,10 @@ def check_order_of_strength(table: OrbitTable, bins: int | None) -> None:
     def value(name: str) -> float:
         return float(bounds[name])
 
-    for name, bound in bounds.items():
-        if bound.quantity == "ece" and bound.kind == "lower" and bound.applies:
-            assert bound.value <= value("sharp_lower") + ROUNDING, name
+    for name in ("thm5", "prop4"):
+        assert value(name) <= value("forced_ece") + ROUNDING, name
+    assert value("forced_ece") <= value("least_ece_lower") + ROUNDING
+    assert value("least_ece_lower") <= value("least_ece_upper") + ROUNDING
     assert value("sharp_upper") <= value("fiber_free") + ROUNDING
     assert value("thm4_fiberwise") <= value("cor1") + ROUNDING
     assert value("cor1") <= value("prop1") + ROUNDING
@@ -77,7 +82,15 @@ def check_interval_against_every_classifier(table: OrbitTable, bins: int | None)
     least = sum(f.mass * min(gap) for f, gap in zip(fibers, gaps, strict=True))
     bounds = classification(table, bins=bins)
     assert float(bounds["sharp_upper"]) == pytest.approx(greatest, abs=ROUNDING)
-    assert float(bounds["sharp_lower"]) <= least + ROUNDING
+    assert float(bounds["forced_ece"]) <= least + ROUNDING
+    assert float(bounds["least_ece_lower"]) <= least + ROUNDING
+    assert least <= float(bounds["least_ece_upper"]) + ROUNDING
+    held = [[o for o in f.members if table.orbit_mass[o] > 0] for f in fibers]
+    if all(len(members) == 1 for members in held):
+        assert float(bounds["least_ece_lower"]) == pytest.approx(least, abs=ROUNDING)
+        assert "attained" in bounds["least_ece_lower"].reason
+    slack = sum(max(np.ptp(table.mass[o]) for o in members) for members in held) / 2
+    assert float(bounds["least_ece_upper"]) <= float(bounds["forced_ece"]) + slack + ROUNDING
 
 
 CHECKS = (
@@ -125,7 +138,7 @@ def test_given_fiber_errors_give_the_same_bounds_as_the_orbits_they_come_from(
     )
     ours, theirs = classification(table, bins=bins), classification(given_errors)
     same = ("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "cor1", "thm5")
-    for name in (*same, "sharp_lower", "sharp_upper"):
+    for name in (*same, "forced_ece", "sharp_upper"):
         assert float(ours[name]) == pytest.approx(float(theirs[name]), abs=ROUNDING), name
     for name in ("thm4", "cor2", "fiber_free", "prop4"):
         assert not theirs[name].applies
@@ -231,14 +244,41 @@ def test_proposition_2_is_false_so_it_is_not_offered() -> None:
 
 
 def test_proposition_5_is_false_so_it_is_not_offered() -> None:
-    """Example 5's world: h_Y = 1 with h_P = 3/4 is perfectly calibrated, so 0.001 is no bound."""
-    table = OrbitTable([[0.25, 0.75]], confidence=[0.75], predicted=[1])
-    bounds = classification(table)
-    assert float(bounds["ece"]) == 0
-    assert float(bounds["sharp_lower"]) == 0
-    m, lipschitz = 0.25, 10
-    assert m**2 / (2 * lipschitz) > float(bounds["ece"])
+    """Example 5's world, the 24 orders of four numbers, all on one orbit, three in four labeled 1.
+
+    `h_Y = 1` with `h_P = 3/4 + c (sum x - sum x0)` is invariant, its gradient c (1, 1, 1, 1)
+    vanishes nowhere, and it is perfectly calibrated: no positive number bounds its ECE from below.
+    """
+    start = np.array([0.1, 0.4, 0.7, 1.3])
+    points = np.array([*itertools.permutations(start)])
+    label = np.arange(24) % 4 > 0
+    steepness = 0.1
+    confidence = 0.75 + steepness * (points.sum(1) - start.sum())
+    orbit = OrbitTable.from_labels(
+        np.zeros(24, int), label, confidence=confidence.round(12), predicted=np.ones(24, int)
+    )
+    gradient = np.full(4, steepness)
+    assert np.linalg.norm(gradient) > 0
+    bounds = classification(orbit)
+    assert float(bounds["ece"]) == pytest.approx(0, abs=1e-12)
+    assert float(bounds["forced_ece"]) == 0
+    floor = orbit.accuracy_floor
+    lipschitz = np.linalg.norm(gradient)
+    assert floor**2 / (2 * lipschitz) > float(bounds["ece"])
     assert "prop5" not in bounds
+
+
+def test_rounding_is_no_information() -> None:
+    """1/3 + 1/3 + 1/3 falls short of 1 by rounding, and .1 + .2 exceeds .3."""
+    third = OrbitTable(np.full((3, 2), 1 / 6), confidence=[0.5 + 5.6e-17] * 3, predicted=[0, 0, 1])
+    almost = OrbitTable([[0.1 + 0.2, 0.0], [0.7, 0.0]], confidence=[1 - 1e-16, 1], predicted=[0, 0])
+    for table in (third, almost):
+        for name, bound in classification(table).items():
+            if bound.applies and bound.kind == "lower":
+                assert bound.value == 0 or bound.value > 1e-12, name
+                assert bound.vacuous == (bound.value == 0), name
+            if bound.applies and bound.kind == "upper" and bound.value >= 1 - 1e-12:
+                assert bound.vacuous, name
 
 
 def test_singleton_fibers_do_not_bound_a_binned_ece() -> None:
@@ -247,7 +287,7 @@ def test_singleton_fibers_do_not_bound_a_binned_ece() -> None:
     binned = float(classification(table, bins=1)["ece"])
     assert binned == 0
     mixed = OrbitTable([[0.25, 0.25], [0.5, 0.0]], confidence=[0.9, 0.6], predicted=[0, 0])
-    assert float(classification(mixed, bins=1)["ece"]) < float(classification(mixed)["sharp_lower"])
+    assert float(classification(mixed, bins=1)["ece"]) < float(classification(mixed)["forced_ece"])
 
 
 def test_without_confidences_only_the_accuracy_is_bounded() -> None:

@@ -33,7 +33,7 @@ def table() -> OrbitTable:
 def test_the_interval_shows_the_model_the_bounds_and_what_does_not_apply(table: OrbitTable) -> None:
     bounds = classification(table)
     shown = texts(draw.calibration_interval(bounds))
-    for name in ("ece", "sharp_lower", "sharp_upper", "prop1", "thm4_fiberwise"):
+    for name in ("ece", "forced_ece", "sharp_upper", "prop1", "thm4_fiberwise"):
         assert f"{float(bounds[name]):.3f}" in shown
     assert "needs two labels" in shown
     assert "vacuous" in shown

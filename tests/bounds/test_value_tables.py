@@ -121,15 +121,6 @@ def test_a_diagonal_variance_cannot_turn() -> None:
             regression(table, group.linear("plane"))
 
 
-def test_predictions_that_are_not_equivariant_are_refused() -> None:
-    with pytest.raises(InputError, match="mean: expected equivariant predictions"):
-        regression(ValueTable([0, 0], [1.0, 2.0], mean=[1.0, 2.0]))
-    with pytest.raises(InputError, match="variance: expected invariant predictions"):
-        regression(ValueTable([0, 0], [1.0, 2.0], variance=[1.0, 2.0]))
-    with pytest.raises(InputError, match="variance: expected equivariant predictions"):
-        regression(ValueTable([0, 0], [1.0, 2.0], variance=[[1.0], [2.0]]))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

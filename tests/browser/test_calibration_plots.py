@@ -53,5 +53,5 @@ def test_bounds_show_the_ceiling_and_the_interval_of_each_model(tab, make):
     assert "accuracy ceiling 0.800" in words
     assert f"plain {float(found['ece']):.3f}" in words
     spoken = tab.get_by_role("img").get_attribute("aria-label")
-    low, high = float(found["sharp_lower"]), float(found["sharp_upper"])
+    low, high = float(found["forced_ece"]), float(found["sharp_upper"])
     assert f"between {low:.3f} and {high:.3f}" in spoken

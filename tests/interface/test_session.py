@@ -225,7 +225,7 @@ def test_bounds_need_orbits(session: Session, folder: Path) -> None:
     found = ob.bounds.classification(table, bins=15)
     first = header["models"][0]
     assert first["ceiling"] == header["ceiling"] == pytest.approx(table.accuracy_ceiling)
-    assert first["low"] == pytest.approx(found["sharp_lower"].value)
+    assert first["low"] == pytest.approx(found["forced_ece"].value)
     assert first["high"] == pytest.approx(found["sharp_upper"].value)
     assert first["low"] <= first["ece"] <= first["high"]
     assert first["averaged"] is True

@@ -18,6 +18,7 @@ true, vacuous or false, each with its correction.
 from __future__ import annotations
 
 from ._checks import normalize
+from .any_model import ModelOutputs
 from .bleed import nll_optimal_variance
 from .bound import Bound, Bounds
 from .certified import certified_ceiling
@@ -45,6 +46,7 @@ __all__ = [
     "Density",
     "Estimate",
     "Fibers",
+    "ModelOutputs",
     "OrbitTable",
     "Orbits",
     "Taxonomy",

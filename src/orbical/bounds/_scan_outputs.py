@@ -20,14 +20,15 @@ _WHY_ORBITS = (
 
 def invariant_outputs(
     scan: Any, model: str | None, orbit: Any | None, limit: float
-) -> tuple[dict[str, Any], float, bool]:
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return the arguments of `OrbitTable.from_labels` for one model of a scan.
 
-    Also returns the root mean square of the invariance gap over samples, and whether the outputs
-    are those of the orbit-averaged model, because the model itself is not invariant.
+    Also returns the outputs of the model itself, which differ where it is not invariant and its
+    orbit average takes its place, and what was measured: the root mean square of the invariance gap
+    over samples, whether outputs are averaged, and how often predictions leave their orbit's most
+    frequent one.
     """
-    bare = hasattr(scan, "data_vars")
-    data = _of_model(scan if bare else scan.data, model)
+    data, at = of_model(scan, model)
     for name in ("confidence", "predicted"):
         if name not in data:
             raise InputError(f"scan: expected the scan of a classification task, got no {name!r}")
@@ -44,13 +45,12 @@ def invariant_outputs(
             f"orbit: expected one id for each of {len(label)} samples, got shape {list(ids.shape)}"
         )
     index = np.unique(ids, return_inverse=True)[1]
-    gap = float(np.sqrt(np.square(np.asarray(data["invariance_gap"], np.float64)).mean()))
-    # A bare dataset does not name the identity; an invariant model is the same at any element.
-    at = 0 if bare else int(scan.group.identity)
+    gap = invariance_gap(data)
     confidence = np.asarray(data["confidence"][:, at], dtype=np.float64)
     predicted = np.asarray(data["predicted"][:, at], dtype=np.int64)
     if not np.isfinite(confidence).all() or predicted.min() < 0:
         raise InputError("scan: expected a finished scan, got missing results; finish it first")
+    own = {"confidence": confidence, "predicted": predicted}
     average = _average(data)
     varies = _spread(confidence, index) > limit or _spread(predicted.astype(float), index) > 0
     averaged = gap > limit or varies
@@ -66,12 +66,32 @@ def invariant_outputs(
         "confidence": confidence,
         "predicted": predicted,
     }
-    return arguments, gap, averaged
+    measured = {"invariance_gap": gap, "averaged": averaged, "broken_along_orbits": _broken(data)}
+    return arguments, own, measured
 
 
-def _of_model(data: Any, model: str | None) -> Any:
+def _broken(data: Any) -> float:
+    """Return the share of elements, over samples, without the most frequent prediction."""
+    predicted, weight = np.asarray(data["predicted"]), np.asarray(data["weight"])
+    votes = np.zeros((len(predicted), int(predicted.max()) + 1))
+    np.add.at(votes, (np.arange(len(predicted))[:, None], predicted), weight / weight.sum())
+    return float(1 - votes.max(1).mean())
+
+
+def invariance_gap(data: Any) -> float:
+    """Return the root mean square of the invariance gap over samples."""
+    return float(np.sqrt(np.square(np.asarray(data["invariance_gap"], np.float64)).mean()))
+
+
+def of_model(scan: Any, model: str | None) -> tuple[Any, int]:
+    """Return the arrays of a model of a scan (or of its dataset), and the identity's index.
+
+    A bare dataset does not name the identity; an invariant model is the same at any element.
+    """
+    bare = hasattr(scan, "data_vars")
+    data, at = (scan, 0) if bare else (scan.data, int(scan.group.identity))
     if "model" not in data.dims:
-        return data
+        return data, at
     names = [str(name) for name in np.asarray(data["model"])]
     if model is None:
         if len(names) > 1:
@@ -79,7 +99,7 @@ def _of_model(data: Any, model: str | None) -> Any:
         model = names[0]
     if model not in names:
         raise unknown_name("model", model, names)
-    return data.isel(model=names.index(model))
+    return data.isel(model=names.index(model)), at
 
 
 def _average(data: Any) -> Array:

@@ -8,6 +8,8 @@ from typing import Any
 
 __all__ = ["Bound", "Bounds"]
 
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -43,8 +45,14 @@ def not_applicable(quantity: str, kind: str, reason: str) -> Bound:
 
 
 def lower_bound(value: float, quantity: str, reason: str = "") -> Bound:
-    """Return a lower bound of a quantity that is never negative."""
-    return Bound(value, quantity, "lower", reason=reason, vacuous=value <= 0)
+    """Return a lower bound of a quantity that is never negative; rounding errors count as 0."""
+    known = value > ROUNDING
+    return Bound(value if known else 0.0, quantity, "lower", reason=reason, vacuous=not known)
+
+
+def share_at_most(value: float, quantity: str, reason: str = "") -> Bound:
+    """Return an upper bound of a quantity that is never above 1."""
+    return Bound(value, quantity, "upper", reason=reason, vacuous=value >= 1 - ROUNDING)
 
 
 def estimates(bounds: Mapping[str, Bound], tolerance: float) -> dict[str, Bound]:

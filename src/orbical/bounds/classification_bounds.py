@@ -10,7 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InputError
-from .bound import Bound, Bounds, estimates, lower_bound, not_applicable
+from .any_model import any_model_bounds
+from .bound import (
+    ROUNDING,
+    Bound,
+    Bounds,
+    estimates,
+    lower_bound,
+    not_applicable,
+    share_at_most,
+)
 from .fibers import Fibers, fiber_index
 from .orbit_table import OrbitTable
 
@@ -20,8 +29,8 @@ Array = np.ndarray
 _ECE = {
     "ece": "exact",
     **dict.fromkeys(("prop1", "thm4_fiberwise", "thm4", "cor1", "cor2", "fiber_free"), "upper"),
-    **dict.fromkeys(("thm5", "prop4", "prop6", "sharp_lower"), "lower"),
-    "sharp_upper": "upper",
+    **dict.fromkeys(("thm5", "prop4", "prop6", "forced_ece", "least_ece_lower"), "lower"),
+    **dict.fromkeys(("least_ece_upper", "sharp_upper"), "upper"),
 }
 """The bounds of the calibration error in their order, and their kind."""
 TITLES = {
@@ -36,9 +45,10 @@ TITLES = {
     "prop6": "Proposition 6, an oracle's sampling error",
 }
 """The statements of the literature, as figures and commands name them."""
-_OF_ORBITS = ("thm4", "cor2", "fiber_free", "prop4")
+_OF_ORBITS = ("thm4", "cor2", "fiber_free", "prop4", "least_ece_lower", "least_ece_upper")
 _NO_ORBITS = "needs the label masses of orbits; only errors of fibers are known"
 _NO_CONFIDENCE = "needs confidences; the table has none"
+_VARIES = "the model's outputs differ within an orbit, so it is not invariant; see any_ece"
 _NO_PREDICTION = "needs the model's predictions; the table has none"
 
 
@@ -64,8 +74,21 @@ def classification(
     | `thm5` | sum over p < m of r (m - p), m = min m_p |
     | `prop4` | the same with m' = 1 - sum kappa / min q |
     | `prop6` | eps with P(abs(mean of n oracle errors - ECE) <= eps) >= `level` |
-    | `sharp_lower` | sum r max(0, p - M_p, m_p - p) |
+    | `forced_ece` | sum r max(0, p - M_p, m_p - p), the error that no labeling of orbits avoids |
+    | `least_ece_lower` | the same, exact on fibers of one orbit: min over labels |
+    | `least_ece_upper` | some labeling has an ECE of at most this; equal to the former if exact |
     | `sharp_upper` | sum r max(M_p - p, p - m_p), attained by `worst_predictions` |
+
+    The last rows hold for any model, invariant or not, with eps the share of samples that it does
+    not answer as most of their orbit:
+
+    | key | value |
+    |---|---|
+    | `broken_symmetry` | eps |
+    | `broken_at_least` | accuracy - ceiling, which a model of this accuracy must break |
+    | `any_accuracy` | min(1, ceiling + eps) |
+    | `any_accuracy_sharp` | sum min(P(orbit, answer = c), P(orbit, label = c)), never more |
+    | `any_ece` | mean confidence - `any_accuracy_sharp`, for any bins |
 
     Args:
         table: an `OrbitTable`, or `Fibers` from `fibers_from_errors`.
@@ -84,7 +107,7 @@ def classification(
         >>> bounds = classification(table)
         >>> bounds["accuracy_ceiling"].value, round(bounds["ece"].value, 6)
         (0.8, 0.3)
-        >>> round(bounds["sharp_lower"].value, 6), round(bounds["sharp_upper"].value, 6)
+        >>> round(bounds["forced_ece"].value, 6), round(bounds["sharp_upper"].value, 6)
         (0.15, 0.6)
     """
     if not isinstance(table, OrbitTable | Fibers):
@@ -96,11 +119,16 @@ def classification(
         fibers: Fibers | None = table  # type: ignore[assignment]
     else:
         fibers = None if orbits.confidence is None else orbits.fibers(bins)
+    outputs = None if orbits is None else orbits.outputs
+    varies = orbits is not None and outputs is not None and orbits.predicted is None
     found = _ece(orbits, fibers) | {"prop6": _oracle(orbits, level)}
     bounds = _accuracy(orbits, fibers)
     for name in _ECE:
         missing = _NO_ORBITS if orbits is None and name in _OF_ORBITS else _NO_PREDICTION
-        bounds[name] = found.get(name) or _none(name, missing if fibers else _NO_CONFIDENCE)
+        missing = missing if fibers else _NO_CONFIDENCE
+        bounds[name] = found.get(name) or _none(name, _VARIES if varies else missing)
+    if orbits is not None:
+        bounds |= any_model_bounds(orbits)
     about = {
         "samples": None if orbits is None else orbits.samples,
         "orbits": None if orbits is None else len(orbits.mass),
@@ -113,6 +141,8 @@ def classification(
             else float(fibers.mass @ fibers.accuracy)
         ),
         "invariance_gap": None if orbits is None else orbits.invariance_gap,
+        "model_accuracy": None if outputs is None else outputs.accuracy,
+        "broken_along_orbits": None if orbits is None else orbits.broken_along_orbits,
         "averaged": orbits is not None and orbits.averaged,
         "tolerance": None if orbits is None else orbits.tolerance,
     }
@@ -128,18 +158,18 @@ def _accuracy(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bou
         assert fibers is not None
         ceiling, floor = float(fibers.mass @ fibers.best), float(fibers.mass @ fibers.worst)
     return {
-        "accuracy_ceiling": Bound(ceiling, "accuracy", "upper", vacuous=ceiling >= 1),
+        "accuracy_ceiling": share_at_most(ceiling, "accuracy"),
         "accuracy_floor": lower_bound(floor, "accuracy"),
     }
 
 
 def _upper(value: float, reason: str = "") -> Bound:
-    return Bound(value, "ece", "upper", reason=reason, vacuous=value >= 1)
+    return share_at_most(value, "ece", reason)
 
 
 def _lower(value: float, reason: str) -> Bound:
     """Return a lower bound, with the reason if it is 0."""
-    return lower_bound(max(0.0, value), "ece", reason if value <= 0 else "")
+    return lower_bound(value, "ece", reason if value <= ROUNDING else "")
 
 
 def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
@@ -152,12 +182,13 @@ def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
     found = {
         "prop1": _upper(prop1),
         "thm5": _theorem5(orbits, fibers),
-        "sharp_lower": _lower(float(r @ forced), "every fiber can be calibrated on average"),
+        "forced_ece": _lower(float(r @ forced), "every fiber can be calibrated on average"),
         "sharp_upper": _upper(float(r @ np.maximum(best - p, p - worst))),
     }
     if orbits is not None:
         least = float((orbits.orbit_mass - orbits.minority_dissent).sum())
         found |= {
+            **_least_ece(orbits, fibers, r * forced),
             "cor2": _corollary2(orbits, fibers),
             "fiber_free": _upper(prop1 - least),
             "prop4": _proposition4(orbits, fibers),
@@ -184,8 +215,33 @@ def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
     return found
 
 
+def _least_ece(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, Bound]:
+    """Bracket the least ECE of all invariant labelings with these confidences.
+
+    On a fiber of one orbit the labels can be tried. On others, relabeling one orbit after another
+    leads from the worst to the best accuracy in steps of at most max - min of its label masses; so
+    where the confidence lies between the two, some accuracy is within half of the largest step.
+    """
+    assert fibers.index is not None
+    assert orbits.confidence is not None
+    held = orbits.orbit_mass > 0
+    fiber, mass = fibers.index[held], orbits.mass[held]
+    step = np.zeros(len(fibers))
+    np.maximum.at(step, fiber, mass.max(1) - mass.min(1))
+    claimed = (orbits.orbit_mass * orbits.confidence)[held]
+    tried = np.bincount(fiber, weights=np.abs(mass - claimed[:, None]).min(1))
+    alone = np.bincount(fiber) == 1
+    low = np.where(alone, tried, forced)
+    high = np.where(alone, tried, np.where(forced > ROUNDING, forced, step / 2))
+    reason = "attained: every fiber holds one orbit" if alone.all() else ""
+    return {
+        "least_ece_lower": lower_bound(float(low.sum()), "ece", reason),
+        "least_ece_upper": share_at_most(float(high.sum()), "least_ece", reason),
+    }
+
+
 def _none(name: str, reason: str) -> Bound:
-    return not_applicable("ece", _ECE[name], reason)
+    return not_applicable("least_ece" if name == "least_ece_upper" else "ece", _ECE[name], reason)
 
 
 def _corollary2(orbits: OrbitTable, fibers: Fibers) -> Bound:

@@ -25,6 +25,8 @@ class Fibers:
         best: `[F]`, M_p, the greatest accuracy any admissible model has on the fiber.
         worst: `[F]`, m_p, the least accuracy any admissible model has on the fiber.
         accuracy: `[F]`, Acc_p of the model at hand, or None when only confidences are known.
+        index: `[O]`, the fiber of each orbit, if the fibers were made from orbits; -1 for an orbit
+            in a fiber without mass.
 
     `fibers_from_errors` makes one from any constraint that bounds errors on fibers (P1 section 8);
     `OrbitTable.fibers` makes one from a symmetry.
@@ -35,6 +37,7 @@ class Fibers:
     best: Array
     worst: Array
     accuracy: Array | None = None
+    index: Array | None = None
 
     def __len__(self) -> int:
         return len(self.mass)

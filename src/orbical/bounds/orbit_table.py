@@ -15,6 +15,7 @@ import numpy as np
 from .._arrays import as_numpy
 from ..errors import InputError
 from . import _checks
+from .any_model import ModelOutputs, outputs_by_orbit
 from .fibers import Fibers, fiber_index
 from .matching import Orbits, match_orbits, orbits_of_permutations
 
@@ -50,6 +51,9 @@ class OrbitTable:
         averaged: whether the predictions are those of the orbit-averaged model.
         tolerance: the distance within which samples were joined, if it is more than rounding.
             Nothing computed from such a table is a bound; `classification` marks all as estimates.
+        outputs: what the model itself answers, if it is not invariant.
+        broken_along_orbits: the share of a scan's elements and samples at which the model does not
+            answer as it does at most elements.
 
     Raises:
         InputError: if masses do not sum to 1, or a size or a value does not fit.
@@ -71,6 +75,8 @@ class OrbitTable:
     invariance_gap: float | None = None
     averaged: bool = False
     tolerance: float | None = None
+    outputs: ModelOutputs | None = None
+    broken_along_orbits: float | None = None
     orbit_mass: Array = field(init=False)
     dissent: Array = field(init=False)
     minority_dissent: Array = field(init=False)
@@ -94,6 +100,10 @@ class OrbitTable:
         if self.predicted is not None:
             predicted = _checks.whole_numbers("predicted", self.predicted, orbits, below=labels)
             keep(self, "predicted", predicted)
+            if self.outputs is None:  # an invariant model gives each orbit one answer
+                answers = np.where(np.arange(labels) == predicted[:, None], total[:, None], 0.0)
+                sure = None if self.confidence is None else float(total @ self.confidence)
+                keep(self, "outputs", ModelOutputs(answers, self.accuracy, sure))
 
     def __repr__(self) -> str:
         counted = "" if self.samples is None else f" of {self.samples} samples"
@@ -119,6 +129,8 @@ class OrbitTable:
     @property
     def accuracy(self) -> float:
         """The accuracy of the classifier in the table."""
+        if self.predicted is None and self.outputs is not None:
+            return self.outputs.accuracy
         return float(self._right().sum())
 
     def _right(self) -> Array:
@@ -185,6 +197,7 @@ class OrbitTable:
             best=1 - share(self.dissent),
             worst=1 - share(self.minority_dissent),
             accuracy=None if self.predicted is None else share(self._right()),
+            index=np.where(held, np.cumsum(held) - 1, -1)[index],
         )
 
     @classmethod
@@ -208,8 +221,9 @@ class OrbitTable:
             mass: `[N]`, each sample's probability; equal by default.
             labels: the number of labels C; one more than the largest by default. State it: a label
                 that never occurs still counts for the accuracy floor.
-            confidence: `[N]`, of an invariant classifier, so constant on each orbit.
-            predicted: `[N]`, likewise.
+            confidence: `[N]`.
+            predicted: `[N]`. If these differ within an orbit, the classifier is not invariant; the
+                table has its `outputs`, and only what holds for any model can be said of it.
 
         Example:
             >>> OrbitTable.from_labels(orbit=[7, 7, 3], label=[0, 1, 1]).mass.round(3)
@@ -227,8 +241,7 @@ class OrbitTable:
         cells = np.bincount(index * count + label, weights=weight, minlength=len(first) * count)
         return cls(
             mass=cells.reshape(len(first), count),
-            confidence=_constant("confidence", confidence, index, first),
-            predicted=_constant("predicted", predicted, index, first),
+            **outputs_by_orbit(index, first, label, weight, count, confidence, predicted),
             samples=len(ids) if mass is None else None,
             tolerance=_beyond_rounding(orbit),
         )
@@ -280,7 +293,8 @@ class OrbitTable:
 
         A scan does not know which samples share an orbit; that comes from matching, or from ids.
         The bounds of invariant models do not hold for other models: if the model is not invariant,
-        its orbit average is bounded instead, and the table is marked `averaged`.
+        its orbit average is bounded by them instead, and the table is marked `averaged`. Its own
+        answers are in `outputs`, for the statements that hold for any model.
 
         Args:
             scan: an `orbical.Scan` of a classification task, or its dataset.
@@ -309,8 +323,9 @@ class OrbitTable:
         """
         from ._scan_outputs import invariant_outputs
 
-        found, gap, averaged = invariant_outputs(scan, model, orbit, limit)
-        return replace(cls.from_labels(**found), invariance_gap=gap, averaged=averaged)
+        found, own, measured = invariant_outputs(scan, model, orbit, limit)
+        itself = cls.from_labels(**{**found, **own}).outputs
+        return replace(cls.from_labels(**found), outputs=itself, **measured)
 
     @classmethod
     def from_permutations(cls, permutations: Any, label: Any, **predictions: Any) -> OrbitTable:
@@ -376,22 +391,3 @@ def _row_extremes(mass: Array) -> tuple[Array, Array, Array]:
 
     rows = torch.from_numpy(np.ascontiguousarray(mass))
     return rows.amax(1).numpy(), rows.amin(1).numpy(), rows.sum(1).numpy()
-
-
-def _constant(name: str, values: Any, index: Array, first: Array) -> Array | None:
-    """Return one value for each orbit, or raise `InputError` if they vary along an orbit."""
-    if values is None:
-        return None
-    array = as_numpy(name, values)
-    if array.shape != index.shape:
-        raise InputError(
-            f"{name}: expected one for each of {len(index)} samples, got shape {list(array.shape)}"
-        )
-    chosen: Array = array[first]
-    spread = np.abs(array.astype(np.float64) - chosen[index].astype(np.float64))
-    if spread.max() > 1e-6:
-        raise InputError(
-            f"{name}: expected the same value along an orbit, as an invariant classifier has, got "
-            f"differences up to {spread.max():.3g}; average it over each orbit first"
-        )
-    return chosen

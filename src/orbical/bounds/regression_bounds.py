@@ -22,10 +22,10 @@ from ..errors import InputError
 from ._equivariant_fit import (
     Frames,
     best_fit,
-    check_equivariant,
     covariances_pulled_back,
     frames,
     pulled_back,
+    spread_along_orbits,
 )
 from .bleed import bleed_bounds
 from .bound import Bound, Bounds, estimates, lower_bound, not_applicable
@@ -47,6 +47,16 @@ _GENCE = {
     "thm8_fiberwise": ("gence_sq", "lower"),
 }
 """The bounds of GENCE in their order, with their quantity and kind."""
+_ANY = {
+    "equivariance_gap": ("equivariance_gap", "exact"),
+    "gap_at_least": ("equivariance_gap", "lower"),
+    "any_rmse": ("rmse", "lower"),
+}
+_OF_EQUIVARIANT = (
+    *("vector_lower", "vector_lower_whole", "thm8", "thm8_fiberwise"),
+    *("mahalanobis_floor", "bleed_floor"),
+)
+"""The lower bounds that hold for equivariant predictions only."""
 _NO_MEAN = "needs the model's mean predictions; the table has none"
 _NO_VARIANCE = "needs predicted variances; the table has none"
 _FULL = "a full covariance has no variance vector; see mahalanobis"
@@ -64,6 +74,9 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
     |---|---|
     | `error` | E[norm(h - f)^2] |
     | `thm2`, `thm3` | least error of an invariant, of an equivariant model |
+    | `equivariance_gap` | the distance of h from equivariant functions, in L2 of the data |
+    | `gap_at_least` | sqrt(thm3) - RMSE, which a model of this error must reach |
+    | `any_rmse` | RMSE >= (sqrt(thm3) - gap)_+, for any model, equivariant or not |
     | `gence`, `gence_sq` | as above |
     | `thm6`, `thm7` | GENCE <= 1 + E[norm(e)^2 / norm(a)^2], for the model at hand |
     | `thm6_minimized`, `thm7_minimized` | the same for the error-minimizing model E_G |
@@ -82,8 +95,8 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
         The bounds by name.
 
     Raises:
-        InputError: if the predictions are not equivariant, or if the representation cannot act on
-            a diagonal variance: a positive variance vector cannot rotate.
+        InputError: if the representation cannot act on a diagonal variance: a positive variance
+            vector cannot rotate.
 
     Example:
         >>> table = ValueTable(orbit=[0, 0], value=[1.0, 3.0], variance=[0.25, 0.25])
@@ -94,9 +107,13 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
     if not isinstance(table, ValueTable):
         raise InputError(f"table: expected a ValueTable, got {type(table).__name__}")
     frame = frames(table, representation)
-    _check_predictions(table, frame)
+    _check_forms(table, frame)
     bounds = {**_error(table, frame), **_gence(table, frame), **_mahalanobis(table, frame)}
     bounds.update(bleed_bounds(table, frame))
+    spread = _departures(table, frame)
+    for name in _OF_EQUIVARIANT if spread else ():
+        if bounds[name].applies:
+            bounds[name] = not_applicable(bounds[name].quantity, "lower", spread)
     if table.tolerance is not None:
         bounds = estimates(bounds, table.tolerance)
     about = {
@@ -107,6 +124,7 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
         "gence_if_calibrated": gence_floor,
         "gence_sq_if_calibrated": gence_sq_floor,
         "mahalanobis_if_calibrated": table.value.shape[1],
+        "invariance_gap": table.invariance_gap,
         "tolerance": table.tolerance,
     }
     return Bounds(bounds, about)
@@ -130,36 +148,55 @@ def best_equivariant(table: ValueTable, representation: Any = "invariant") -> Ar
     return best_fit(table.value, table.mass, table.orbit, frame).fitted
 
 
-def _check_predictions(table: ValueTable, frame: Frames) -> None:
-    if table.mean is not None:
-        check_equivariant("mean", table, frame, pulled_back(frame, table.mean), "equivariant")
+def _check_forms(table: ValueTable, frame: Frames) -> None:
     for name, variance in (("variance", table.variance), ("aleatoric", table.aleatoric)):
         if variance is not None and variance.ndim == 2 and not frame.monomial:
             raise InputError(
                 f"{name}: expected an invariant scalar [N] or a full covariance [N, D, D], as "
                 "the representation mixes coordinates, got a diagonal variance"
             )
-    if table.variance is None:
-        return
-    if table.variance.ndim == 1:
-        check_equivariant("variance", table, frame, table.variance[frame.point], "invariant")
-    else:
-        full = covariances_pulled_back(frame, table.covariances(table.variance))
-        check_equivariant("variance", table, frame, full, "equivariant")
+
+
+def _departures(table: ValueTable, frame: Frames) -> str:
+    """Return why the predictions are not those of an equivariant model; nothing if they are."""
+    tensors = {}
+    if table.mean is not None:
+        tensors["means"] = pulled_back(frame, table.mean)
+    if table.variance is not None and table.variance.ndim == 1:
+        tensors["variances"] = table.variance[frame.point]
+    elif table.variance is not None:
+        full = table.covariances(table.variance)
+        tensors["variances"] = covariances_pulled_back(frame, full)
+    for name, values in tensors.items():
+        spread = spread_along_orbits(table, frame, values)
+        if spread > 1e-5 * max(1.0, float(np.abs(values).max())):
+            return (
+                f"the predicted {name} are not equivariant: differences up to {spread:.3g} on an "
+                "orbit; see any_rmse"
+            )
+    return ""
 
 
 def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     fit = best_fit(table.value, table.mass, table.orbit, frame)
-    found = lower_bound(float(table.mass @ fit.residual), "error")
-    error = not_applicable("error", "exact", _NO_MEAN)
-    if table.mean is not None:
-        squared = np.square(table.mean - table.value).sum(1)
-        error = Bound(float(table.mass @ squared), "error", "exact")
-    return {
-        "error": error,
+    floor = float(table.mass @ fit.residual)
+    found = lower_bound(floor, "error")
+    bounds = {
+        "error": not_applicable("error", "exact", _NO_MEAN),
         "thm2": found if frame.trivial else not_applicable("error", "lower", _NOT_INVARIANT),
         "thm3": found,
+        **{name: not_applicable(*of, _NO_MEAN) for name, of in _ANY.items()},
     }
+    if table.mean is not None:
+        error = float(table.mass @ np.square(table.mean - table.value).sum(1))
+        away = best_fit(table.mean, table.mass, table.orbit, frame).residual
+        gap, root = math.sqrt(table.mass @ away), math.sqrt(floor)
+        needed = lower_bound(root - math.sqrt(error), "equivariance_gap")
+        bounds["error"] = Bound(error, "error", "exact")
+        bounds["equivariance_gap"] = Bound(gap, *_ANY["equivariance_gap"])
+        bounds["gap_at_least"] = replace(needed, reason="for every model of this error")
+        bounds["any_rmse"] = lower_bound(root - gap, "rmse")
+    return bounds
 
 
 def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:

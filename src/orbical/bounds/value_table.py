@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays import as_numpy
 from ..errors import InputError
 from . import _checks
-from .matching import elements_between, match_orbits, orbits_of_permutations
+from .matching import Orbits, elements_between, match_orbits, orbits_of_permutations
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -45,6 +45,7 @@ class ValueTable:
         undone: `[R]`, where given, `point[r] = undone[r]^-1 * element[r] * representative`, for
             samples of a group that do not contain the products of their elements.
         tolerance: as in `OrbitTable`.
+        invariance_gap: the measured equivariance defect of a scanned model.
 
     Raises:
         InputError: if a size or a value does not fit.
@@ -65,6 +66,7 @@ class ValueTable:
     element: Array | None = None
     undone: Array | None = None
     tolerance: float | None = None
+    invariance_gap: float | None = None
 
     def __post_init__(self) -> None:
         keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
@@ -160,11 +162,65 @@ class ValueTable:
         """
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
         found = elements_between(x, group, orbits, action=action)
-        elements = dict(zip(("point", "element", "undone"), found, strict=True))
+        elements: dict[str, Any] = dict(zip(("point", "element", "undone"), found, strict=True))
         if len(np.unique(elements["point"])) < len(orbits.orbit):
             elements = {}  # some points are linked only through others
         joined = None if orbits.exact else orbits.tolerance
         return cls(orbits.orbit, value, tolerance=joined, **elements, **predictions)
+
+    @classmethod
+    def from_scan(cls, scan: Any, model: str | None = None, *, orbit: Any) -> ValueTable:
+        """Make a table from a scan: the truth, and the predictions of a model for the samples.
+
+        Args:
+            scan: an `orbical.Scan` of a regression task with one output for each sample, or its
+                dataset.
+            model: the name of the model, if the scan has several.
+            orbit: `[N]` ids, one for each sample, `Orbits`, or a table of the same samples, such as
+                `ValueTable.from_data(x, value, scan.group)`, whose group elements are kept.
+
+        Returns:
+            The table, with the measured invariance gap. The model need not be equivariant.
+
+        Raises:
+            InputError: if the scan is unfinished or not of such a task, or an id is missing.
+
+        Example:
+            >>> import torch
+            >>> import orbical as ob
+            >>> x = torch.tensor([[[1.0, 0.0]], [[-1.0, 0.0]]])
+            >>> scan = ob.scan(lambda x: x[:, 0] + 1, (x, x[:, 0]), group="cyclic:2",
+            ...                task=ob.tasks.Regression(ob.actions.Points(), "vector"),
+            ...                progress=False)
+            >>> table = ValueTable.from_scan(scan, orbit=[0, 0])
+            >>> table.mean[:, 0], round(table.invariance_gap, 6)
+            (array([2., 0.]), 1.414214)
+        """
+        from ._scan_outputs import invariance_gap, of_model
+
+        data, at = of_model(scan, model)
+        missing = [name for name in ("mean", "target") if name not in data]
+        if missing or data["mean"].ndim != 3:
+            raise InputError(
+                "scan: expected the scan of a regression task with values and one output for each "
+                f"sample, got no {' or '.join(missing) or 'such output'}"
+            )
+        found: dict[str, Any] = {"value": data["target"], "mean": data["mean"][:, at]}
+        if "covariance" in data:
+            found["variance"] = data["covariance"][:, at]
+        elif "variance" in data:
+            variance = np.asarray(data["variance"][:, at])
+            found["variance"] = variance[:, 0] if variance.shape[1] == 1 else variance
+        found = {name: np.asarray(values, dtype=np.float64) for name, values in found.items()}
+        if not all(np.isfinite(values).all() for values in found.values()):
+            raise InputError("scan: expected a finished scan, got missing results; finish it first")
+        gap = invariance_gap(data)
+        if isinstance(orbit, ValueTable):
+            return replace(orbit, **found, invariance_gap=gap)
+        matched = isinstance(orbit, Orbits)
+        joined = orbit.tolerance if matched and not orbit.exact else None
+        ids = orbit.orbit if matched else orbit
+        return cls(ids, **found, tolerance=joined, invariance_gap=gap)
 
     @classmethod
     def from_permutations(cls, permutations: Any, value: Any, **predictions: Any) -> ValueTable:

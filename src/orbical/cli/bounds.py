@@ -235,6 +235,7 @@ def _print_bounds(name: str, found: Bounds) -> None:
         console.print(
             "[yellow]The outputs differ within an orbit; these are the bounds of their mean.[/]"
         )
+    console.print(_price(found), highlight=False)
     if found["sharp_upper"].applies:
         console.print()
         console.print(_interval(found), highlight=False)
@@ -254,9 +255,27 @@ def _print_bounds(name: str, found: Bounds) -> None:
     console.print()
 
 
+def _price(found: Bounds) -> str:
+    """Return what holds for a model that need not be invariant, beside what was measured."""
+    broken, needed, about = found["broken_symmetry"], found["broken_at_least"], found.about
+    if not broken.applies:
+        return ""
+    own = "" if about["model_accuracy"] is None else f" ({about['model_accuracy']:.4f})"
+    text = (
+        f"Any model as accurate as this one{own} answers at least [bold]{needed.value:.1%}[/] of "
+    )
+    text += f"the samples unlike most of their orbit; this one {broken.value:.1%}"
+    if about["broken_along_orbits"] is not None:
+        text += f", and {about['broken_along_orbits']:.1%} along the scanned orbits"
+    text += "."
+    if found["any_ece"].applies and not found["any_ece"].vacuous:
+        text += f" Its calibration error is at least {found['any_ece'].value:.4f} in any bins."
+    return text
+
+
 def _interval(found: Bounds, width: int = 50) -> str:
     """Draw the interval, with the model's own ECE, as a line of text."""
-    low, high = float(found["sharp_lower"]), float(found["sharp_upper"])
+    low, high = float(found["forced_ece"]), float(found["sharp_upper"])
 
     def place(value: float) -> int:
         return round(min(1.0, max(0.0, value)) * width)
@@ -266,6 +285,9 @@ def _interval(found: Bounds, width: int = 50) -> str:
     text = (
         f"calibration error of an invariant model with these confidences: {low:.4f} to {high:.4f}"
     )
+    least = found["least_ece_lower"], found["least_ece_upper"]
+    if all(bound.applies for bound in least):
+        text += f"\nthe least one possible: {least[0].value:.4f} to {least[1].value:.4f}"
     if found["ece"].applies:
         ece = float(found["ece"])
         cells[place(ece)] = "[bold]●[/]"

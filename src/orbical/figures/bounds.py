@@ -32,7 +32,10 @@ _BOX = {"fc": "white", "ec": "none", "pad": 1}
 
 
 def calibration_interval(bounds: Bounds) -> Figure:
-    """Draw the sharp interval of the ECE with the ECE of the model, and each named bound below.
+    """Draw the interval of the ECE with the ECE of the model, and each named bound below.
+
+    The interval reaches from the error that the symmetry forces to the largest possible one, which
+    is attained. Up to the white mark, no labeling of the orbits need attain a value.
 
     A bound is drawn as the range that it allows: an upper one from 0 to its value, a lower one from
     its value to 1. One that does not apply is listed with the reason.
@@ -56,13 +59,16 @@ def calibration_interval(bounds: Bounds) -> Figure:
 
     if not bounds["sharp_upper"].applies:
         raise InputError(f"bounds: expected an interval, got none: {bounds['sharp_upper'].reason}")
-    low, high = float(bounds["sharp_lower"]), float(bounds["sharp_upper"])
+    low, high = float(bounds["forced_ece"]), float(bounds["sharp_upper"])
     rows = [name for name in TITLES if bounds[name].quantity == "ece"]
     with styled():
         fig = figure(PAGE, 0.9 + 0.24 * (len(rows) + 2))
         ax = fig.subplots()
         ax.axvspan(low, high, color=MODELS[5], alpha=0.18, lw=0)
         ax.plot([low, high], [0, 0], color=MODELS[0], lw=6, solid_capstyle="butt")
+        least = bounds["least_ece_upper"]
+        if least.applies:
+            ax.plot(float(least), 0, "|", color="white", ms=7, mew=1.4)
         _beside(ax, low, 0, f"{low:.3f}", left=True, color=MODELS[0])
         _beside(ax, high, 0, f"{high:.3f}", left=False, color=MODELS[0])
         if bounds["ece"].applies:
@@ -73,7 +79,7 @@ def calibration_interval(bounds: Bounds) -> Figure:
         for y, name in enumerate(rows, start=1):
             _named_bound(ax, y, bounds[name])
         ax.set(xlim=(-0.09, 1.09), ylim=(len(rows) + 0.6, -1.1), xticks=np.linspace(0, 1, 6))
-        ax.set_yticks(range(len(rows) + 1), ["sharp interval", *(TITLES[name] for name in rows)])
+        ax.set_yticks(range(len(rows) + 1), ["possible values", *(TITLES[name] for name in rows)])
         ax.set_xlabel("expected calibration error")
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)

@@ -45,7 +45,7 @@ def example_1(mean: float, corner: float = 0.8, rows: int = 20_000) -> dict[str,
     return {
         "prop1": float(exact["prop1"]),
         "fiber_free": float(exact["fiber_free"]),
-        "sharp_lower": float(bounds["sharp_lower"]),
+        "sharp_lower": float(bounds["forced_ece"]),
         "sharp_upper": float(bounds["sharp_upper"]),
         "sum_of_dissent": 1 - table.accuracy_ceiling,
         "least_dissent_of_an_orbit": float(table.dissent.min()),
@@ -96,7 +96,7 @@ def _binary(table: OrbitTable) -> dict[str, float]:
         "fiber_free": float(bounds["fiber_free"]),
         "one_minus_dissent": 1 - float(table.dissent.sum()),
         "sharp_upper": float(bounds["sharp_upper"]),
-        "sharp_lower": float(bounds["sharp_lower"]),
+        "sharp_lower": float(bounds["forced_ece"]),
     }
 
 
@@ -141,7 +141,7 @@ def example_5() -> dict[str, float]:
         "lipschitz": float(lipschitz),
         "printed_bound": table.accuracy_floor**2 / 2 / float(lipschitz),
         "ece_of_the_calibrated_model": float(bounds["ece"]),
-        "sharp_lower": float(bounds["sharp_lower"]),
+        "sharp_lower": float(bounds["forced_ece"]),
     }
 
 

@@ -126,7 +126,7 @@ def bound_rows(
                 {"data": data, "network": network, "seed": seed, "galaxies": len(orbit)}
                 | {"orbits": len(first), "accuracy": table.accuracy}
                 | {"ceiling": table.accuracy_ceiling, "ece": found["ece"].value}
-                | {"lower": found["sharp_lower"].value, "upper": found["sharp_upper"].value}
+                | {"lower": found["forced_ece"].value, "upper": found["sharp_upper"].value}
                 | {"mirror_gap": float(np.abs(given - mean).max())}
                 | {"changed": float((predicted != predicted[first][orbit]).mean())}
             )

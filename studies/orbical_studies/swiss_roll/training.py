@@ -115,7 +115,7 @@ def ece_interval(network: nn.Module, test: SwissRoll, settings: Settings) -> dic
         test.orbit, test.label, confidence=confidence, predicted=predicted
     )
     found = classification(table, bins=settings.bins)
-    columns = {"sharp_lower": "sharp_lower", "sharp_upper": "sharp_upper", "table_ece": "ece"}
+    columns = {"sharp_lower": "forced_ece", "sharp_upper": "sharp_upper", "table_ece": "ece"}
     return {column: float(found[name]) for column, name in columns.items()}
 
 

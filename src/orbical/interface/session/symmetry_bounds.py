@@ -35,7 +35,7 @@ def _of(view: ScanView, name: str) -> dict[str, Any]:
         "name": name,
         "accuracy": found.about["accuracy"],
         "ece": found["ece"].value,
-        "low": found["sharp_lower"].value,
+        "low": found["forced_ece"].value,
         "high": found["sharp_upper"].value,
         "ceiling": found["accuracy_ceiling"].value,
         "floor": found["accuracy_floor"].value,

@@ -12,7 +12,7 @@ export function modelBounds(model, shared = {}) {
     color: model.color,
     accuracy: value("accuracy", model.about?.accuracy),
     ece: value("ece"),
-    low: value("sharp_lower", model.low, shared.low),
+    low: value("forced_ece", model.low, shared.low),
     high: value("sharp_upper", model.high, shared.high),
     ceiling: value("accuracy_ceiling", model.ceiling, shared.ceiling),
   };

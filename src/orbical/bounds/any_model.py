@@ -1,0 +1,120 @@
+"""The price of symmetry: what holds for any model, invariant or not.
+
+Let eps be the share of samples on which a model differs from its most frequent answer on their
+orbit. Its accuracy is at most the ceiling plus eps: giving every orbit its most frequent answer
+makes the model invariant and changes only that share. Sharper, orbit by orbit and label by label,
+it is at most `sum min(P(orbit, answer = c), P(orbit, label = c))`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arrays import as_numpy
+from ..errors import InputError
+from . import _checks
+from .bound import Bound, lower_bound, not_applicable, share_at_most
+
+if TYPE_CHECKING:
+    from .orbit_table import OrbitTable
+
+__all__ = ["ModelOutputs"]
+
+Array = np.ndarray
+KINDS = {
+    "broken_symmetry": ("broken_symmetry", "exact"),
+    "broken_at_least": ("broken_symmetry", "lower"),
+    "any_accuracy": ("accuracy", "upper"),
+    "any_accuracy_sharp": ("accuracy", "upper"),
+    "any_ece": ("ece", "lower"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ModelOutputs:
+    """What a model answers on the samples of each orbit; it need not be invariant.
+
+    Attributes:
+        mass: `[O, C]`, the probability that a sample lies in orbit o and is answered with label c.
+        accuracy: the share of correct answers.
+        confidence: the mean confidence, or None.
+    """
+
+    mass: Array
+    accuracy: float
+    confidence: float | None = None
+
+    @property
+    def broken(self) -> float:
+        """The share of samples that are not answered as most of their orbit."""
+        return float(max(0.0, 1 - self.mass.max(1).sum()))
+
+
+def outputs_by_orbit(
+    index: Array,
+    first: Array,
+    label: Array,
+    mass: Array,
+    labels: int,
+    confidence: Any,
+    predicted: Any,
+) -> dict[str, Any]:
+    """Return the outputs of samples as arguments of `OrbitTable`.
+
+    These are one confidence and prediction for each orbit if they agree there, and otherwise the
+    `ModelOutputs`. The orbit of each sample is `index`; `first` are samples of all orbits.
+    """
+    given = {"confidence": confidence, "predicted": predicted}
+    arrays = {name: as_numpy(name, values) for name, values in given.items() if values is not None}
+    spread = {}
+    for name, array in arrays.items():
+        if array.shape != index.shape:
+            raise InputError(
+                f"{name}: expected one for each of {len(index)} samples, got shape "
+                f"{list(array.shape)}"
+            )
+        numbers = array.astype(np.float64)
+        spread[name] = float(np.abs(numbers - numbers[first][index]).max())
+    if max(spread.values(), default=0.0) <= 1e-6:
+        return {name: array[first] for name, array in arrays.items()}
+    if predicted is None:
+        raise InputError(
+            "confidence: expected the same value along an orbit, as an invariant classifier has, "
+            f"got differences up to {spread['confidence']:.3g}; pass predicted= too, or average it "
+            "over each orbit"
+        )
+    answer = _checks.whole_numbers("predicted", predicted, len(index), below=labels)
+    cells = np.bincount(index * labels + answer, weights=mass, minlength=len(first) * labels)
+    sure = None
+    if confidence is not None:
+        _checks.probabilities("confidence", arrays["confidence"])
+        sure = float(mass @ arrays["confidence"])
+    accuracy = float(mass @ (answer == label))
+    return {"outputs": ModelOutputs(cells.reshape(len(first), labels), accuracy, sure)}
+
+
+def any_model_bounds(table: OrbitTable) -> dict[str, Bound]:
+    """Evaluate the statements that hold for every model on a table."""
+    outputs = table.outputs
+    if outputs is None:
+        reason = "needs the model's predictions and confidences; the table has none"
+        return {name: not_applicable(*of, reason) for name, of in KINDS.items()}
+    ceiling, sharp = table.accuracy_ceiling, float(np.minimum(outputs.mass, table.mass).sum())
+    cap = min(1.0, ceiling + outputs.broken)
+    ece = not_applicable("ece", "lower", "needs confidences; the table has none")
+    if outputs.confidence is not None:
+        ece = lower_bound(max(0.0, outputs.confidence - sharp), "ece")
+    return {
+        "broken_symmetry": Bound(outputs.broken, *KINDS["broken_symmetry"]),
+        "broken_at_least": lower_bound(
+            max(0.0, outputs.accuracy - ceiling),
+            "broken_symmetry",
+            "for every model of this accuracy",
+        ),
+        "any_accuracy": share_at_most(cap, "accuracy"),
+        "any_accuracy_sharp": share_at_most(sharp, "accuracy"),
+        "any_ece": ece,
+    }
