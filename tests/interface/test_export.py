@@ -116,3 +116,40 @@ def test_a_request_is_answered_with_a_file(session, what):
 def test_an_unknown_file_is_refused(session):
     with pytest.raises(InputError, match="what: unknown name 'exe'"):
         session.handle({"kind": "export", "what": "exe", "selection": {}})
+
+
+def test_a_table_with_finer_steps_has_the_scanned_elements(session):
+    scan = session.scan_view().scan
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    with_models = Session({"digits": scan}, models={"a": net, "b": net})
+    rows = rows_of(export.csv(with_models.scan_view(), Selection(sample=7, dense=True))[2])
+    assert len(rows) == 8
+    np.testing.assert_allclose(
+        [float(row["sample_7_a"]) for row in rows], scan.data["score"][0, 7], atol=1e-6
+    )
+    with_models.close()
+
+
+def test_an_empty_subset_is_exported_as_a_table_without_rows(session):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    nowhere = Selection(lasso=((5.0, 5.0), (6.0, 5.0), (5.0, 6.0)))
+    table = parquet.read_table(io.BytesIO(export.parquet(session.scan_view(), nowhere)[2]))
+    assert table.num_rows == 0
+    assert {"sample", "label", "mean_a", "x", "y"} <= {*table.column_names}
+    assert export.indices(session.scan_view(), nowhere)[2] == b""
+    assert len(rows_of(export.csv(session.scan_view(), nowhere)[2])) == 8
+
+
+def test_a_name_from_a_store_is_no_formula_and_moves_no_cursor():
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    scan = ob.scan(
+        {"\x1b[31m=1": net},
+        (images[:12], labels[:12]),
+        group="rotations:4",
+        task="classification",
+        progress=False,
+    )
+    text = export.csv(Session({"digits": scan}).scan_view(), Selection())[2].decode()
+    assert "score_?[31m=1" in text.splitlines()[0]
+    assert "\x1b" not in text

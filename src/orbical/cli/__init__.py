@@ -62,8 +62,9 @@ def _print_warnings_once() -> Callable[..., None]:
 
 
 def _print_error(heading: str, text: str) -> None:
-    from rich.console import Console
     from rich.markup import escape
+
+    from .._console import Console
 
     # Without emoji: texts such as images:x:y contain what looks like their codes.
     Console(stderr=True, soft_wrap=True, emoji=False).print(

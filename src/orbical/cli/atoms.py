@@ -206,9 +206,10 @@ def rotation_name(scan: Scan, element: int) -> str:
 
 def print_audit(scan: Scan, console: Any = None) -> None:
     """Print the largest violation of each model in each quantity, and the failures."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
+
+    from .._console import Console
 
     out = console or Console()
     table = Table(title=f"Largest violations of equivariance under {scan.group.spec}")

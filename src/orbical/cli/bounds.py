@@ -207,7 +207,7 @@ def _print_all(found: dict[str, Bounds], as_json: bool) -> None:
 
 
 def _print_bounds(name: str, found: Bounds) -> None:
-    from rich.console import Console
+    from .._console import Console
     from rich.rule import Rule
     from rich.table import Table
 
@@ -296,7 +296,7 @@ def _interval(found: Bounds, width: int = 50) -> str:
 
 
 def _print_comparison(comparison: Comparison) -> None:
-    from rich.console import Console
+    from .._console import Console
 
     console, rows = Console(), comparison.rows()
     for row in rows[1:]:

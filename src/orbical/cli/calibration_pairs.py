@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from .._text import printable
+
 if TYPE_CHECKING:
     from ..calibration import Comparison
 
@@ -19,7 +21,7 @@ def compared(outputs: dict[str, dict[str, Any]], settings: dict[str, Any]) -> li
     for (a, one), (b, other) in itertools.combinations(outputs.items(), 2):
         reason = _differing(one, other)
         if reason:
-            typer.echo(f"{a} and {b} are not compared: {reason}", err=True)
+            typer.echo(printable(f"{a} and {b} are not compared: {reason}"), err=True)
             continue
         for name, found in _comparisons(one, other, settings):
             numbers = {key: float(part) for key, part in vars(found).items() if key != "level"}

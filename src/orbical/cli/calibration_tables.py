@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import math
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from .._text import csv_text
 from .sheets import Cell, Number, Span, latex_sheet, print_sheet
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ def numbers(table: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
 def print_csv(rows: list[dict[str, Any]]) -> None:
     """Print rows as CSV, their keys first; what a row does not have stays empty."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    writer = csv.DictWriter(sys.stdout, keys, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    sys.stdout.write(csv_text([keys, *([row.get(key) for key in keys] for row in rows)]))
 
 
 def print_json(answer: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._imports import existing_file
+from .._text import printable
 from ..errors import InputError
 from .arguments import Import
 from .thresholds import SHORTCUTS, limits_from, settings_from, table_from
@@ -114,7 +115,7 @@ def check(
         junit.parent.mkdir(parents=True, exist_ok=True)
         junit.write_text(junit_xml(findings, str(store), settings.strict), encoding="utf-8")
     for finding in findings:
-        typer.secho(finding.line(), fg=_COLORS[finding.outcome])
+        typer.secho(printable(finding.line()), fg=_COLORS[finding.outcome])
     failed, unsure = (sum(f.outcome == name for f in findings) for name in ("fail", "inconclusive"))
     if failed or unsure:
         doubt = f", {unsure} inconclusive: too few samples to tell" if unsure else ""
@@ -141,16 +142,17 @@ def junit_xml(findings: list[Finding], suite: str, strict: bool) -> str:
     """
     from xml.etree import ElementTree
 
-    root = ElementTree.Element("testsuite", name=f"orbical check {suite}", tests=str(len(findings)))
+    name = printable(f"orbical check {suite}")
+    root = ElementTree.Element("testsuite", name=name, tests=str(len(findings)))
     counts = {"failure": 0, "skipped": 0}
     for finding in findings:
         case = ElementTree.SubElement(
-            root, "testcase", classname=finding.model, name=finding.rule.name
+            root, "testcase", classname=printable(finding.model), name=finding.rule.name
         )
         if finding.outcome != "pass":
             kind = "failure" if strict or finding.outcome == "fail" else "skipped"
             counts[kind] += 1
-            ElementTree.SubElement(case, kind, message=finding.line())
+            ElementTree.SubElement(case, kind, message=printable(finding.line()))
     root.attrib |= {"failures": str(counts["failure"]), "skipped": str(counts["skipped"])}
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

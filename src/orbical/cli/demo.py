@@ -38,9 +38,8 @@ def demo(
 
     Prints a table, saves figures, and opens the interactive view with live models. The demos:
     """
-    from rich.console import Console
-
     from .. import figures
+    from .._console import Console
     from .tables import print_summary
 
     console = Console()

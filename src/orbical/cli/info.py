@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .._text import printable
 from .arguments import AsJson, Store
 
 
@@ -43,9 +44,10 @@ def info(
         facts = {**scan.record.to_json(), "share_done": scan.share_done, "damaged": []}
         typer.echo(json.dumps({**facts, "failures": scan.failures}, indent=2))
         return
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
+
+    from .._console import Console
 
     console = Console(soft_wrap=True)
     table = Table(show_header=False, box=None, padding=(0, 2))
@@ -68,9 +70,10 @@ def _repair(path: Path) -> None:
         store = open_store(path)
         done = repair(store)
     for key in done.restored:
-        typer.echo(f"restored    {key}")
+        typer.echo(printable(f"restored    {key}"))
     for unit in done.unfinished:
-        typer.echo(f"unfinished  {store.unit_name(*unit)}; run the same scan again to compute it")
+        name = printable(store.unit_name(*unit))
+        typer.echo(f"unfinished  {name}; run the same scan again to compute it")
 
 
 def _print_damage(path: Path, as_json: bool) -> bool:
@@ -85,7 +88,7 @@ def _print_damage(path: Path, as_json: bool) -> bool:
     elif found:
         for one in found:
             unit = "" if one.unit is None else f" ({store.unit_name(*one.unit)})"
-            typer.echo(f"{one.key}{unit} is {one.why}")
+            typer.echo(printable(f"{one.key}{unit} is {one.why}"))
         typer.echo(f"{len(found)} files are damaged; repair with: orbical info --repair {path}")
     return bool(found)
 

@@ -48,8 +48,7 @@ def report(
     The file contains all its data and loads nothing else. Means and calibration cover the whole
     scan, whichever samples are included.
     """
-    from rich.console import Console
-
+    from .._console import Console
     from ..interface.reports import report as write
 
     console, methods = Console(soft_wrap=True), tuple(method or ("pca",))

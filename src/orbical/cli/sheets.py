@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from .._text import printable
+
 _SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -71,9 +73,10 @@ def print_sheet(
 ) -> None:
     """Print a table without frames: 80 columns hold every interval on one line."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from .._console import Console
 
     # As Text, whose brackets the console does not read as markup.
     table = Table(
@@ -103,7 +106,7 @@ def _in_latex(cell: Cell) -> str:
     ('$3.2 \\times 10^{-6}$', '$0.5000 \\pm 0.0100$', '$[0, 1.5 \\times 10^{-5}]$')
     """
     if isinstance(cell, str):
-        return "".join(_SIGNS.get(sign, sign) for sign in cell)
+        return "".join(_SIGNS.get(sign, sign) for sign in printable(cell))
     if isinstance(cell, Span):
         known = not math.isnan(cell.low + cell.high)
         return f"$[{_plain(cell.low)}, {_plain(cell.high)}]$" if known else "--"

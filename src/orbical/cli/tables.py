@@ -14,9 +14,9 @@ _WHERE = {"upright": "upright", "orbit": "over the orbit", "worst": "at the wors
 
 def print_summary(scan: Scan, console: Any = None) -> None:
     """Print a column a model: how good it is upright, over the orbit and at its worst."""
-    from rich.console import Console
     from rich.table import Table
 
+    from .._console import Console
     from ..nero import summary
 
     facts = summary(scan)

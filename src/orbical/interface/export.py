@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import csv as tables
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from .._text import csv_text
 from ..errors import MissingExtra, unknown_name
 from .reports.html_page import MOST_BYTES, single_page
 from .reports.writing import SAMPLES, build_report, report
@@ -54,7 +55,7 @@ def csv(view: ScanView, selection: Selection) -> File:
     `sample_NUMBER_MODEL`.
     """
     about, of_subset = aggregate(view, selection, {})
-    _, of_sample = sample(view, selection, {})
+    _, of_sample = sample(view, replace(selection, dense=False), {})  # at the scanned elements
     coords = view.group.coords
     columns: dict[str, Any] = {"element": np.arange(len(view.group)), **coords}
     for place, model in enumerate(about["models"]):
@@ -63,11 +64,8 @@ def csv(view: ScanView, selection: Selection) -> File:
                 end = "" if part == "values" else f"_{part}"
                 columns[f"{about['metric']}{end}_{model}"] = of_subset[part][place]
         columns[f"sample_{selection.sample}_{model}"] = of_sample["values"][place]
-    text = io.StringIO()
-    writer = tables.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(map(_shown, column) for column in columns.values()), strict=True))
-    return f"{view.name}.csv", "text/csv", text.getvalue().encode()
+    rows = zip(*(map(_shown, column) for column in columns.values()), strict=True)
+    return f"{view.name}.csv", "text/csv", csv_text([columns, *rows]).encode()
 
 
 def _shown(value: Any) -> Any:
@@ -130,8 +128,7 @@ def parquet(view: ScanView, selection: Selection) -> File:
 
 def _pictures(view: ScanView, samples: Array) -> list[dict[str, Any]] | None:
     """Return thumbnails as other tools expect them: `{"bytes": PNG, "path": None}` each."""
-    found = thumbnails(view, [int(one) for one in samples[:1]])
-    if found is None:
+    if not len(samples) or thumbnails(view, [int(samples[0])]) is None:
         return None
     return [{"bytes": _png(thumbnails(view, [int(one)])), "path": None} for one in samples]
 

@@ -14,8 +14,9 @@ def progress_bar(
     if not shown:
         yield lambda inputs: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from .._console import Console
 
     columns = (
         TextColumn("scan"),

@@ -2,7 +2,14 @@
 import { aggregate } from "./static_aggregate.js";
 import { sample } from "./static_samples.js";
 
-const quoted = (cell) => (/[",\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : cell);
+// eslint-disable-next-line no-control-regex
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+// As the Python package writes tables: no control characters, and no formula for a spreadsheet to run.
+const plain = (text) => text.replace(UNSAFE, "?").replace(/^[=+@-]/, "'$&");
+const quoted = (cell) => {
+  const text = typeof cell === "string" ? plain(cell) : String(cell);
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
 const table = (rows) => `${rows.map((row) => row.map(quoted).join(",")).join("\n")}\n`;
 const shown = (value) => (Number.isFinite(value) ? Number(value.toPrecision(7)) : "");
 
