@@ -13,7 +13,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test lint lint-web docs browser review audit bench studies study clean
+.PHONY: help venv demo test lint lint-web docs browser review audit lock bench studies study clean
 
 help: ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -55,9 +55,13 @@ browser: $(DEV_READY) ## run only the tests that drive Chromium
 review: $(DEV_READY) ## check the repository against the Scientific Python guide (sp-repo-review)
 	@$(BIN)/repo-review . --show errskip
 
-audit: $(DEV_READY) ## look up known vulnerabilities of what is installed (asks a server)
+audit: $(DEV_READY) ## look up known vulnerabilities of what is installed and locked (asks a server)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
 	@$(BIN)/pip-audit --skip-editable
+	@$(BIN)/pip-audit --requirement requirements-dev.lock --require-hashes --disable-pip
+
+lock: $(DEV_READY) ## pin the versions of .venv, with the hashes of their files, in requirements-dev.lock
+	@$(BIN)/python tools/lock_dependencies.py
 
 studies: $(DEV_READY) ## list the studies
 	@$(BIN)/orbical-study

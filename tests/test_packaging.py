@@ -134,3 +134,19 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: ZipFile) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert files == {name for name in wheel.namelist() if name.startswith("orbical/")}
+
+
+def test_the_lock_pins_what_developers_need_with_hashes_and_without_an_index():
+    lock = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
+    entries = re.findall(r"^([a-z0-9-]+)==\S+((?: \\\n +--hash=sha256:[0-9a-f]{64})+)$", lock, re.M)
+    text = "".join(line for line in lock.splitlines(True) if not line.startswith("#"))
+    assert len(entries) == len(re.findall("==", text))
+    assert "://" not in lock
+    assert "index" not in lock.lower()
+    needed = [
+        PROJECT["dependencies"],
+        EXTRAS["dev"],
+        *(EXTRAS[one] for one in extras_within(EXTRAS["dev"])),
+    ]
+    declared = set().union(*map(names_of, needed)) - {"orbical", "torch"}
+    assert declared <= {name for name, _ in entries}

@@ -124,3 +124,19 @@ def test_axe_finds_no_violations(view, axe, scheme):
     assert page.violations(axe) == []
     page.tab.keyboard.press("?")
     assert page.violations(axe) == []
+
+
+def test_the_token_stays_neither_in_the_address_nor_in_the_cookie(view, live_server):
+    page = view("sample=2")
+    assert page.tab.url == f"{live_server.url.partition('?')[0]}#sample=2"
+    (cookie,) = page.context.cookies()
+    assert cookie["path"] == f"/{live_server.guard.folder}"  # and so to no other port of this host
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    assert live_server.guard.token not in cookie["value"]
+    page.tab.reload()
+    page.ready()
+
+
+def test_a_private_file_leads_the_browser_to_the_page(opened, live_server):
+    tab = opened(live_server.launch_file().as_uri())
+    assert tab.url == live_server.url.partition("?")[0]

@@ -89,7 +89,8 @@ def serving() -> Iterator[Callable[..., SimpleNamespace]]:
             server=server,
             port=server.port,
             base=f"http://127.0.0.1:{server.port}",
-            cookie=f"{server.guard.cookie}={server.guard.token}",
+            cookie=server.guard.cookie_header().partition(";")[0],
+            folder=f"/{server.guard.folder}",
         )
 
     yield start

@@ -50,7 +50,7 @@ def get(
 ) -> tuple[int, dict[str, str], bytes]:
     """Ask with exactly these headers, and a path that nobody tidies up."""
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
-    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    connection.putrequest(method, running.folder + path, skip_host=True, skip_accept_encoding=True)
     headers.setdefault("Host", f"127.0.0.1:{running.port}")
     for name, value in headers.items():
         connection.putheader(name.replace("_", "-"), value)
@@ -64,7 +64,7 @@ def get(
 def dial(running: SimpleNamespace, path: str = "/ws", **options: Any) -> Any:
     headers = {"Cookie": options.pop("cookie", running.cookie), **options.pop("headers", {})}
     return connect(
-        f"ws://127.0.0.1:{running.port}{path}",
+        f"ws://127.0.0.1:{running.port}{running.folder}{path}",
         origin=options.pop("origin", running.base),
         additional_headers={name: value for name, value in headers.items() if value},
         max_size=None,

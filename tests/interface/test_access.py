@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import http.cookiejar
+import re
 import socket
+import threading
+import urllib.error
+import urllib.request
+import webbrowser
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from orbical.errors import InputError
 from orbical.interface.access import AccessGuard
-from orbical.interface.server import Server
+from orbical.interface.server import Server, serve
 from orbical.interface.session import Session
 
 Serving = Callable[..., SimpleNamespace]
@@ -28,21 +35,82 @@ def test_the_token_opens_the_page_and_leaves_a_cookie(running: SimpleNamespace) 
     assert cookie.startswith(f"orbical-{running.port}=")
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
-    assert "Path" not in cookie  # a proxy's prefix is then its path
+    assert "Path" not in cookie  # its path is the page's folder, whatever a proxy puts before it
+    assert running.server.guard.token not in cookie
     again, _, _ = get(running, "/", Cookie=cookie.partition(";")[0])
     assert again == 200
 
 
 @pytest.mark.parametrize(
-    "cookie", ["", "orbical=x", "orbical-{port}=wrong", "orbical-{port}=", "=;==;\x01"]
+    "cookie",
+    [
+        "",
+        "orbical=x",
+        "orbical-{port}=wrong",
+        "orbical-{port}=",
+        "=;==;\x01",
+        "orbical-{port}={token}",
+    ],
 )
 def test_without_the_token_nothing_is_served(running: SimpleNamespace, cookie: str) -> None:
-    given = {"Cookie": cookie.format(port=running.port)} if cookie else {}
+    cookie = cookie.format(port=running.port, token=running.server.guard.token)
+    given = {"Cookie": cookie} if cookie else {}
     for path in ("/", "/app.js", "/?token=wrong", "/?token=", "/app.js?token=wrong"):
         status, headers, body = get(running, path, **given)
         assert status == 403
         assert "set-cookie" not in headers
         assert running.server.guard.token.encode() not in body
+
+
+def test_the_cookie_goes_to_the_folder_of_the_page_only(running: SimpleNamespace) -> None:
+    """Browsers send a cookie to all ports of a host, and to the folder it came from."""
+    outside = SimpleNamespace(port=running.port, folder="")
+    token = running.server.guard.token
+    for path in ("/", f"/?token={token}", "/app.js", f"{running.folder}", f"/x{running.folder}/"):
+        status, headers, _ = get(outside, path, Cookie=running.cookie)
+        assert status == 403
+        assert "set-cookie" not in headers
+    jar = http.cookiejar.CookieJar()
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    opener.open(running.server.url, timeout=10).close()
+    (cookie,) = jar
+    assert cookie.path == running.folder
+    assert cookie.value not in running.server.url
+
+
+def test_a_launch_token_is_valid_once(running: SimpleNamespace) -> None:
+    token = running.server.guard.launch_token()
+    assert get(running, f"/?token={token}")[0] == 200
+    assert get(running, f"/?token={token}")[0] == 403
+    assert get(running, f"/?token={running.server.guard.token}")[0] == 200
+
+
+def test_the_secret_of_the_cookie_is_no_token(running: SimpleNamespace) -> None:
+    assert get(running, f"/?token={running.cookie.partition('=')[2]}")[0] == 403
+
+
+def test_the_browser_gets_a_private_file_and_no_token(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command line of a browser is there for all to read."""
+    opened: list[str] = []
+    known = threading.Event()
+    monkeypatch.setattr(webbrowser, "open", lambda page: (opened.append(page), known.set()))
+    server = serve(Server(session, port=0), block=False)
+    assert server is not None
+    assert known.wait(10)
+    (page,) = opened
+    path = Path(urllib.request.url2pathname(page.removeprefix("file://")))
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    (address,) = {*re.findall(r"http://[^\s\"]+", path.read_text())}
+    assert server.guard.token not in address
+    assert address.rpartition("=")[2] not in page
+    assert urllib.request.urlopen(address, timeout=10).status == 200
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(address, timeout=10)
+    server.stop()
+    assert not path.parent.exists()
 
 
 @pytest.mark.parametrize(

@@ -305,6 +305,7 @@ def test_ports(session: Session) -> None:
         Server(session, port=70_000)
     assert first.guard.token != second.guard.token
     assert len(first.guard.token) >= 32
-    assert first.url == f"http://127.0.0.1:{first.port}/?token={first.guard.token}"
+    folder, token = first.guard.folder, first.guard.token
+    assert first.url == f"http://127.0.0.1:{first.port}/{folder}/?token={token}"
     first.close()
     second.close()

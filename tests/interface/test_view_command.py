@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -49,12 +50,16 @@ def started(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Po
         program.wait()
 
 
-SLEEPY = """
-import pathlib, time, torch
+BUSY = """
+import pathlib, torch
+
+weight = torch.randn(200, 200)
 
 def net(x):
-    while pathlib.Path("asleep").exists():
-        time.sleep(0.1)
+    while pathlib.Path("busy").exists():
+        pathlib.Path("begun").touch()
+        for _ in range(100):
+            torch.relu(weight @ weight)
     return torch.zeros(len(x), 10)
 """
 
@@ -62,11 +67,11 @@ def net(x):
 def test_the_command_serves_until_it_is_interrupted(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "sleepy.py").write_text(SLEEPY)
+    (tmp_path / "busy_net.py").write_text(BUSY)
     monkeypatch.chdir(tmp_path)
-    arguments = (str(folder / "digits.zarr"), "--model", "first=sleepy:net")
+    arguments = (str(folder / "digits.zarr"), "--model", "first=busy_net:net")
     with started(*arguments) as (program, printed):
-        address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", printed)
+        address = re.search(r"http://127\.0\.0\.1:\d+/\S+/\?token=\S+", printed)
         assert address is not None
         answer = urllib.request.urlopen(address.group(0), timeout=10)
         assert answer.status == 200
@@ -74,10 +79,12 @@ def test_the_command_serves_until_it_is_interrupted(
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(address.group(0).partition("?")[0], timeout=10)
         assert "ssh" not in printed
-        (tmp_path / "asleep").touch()
+        (tmp_path / "busy").touch()
         leave_in_the_middle(address.group(0))
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.02)
         program.send_signal(signal.SIGINT)
-        assert program.wait(10) == 0  # although a model sleeps
+        assert program.wait(20) == 0  # although torch is at work, which aborts if it is cut off
         assert program.stderr is not None
         assert "Traceback" not in program.stderr.read()
 
@@ -85,10 +92,10 @@ def test_the_command_serves_until_it_is_interrupted(
 def leave_in_the_middle(address: str) -> None:
     """Ask for live answers, and do not wait for them."""
     parts = urlsplit(address)
-    cookie = f"orbical-{parts.port}={parts.query.partition('=')[2]}"
+    cookie = urllib.request.urlopen(address, timeout=10).headers["Set-Cookie"].partition(";")[0]
     origin = f"http://{parts.netloc}"
     with connect(
-        f"ws://{parts.netloc}/ws", origin=origin, additional_headers={"Cookie": cookie}
+        f"ws://{parts.netloc}{parts.path}ws", origin=origin, additional_headers={"Cookie": cookie}
     ) as client:
         client.send(json.dumps({"kind": "place", "sequence": 1, "selection": {}}))
         client.send(json.dumps({"kind": "state", "sequence": 2, "selection": {}}))

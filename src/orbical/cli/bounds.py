@@ -207,10 +207,10 @@ def _print_all(found: dict[str, Bounds], as_json: bool) -> None:
 
 
 def _print_bounds(name: str, found: Bounds) -> None:
-    from .._console import Console
     from rich.rule import Rule
     from rich.table import Table
 
+    from .._console import Console
     from ..bounds.classification_bounds import TITLES
 
     console, about = Console(), found.about

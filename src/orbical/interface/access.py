@@ -1,7 +1,9 @@
 """Access control: host names, origins and the token, checked on every request and socket.
 
 A page of another site can make a browser send requests to this machine, but it has neither the
-token nor the cookie. A site that points its own name here (DNS rebinding) is recognized by the host
+token nor the cookie. Browsers send a cookie to every port of a host, so that other programs on
+this machine could read it: the page lies in a folder with a random name, and the cookie goes to
+this folder only. A site that points its own name here (DNS rebinding) is recognized by the host
 name in its requests.
 """
 
@@ -48,7 +50,10 @@ class AccessGuard:
     """
 
     def __init__(self, port: int, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
-        self.token = secrets.token_urlsafe(24)
+        self.token = secrets.token_urlsafe(24)  # in the address that is printed
+        self.folder = secrets.token_urlsafe(9)  # of the page, so that its cookie goes nowhere else
+        self._secret = secrets.token_urlsafe(24)  # in the cookie only
+        self._launches: list[str] = []
         self.cookie = f"orbical-{port}"
         self.origins = frozenset(_checked_origin(origin) for origin in origins)
         behind = (urlsplit(origin).hostname or "" for origin in self.origins)
@@ -66,17 +71,31 @@ class AccessGuard:
             return "origin not allowed"
         return ""
 
-    def knows_token(self, given: str | None) -> bool:
-        """Compare a token in constant time."""
-        return given is not None and hmac.compare_digest(given.encode(), self.token.encode())
+    def launch_token(self) -> str:
+        """Return a token that is valid once."""
+        self._launches.append(secrets.token_urlsafe(24))
+        return self._launches[-1]
+
+    def admits(self, given: str | None) -> bool:
+        """Check a token; the token of a launch is used up."""
+        if given is None:
+            return False
+        used = [one for one in self._launches if _equal(given, one)]
+        self._launches = [one for one in self._launches if one not in used]
+        return bool(used) or _equal(given, self.token)
 
     def knows_cookie(self, cookies: Mapping[str, str]) -> bool:
-        """Check whether the token is among the cookies."""
-        return self.knows_token(cookies.get(self.cookie))
+        """Check whether the secret is among the cookies."""
+        return _equal(cookies.get(self.cookie, ""), self._secret)
 
     def cookie_header(self) -> str:
         """Return the cookie; without a path it belongs to the page's folder, as proxies need."""
-        return f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict"
+        return f"{self.cookie}={self._secret}; HttpOnly; SameSite=Strict"
+
+
+def _equal(given: str, known: str) -> bool:
+    """Compare in constant time."""
+    return hmac.compare_digest(given.encode(), known.encode())
 
 
 def _hostname(host: str) -> str:

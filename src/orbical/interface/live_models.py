@@ -164,9 +164,15 @@ class LiveModels:
         question = LiveRequest(
             elements, moved, self._truth(sample), self._consensus(sample, chosen)
         )
-        asked = {name: self._worker(name).submit(self._answer, name, question) for name in chosen}
+        answers, asked = {}, {}
+        for name in chosen:
+            worker = self._worker(name)
+            if worker.busy_s > self.patience_s:  # it would keep everybody waiting again
+                why = f"still busy with an earlier input, for {worker.busy_s:.0f} s"
+                answers[name] = LiveAnswer({}, float("nan"), why)
+            else:
+                asked[name] = worker.submit(self._answer, name, question)
         deadline = time.monotonic() + self.patience_s
-        answers = {}
         for name, one in asked.items():
             try:
                 answers[name] = result_within(one, max(0.01, deadline - time.monotonic()))

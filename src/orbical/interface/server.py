@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 import json
 import os
 import socket as sockets
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
@@ -27,6 +30,13 @@ FIRST_PORT = 8420
 PORTS_TRIED = 100
 MOST_MESSAGE_BYTES = 1 << 18
 THREADS = 8
+LIVE_THREADS = 32
+"""Threads that wait for models, so that a model that hangs delays no other answer."""
+LIVE_KINDS = ("place", "sample")
+_LAUNCH = """<!doctype html><meta charset="utf-8"><title>orbical</title>
+<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url={address}">
+<a href="{address}">orbical view</a>
+"""
 
 
 class Server:
@@ -65,15 +75,35 @@ class Server:
         self.files = read_static_files()
         self.clients = 0
         self._pool = DaemonPool(THREADS, "answers")
+        self._live = DaemonPool(LIVE_THREADS, "live answers")
+        self._launch: tempfile.TemporaryDirectory[str] | None = None
         self._uvicorn: Any = None
         self._thread: threading.Thread | None = None
 
     @property
-    def url(self) -> str:
-        """The address to open, with its token."""
+    def _page(self) -> str:
         host = "localhost" if self.host in ("0.0.0.0", "::") else self.host
         shown = f"[{host}]" if ":" in host else host
-        return f"http://{shown}:{self.port}/?token={self.guard.token}"
+        return f"http://{shown}:{self.port}/{self.guard.folder}/"
+
+    @property
+    def url(self) -> str:
+        """The address to open, with its token."""
+        return f"{self._page}?token={self.guard.token}"
+
+    def launch_file(self) -> Path:
+        """Write a page that leads a browser to this one, and that only this user can read.
+
+        The command line of a browser can be read by everyone on the machine, so that it must not
+        hold a token.
+        """
+        if self._launch is None:
+            self._launch = tempfile.TemporaryDirectory(prefix="orbical-")  # others cannot enter it
+        path = Path(self._launch.name) / "open.html"
+        path.touch(mode=0o600)
+        address = f"{self._page}?token={self.guard.launch_token()}"
+        path.write_text(_LAUNCH.format(address=html.escape(address)), "utf-8")
+        return path
 
     def run(self) -> None:
         """Serve until interrupted."""
@@ -105,6 +135,10 @@ class Server:
         while not self.running and self._thread.is_alive():
             time.sleep(0.01)
 
+    def warm(self) -> None:
+        """Compute what every page requests first, while the browser is starting."""
+        self._pool.submit(self.session.warm)
+
     @property
     def running(self) -> bool:
         """Whether the server accepts requests in its thread."""
@@ -121,8 +155,11 @@ class Server:
     def close(self) -> None:
         """Release the port and the threads."""
         self._socket.close()
-        self._pool.shutdown()
+        for pool in (self._pool, self._live):
+            pool.shutdown()
         self.session.close()
+        if self._launch is not None:
+            self._launch.cleanup()
 
     def application(self) -> Any:
         """Return the ASGI application."""
@@ -138,7 +175,7 @@ class Server:
             web_socket = WebSocket(scope, receive, send)
             refused = self.guard.refusal(web_socket.headers, socket=True)
             known = self.guard.knows_cookie(web_socket.cookies)
-            if refused or not known or scope["path"] != "/ws":
+            if refused or not known or scope["path"] != f"/{self.guard.folder}/ws":
                 await web_socket.close(1008)  # before it is accepted: the client sees 403
                 return
             await web_socket.accept()
@@ -161,9 +198,10 @@ class Server:
             return PlainTextResponse(refusal, 403, HEADERS)
         if method not in ("GET", "HEAD"):
             return PlainTextResponse("only GET", 405, {**HEADERS, "Allow": "GET, HEAD"})
-        path = request.scope["path"].removeprefix("/")
-        entering = path == "" and self.guard.knows_token(request.query_params.get("token"))
-        if not entering and not self.guard.knows_cookie(request.cookies):
+        folder, slash, path = request.scope["path"].removeprefix("/").partition("/")
+        inside = slash and folder == self.guard.folder
+        entering = inside and not path and self.guard.admits(request.query_params.get("token"))
+        if not inside or not (entering or self.guard.knows_cookie(request.cookies)):
             return PlainTextResponse(
                 "missing token: open the address that orbical view printed", 403, HEADERS
             )
@@ -179,7 +217,13 @@ class Server:
 
     async def _converse(self, web_socket: Any) -> None:
         """Answer one client until it disconnects or sends something that is not a request."""
-        queue = AsyncRequestQueue(self._answers, web_socket.send_bytes)
+        from starlette.websockets import WebSocketDisconnect
+
+        async def send(frame: bytes) -> None:
+            with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
+                await web_socket.send_bytes(frame)  # unless the client went away
+
+        queue = AsyncRequestQueue(self._answers, send)
         try:
             while True:
                 event = await web_socket.receive()
@@ -196,7 +240,8 @@ class Server:
     async def _answers(self, message: Any) -> AsyncIterator[bytes]:
         """Yield the frames that answer a request, computed in a thread of the pool."""
         loop, frames = asyncio.get_running_loop(), self.session.frames(message)
-        while (frame := await loop.run_in_executor(self._pool, next, frames, None)) is not None:
+        pool = self._live if message["kind"] in LIVE_KINDS else self._pool
+        while (frame := await loop.run_in_executor(pool, next, frames, None)) is not None:
             yield frame
 
 
@@ -246,11 +291,12 @@ def serve(server: Server, open_browser: bool = True, block: bool = True) -> Serv
     """Print the address of the page, open it and serve: until interrupted, or in a thread."""
     message = startup_message(server, "press Ctrl-C to stop" if block else "call stop() to end it")
     print(message, file=sys.stderr, flush=True)
-    threading.Thread(target=server.session.warm, name="warm", daemon=True).start()
+    server.warm()
     if open_browser:
         import webbrowser
 
-        threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
+        page = server.launch_file().as_uri()
+        threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
     if block:
         server.run()
         return None

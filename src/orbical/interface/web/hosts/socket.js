@@ -52,5 +52,7 @@ function socketAddress(location) {
 }
 
 if (typeof document !== "undefined") {
+  // The token stays neither in the address bar nor in the history, where others could read it.
+  if (location.search) history.replaceState(history.state, "", location.pathname + location.hash);
   app.default.render({ model: createModel(socketAddress(location)), el: document.getElementById("orbical") });
 }

@@ -1,0 +1,154 @@
+"""A soak of the server: clients that ask, hang up and misbehave, while models raise and hang."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from talking import decode, dial, finished, hear, say
+from websockets.exceptions import ConnectionClosed
+
+from orbical.interface import open_session
+from orbical.interface.session import KINDS
+
+Serving = Callable[..., SimpleNamespace]
+
+
+@pytest.fixture
+def awake() -> Any:
+    """Models wait for this event; it is set in the end, whatever happens."""
+    event = threading.Event()
+    event.set()
+    yield event
+    event.set()
+
+
+@pytest.fixture
+def models(awake: threading.Event) -> dict[str, Any]:
+    """A model that hangs while `awake` is cleared, and one that sometimes raises."""
+
+    def sleepy(x: torch.Tensor) -> torch.Tensor:
+        awake.wait(60)
+        return torch.zeros(len(x), 10)
+
+    def moody(x: torch.Tensor) -> torch.Tensor:
+        if float(x.sum()) % 1 > 0.7:
+            raise ValueError("not today")
+        return torch.zeros(len(x), 10)
+
+    return {"first": sleepy, "second": moody}
+
+
+def message(rng: random.Random, sequence: int) -> str:
+    """A request: usually sound, sometimes nonsense in a sound frame."""
+    selection: dict[str, Any] = {
+        "sample": rng.choice([0, 5, 119, 119, 10**9]),
+        "element": rng.choice([-1, 0, 7, 8]),
+        "metric": rng.choice(["", "", "ece", "confidence", "nonsense"]),
+        "labels": rng.choice([[], [], [3], [77]]),
+        "dense": rng.random() < 0.1,
+        "position": rng.choice([[], [], [12.5], [1.0, 2.0]]),
+    }
+    kind = rng.choice([one for one in KINDS if one != "export"])
+    extra = {"samples": [1, 2]} if kind == "hover" else {}
+    if rng.random() < 0.05:
+        selection["sample"] = rng.choice([None, "x", [[]], 1.5])
+    return json.dumps({"kind": kind, "sequence": sequence, "selection": selection, **extra})
+
+
+async def visit(running: SimpleNamespace, seed: int) -> int:
+    """One client: it asks, reads some answers or none, and leaves politely or not."""
+    rng = random.Random(seed)
+    answered = 0
+    async with dial(running, close_timeout=0.2) as client:
+        try:
+            for sequence in range(rng.randrange(1, 12)):
+                await client.send(message(rng, sequence))
+                if rng.random() < 0.5:
+                    header, _ = decode(await asyncio.wait_for(client.recv(), 60))  # type: ignore[arg-type]
+                    assert header["kind"] in KINDS
+                    answered += 1
+            if rng.random() < 0.1:
+                await client.send("{")  # ends this socket alone
+            if rng.random() < 0.4:
+                client.transport.abort()  # a cable is pulled
+        except ConnectionClosed:
+            pass
+    return answered
+
+
+def soak(running: SimpleNamespace, clients: int, at_once: int = 8) -> int:
+    """Let clients come and go, some at a time; return how many answers they read."""
+
+    async def all_of_them() -> int:
+        gate = asyncio.Semaphore(at_once)
+
+        async def one(seed: int) -> int:
+            async with gate:
+                return await visit(running, seed)
+
+        return sum(await asyncio.gather(*(one(seed) for seed in range(clients))))
+
+    return int(finished(all_of_them()))
+
+
+@pytest.mark.parametrize("clients", [60, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_clients_come_and_go_and_leave_nothing_behind(
+    serving: Serving,
+    folder: Path,
+    models: dict[str, Any],
+    clients: int,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    running = serving(open_session(folder / "digits.zarr", models))
+    threads = threading.active_count()
+    with caplog.at_level(logging.WARNING):
+        answered = soak(running, clients)
+        end = time.monotonic() + 20
+        while running.server.clients and time.monotonic() < end:
+            time.sleep(0.02)
+    assert running.server.clients == 0
+    assert answered > clients
+    said = [record.getMessage() for record in caplog.records if record.name != "websockets.client"]
+    assert not [text for text in said if "exception" in text.lower() or "never" in text]
+    assert "Traceback" not in capfd.readouterr().err
+    assert threading.active_count() <= threads + 8 + 32 + 2  # the pools, and one for each model
+    print(f"{clients:,} clients, {answered:,} answers read, 0 lost, 0 tracebacks")
+
+
+def test_a_model_that_hangs_keeps_no_page_waiting(
+    serving: Serving, folder: Path, models: dict[str, Any], awake: threading.Event
+) -> None:
+    session = open_session(folder / "digits.zarr", models)
+    running = serving(session)
+    awake.clear()
+
+    async def talk() -> float:
+        waiting = [await dial(running).__aenter__() for _ in range(12)]  # more than threads answer
+        for client in waiting:
+            await say(client, "place", 1)
+        await asyncio.sleep(0.3)
+        start = time.perf_counter()
+        async with dial(running) as other:
+            for sequence, kind in enumerate(("state", "aggregate", "color", "list"), 2):
+                await say(other, kind, sequence)
+                assert (await hear(other))[0]["sequence"] == sequence
+        took = time.perf_counter() - start
+        awake.set()
+        for client in waiting:
+            assert (await hear(client))[0]["kind"] == "place"
+            await client.close()
+        return took
+
+    assert finished(talk()) < 5  # a model may take 10 s before it is given up
