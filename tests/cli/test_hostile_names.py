@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 
 import orbical as ob
 from orbical import cli
+from orbical.cli.calibration_tables import print_json
+from orbical.cli.sheets import latex_sheet
 
 NAME = "=1+1\x1b]0;title\x07[/]\n[link=x]\x9b31m\u202e"
 SHOWN = "=1+1?]0;title?[/]?[link=x]?31m?"
@@ -68,6 +70,9 @@ def test_junit_is_xml_whatever_a_model_is_called(store, tmp_path):
     assert {case.get("classname") for case in root} == {SHOWN, "b"}
 
 
-def test_json_escapes_what_it_cannot_print(store):
-    assert NAME in json.loads(run("calibration", store, "--json"))["identity"]
-    run("calibration", store, "--latex")
+def test_latex_and_json_hold_no_control_characters(capsys):
+    assert "\x1b" not in latex_sheet([NAME], [[NAME]])
+    print_json({NAME: 1})
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert json.loads(printed) == {NAME: 1}
