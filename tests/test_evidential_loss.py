@@ -117,3 +117,31 @@ def test_the_evidential_loss_compiles() -> None:
     given = evidence(64)
     compiled = torch.compile(losses.nig_nll, backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(*given), losses.nig_nll(*given), rtol=1e-4, atol=1e-4)
+
+
+EXTREMES = [  # error, nu, alpha, beta
+    (2.0, 1.0, 1e5, 1e5),  # nearly a Gaussian of variance 2
+    (0.1, 3.0, 1e7, 1e7),
+    (1e3, 1e-4, 1.001, 1e-3),
+    (1e-3, 1e4, 50.0, 1e3),
+    (5.0, 1e-6, 2.0, 1e-6),
+    (1e2, 1e6, 1e-2, 1.0),
+    (30.0, 1e-3, 1e6, 1.0),
+]
+
+
+@pytest.mark.parametrize("weights", [None, torch.ones(1)])
+@pytest.mark.parametrize("extreme", EXTREMES)
+def test_single_precision_has_the_gradient_of_double_at_extreme_parameters(
+    extreme: tuple[float, ...], weights: torch.Tensor | None
+) -> None:
+    error, *others = extreme
+    given = [torch.tensor([value]) for value in (0.0, *others, error)]
+    single = [part.clone().requires_grad_() for part in given]
+    double = [part.double().requires_grad_() for part in given]
+    ours, exact = losses.nig_nll(*single, weights=weights), losses.nig_nll(*double)
+    assert ours.item() == pytest.approx(exact.item(), rel=1e-4, abs=1e-4)
+    ours.backward()
+    exact.backward()
+    for one, other in zip(single, double, strict=True):
+        assert one.grad.item() == pytest.approx(other.grad.item(), rel=1e-3, abs=1e-30)

@@ -64,26 +64,39 @@ class _Evidential(torch.autograd.Function):
 def _block(
     gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tensor, *, wanted: bool
 ) -> tuple[Tensor, ...]:
-    """Return the sum of the terms of a block, and the derivatives by the four parameters."""
-    error = target - gamma
-    square = error * error
-    above = nu + 1
-    omega = (above * beta).mul_(2)
-    misfit = nu * square
-    spread = misfit + omega
-    evidence = misfit.div_(omega).log1p_()
-    series, ratio, steps = _difference(alpha, wanted)
-    # log(pi / nu) / 2 + log(spread) / 2 - log(w) / 2 - log R in a single logarithm
-    joint = ratio.mul_(nu).reciprocal_().mul_(spread).mul_(math.pi).log_()
-    value = (alpha * evidence).add_(joint, alpha=0.5).sub_(series).sum(dtype=torch.float64)
+    """Return the sum of the terms of a block, and the derivatives by the four parameters.
+
+    In terms of `s = beta (1 + 1 / nu)`, because derivatives by nu and beta in terms of omega are
+    differences of numbers of size alpha.
+    """
+    error, above = target - gamma, nu.reciprocal().add_(1)
+    scale = above * beta
+    ratio = error.square().div_(scale).mul_(0.5)
+    evidence, power = ratio.log1p(), alpha + 0.5
+    series, growth, steps = _difference(alpha, wanted)
+    # log(2 pi s) / 2 - log(w) / 2 - log R in a single logarithm
+    joint = growth.reciprocal_().mul_(scale).mul_(2 * math.pi).log_()
+    value = (power * evidence).add_(joint, alpha=0.5).sub_(series).sum(dtype=torch.float64)
     if not wanted:
         return (value,)
-    share = (alpha + 0.5).div_(spread)
-    by_gamma = (share * nu).mul_(error).mul_(-2)
-    by_nu = square.add_(beta, alpha=2).mul_(share)
-    by_nu.sub_(alpha / above).sub_(nu.reciprocal(), alpha=0.5)  # 2 alpha beta / omega is the first
-    by_beta = above.mul_(share).mul_(2).sub_(alpha / beta)
-    return value, by_gamma, by_nu, evidence.sub_(steps), by_beta
+    pull = power.div_(ratio + 1)
+    by_scale = (pull * ratio).neg_().add_(0.5).div_(scale)
+    by_gamma = pull.mul_(error).div_(scale).neg_()
+    by_nu = (by_scale * beta).div_(nu).div_(nu).neg_()
+    return value, by_gamma, by_nu, evidence.sub_(steps), above.mul_(by_scale)
+
+
+def log_gamma_step(alpha: Tensor) -> Tensor:
+    """Return `log Gamma(a + 1/2) - log Gamma(a)`, differentiable and to single precision.
+
+    >>> log_gamma_step(torch.tensor([0.5, 1e6]))  # log(1 / sqrt(pi)), log(1e6) / 2
+    tensor([-0.5724,  6.9078])
+    """
+    inverse = 1 / (alpha + (_SHIFT - 0.25))
+    u = inverse * inverse
+    series = u * (_SERIES[0] + u * (_SERIES[1] + u * (_SERIES[2] + u * _SERIES[3])))
+    over, under = alpha * (alpha + 3), alpha * (alpha + 4) + 1.75
+    return series - torch.log(inverse) / 2 + torch.log(over / under * ((over + 2) / (under + 2)))
 
 
 def _difference(alpha: Tensor, wanted: bool) -> tuple[Tensor, Tensor, Tensor]:

@@ -10,7 +10,7 @@ from torch import Tensor
 from .._arrays import ArrayLike, as_array, as_floating, can_inspect
 from ..calibration.inputs import check_weights, weighted_mean, weights_of
 from ..errors import InputError, unknown_name
-from ._evidential import terms_at_once
+from ._evidential import log_gamma_step, terms_at_once
 
 __all__ = ["beta_nll", "covariance_nll", "gaussian_nll", "nig_nll", "nig_regularizer"]
 
@@ -212,8 +212,8 @@ def nig_nll(
     """Return the evidential negative log-density: Student's t from a normal-inverse-gamma prior.
 
         y ~ t with 2 alpha degrees of freedom, center gamma, scale sqrt(beta (1+nu) / (alpha nu))
-        omega = 2 beta (1 + nu)
-        log(pi / nu) / 2 - alpha log omega + (alpha + 1/2) log(nu (y - gamma)^2 + omega)
+        s = beta (1 + 1 / nu)
+        log(2 pi s) / 2 + (alpha + 1/2) log(1 + (y - gamma)^2 / 2 s)
           + log Gamma(alpha) - log Gamma(alpha + 1/2)
 
     summed over coordinates, averaged over samples. The aleatoric variance beta / (alpha - 1) and
@@ -247,15 +247,11 @@ def nig_nll(
     if simple and weights is None and reduction == "mean":
         return terms_at_once(*torch.broadcast_tensors(*parts)) / len(parts[-1])
     gamma, nu, alpha, beta, target = parts
-    omega = 2 * beta * (1 + nu)
-    terms = (
-        torch.log(math.pi / nu) / 2
-        - alpha * torch.log(omega)
-        + (alpha + 0.5) * torch.log(nu * (target - gamma).square() + omega)
-        + torch.lgamma(alpha)
-        - torch.lgamma(alpha + 0.5)
-    )
-    return _reduced(terms, weights, reduction)
+    scale = beta * (1 + 1 / nu)
+    double = alpha.dtype == torch.float64
+    step = torch.lgamma(alpha + 0.5) - torch.lgamma(alpha) if double else log_gamma_step(alpha)
+    tail = (alpha + 0.5) * torch.log1p((target - gamma).square() / (2 * scale))
+    return _reduced(torch.log(2 * math.pi * scale) / 2 + tail - step, weights, reduction)
 
 
 def nig_regularizer(
