@@ -58,13 +58,13 @@ def reliability_curve(
 ) -> ReliabilityCurve:
     """Return the numbers of a smooth reliability diagram, without bins.
 
-        accuracy(t) = t + sum_i K_i (correct_i - z_i) / sum_i K_i
+        accuracy(t) = y + b (t - z),   b = 1 + cov(confidence, correct - confidence) / (v + 1 / 4n)
 
-    with K_i a Gaussian in the difference of the logits of z_i and t. Most confidences of a sharp
-    classifier are near 1; on the scale of logits they are far from 0.9, and so do not decide what
-    is drawn there. Averaging the residual rather than the outcome leaves no bias if the model is
-    calibrated. The band is Wilson's interval of the outcomes, with the effective number of
-    samples, (sum K)^2 / sum K^2.
+    with y and z the means of outcome and confidence around t, v the variance of the confidence, and
+    n the effective number of samples: a line through the samples near t, whose slope is 1, as of a
+    calibrated model, where samples are few. What is near is weighted by a Gaussian in the
+    difference of logits. Most confidences of a sharp classifier are near 1; on the scale of logits
+    they are far from 0.9, and so do not decide what is drawn there. The band is Wilson's interval.
 
     Args:
         confidence: `[N]` in [0, 1].
@@ -97,17 +97,20 @@ def reliability_curve(
     index, count = fine_index(z[None])
     gathered = tally(z[None], y[None], index, count)
     cells, own = gathered.observed(), gathered.place[0]
-    size, hits = (part.reshape(-1) for part in (cells.count, cells.residual))
+    size, residual = cells.count.reshape(-1), cells.residual.reshape(-1)
     place = torch.linspace(0, 1, points, dtype=torch.float64)
     step = 1 / (points - 1)
     # Confidences that the picture cannot tell from 0 or 1 are one place.
     apart = own.logit(step / 2)[:, None] - place.logit(step / 2)
     kernel = torch.exp(-(apart / width).square() / 2)
     weight = (size @ kernel).clamp(min=1e-200)
-    confident, wrong = (size * own) @ kernel / weight, hits @ kernel / weight
     effective = weight.square() / (size @ kernel.square()).clamp(min=1e-200)
-    low, high = wilson_ends(confident + wrong, effective, level)
-    curves = torch.stack([confident + wrong, low, high]) + place - confident
+    sums = torch.stack([size * own, residual, size * own.square(), residual * own])
+    mean, gap, square, product = sums @ kernel / weight
+    spread = (square - mean.square()).clamp(min=0) + 0.25 / effective
+    shift = (1 + (product - mean * gap) / spread) * (place - mean)
+    ends = wilson_ends(mean + gap, effective, level)
+    curves = torch.stack([mean + gap, *ends]) + shift
     least, most = (end.item() for end in z.double().aminmax())
     # Beyond the confidences that occur the curve would only repeat its ends.
     seen = (weight >= _FEWEST) & (place >= least - step) & (place <= most + step)

@@ -144,7 +144,7 @@ def _draw_reliability(axes: Axes, curve: ReliabilityCurve, color: str) -> None:
     points = np.stack([place, accuracy], axis=-1)
     pieces = np.stack([points[:-1], points[1:]], axis=1)
     seen = np.isfinite(pieces).all((1, 2))
-    widths = 0.7 + 3.3 * np.sqrt(share[:-1])
+    widths = 0.7 + 2.3 * np.sqrt(share[:-1])
     axes.add_collection(
         LineCollection(
             list(pieces[seen]), linewidths=list(widths[seen]), colors=color, capstyle="round"
