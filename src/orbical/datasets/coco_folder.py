@@ -88,15 +88,15 @@ def read_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
         ) from error
     files = {file.name: file for file in place.rglob("*") if file.is_file()}
     images, dropped = [], []
-    for number, (name, *size) in named.items():
+    for number, (name, width, height) in named.items():
         file = place / name if (place / name).is_file() else files.get(Path(name).name)
         if file is None:
             raise InputError(f"folder: expected the image {name!r} of {path.name!r}, got no file")
         kept = [box for box in boxes[number] if not _is_empty(*box[0])]
         dropped += [name] * (len(boxes[number]) - len(kept))
-        corners = checked_boxes([edges for edges, _ in kept], name, *size)
+        corners = checked_boxes([edges for edges, _ in kept], name, width, height)
         labels = [label for _, label in kept]
-        images.append(AnnotatedImage(name, *size, corners, labels, file.read_bytes))
+        images.append(AnnotatedImage(name, width, height, corners, labels, file.read_bytes))
     if dropped:
         warnings.warn(
             f"folder: {len(dropped)} of the boxes in {path.name!r} have no width or no height and "
