@@ -5,6 +5,7 @@ The fuzzers are seeded, print their counts, and are large under `slow`.
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -28,7 +29,7 @@ COUNTS = {  # in the default run, and under `slow`
     "group texts": (60, 35_000),
     "npz files": (150, 35_000),
     "COCO files": (150, 35_000),
-    "headers of stores": (15, 5_000),
+    "headers of stores": (15, 2_000),
 }
 
 
@@ -111,7 +112,7 @@ def coco_file(folder: Path) -> Callable[[random.Random], None]:
                     break
                 key = rng.choice(list(keys))
                 if not isinstance(place[key], dict | list) or rng.random() < 0.4:
-                    place[key] = rng.choice(odd)
+                    place[key] = copy.deepcopy(rng.choice(odd))
                     break
                 place = place[key]
         text = json.dumps(document)
@@ -142,7 +143,7 @@ def header(folder: Path) -> Callable[[random.Random], None]:
         while isinstance(place, dict | list) and place:
             key = rng.choice(list(place) if isinstance(place, dict) else range(len(place)))
             if not isinstance(place[key], dict | list) or rng.random() < 0.1:
-                place[key] = rng.choice(odd)
+                place[key] = copy.deepcopy(rng.choice(odd))
                 return
             place = place[key]
 

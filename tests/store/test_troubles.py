@@ -133,6 +133,7 @@ def test_a_store_is_found_by_its_link_and_from_home(tmp_path, few, monkeypatch):
         ("", "out: expected the path of a folder, got ''"),
         ("s3://bucket/run.zarr", "expected a folder on this machine"),
         ("a\0b", "embedded null"),
+        ("run.zip", "out: expected the name of a folder, got 'run.zip'; scan into a folder"),
         ("x" * 300, "File name too long"),
     ],
 )

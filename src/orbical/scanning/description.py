@@ -125,15 +125,16 @@ def _versions() -> dict[str, str]:
 def _choose_chunk(outputs: Tree, samples: Samples, elements: int, device: torch.device) -> int:
     """Return the number of samples in a unit, which is a file of each array.
 
-    Arrays of one number for each element have 2 MB; the outputs of a unit fit into memory; and a
-    kill loses little work, which the numbers in the transformed inputs measure.
+    Arrays of one number for each element have half a megabyte, or two on an accelerator, so that
+    files are few and memory hardly grows with the data; the outputs of a unit fit into memory; and
+    a kill loses little work, which the numbers in the transformed inputs measure.
     """
     inputs, outputs = (
         max(1, sum(leaf[:1].numel() for leaf in leaves(tree)))
         for tree in (samples.inputs(0, 1), outputs)
     )
-    work = 2**33 if device.type == "cuda" else 2**29
-    most = min(2**19, 2**24 // outputs, work // inputs)
+    file, work = (2**19, 2**33) if device.type == "cuda" else (2**17, 2**29)
+    most = min(file, 2**24 // outputs, work // inputs)
     return int(max(1, most // elements))
 
 

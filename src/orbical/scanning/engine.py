@@ -113,6 +113,11 @@ def scan(
     task.input.check_values(first)
     target = None if samples.y is None else task.check_target(samples.y, len(samples))
     path = None if out is None else as_path("out", out)
+    if path is not None and path.suffix in (".zip", ".tar", ".gz"):
+        raise InputError(
+            f"out: expected the name of a folder, got {str(path)!r}; scan into a folder such as "
+            "run.zarr and pack it afterwards"
+        )
     exists = path is not None and path.exists()
     if exists:
         stores.open_store(path)  # type: ignore[arg-type] # what is no store is refused at once
