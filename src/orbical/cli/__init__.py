@@ -39,6 +39,9 @@ def main() -> None:
     warnings.showwarning = _print_warnings_once()
     try:
         app()
+    except SystemExit as end:  # as every command ends
+        _leave(end.code)
+        raise
     except OrbicalError as error:
         _print_error("[bold red]error:[/]", str(error))
         sys.exit(2)
@@ -47,6 +50,13 @@ def main() -> None:
             raise
         _print_error("[bold red]error:[/]", f"{error.filename}: {error.strerror or error}")
         sys.exit(2)
+
+
+def _leave(status: Any) -> None:
+    """End the program here if a model of the view is still at work."""
+    threads = sys.modules.get("orbical.interface.daemon_threads")
+    if threads is not None:
+        threads.leave(status if isinstance(status, int) else 0)
 
 
 def _print_warnings_once() -> Callable[..., None]:

@@ -70,7 +70,6 @@ def view(
     models, it snaps to the scanned elements.
     """
     from ..interface import open_session
-    from ..interface.daemon_threads import leave
     from ..interface.server import Server, serve
 
     session = open_session(
@@ -85,4 +84,3 @@ def view(
     if expose:
         typer.echo(f"exposed on {host}: {_EXPOSE.partition('. ')[2]}", err=True)
     serve(server, browser)
-    leave()

@@ -49,6 +49,9 @@ class DaemonPool(Executor):
     def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
         """Submit a task and return its future."""
         future: Future[Any] = Future()
+        if self._closed:
+            future.cancel()
+            return future
         self._tasks.put((future, lambda: function(*args, **options)))
         if not self._idle.acquire(blocking=False) and self._threads < self._most:
             self._threads += 1

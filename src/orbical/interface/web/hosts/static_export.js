@@ -10,7 +10,7 @@ const quoted = (cell) => {
   const text = typeof cell === "string" ? plain(cell) : String(cell);
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
-const table = (rows) => `${rows.map((row) => row.map(quoted).join(",")).join("\n")}\n`;
+export const table = (rows) => `${rows.map((row) => row.map(quoted).join(",")).join("\n")}\n`;
 const shown = (value) => (Number.isFinite(value) ? Number(value.toPrecision(7)) : "");
 
 // The place of each element: its number and its coordinates.
