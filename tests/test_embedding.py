@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 import functools
 import tracemalloc
 
@@ -241,14 +241,7 @@ def test_representatives_are_distinct_and_spread() -> None:
 
 
 def test_umap_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = builtins.__import__
-
-    def without_umap(name: str, *rest, **more):
-        if name == "umap":
-            raise ImportError(name)
-        return original(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without_umap)
+    monkeypatch.setitem(sys.modules, "umap", None)
     with pytest.raises(MissingExtra, match=r"orbical\[umap\]"):
         ob.embedding.embed(data_of(turning(30)), "umap")
 

@@ -151,11 +151,14 @@ def test_every_extra_that_make_installs_exists() -> None:
     assert named <= set(EXTRAS)
 
 
+RAISERS = ("MissingExtra", "import_extra")
+
+
 def test_every_extra_named_in_an_error_exists() -> None:
     named: dict[str, str] = {}
     for file, tree in sources():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("MissingExtra"):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(RAISERS):
                 values = node.args[1:2] + [k.value for k in node.keywords if k.arg == "extra"]
                 assert values, f"{file}:{node.lineno} names no extra"
                 if isinstance(values[0], ast.Constant):

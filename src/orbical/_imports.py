@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError, unknown_name
+from .errors import InputError, MissingExtra, unknown_name
 
 _MOST_NAMES = 20
 
@@ -58,6 +58,19 @@ def import_module(text: str, argument: str) -> Any:
         why = words_of(error)
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
         raise InputError(f"{argument}: {text!r} cannot be imported: {kind}{why}") from error
+
+
+def import_extra(module: str, extra: str, purpose: str, package: str | None = None) -> Any:
+    """Import a module of an optional package, or raise an error that names the extra.
+
+    >>> import_extra("no_such.module", "chemistry", "a molecule")
+    Traceback (most recent call last):
+    orbical.errors.MissingExtra: a molecule needs the package 'no_such': pip install ...
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtra(package or module.partition(".")[0], extra, purpose) from None
 
 
 def existing_file(argument: str, given: str | Path) -> Path:

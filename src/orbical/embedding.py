@@ -17,7 +17,8 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import eigsh
 
-from .errors import InputError, MissingExtra, unknown_name
+from ._imports import import_extra
+from .errors import InputError, unknown_name
 from .groups.group import whole_number
 from .nero import responses
 from .store.scan_result import Scan
@@ -245,12 +246,9 @@ def _tsne(scores: Array, dims: int, seed: int) -> Array:
 
 def _umap(scores: Array, dims: int, seed: int) -> Array:
     """Keep neighbors together (UMAP; approximate neighbors for many points)."""
-    try:
-        from umap import UMAP
-    except ImportError as missing:
-        raise MissingExtra("umap-learn", "umap", "the embedding 'umap'") from missing
+    umap = import_extra("umap", "umap", "the embedding 'umap'", "umap-learn")
     start = _first(scores, dims)
-    found = UMAP(
+    found = umap.UMAP(
         n_neighbors=min(NEIGHBORS, len(scores) - 1),
         n_components=dims,
         init=start / np.abs(start).max() * 10,

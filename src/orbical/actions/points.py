@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError, MissingExtra
+from .._imports import import_extra
+from ..errors import InputError
 from ..groups import Elements, Group
 from .base import Exact, OfFinite, matrices
 
@@ -133,10 +134,7 @@ class Irreps(Exact):
 
 
 def _load_irreps(text: str) -> Any:
-    try:
-        from e3nn import o3
-    except ImportError:
-        raise MissingExtra("e3nn", "equivariant", f"the representation {text!r}") from None
+    o3 = import_extra("e3nn.o3", "equivariant", f"the representation {text!r}")
     try:
         irreps = o3.Irreps(text)
     except Exception:

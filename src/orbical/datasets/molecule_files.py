@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from orbical._imports import existing_file
+from orbical._imports import existing_file, import_extra
 from orbical.errors import InputError, MissingExtra
 from orbical.tasks.structures import batch_of, is_structure
 
@@ -53,14 +53,11 @@ def read_structures(path: Path) -> list[Any]:
             f"molecules: expected a file that ends in {', '.join(SUFFIXES)}, got {str(path)!r}"
         )
     existing_file("molecules", path)
-    try:
-        import ase.io
-    except ImportError:
-        raise MissingExtra("ase", "chemistry", f"the file {str(path)!r}") from None
+    ase_io = import_extra("ase.io", "chemistry", f"the file {str(path)!r}")
     try:
         readers = {".sdf": _from_sdf, ".mol": _from_sdf, ".db": _from_database}
         read = readers.get(path.suffix.lower())
-        found: list[Any] = list(ase.io.read(path, ":")) if read is None else read(path)
+        found: list[Any] = list(ase_io.read(path, ":")) if read is None else read(path)
     except (InputError, MissingExtra):
         raise
     except Exception as error:
@@ -86,12 +83,9 @@ def _from_sdf(path: Path) -> list[Any]:
     """Read all molecules of an SDF file; ASE reads only the first."""
     from ase import Atoms
 
-    try:
-        from rdkit import Chem
-    except ImportError:
-        raise MissingExtra("rdkit", "chemistry", f"the file {str(path)!r}") from None
+    chem = import_extra("rdkit.Chem", "chemistry", f"the file {str(path)!r}")
     found = []
-    for place, molecule in enumerate(Chem.SDMolSupplier(str(path), sanitize=False, removeHs=False)):
+    for place, molecule in enumerate(chem.SDMolSupplier(str(path), sanitize=False, removeHs=False)):
         if molecule is None:
             raise InputError(f"molecules: {str(path)!r}: molecule {place} cannot be read")
         numbers = [atom.GetAtomicNum() for atom in molecule.GetAtoms()]

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .._imports import import_extra
 from .._text import csv_text
-from ..errors import MissingExtra, unknown_name
+from ..errors import unknown_name
 from .reports.html_page import MOST_BYTES, single_page
 from .reports.writing import SAMPLES, build_report, report
 from .selection import Selection
@@ -93,11 +94,8 @@ def parquet(view: ScanView, selection: Selection) -> File:
     `invariance_gap_MODEL`; `x` and `y`, its position on the map; `image`, a thumbnail as PNG, if
     inputs are images and available.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as missing:
-        raise MissingExtra("pyarrow", "parquet", "an export to Parquet") from missing
+    pa = import_extra("pyarrow", "parquet", "an export to Parquet")
+    pq = import_extra("pyarrow.parquet", "parquet", "an export to Parquet")
     chosen = _chosen(view, selection)
     columns: dict[str, Any] = {"sample": chosen.astype(np.int32)}
     if view.label is not None:

@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._imports import import_attribute, name_of
+from .._imports import import_attribute, import_extra, name_of
 from .._trees import Tree
-from ..errors import InputError, MissingExtra, ModelError
+from ..errors import InputError, ModelError
+from ..groups.group import whole_number
 from ._base import PartialOutputs, Predictor, to_numpy
 
 USUAL = ("energy", "forces")
@@ -53,13 +54,8 @@ class CalculatorPredictor(Predictor):
     one_at_a_time = True
 
     def __init__(self, calculator: Any, workers: int = 1) -> None:
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise InputError(f"workers: expected a whole number >= 1, got {workers!r}")
-        try:
-            import ase  # noqa: F401
-        except ImportError:
-            raise MissingExtra("ase", "chemistry", "a calculator as a model") from None
-        self.workers = workers
+        import_extra("ase", "chemistry", "a calculator as a model")
+        self.workers = whole_number("workers", workers, 1)
         self.quantities = USUAL
         self.maker = calculator if _is_maker(calculator) else None
         if workers > 1 and self.maker is None:

@@ -13,8 +13,9 @@ from typing import Any
 
 import torch
 
+from .._imports import import_extra
 from .._trees import Tree, as_tensors, leaves, tree_map
-from ..errors import InputError, MissingExtra, ModelError
+from ..errors import InputError, ModelError
 from ._base import Predictor, batch_size, call_with, moved_to, state_hash
 
 
@@ -52,10 +53,7 @@ class OnnxPredictor(Predictor):
     """
 
     def __init__(self, path: str) -> None:
-        try:
-            import onnxruntime
-        except ImportError:
-            raise MissingExtra("onnxruntime", "onnx", f"the model {path!r}") from None
+        onnxruntime = import_extra("onnxruntime", "onnx", f"the model {path!r}")
         self.source = path
         self._path = path
         self._onnxruntime = onnxruntime

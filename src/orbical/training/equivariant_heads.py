@@ -17,8 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from orbical._imports import import_extra
 from orbical.calibration.inputs import whole_number
-from orbical.errors import InputError, MissingExtra
+from orbical.errors import InputError
 
 from .heads import FLOOR, Evidence, MeanVariance, checked_targets, single, softened
 
@@ -259,10 +260,7 @@ class _IrrepsHead(nn.Module):
 
     def __init__(self, irreps: str, needed: str) -> None:
         super().__init__()
-        try:
-            from e3nn import o3
-        except ImportError:
-            raise MissingExtra("e3nn", "equivariant", "a head on irreps") from None
+        o3 = import_extra("e3nn.o3", "equivariant", "a head on irreps")
         given = o3.Irreps(irreps)
         for _, irrep in o3.Irreps(needed):
             if irrep not in given:

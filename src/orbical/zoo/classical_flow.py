@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from orbical.errors import MissingExtra
+from orbical._imports import import_extra
 
 __all__ = ["Farneback", "InverseSearch"]
 
 
+@dataclass(frozen=True)
 class Farneback:
     """Farnebäck's polynomial-expansion flow.
 
@@ -26,13 +28,10 @@ class Farneback:
         neighborhood: Side of the neighborhood for the polynomial expansion in pixels.
     """
 
-    def __init__(
-        self, levels: int = 3, window: int = 15, iterations: int = 3, neighborhood: int = 5
-    ) -> None:
-        self.levels = levels
-        self.window = window
-        self.iterations = iterations
-        self.neighborhood = neighborhood
+    levels: int = 3
+    window: int = 15
+    iterations: int = 3
+    neighborhood: int = 5
 
     def __call__(self, pairs: Any) -> np.ndarray:
         """Estimate the flow of each pair."""
@@ -61,8 +60,4 @@ def _each_pair(pairs: Any, estimate: Callable[[np.ndarray, np.ndarray], np.ndarr
 
 
 def _opencv() -> Any:
-    try:
-        import cv2
-    except ImportError:
-        raise MissingExtra("opencv-python-headless", "flow", "classical optical flow") from None
-    return cv2
+    return import_extra("cv2", "flow", "classical optical flow", "opencv-python-headless")

@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError, MissingExtra
+from orbical._imports import import_extra
+from orbical.errors import InputError
 
 from . import _weights
 
@@ -123,6 +124,10 @@ class PointNet(nn.Module):
         return result
 
 
+def _e3nn(module: str) -> Any:
+    return import_extra(f"e3nn.{module}", "equivariant", "the invariant network")
+
+
 class InvariantNet(nn.Module):
     """A classifier that is invariant under rotations by construction, built with e3nn.
 
@@ -152,7 +157,7 @@ class InvariantNet(nn.Module):
         self, classes: int, shells: int = SHELLS, degree: int = DEGREE, channels: int = CHANNELS
     ) -> None:
         super().__init__()
-        o3, norms = _e3nn()
+        o3, norms = _e3nn("o3"), _e3nn("nn").BatchNorm
         self.degrees = list(range(degree + 1))
 
         def each_degree(count: int, highest: int) -> Any:
@@ -183,7 +188,7 @@ class InvariantNet(nn.Module):
         radius = centered.norm(dim=-1, keepdim=True)
         width = _REACH / (len(self.centers) - 1)
         shells = torch.exp(-(((radius - self.centers) / width) ** 2)) * share[..., None]
-        harmonics = _e3nn()[0].spherical_harmonics(self.degrees, centered, True)
+        harmonics = _e3nn("o3").spherical_harmonics(self.degrees, centered, True)
         found = torch.bmm(shells.transpose(1, 2), harmonics)  # [n, shells, (degree + 1)^2]
         blocks = found.split([2 * d + 1 for d in self.degrees], -1)
         return torch.cat([block.flatten(1) for block in blocks], 1)
@@ -198,15 +203,6 @@ class InvariantNet(nn.Module):
         ]
         result: Tensor = self.classify(torch.cat(invariants, 1))
         return result
-
-
-def _e3nn() -> tuple[Any, Any]:
-    try:
-        from e3nn import o3
-        from e3nn.nn import BatchNorm
-    except ImportError:
-        raise MissingExtra("e3nn", "equivariant", "the invariant network") from None
-    return o3, BatchNorm
 
 
 def random_rotations(count: int, generator: torch.Generator) -> Tensor:
