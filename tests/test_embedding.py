@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import functools
+import sys
 import tracemalloc
 
 import numpy as np

@@ -15,7 +15,6 @@ import numpy as np
 import xarray as xr
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
-from scipy.sparse.linalg import eigsh
 
 from ._imports import import_extra
 from .errors import InputError, unknown_name
@@ -203,13 +202,11 @@ def _principal_components(centered: Array) -> Array:
 
     From the K x K covariance, so that memory is linear in the points.
     """
-    size = np.abs(centered).max()
-    if size <= _TINY:
-        return centered[:, :0]
-    scaled = centered / size
-    variances, axes = np.linalg.eigh(scaled.T @ scaled)
-    kept = axes[:, ::-1][:, variances[::-1] > _TINY * variances[-1]]
-    return np.asarray(centered @ _upright(kept))
+    from sklearn.decomposition import PCA
+
+    found = PCA(svd_solver="covariance_eigh").fit(centered)
+    variances = found.explained_variance_
+    return np.asarray(found.transform(centered))[:, variances > _TINY * max(variances[0], _TINY)]
 
 
 def _pca(scores: Array, dims: int, seed: int) -> Array:
@@ -266,41 +263,21 @@ def _isomap(scores: Array, dims: int, seed: int) -> Array:
     places the landmarks, and each other point follows from its distances to them (de Silva and
     Tenenbaum, 2004). Equal points are used once.
     """
+    from sklearn.decomposition import KernelPCA
+
     points, place = np.unique(scores, axis=0, return_inverse=True)
     if len(points) <= EXACT_SAMPLES:
         landmarks = np.arange(len(points))
     else:
         landmarks = np.random.default_rng(seed).choice(len(points), LANDMARKS, replace=False)
     graph = _connected(points, _neighbor_graph(points))
-    squares = dijkstra(graph, directed=False, indices=landmarks)
-    np.square(squares, out=squares)
-    among = squares[:, landmarks]
-    level = among.mean(0)
-    among -= level[None]
-    among -= level[:, None]
-    among += level.mean()
-    values, axes = _largest_eigenpairs(-0.5 * among, min(dims, len(landmarks)), seed)
-    real = values > _TINY * values[0]
-    axes, roots = _upright(axes[:, real]), np.sqrt(values[real])
-    squares -= level[:, None]
-    return np.asarray((-0.5 * squares.T @ (axes / roots))[place.reshape(-1)])
-
-
-def _largest_eigenpairs(matrix: Array, count: int, seed: int) -> tuple[Array, Array]:
-    """Return the largest eigenvalues of a symmetric matrix, in order, and their vectors."""
-    if len(matrix) <= max(200, count):
-        values, axes = np.linalg.eigh(matrix)
-    else:
-        start = np.random.default_rng(seed).normal(size=len(matrix))
-        values, axes = eigsh(matrix, count, which="LA", v0=start)
-        order = np.argsort(values)
-        values, axes = values[order], axes[:, order]
-    return values[::-1][:count], axes[:, ::-1][:, :count]
-
-
-def _upright(axes: Array) -> Array:
-    """Make the largest entry of each column positive, so that maps have a fixed orientation."""
-    return np.asarray(axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])]))
+    kernel = dijkstra(graph, directed=False, indices=landmarks)
+    np.square(kernel, out=kernel)
+    kernel *= -0.5
+    # Classical scaling is kernel PCA of these; for other points, both project on the same axes.
+    scaling = KernelPCA(dims, kernel="precomputed", random_state=seed, copy_X=False)
+    scaling.fit(kernel[:, landmarks])
+    return np.asarray(scaling.transform(kernel.T)[place.reshape(-1)])
 
 
 def _neighbor_graph(points: Array) -> csr_matrix:

@@ -97,9 +97,7 @@ def backstep(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
     above = ((up - line) / (2 * half - line)).clamp(0, 1)
     below = (up / line).clamp(0, 1)
     eddy = 16 * below.square() * (1 - below).square() * (4 * along * (1 - along))
-    eddy = (
-        eddy * (line / step).square()
-    )  # otherwise the flow would be fastest at the end of the line
+    eddy = eddy * (line / step).square()  # or the flow would be fastest at the end of the line
     stream = above.square() * (3 - 2 * above) - draws.uniform(0.04, 0.15) * eddy
     rate_y, rate_x = torch.gradient(stream, dim=(-2, -1))
     return torch.stack([-rate_y, rate_x], 1)  # y points down

@@ -113,17 +113,12 @@ class Isotonic(_ConfidenceMap):
     def _fit_map(
         self, confidence: Tensor, correct: Tensor, weight: Tensor
     ) -> tuple[Tensor, Tensor]:
-        from scipy.optimize import isotonic_regression
+        from sklearn.isotonic import IsotonicRegression
 
-        places, index = torch.unique_consecutive(confidence, return_inverse=True)
-        mass = torch.zeros_like(places).index_add(0, index, weight)
-        mean = torch.zeros_like(places).index_add(0, index, weight * correct) / mass
-        fitted = isotonic_regression(mean.cpu().numpy(), weights=mass.cpu().numpy())
-        values = torch.as_tensor(fitted.x).to(places).clamp_(0, 1)
-        # Inside a constant stretch the corners say nothing: keep its two ends.
-        corner = torch.ones(len(values), dtype=torch.bool, device=values.device)
-        corner[1:-1] = (values[1:-1] != values[:-2]) | (values[1:-1] != values[2:])
-        return places[corner], values[corner]
+        given = [part.cpu().numpy() for part in (confidence, correct, weight)]
+        fitted = IsotonicRegression(y_min=0, y_max=1).fit(*given)
+        places, values = fitted.X_thresholds_, fitted.y_thresholds_
+        return torch.as_tensor(places).to(weight), torch.as_tensor(values).to(weight)
 
     def _apply_map(self, places: Tensor, values: Tensor, confidence: Tensor) -> Tensor:
         if len(places) == 1:

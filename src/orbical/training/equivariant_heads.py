@@ -121,21 +121,31 @@ def _quadrupoles() -> Tensor:
     return basis
 
 
-class _VectorHead(nn.Module):
-    """A mean made from vectors, in units of the targets' root mean square."""
+class _HeadInUnits(nn.Module):
+    """A head that predicts in units of the targets' root mean square."""
 
     scale: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.ones(()))
+
+    def fit_scale(self, targets: Tensor) -> Self:
+        """Set the unit to the root mean square of training targets `[n, d]`; return the head."""
+        values = torch.as_tensor(targets)
+        values = checked_targets(values, values.shape[-1] if values.ndim else 1)
+        size = values.square().mean().sqrt()
+        self.scale.copy_(torch.where(size > 0, size, 1.0))
+        return self
+
+
+class _VectorHead(_HeadInUnits):
+    """A mean made from vectors."""
 
     def __init__(self, scalars: int, vectors: int, invariants: int) -> None:
         super().__init__()
         self.mean = nn.Linear(whole_number("vectors", vectors), 1, bias=False)
         self.invariant = nn.Linear(whole_number("scalars", scalars), invariants)
-        self.register_buffer("scale", torch.ones(()))
-
-    def fit_scale(self, targets: Tensor) -> Self:
-        """Set the unit to the root mean square of training targets `[n, d]`; return the head."""
-        self.scale.copy_(_root_mean_square(targets))
-        return self
 
     def _parts(self, features: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Check features; return the mean, the invariants and the vectors `[..., V, d]`."""
@@ -152,13 +162,6 @@ class _VectorHead(nn.Module):
             )
         mean = self.scale * single(self.mean(vectors.mT)[..., 0])
         return mean, single(self.invariant(scalars)), vectors
-
-
-def _root_mean_square(targets: Tensor) -> Tensor:
-    values = torch.as_tensor(targets)
-    values = checked_targets(values, values.shape[-1] if values.ndim else 1)
-    size = values.square().mean().sqrt()
-    return torch.where(size > 0, size, 1.0)
 
 
 class VectorVarianceHead(_VectorHead):
@@ -253,10 +256,8 @@ class VectorCovarianceHead(_VectorHead):
         return MeanCovariance(mean, self.scale.square() * positive_definite(exponent))
 
 
-class _IrrepsHead(nn.Module):
+class _IrrepsHead(_HeadInUnits):
     """A linear map of e3nn features to a vector and what else a head needs."""
-
-    scale: Tensor
 
     def __init__(self, irreps: str, needed: str) -> None:
         super().__init__()
@@ -267,12 +268,6 @@ class _IrrepsHead(nn.Module):
                 raise InputError(f"irreps: expected features of {irrep}, got {irreps!r}")
         self.irreps = str(given)
         self.linear = o3.Linear(given, o3.Irreps(needed), biases=True)
-        self.register_buffer("scale", torch.ones(()))
-
-    def fit_scale(self, targets: Tensor) -> Self:
-        """Set the unit to the root mean square of training targets `[n, 3]`; return the head."""
-        self.scale.copy_(_root_mean_square(targets))
-        return self
 
 
 class IrrepsVarianceHead(_IrrepsHead):

@@ -46,12 +46,6 @@ def one_cycle(progress: float, start: float = 0.0) -> float:
     return (1 + math.cos(math.pi * (progress - 0.05) / 0.95)) / 2
 
 
-def check_at_least_one(argument: str, value: int) -> None:
-    """Raise an error unless a count is 1 or more."""
-    if value < 1:
-        raise InputError(f"{argument}: expected at least 1, got {value!r}")
-
-
 def check_labels(labels: Tensor, count: int) -> None:
     """Raise an error unless there is one int64 label per sample."""
     if labels.shape != (count,) or labels.dtype != torch.int64:

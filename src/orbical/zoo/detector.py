@@ -35,17 +35,21 @@ FILES = _weights.WeightFiles("scenes", NAMES, "orbical-study detection scenes")
 weights_file, provenance = FILES.weights_file, FILES.provenance
 
 
+def _convolve(before: int, after: int, stride: int = 1) -> tuple[nn.Module, ...]:
+    return (
+        nn.Conv2d(before, after, 3, stride, padding=1, bias=False),
+        nn.BatchNorm2d(after),
+        nn.ReLU(inplace=True),
+    )
+
+
 class Residual(nn.Module):
     """A residual block: two 3 x 3 convolutions with batch norm."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            nn.Conv2d(channels, channels, 3, padding=1, bias=False),
-            nn.BatchNorm2d(channels),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(channels, channels, 3, padding=1, bias=False),
-            nn.BatchNorm2d(channels),
+            *_convolve(channels, channels), *_convolve(channels, channels)[:2]
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -73,11 +77,11 @@ class Detector(nn.Module):
         half, quarter, eighth, sixteenth = channels
         self.classes, self.channels = classes, tuple(channels)
         self.to_eighth = nn.Sequential(
-            *_halve(3, half), *_halve(half, quarter), Residual(quarter), Residual(quarter),
-            *_halve(quarter, eighth), Residual(eighth), Residual(eighth),
+            *_convolve(3, half, 2), *_convolve(half, quarter, 2), Residual(quarter),
+            Residual(quarter), *_convolve(quarter, eighth, 2), Residual(eighth), Residual(eighth),
         )  # fmt: skip
         self.to_sixteenth = nn.Sequential(
-            *_halve(eighth, sixteenth), Residual(sixteenth), Residual(sixteenth)
+            *_convolve(eighth, sixteenth, 2), Residual(sixteenth), Residual(sixteenth)
         )
         self.down = nn.Conv2d(sixteenth, eighth, 1)
         self.head = nn.Sequential(Residual(eighth), Residual(eighth))
@@ -112,14 +116,6 @@ class Detector(nn.Module):
         box = box.gather(1, kept[..., None].expand(-1, -1, 4))
         label = label.gather(1, kept).to(box.dtype)
         return torch.cat([box, confidence[..., None], label[..., None]], -1)
-
-
-def _halve(before: int, after: int) -> tuple[nn.Module, ...]:
-    return (
-        nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False),
-        nn.BatchNorm2d(after),
-        nn.ReLU(inplace=True),
-    )
 
 
 def cell_centers(height: int, width: int, device: torch.device | None = None) -> Tensor:

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from orbical.errors import InputError
+from orbical.groups.group import whole_number
 
-from ._training import AfterStep, check_at_least_one, descend, one_cycle
+from ._training import AfterStep, descend, one_cycle
 from .detector import STRIDE, Detector, cell_centers
 
 __all__ = ["Crops", "loss_of", "train", "views"]
@@ -86,7 +87,7 @@ def train(
     """
     if not 0 <= jitter <= 1:
         raise InputError(f"jitter: expected a number from 0 to 1, got {jitter!r}")
-    check_at_least_one("steps", steps)
+    whole_number("steps", steps, 1)
     where = torch.device(device)
     torch.manual_seed(seed)
     net = Detector(crops.known.shape[1], channels).to(where)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from orbical.errors import InputError
+from orbical.groups.group import whole_number
 
 from . import _training, _weights
 
@@ -291,7 +292,7 @@ def _check(images: Tensor, labels: Tensor, epochs: int) -> None:
         raise InputError(
             f"labels: expected digits 0 to 9, got {int(labels.min())} to {int(labels.max())}"
         )
-    _training.check_at_least_one("epochs", epochs)
+    whole_number("epochs", epochs, 1)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ class FlowNet(nn.Module):
         encoders, decoders = [], []
         before = 1
         for level, (after, widths) in enumerate(zip(CHANNELS, DECODERS, strict=True)):
-            encoders.append(_encoder(before, after, stride=1 if level == 0 else 2))
+            half = _convolve(before, after, stride=1 if level == 0 else 2)
+            encoders.append(nn.Sequential(*half, *_convolve(after, after)))
             decoders.append(_decoder(after + (2 * RADIUS + 1) ** 2 + 2, widths))
             before = after
         self.encoders, self.decoders = nn.ModuleList(encoders), nn.ModuleList(decoders)
@@ -98,20 +99,15 @@ class FlowNet(nn.Module):
         return flows
 
 
-def _encoder(before: int, after: int, stride: int) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Conv2d(before, after, 3, stride, 1),
-        nn.LeakyReLU(0.1, inplace=True),
-        nn.Conv2d(after, after, 3, 1, 1),
-        nn.LeakyReLU(0.1, inplace=True),
-    )
+def _convolve(before: int, after: int, stride: int = 1, reach: int = 1) -> list[nn.Module]:
+    convolution = nn.Conv2d(before, after, 3, stride, padding=reach, dilation=reach)
+    return [convolution, nn.LeakyReLU(0.1, inplace=True)]
 
 
 def _decoder(before: int, widths: Sequence[int]) -> nn.Sequential:
     layers: list[nn.Module] = []
     for number, width in enumerate(widths):
-        reach = 2 if number == 1 else 1
-        layers += [nn.Conv2d(before, width, 3, 1, reach, reach), nn.LeakyReLU(0.1, inplace=True)]
+        layers += _convolve(before, width, reach=2 if number == 1 else 1)
         before = width
     last = nn.Conv2d(before, 2, 3, 1, 1)
     nn.init.zeros_(last.bias)  # type: ignore[arg-type]

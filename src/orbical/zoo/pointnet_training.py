@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from orbical.errors import InputError
+from orbical.groups.group import whole_number
 
 from . import _training
 from .pointnet import FILES, NAMES, WIDTHS, InvariantNet, PointNet, fields_of, random_rotations
@@ -73,7 +74,7 @@ def train(
     if len(pos) < 2:
         raise InputError(f"clouds: expected at least two, got {len(pos)}")
     _training.check_labels(labels, len(pos))
-    _training.check_at_least_one("steps", steps)
+    whole_number("steps", steps, 1)
     pos, labels = pos.to(device), labels.to(device)
     sizes = torch.full((len(pos),), pos.shape[1]) if mask is None else mask.sum(1)
     sizes = sizes.to(device)
