@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 import xarray as xr
-from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse import csr_matrix, lil_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from ._imports import import_extra
@@ -300,17 +300,12 @@ def _connected(points: Array, graph: csr_matrix) -> csr_matrix:
         if islands == 1:
             return graph
         largest = np.bincount(island).argmax()
-        starts, ends, lengths = [], [], []
-        for here in range(islands):
-            if here == largest:
-                continue
+        bridges = lil_matrix(graph.shape)
+        for here in np.delete(np.arange(islands), largest):
             inside, outside = np.flatnonzero(island == here), np.flatnonzero(island != here)
             end, length = pairwise_distances_argmin_min(points[inside], points[outside])
             best = length.argmin()
-            starts.append(inside[best])
-            ends.append(outside[end[best]])
-            lengths.append(length[best])
-        bridges = coo_matrix((lengths, (starts, ends)), shape=graph.shape)
+            bridges[inside[best], outside[end[best]]] = length[best]
         graph = csr_matrix(graph + bridges)
 
 

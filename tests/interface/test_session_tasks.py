@@ -11,10 +11,11 @@ import torch
 from talking import ask, decode
 
 import orbical as ob
+from orbical.figures import cloud_picture
 from orbical.interface import open_session
 from orbical.interface.reports import report
 from orbical.interface.session import KINDS, Session
-from orbical.interface.session.point_clouds import cloud_of, cloud_picture
+from orbical.interface.session.input_pictures import cloud_of, on_black
 
 ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export")]
 
@@ -340,7 +341,7 @@ def test_a_small_picture_of_a_cloud_shows_what_counts_and_what_is_near() -> None
     pos = torch.tensor([[right, near, far, [-9.0, -9.0, -9.0]]])
     cloud = cloud_of({"pos": pos, "mask": torch.tensor([[1, 1, 1, 0]])})
     assert cloud is not None
-    picture = cloud_picture(cloud, 57)[..., 0]
+    picture = on_black(cloud_picture(cloud, size=57))[..., 0]
     assert picture[:, 40:].any()
     assert not picture[:, :12].any()  # nothing is drawn of the point that does not count
     assert picture[40:].max() > picture[:16].max() > 0  # the near one below, the far one above

@@ -40,14 +40,13 @@ class Part:
     def sample(self, count: int, random: Generator) -> NDArray[Any]:
         """Draw points `[count, 3]` uniformly on the surface."""
         draw = {_BALL: _on_ball, _BOX: _on_box, _CYLINDER: _on_cylinder}[self.kind]
-        result: NDArray[Any] = draw(count, self.size, random) + np.array(self.center)
-        return result
+        return np.asarray(draw(count, self.size, random) + self.center)
 
 
 def _on_ball(count: int, size: tuple[float, float, float], random: Generator) -> NDArray[Any]:
     direction = random.normal(size=(count, 3))
-    result: NDArray[Any] = direction / np.linalg.norm(direction, axis=1, keepdims=True)
-    return result * size[0] / 2
+    length = np.linalg.norm(direction, axis=1, keepdims=True)
+    return np.asarray(direction / length * size[0] / 2)
 
 
 def _on_box(count: int, size: tuple[float, float, float], random: Generator) -> NDArray[Any]:
@@ -56,8 +55,7 @@ def _on_box(count: int, size: tuple[float, float, float], random: Generator) -> 
     axis = random.choice(3, count, p=faces / faces.sum())
     place = random.uniform(-0.5, 0.5, (count, 3))
     place[np.arange(count), axis] = random.choice([-0.5, 0.5], count)
-    result: NDArray[Any] = place * sides
-    return result
+    return np.asarray(place * sides)
 
 
 def _on_cylinder(count: int, size: tuple[float, float, float], random: Generator) -> NDArray[Any]:

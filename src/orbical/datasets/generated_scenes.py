@@ -92,8 +92,7 @@ def _meet(box: list[float], other: list[float]) -> bool:
 def _background(random: np.random.Generator, rows: Array, columns: Array) -> Array:
     colors = random.uniform(40, 200, (2, 3))
     mix = _smooth(random, rows, columns, waves=4) + 0.15 * _stripes(random, rows, columns)
-    result: Array = colors[0] + (colors[1] - colors[0]) * np.clip(mix, 0, 1)[..., None]
-    return result
+    return np.asarray(colors[0] + (colors[1] - colors[0]) * np.clip(mix, 0, 1)[..., None])
 
 
 def _smooth(random: np.random.Generator, rows: Array, columns: Array, waves: int) -> Array:
@@ -110,8 +109,7 @@ def _smooth(random: np.random.Generator, rows: Array, columns: Array, waves: int
 def _stripes(random: np.random.Generator, rows: Array, columns: Array) -> Array:
     angle, phase = random.uniform(0, 2 * np.pi, 2)
     along = np.cos(angle) * columns + np.sin(angle) * rows
-    result: Array = np.sin(2 * np.pi * along / random.uniform(6, 16) + phase)
-    return result
+    return np.asarray(np.sin(2 * np.pi * along / random.uniform(6, 16) + phase))
 
 
 def _texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
@@ -124,8 +122,7 @@ def _texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
     else:
         size = random.uniform(4, 9)
         mix = (np.floor(rows / size) + np.floor(columns / size)) % 2
-    result: Array = colors[0] + (colors[1] - colors[0]) * 0.5 * mix[..., None]
-    return result
+    return np.asarray(colors[0] + (colors[1] - colors[0]) * 0.5 * mix[..., None])
 
 
 def _cover(
@@ -148,5 +145,4 @@ def _cover(
     else:
         arms = [np.maximum(np.abs(u), 3 * np.abs(v)), np.maximum(np.abs(v), 3 * np.abs(u))]
         outside = np.min(arms, 0) - 0.95 * half
-    result: Array = np.clip(0.5 - outside, 0, 1)
-    return result
+    return np.asarray(np.clip(0.5 - outside, 0, 1))

@@ -76,5 +76,4 @@ def in_unit_ball(points: NDArray[Any]) -> NDArray[Any]:
     [[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     centered = points - (points.min(0) + points.max(0)) / 2
-    result: NDArray[Any] = centered / max(float(np.linalg.norm(centered, axis=1).max()), 1e-6)
-    return result
+    return np.asarray(centered / max(float(np.linalg.norm(centered, axis=1).max()), 1e-6))

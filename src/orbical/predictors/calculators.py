@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -100,28 +100,28 @@ class CalculatorPredictor(Predictor):
 
     def __call__(self, batch: Tree) -> Any:
         """Return the quantities of a batch `{pos, numbers, and maybe mask, cell, pbc}`."""
-        molecules = _molecules(batch)
+        molecules, present = _molecules(batch)
         # A calculator may take derivatives by torch, which a scan of networks turns off.
         with torch.inference_mode(False), torch.enable_grad():
             answers = self._calculate(molecules)
-        count, most = np.shape(batch["numbers"])
+        count, most = present.shape
         outputs = {
             name: np.full((count, *_SHAPES.get(name, (most, 3))), np.nan)
             for name in self.quantities
         }
         errors = {row: answer for row, answer in enumerate(answers) if isinstance(answer, str)}
-        for row, (molecule, answer) in enumerate(zip(molecules, answers, strict=True)):
+        for row, answer in enumerate(answers):
             for name, values in answer.items() if isinstance(answer, dict) else ():
                 if name == "forces":
                     outputs[name][row] = 0.0
-                    outputs[name][row, molecule.places] = values
+                    outputs[name][row, present[row]] = values
                 else:
                     outputs[name][row] = values
         device = batch["pos"].device if isinstance(batch["pos"], Tensor) else None
         given = {name: torch.as_tensor(values, device=device) for name, values in outputs.items()}
         return PartialOutputs(given, errors) if errors else given
 
-    def _calculate(self, molecules: list[_Molecule]) -> list[dict[str, Any] | str]:
+    def _calculate(self, molecules: list[Any]) -> list[dict[str, Any] | str]:
         if self.workers == 1:
             return [calculate(self._calculator, one, self.quantities) for one in molecules]
         if self._pool is None:
@@ -141,49 +141,34 @@ class CalculatorPredictor(Predictor):
             ) from error
 
 
-class _Molecule(NamedTuple):
-    """One molecule of a batch; `places` are its rows there."""
+def _molecules(batch: Tree) -> tuple[list[Any], np.ndarray]:
+    """Return a batch as `ase.Atoms`, and which of its places `[N, n]` are atoms."""
+    from ase import Atoms
 
-    numbers: np.ndarray
-    positions: np.ndarray
-    cell: np.ndarray
-    pbc: np.ndarray
-    places: np.ndarray
-
-
-def _molecules(batch: Tree) -> list[_Molecule]:
     if not isinstance(batch, dict) or not {"pos", "numbers"} <= {*batch}:
         raise InputError(
             "data: expected molecules, a dictionary with pos and numbers, got "
             f"{type(batch).__name__}; pass a list of ase.Atoms with the task 'atoms'"
         )
     arrays = to_numpy(batch)
-    count = len(arrays["numbers"])
     present = arrays.get("mask", arrays["numbers"] > 0).astype(bool)
-    cells = arrays.get("cell", np.zeros((count, 3, 3)))
-    periodic = arrays.get("pbc", np.zeros((count, 3))).astype(bool)
-    return [
-        _Molecule(
-            arrays["numbers"][row, places],
-            arrays["pos"][row, places].astype(float),
-            cells[row].astype(float),
-            periodic[row],
-            places,
+    lattice = {name: arrays[name] for name in ("cell", "pbc") if name in arrays}
+    molecules = [
+        Atoms(
+            arrays["numbers"][row, kept],
+            arrays["pos"][row, kept].astype(float),
+            **{name: values[row] for name, values in lattice.items()},
         )
-        for row in range(count)
-        for places in (np.flatnonzero(present[row]),)
+        for row, kept in enumerate(present)
     ]
+    return molecules, present
 
 
-def calculate(
-    calculator: Any, molecule: _Molecule, quantities: tuple[str, ...]
-) -> dict[str, Any] | str:
+def calculate(calculator: Any, atoms: Any, quantities: tuple[str, ...]) -> dict[str, Any] | str:
     """Return the quantities of one molecule, or the reason why that failed."""
-    from ase import Atoms
     from ase.calculators.calculator import all_changes
 
     try:
-        atoms = Atoms(molecule.numbers, molecule.positions, cell=molecule.cell, pbc=molecule.pbc)
         if hasattr(calculator, "reset"):
             calculator.reset()  # results of the previous molecule must not be reused
         calculator.results = {}
@@ -196,7 +181,7 @@ def calculate(
             return f"the calculator returned no {name}"
         if not np.isfinite(values).all():
             return f"the calculator returned {name} that are NaN or infinite"
-        if np.size(values) != np.prod(_SHAPES.get(name, (len(molecule.numbers), 3))):
+        if np.size(values) != np.prod(_SHAPES.get(name, (len(atoms), 3))):
             return f"the calculator returned {name} of shape {np.shape(values)}"
     return {name: np.array(values, float) for name, values in found.items()}
 
@@ -231,5 +216,5 @@ def _start_worker(maker: Any) -> None:
     _in_worker["calculator"] = make_calculator(maker)
 
 
-def _calculate_in_worker(molecule: _Molecule, quantities: tuple[str, ...]) -> dict[str, Any] | str:
-    return calculate(_in_worker["calculator"], molecule, quantities)
+def _calculate_in_worker(atoms: Any, quantities: tuple[str, ...]) -> dict[str, Any] | str:
+    return calculate(_in_worker["calculator"], atoms, quantities)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..._trees import Tree
 from ...actions import Window
-from .point_clouds import cloud_of, cloud_picture
+from ...figures.clouds import cloud_picture
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -97,7 +97,7 @@ def _picture(view: ScanView, sample: int) -> Array:
         given = action.apply(view.group[[view.group.identity]], given)[0]
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
         cloud = cloud_of(given)
-        return _NOTHING if cloud is None else cloud_picture(cloud, THUMBNAIL)
+        return _NOTHING if cloud is None else on_black(cloud_picture(cloud, size=THUMBNAIL))
     image = given[0] if given.ndim == 4 else given[0, 0]  # the first frame of a pair
     image = image[:3] if image.shape[0] >= 3 else image[:1]
     span = _span(image)
@@ -107,6 +107,31 @@ def _picture(view: ScanView, sample: int) -> Array:
         shape = [max(1, round(side * THUMBNAIL / size)) for side in image.shape[-2:]]
         image = F.interpolate(image, shape, mode="area")
     return _bytes(image[0], span).permute(1, 2, 0).contiguous().numpy()
+
+
+def cloud_of(given: Tree) -> Array | None:
+    """Return the points `[n, 3]` of one input, None if it has none.
+
+    They are the field `pos`, or an input `[1, n, 2 or 3]` itself, without the points that a field
+    `mask` excludes.
+    """
+    fields = given if isinstance(given, dict) else {"pos": given}
+    points = fields.get("pos")
+    if not isinstance(points, Tensor) or points.ndim != 3 or points.shape[-1] not in (2, 3):
+        return None
+    kept = points[0].detach().cpu().double().numpy()
+    if isinstance(fields.get("mask"), Tensor) and fields["mask"].shape == points.shape[:2]:
+        kept = kept[fields["mask"][0].cpu().numpy() > 0]
+    return np.pad(kept, ((0, 0), (0, 3 - kept.shape[1])))
+
+
+def on_black(picture: Array) -> Array:
+    """Invert a picture of a cloud to bytes `[h, w, 1]`; the square root keeps far points visible.
+
+    >>> on_black(np.array([[0.05, 0.85, 1.0]])).ravel().tolist()
+    [248, 98, 0]
+    """
+    return np.asarray(255 * np.sqrt(1 - picture[..., None])).astype(np.uint8)
 
 
 def thinned(values: Array) -> tuple[Array, int]:

@@ -54,18 +54,9 @@ def inside(polygon: Array, xy: Array) -> Array:
     >>> inside(np.array([[0, 0], [1, 0], [0, 1]]), np.array([[0.2, 0.2], [0.9, 0.9]])).tolist()
     [True, False]
     """
-    if len(polygon) < 3:
-        return np.zeros(len(xy), bool)
-    near = np.flatnonzero(((xy >= polygon.min(0)) & (xy <= polygon.max(0))).all(1))
-    x, y = xy[near, 0].astype(np.float64), xy[near, 1].astype(np.float64)
-    odd = np.zeros(len(near), bool)
-    for (x0, y0), (x1, y1) in zip(polygon, np.roll(polygon, -1, 0), strict=True):
-        if y0 == y1:
-            continue
-        odd ^= ((y0 > y) != (y1 > y)) & (x < (x1 - x0) * (y - y0) / (y1 - y0) + x0)
-    found = np.zeros(len(xy), bool)
-    found[near] = odd
-    return found
+    from matplotlib.path import Path
+
+    return Path(polygon).contains_points(xy)
 
 
 def subset(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
