@@ -94,7 +94,7 @@ def test_a_scan_without_truth_makes_a_report(tmp_path):
     ("options", "message"),
     [
         ({"path": "report.pdf"}, "expected a name that ends in .html"),
-        ({"samples": 2}, "samples: expected an integer >= 3 or None, got 2"),
+        ({"samples": 2}, "samples: expected None or an integer >= 3, got 2"),
         ({"samples": True}, "samples: expected .* got True"),
         ({"methods": ("pac",)}, "did you mean 'pca'"),
         ({"methods": ()}, "methods: expected at least one"),

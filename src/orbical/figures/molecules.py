@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from PIL import Image, ImageDraw
 
 from ..errors import InputError
 from ..groups.group import whole_number
@@ -28,7 +29,7 @@ _USUAL = {
     53: ("7a2a8c", 1.39),
 }
 _OTHER = ("c05c9b", 1.30)
-_BOND, _EDGE = 0.55, 0.15
+_BOND, _EDGE = "#8c8c8c", "#262626"
 _FINER = 3
 """Pixels of the drawing for each pixel of the picture, to smooth the edges."""
 
@@ -73,9 +74,10 @@ def molecule_picture(
         )
     size = whole_number("size", size, 8)
     atoms, kinds = atoms[kinds > 0], kinds[kinds > 0]
-    fine = np.ones((size * _FINER, size * _FINER, 3))
     if not len(kinds):
-        return fine[:size, :size]
+        return np.ones((size, size, 3))
+    fine = Image.new("RGB", (size * _FINER, size * _FINER), "white")
+    pen = ImageDraw.Draw(fine)
     half = size * _FINER / 2
     unit = half * 0.85 / max(float(np.linalg.norm(atoms, axis=1).max()), 0.8)
     across, up, near = look_from(yaw_deg, pitch_deg) @ atoms.T
@@ -83,24 +85,13 @@ def molecule_picture(
     color, radius = zip(*(_USUAL.get(int(kind), _OTHER) for kind in kinds), strict=True)
     reach = np.linalg.norm(atoms[:, None] - atoms[None], axis=-1)
     bonded = reach < 1.2 * np.add.outer(radius, radius)
-    grid = np.stack(np.meshgrid(*[np.arange(len(fine)) + 0.5] * 2), -1)
     order, disc = np.argsort(near), 0.45 * np.array(radius) * unit
     for rank, atom in enumerate(order):
         for other in order[:rank]:
             if bonded[atom, other]:  # from the edge of the atom that lies behind
                 way = places[atom] - places[other]
                 start = places[other] + way * min(disc[other] / max(np.hypot(*way), 1e-9), 1.0)
-                _line(fine, grid, start, places[atom], 0.06 * unit)
-        distance = np.linalg.norm(grid - places[atom], axis=-1)
-        fine[distance <= disc[atom]] = _EDGE
-        fine[distance <= disc[atom] - _FINER] = [
-            int(color[atom][i : i + 2], 16) / 255 for i in (0, 2, 4)
-        ]
-    return np.asarray(fine.reshape(size, _FINER, size, _FINER, 3).mean((1, 3)))
-
-
-def _line(fine: Array, grid: Array, start: Array, end: Array, width: float) -> None:
-    """Draw a line of the given width."""
-    along = end - start
-    share = ((grid - start) @ along / max(float(along @ along), 1e-9)).clip(0, 1)
-    fine[np.linalg.norm(grid - start - share[..., None] * along, axis=-1) <= width] = _BOND
+                pen.line([*start, *places[atom]], _BOND, round(0.12 * unit))
+        box = [*(places[atom] - disc[atom]), *(places[atom] + disc[atom])]
+        pen.ellipse(box, f"#{color[atom]}", _EDGE, _FINER)
+    return np.asarray(fine.reduce(_FINER)) / 255

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, warn_of_probabilities
+from .._imports import existing_file
 from ..calibration.inputs import tolerance, working_float
 from ..errors import InputError, StoreError, unknown_name
 
@@ -219,13 +220,9 @@ def load(path: str | Path) -> Calibrator:
         VectorScaling(penalty=0.1)
     """
     try:
-        with safe_open(str(path), framework="np") as file:
+        with safe_open(existing_file("path", path), framework="np") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise InputError(
-            f"path: expected a file, got {str(path)!r}, which does not exist"
-        ) from None
     except SafetensorError as error:
         raise StoreError(f"path: expected a safetensors file, got {path} ({error})") from error
     kind = metadata.get("calibrator")

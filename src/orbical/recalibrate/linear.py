@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -24,16 +24,6 @@ _CONJUGATE_STEPS = 200
 def _centered(logits: Tensor) -> Tensor:
     """Take the mean of each row away, which no probability depends on."""
     return logits - logits.mean(-1, keepdim=True)
-
-
-class _Scores(Protocol):
-    """A linear map from parameters (flat) to scores `[N, C]`, and what solving for it needs."""
-
-    def __call__(self, parameters: Tensor) -> Tensor: ...
-
-    def adjoint(self, scores: Tensor) -> Tensor: ...
-
-    def preconditioner(self, spread: Tensor, penalty: Tensor) -> Callable[[Tensor], Tensor]: ...
 
 
 class _Diagonal:
@@ -88,6 +78,10 @@ class _Full:
             return back.flatten()
 
         return apply
+
+
+_Scores = _Diagonal | _Full
+"""A linear map from parameters (flat) to scores `[N, C]`, and what solving for it needs."""
 
 
 def _conjugate_gradients(

@@ -75,26 +75,21 @@ class FlowNet(nn.Module):
 
     def levels(self, pairs: Tensor) -> list[Tensor]:
         """Estimate the flow on every level, the finest first, each in pixels of its own level."""
-        frames, (height, width) = _standardized(pairs)
-        first, second = [], []
-        features = frames
+        features, (height, width) = _standardized(pairs)
+        pyramid = []
         for encode in self.encoders:
             features = encode(features)
-            before, after = features.chunk(2)
-            first.append(before)
-            second.append(after)
-        flow = torch.zeros_like(first[-1][:, :2])
+            pyramid.append(features.chunk(2))
+        flow = torch.zeros_like(pyramid[-1][0][:, :2])
         flows: list[Tensor] = []
-        for level in reversed(range(len(CHANNELS))):
+        for (first, second), decode in zip(pyramid[::-1], self.decoders[::-1], strict=True):
             if flows:
                 flow = 2 * F.interpolate(
                     flows[0], scale_factor=2, mode="bilinear", align_corners=False
                 )
-                seen = warp(second[level], flow)
-            else:
-                seen = second[level]
-            match = correlation(first[level], seen)
-            flows.insert(0, flow + self.decoders[level](torch.cat([match, first[level], flow], 1)))
+            seen = warp(second, flow) if flows else second
+            match = correlation(first, seen)
+            flows.insert(0, flow + decode(torch.cat([match, first, flow], 1)))
         flows[0] = flows[0][..., :height, :width]
         return flows
 

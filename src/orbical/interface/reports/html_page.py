@@ -27,45 +27,20 @@ Heading = tuple[str, list[str]]
 """The title of a page, and the lines of its footer."""
 
 _MADE_BY = '<meta name="generator" content="orbical">'
-_PAGE = """<!doctype html>
-<html lang="en" class="orbical-page">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-{made_by}
-<title>{title}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<div id="orbical" class="orbical"></div>
-<footer class="orbical-report">{footer}</footer>
-<noscript>This page needs JavaScript.</noscript>
-{data}<script type="module">{program}</script>
-</body>
-</html>
-"""
-
-_STYLE = """
-.orbical-report { font: 11px/1.5 system-ui, sans-serif; color: #5c5c5c; padding: 6px 14px 10px; }
-[data-theme="dark"] .orbical-report { color: #a8a8a8; }
-.orbical-report p { margin: 0; }
-"""
+_PAGE = Path(__file__).with_name("page.html")
 
 
 def page_text(heading: Heading, data: str, from_files: bool) -> str:
     """Return the HTML of the page around its data."""
     title, footer = heading
     program = "\n" + bundle(ENTRY, web_sources()).replace("</script", "<\\/script")
-    style = web_style() + _STYLE
+    style = web_style()
     sources = f"{_hash(program)} 'self' file:" if from_files else _hash(program)
     policy = (
         f"default-src 'none'; script-src {sources}; style-src {_hash(style)}; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    return _PAGE.format(
+    return _PAGE.read_text("utf-8").format(
         policy=policy,
         made_by=_MADE_BY,
         title=html.escape(title),

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...errors import InputError, unknown_name
+from ...groups.group import whole_number
 from ..session.sample_maps import available_methods
 from ..session.scan_state import title_of
 from .html_page import MOST_BYTES, Heading, is_report, remove, single_page, write_folder
 from .parts import chosen_samples, parts_of
-from .sampling import ChosenSamples
+from .sampling import FEWEST, ChosenSamples
 
 if TYPE_CHECKING:
     from ...store.scan_result import Scan
@@ -113,7 +114,9 @@ def build_report(
     advance: Callable[[str], None] = lambda work: None,
 ) -> tuple[Heading, dict[str, bytes]]:
     """Build the parts of a report, with its title and footer."""
-    _check(samples, methods)
+    _check(methods)
+    if samples is not None:
+        samples = whole_number("samples", samples, FEWEST, other="None or ")
     advance("selecting samples")
     chosen = chosen_samples(view, samples)
     about = facts(view, chosen)
@@ -180,11 +183,7 @@ def footer(about: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _check(samples: int | None, methods: Sequence[str]) -> None:
-    if samples is not None and (
-        isinstance(samples, bool) or not isinstance(samples, int) or samples < 3
-    ):
-        raise InputError(f"samples: expected an integer >= 3 or None, got {samples!r}")
+def _check(methods: Sequence[str]) -> None:
     known = available_methods()
     for method in methods:
         if method not in known:
