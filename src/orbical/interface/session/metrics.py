@@ -40,6 +40,7 @@ def find_metrics(reader: ScanReader) -> dict[str, Metric]:
         about = reader.attributes(name)
         unit = score.unit if name == "score" else about.get("units", "")
         better = score.higher_is_better if name == "score" else about.get("higher_is_better")
+        better = None if better is None else bool(better)  # attributes are stored as 0 or 1
         share = unit == "share"
         meaning = score.meaning if name == "score" else reader.meanings[name]
         title = meaning[:1].upper() + meaning[1:] if name == "score" else _title(name)
