@@ -211,8 +211,7 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
     )
     for name in names:
         axis = name[-1]
-        getattr(panel, f"set_{axis}lim")(-180, 180)
-        getattr(panel, f"set_{axis}ticks")([-90, 0, 90])
+        panel.set(**{f"{axis}lim": (-180, 180), f"{axis}ticks": [-90, 0, 90]})
         getattr(panel, f"set_{axis}label")(name, labelpad=-8)
         panel.tick_params(axis=axis, pad=-3, labelsize=6)
         getattr(panel, f"{axis}axis").pane.set_alpha(0.0)

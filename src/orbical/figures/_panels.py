@@ -78,10 +78,14 @@ def show_picture(axes: Any, pixels: Array, title: str = "", size: float = 8) -> 
         >>> show_picture(fig.subplots(), np.eye(8), "diagonal")
     """
     axes.imshow(pixels, cmap="gray", vmin=0, vmax=1)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set(visible=True, color=SOFT, linewidth=0.5)
     axes.set_title(title, fontsize=size)
+    frame_only(axes)
+
+
+def frame_only(axes: Any) -> None:
+    """Replace the ticks of axes by a thin frame."""
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set(visible=True, color=SOFT, linewidth=0.5)
 
 
 def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:

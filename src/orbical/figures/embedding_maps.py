@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError, unknown_name
 from ._layouts import LAYOUTS, Curves, Orbit
-from ._panels import show_picture
+from ._panels import frame_only, show_picture
 from ._text_fitting import fitted, legend_of
 from .nero_plots import images_of, model_first, model_names, orbit_of, values_of
 from .style import (
@@ -291,14 +291,10 @@ def _furnish(axes: Any, array: xr.DataArray, frame: Array) -> None:
     # One scale for both components, and a frame that is not too long in either direction.
     half = np.maximum(high - low, 0.8 * longest) / 2 + 0.05 * longest
     middle = (low + high) / 2
-    axes.set_xlim(middle[0] - half[0], middle[0] + half[0])
-    axes.set_ylim(middle[1] - half[1], middle[1] + half[1])
-    axes.set_box_aspect(half[1] / half[0])
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set(visible=True, color=SOFT, linewidth=0.5)
-    axes.set_xlabel(f"{method} 1")
-    axes.set_ylabel(f"{method} 2")
+    (left, bottom), (right, top) = middle - half, middle + half
+    axes.set(xlim=(left, right), ylim=(bottom, top), box_aspect=half[1] / half[0])
+    axes.set(xlabel=f"{method} 1", ylabel=f"{method} 2")
+    frame_only(axes)
 
 
 def _sides(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Glyph]]:
@@ -321,8 +317,7 @@ def _draw_glyph(axes: Any, glyph: _Glyph, model: str, orbit: Orbit, color: str) 
         layout.draw(axes, orbit, values, color, "-").set(linewidth=1.0, markersize=0)
     else:
         layout.draw([axes], orbit, values, True)
-    axes.set_xlabel("")
-    axes.set_ylabel("")
+    axes.set(xlabel="", ylabel="")
     axes.tick_params(labelbottom=False, labelleft=False, length=0)
     axes.set_title(glyph.name, fontsize=6, fontweight="normal", pad=2)
 
