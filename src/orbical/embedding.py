@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix, lil_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from ._imports import import_extra
-from .errors import InputError, unknown_name
+from .errors import InputError, check_name
 from .groups.group import whole_number
 from .nero import responses
 from .store.scan_result import Scan
@@ -82,8 +82,7 @@ def embed(
         >>> found.dims, sorted(found.coords)
         (('model', 'sample', 'component'), ['label', 'mean', 'model', 'sample', 'variance'])
     """
-    if method not in METHODS:
-        raise unknown_name("method", method, METHODS)
+    check_name("method", method, METHODS)
     dims, seed = whole_number("dims", dims, 1), whole_number("seed", seed, 0)
     if method == "tsne" and dims > 3:
         raise InputError(f"dims: expected at most 3 for t-SNE, got {dims}")
@@ -91,8 +90,7 @@ def embed(
     if "model" not in values.dims:
         raise InputError(f"metric: expected a response of a model, got {metric!r}")
     if model is not None:
-        if model not in values["model"].values:
-            raise unknown_name("model", model, values["model"].values.tolist())
+        check_name("model", model, values["model"].values.tolist())
         values = values.sel(model=[model])
     values = values.compute()
     weights = values["weight"].values

@@ -7,7 +7,7 @@ A message names the argument, what was expected and what was given, and the reme
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class OrbicalError(Exception):
@@ -50,3 +50,12 @@ def unknown_name(argument: str, given: object, known: Iterable[str]) -> InputErr
     nearest = difflib.get_close_matches(str(given).lower(), in_lower_case, n=1, cutoff=0.5)
     hint = f"; did you mean {in_lower_case[nearest[0]]!r}?" if nearest else ""
     return InputError(f"{argument}: unknown name {str(given)!r}{hint} (known: {', '.join(names)})")
+
+
+def check_name(argument: str, given: object, known: Collection[str]) -> None:
+    """Raise the error of `unknown_name` unless a name is known.
+
+    >>> check_name("group", "flips", ["rotations", "flips"])
+    """
+    if given not in known:
+        raise unknown_name(argument, given, known)

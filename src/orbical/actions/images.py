@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .._trees import to_device
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ..groups import Elements, Group
 from ..groups.group import whole_number
 from .base import Action, OfFinite, matrices, relative_loss
@@ -64,10 +64,8 @@ class Images(OfFinite):
     drawn_as: ClassVar[str] = "image"
 
     def __init__(self, interpolation: str = "bilinear", padding: str = "zeros") -> None:
-        if interpolation not in INTERPOLATIONS:
-            raise unknown_name("interpolation", interpolation, INTERPOLATIONS)
-        if padding not in PADDINGS:
-            raise unknown_name("padding", padding, PADDINGS)
+        check_name("interpolation", interpolation, INTERPOLATIONS)
+        check_name("padding", padding, PADDINGS)
         self.interpolation = interpolation
         self.padding = padding
         self._kept: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ._equivariant_fit import sum_by
 from .matching import Orbits
 
@@ -97,8 +97,7 @@ def of_model(scan: Any, model: str | None) -> tuple[Any, int]:
         if len(names) > 1:
             raise InputError(f"model: expected one of {names}, got None")
         model = names[0]
-    if model not in names:
-        raise unknown_name("model", model, names)
+    check_name("model", model, names)
     return data.isel(model=names.index(model)), at
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import unknown_name
+from ..errors import check_name
 from .registry import MEASURES
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ def groups_of(values: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndar
     if by is None:
         return np.zeros(1), np.zeros(size, dtype=np.int64)
     known = [str(name) for name, part in values.coords.items() if part.dims == ("sample",)]
-    if by not in known:
-        raise unknown_name("by", by, known)
+    check_name("by", by, known)
     return np.unique(values[by].values, return_inverse=True)
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
-from ..errors import unknown_name
+from ..errors import check_name
 from . import _sorting
 from ._quantiles import equal_mass_places
 from .inputs import pair, whole_number, working_float
@@ -100,8 +100,7 @@ def named_norm(norm: str) -> str:
         >>> named_norm("l1")
         'l1'
     """
-    if norm not in ("l1", "l2", "max"):
-        raise unknown_name("norm", norm, ("l1", "l2", "max"))
+    check_name("norm", norm, ("l1", "l2", "max"))
     return norm
 
 
@@ -149,8 +148,7 @@ def reliability(
         (tensor([2, 2]), tensor([0.5000, 0.5000], dtype=torch.float64))
     """
     whole_number("bins", bins)
-    if binning not in ("width", "mass"):
-        raise unknown_name("binning", binning, ("width", "mass"))
+    check_name("binning", binning, ("width", "mass"))
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     shape = confidence.shape
     values = confidence.detach().reshape(-1, shape[-1])

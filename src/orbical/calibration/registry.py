@@ -15,7 +15,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ._bound import BoundMeasure
 
 __all__ = ["KINDS", "LISTS", "MEASURES", "Measure", "measures", "register"]
@@ -184,11 +184,9 @@ def register(measure: Measure) -> Measure:
         raise InputError(f"name: expected an identifier, got {measure.name!r}")
     if measure.name in MEASURES:
         raise InputError(f"name: expected a new name, got {measure.name!r}, which is registered")
-    if measure.kind not in KINDS:
-        raise unknown_name("kind", measure.kind, KINDS)
+    check_name("kind", measure.kind, KINDS)
     for name in measure.listed:
-        if name not in LISTS:
-            raise unknown_name("listed", name, LISTS)
+        check_name("listed", name, LISTS)
     MEASURES[measure.name] = measure
     return measure
 
@@ -249,6 +247,5 @@ def bound(measure: MeasureLike, kind: str, options: Mapping[str, Any]) -> BoundM
             getattr(measure, "__name__", type(measure).__name__), function, function
         )
     known = {entry.name: entry for entry in measures(kind)}
-    if measure not in known:
-        raise unknown_name("measure", measure, known)
+    check_name("measure", measure, known)
     return known[measure].bind(**options)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ._math import root
 from .binned import bin_index
 from .inputs import counted_labels, pair, positive, whole_number
@@ -210,8 +210,7 @@ def ece_loss(
         tensor(0.4000, dtype=torch.float64)
     """
     whole_number("bins", bins)
-    if norm not in ("l1", "l2"):
-        raise unknown_name("norm", norm, ("l1", "l2"))
+    check_name("norm", norm, ("l1", "l2"))
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     return fixed_bins_error(confidence, correct, mass, bins, norm)
 

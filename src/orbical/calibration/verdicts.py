@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ._interval import checked_level
 from .orbit import along_orbit, equal_width_options
 from .orbit_summary import PLACES, mean_over_orbit, pooled_over_orbit
@@ -147,8 +147,7 @@ def verdict(
     from ..nero.along_orbits import opened
 
     limits = {"maximum": maximum, "minimum": minimum}
-    if place not in PLACES:
-        raise unknown_name("place", place, PLACES)
+    check_name("place", place, PLACES)
     checked_level(level)
     draws: dict[str, Any] = {"resamples": resamples, "seed": seed}
     positions = 1

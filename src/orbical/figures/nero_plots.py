@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ._layouts import LAYOUTS, Orbit
 from ._panels import Panel, Sheet, draw_sheet
 from ._text_fitting import short_number
@@ -154,8 +154,7 @@ def _with_models(array: xr.DataArray) -> xr.DataArray:
             "array: expected responses of orbical.nero, with a dimension 'element' and the "
             f"attribute 'layout', got dimensions {array.dims}"
         )
-    if kind not in LAYOUTS:
-        raise unknown_name("layout", kind, LAYOUTS)
+    check_name("layout", kind, LAYOUTS)
     array = array.compute()  # once: a lazy array would be read again for each use
     return model_first(array)
 

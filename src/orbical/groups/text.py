@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from .combining import product
 from .discrete import permutations, time_reversal, trivial
 from .group import Group
@@ -64,8 +64,7 @@ def _parse_one(text: str) -> Group:
             f"group: expected a group that its text defines, got {text!r}; pass the group made by "
             "orbical.groups.from_matrices"
         )
-    if name not in CONSTRUCTORS:
-        raise unknown_name("group", name, CONSTRUCTORS)
+    check_name("group", name, CONSTRUCTORS)
     signature = inspect.signature(CONSTRUCTORS[name])
     usage = ":".join([name, *(parameter.upper() for parameter in signature.parameters)])
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..calibration import MEASURES
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ..groups import Group
 from ..store.scan_result import Scan
 from ..tasks import Task
@@ -35,8 +35,7 @@ class OrbitScores:
 
         self.measures = [self.measures] if isinstance(self.measures, str) else list(self.measures)
         for name in self.measures:
-            if name not in MEASURES:
-                raise unknown_name("measures", name, MEASURES)
+            check_name("measures", name, MEASURES)
 
     def _is_due(self, epoch: int) -> bool:
         """Check whether this epoch, counted from 1, is one to scan in."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._imports import import_extra
 from .._text import csv_text
-from ..errors import unknown_name
+from ..errors import check_name
 from .reports.html_page import MOST_BYTES, single_page
 from .reports.writing import SAMPLES, build_report, report
 from .selection import Selection
@@ -37,8 +37,7 @@ def exported(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Answer a request for a file."""
     what = message.get("what")
-    if what not in FILES:
-        raise unknown_name("what", what, FILES)
+    check_name("what", what, FILES)
     name, kind, content = FILES[str(what)](view, selection)
     return {"filename": name, "type": kind}, {"file": np.frombuffer(content, np.uint8)}
 

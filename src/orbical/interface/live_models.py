@@ -19,7 +19,7 @@ from torch import Tensor
 from .._trees import Tree, concatenate, leaves, to_device, tree_map
 from ..actions import Action
 from ..data.samples import Samples
-from ..errors import InputError, ModelError, OrbicalError, unknown_name
+from ..errors import InputError, ModelError, OrbicalError, check_name
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
 from ..scanning.description import plain
@@ -98,8 +98,7 @@ class LiveModels:
         self._fields = _input_fields(scan)
         self.models: dict[str, Predictor] = {}
         for name, model in (models or {}).items():
-            if name not in scan.models:
-                raise unknown_name("models", name, scan.models)
+            check_name("models", name, scan.models)
             self.models[name] = as_predictor(model)
         self._readable = task is not None or read is not None or scan.record.task.read is None
         self.task = self._find_task(task, read)

@@ -12,7 +12,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from urllib.parse import quote, unquote
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name, unknown_name
 
 __all__ = ["Selection"]
 
@@ -72,8 +72,7 @@ class Selection:
         if not isinstance(given, Mapping):
             raise InputError(f"selection: expected an object, got {type(given).__name__}")
         for key in given:
-            if key not in _FIELDS:
-                raise unknown_name("selection", key, _FIELDS)
+            check_name("selection", key, _FIELDS)
         return cls(**{str(key): _FIELDS[key].read(key, given[key]) for key in given})
 
     @classmethod

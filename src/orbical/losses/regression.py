@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, as_floating, can_inspect
 from ..calibration.inputs import check_weights, weighted_mean, weights_of
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ._evidential import log_gamma_step, terms_at_once
 
 __all__ = ["beta_nll", "covariance_nll", "gaussian_nll", "nig_nll", "nig_regularizer"]
@@ -43,8 +43,7 @@ def _read(target: ArrayLike, **parameters: ArrayLike) -> tuple[Tensor, ...]:
 
 def _reduced(terms: Tensor, weights: ArrayLike | None, reduction: str) -> Tensor:
     """Sum terms `[n, ...]` over coordinates, and reduce them over samples."""
-    if reduction not in _REDUCTIONS:
-        raise unknown_name("reduction", reduction, _REDUCTIONS)
+    check_name("reduction", reduction, _REDUCTIONS)
     each = terms.reshape(len(terms), -1).sum(-1)
     mass = weights_of(each, weights)
     if mass is not None:

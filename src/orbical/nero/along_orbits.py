@@ -9,7 +9,7 @@ import dask.array as da
 import numpy as np
 import xarray as xr
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ..groups import Group, parse
 from ..store.scan_result import Scan
 
@@ -180,8 +180,7 @@ def _known_metric(data: xr.Dataset, metric: str) -> str:
     ]
     if metric == "score" and "score" not in known:
         return "score_vs_consensus"
-    if metric not in known:
-        raise unknown_name("metric", metric, known)
+    check_name("metric", metric, known)
     return metric
 
 
@@ -222,8 +221,7 @@ def _members(data: xr.Dataset, by: str) -> xr.DataArray:
         for name, values in data.variables.items()
         if values.dims == ("sample",) and name != "sample"
     ]
-    if by not in known:
-        raise unknown_name("by", by, known)
+    check_name("by", by, known)
     values, places, counts = np.unique(
         np.asarray(data[by]), return_inverse=True, return_counts=True
     )

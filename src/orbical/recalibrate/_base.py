@@ -19,7 +19,7 @@ from torch import Tensor
 from .._arrays import ArrayLike, as_array, warn_of_probabilities
 from .._imports import existing_file
 from ..calibration.inputs import tolerance, working_float
-from ..errors import InputError, StoreError, unknown_name
+from ..errors import InputError, StoreError, check_name, unknown_name
 
 _OUTPUTS = ("logits", "probabilities")
 _FLOATS = (np.float64, np.float32, np.float16)
@@ -123,8 +123,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
 
     def _read(self, X: ArrayLike, *, reset: bool) -> Tensor:
         """Return checked outputs `[..., C]`, and record or check their number of columns."""
-        if self.outputs not in _OUTPUTS:
-            raise unknown_name("outputs", self.outputs, _OUTPUTS)
+        check_name("outputs", self.outputs, _OUTPUTS)
         shape = tuple(getattr(X, "shape", ()))
         if isinstance(X, Tensor):
             rows = _checked_tensor(X)

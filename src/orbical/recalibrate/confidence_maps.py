@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..calibration._sorting import ascending
 from ..calibration.inputs import whole_number
-from ..errors import unknown_name
+from ..errors import check_name
 from ._base import Calibrator
 
 
@@ -44,8 +44,7 @@ class _ConfidenceMap(Calibrator):
         """Return the map's value at each confidence."""
 
     def _fit(self, outputs: Tensor, labels: Tensor, weight: Tensor) -> None:
-        if self.reduce not in ("top", "classes"):
-            raise unknown_name("reduce", self.reduce, ("top", "classes"))
+        check_name("reduce", self.reduce, ("top", "classes"))
         probs = self._probabilities(outputs).double()
         if self.reduce == "top":
             top, predicted = probs.max(1)

@@ -15,7 +15,7 @@ from .._interrupts import how_to_go_on, stoppable
 from .._trees import Tree, leaves
 from ..actions import check_group
 from ..data.samples import Samples
-from ..errors import InputError, Interrupted, ModelError, StoreError, unknown_name
+from ..errors import InputError, Interrupted, ModelError, StoreError, check_name, unknown_name
 from ..groups import Group, as_group
 from ..groups.group import whole_number
 from ..predictors import Predictor, as_predictor
@@ -258,8 +258,7 @@ def as_task(task: Task | str) -> Task:
     if not isinstance(task, str):
         given = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
         raise InputError(f"task: expected a task such as orbical.tasks.Flow(), got {given}")
-    if task not in TASKS:
-        raise unknown_name("task", task, TASKS)
+    check_name("task", task, TASKS)
     return TASKS[task]()  # type: ignore[call-arg]
 
 

@@ -16,7 +16,7 @@ from ..actions import (
     Window,
     as_action,
 )
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from .atoms import Atoms
 from .base import Task, Variable
 from .classification import Classification
@@ -71,8 +71,7 @@ def parse_input(text: str) -> Action:
 
 def _parse_action(text: str) -> Action:
     name, *settings = text.split(":")
-    if name not in INPUTS:
-        raise unknown_name("input", name, INPUTS)
+    check_name("input", name, INPUTS)
     try:
         return INPUTS[name](*(int(word) if word.isdigit() else word for word in settings))
     except TypeError:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..actions import Images, Trivial
-from ..errors import InputError, ModelError, unknown_name
+from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group
 from .base import (
     SHARE,
@@ -63,8 +63,7 @@ class Classification(Task):
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
     ) -> None:
-        if outputs not in OUTPUTS:
-            raise unknown_name("outputs", outputs, OUTPUTS)
+        check_name("outputs", outputs, OUTPUTS)
         super().__init__(Images() if input is None else input, Trivial(), read)
         self.outputs = outputs
         self.classes = class_names(classes)

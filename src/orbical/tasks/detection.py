@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..actions import Boxes, Window
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ..groups import Elements, Group
 from ..groups.group import whole_number
 from ._boxes import area, clip, inverted, iou
@@ -111,8 +111,7 @@ class Detection(Task):
                 f"size: expected height and width of the view, got None; {type(window).__name__} "
                 "does not have a size"
             )
-        if score not in MEASURES:
-            raise unknown_name("score", score, MEASURES)
+        check_name("score", score, MEASURES)
         for name, value in (("threshold", threshold), ("confident", confident)):
             if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
                 raise InputError(f"{name}: expected a number from 0 to 1, got {value!r}")

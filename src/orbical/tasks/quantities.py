@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..actions import Action, Vectors
 from ..actions.base import matrices
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name
 from ..groups import Elements, Group
 
 __all__ = [
@@ -62,8 +62,7 @@ def check_quantities(quantities: str | Iterable[str]) -> tuple[str, ...]:
     names = quantities.split(",") if isinstance(quantities, str) else list(quantities)
     names = [str(name).strip() for name in names]
     for name in names:
-        if name not in UNITS:
-            raise unknown_name("quantities", name, UNITS)
+        check_name("quantities", name, UNITS)
     if not names:
         raise InputError("quantities: expected at least one, got none")
     return tuple(name for name in UNITS if name in names)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError, check_name
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -45,8 +45,7 @@ class WeightFiles:
                 ...
             orbical.errors.InputError: name: unknown name 'plane'; did you mean 'plain'? ...
         """
-        if name not in self.names:
-            raise unknown_name("name", name, self.names)
+        check_name("name", name, self.names)
         shipped = Path(str(resources.files(__package__))) / "weights"
         path = (shipped if folder is None else Path(folder)) / f"{self.family}-{name}.safetensors"
         if not path.is_file():

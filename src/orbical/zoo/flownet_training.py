@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError, check_name
 
 from . import _training
 from .flownet import CHANNELS, DECODERS, FILES, NAMES, FlowNet, error_by_element
@@ -165,8 +165,7 @@ def train_and_save(
     """
     from orbical.datasets import particle_pairs
 
-    if name not in NAMES:
-        raise unknown_name("name", name, NAMES)
+    check_name("name", name, NAMES)
     started = time.monotonic()
     net, taken = train(symmetric=name == "symmetric", **settings)
     spent = time.monotonic() - started

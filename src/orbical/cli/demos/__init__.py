@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ...errors import unknown_name
+from ...errors import check_name
 
 if TYPE_CHECKING:
     from ...store.scan_result import Scan
@@ -89,6 +89,5 @@ def find(name: str) -> ModuleType:
         ...
     orbical.errors.InputError: NAME: unknown name 'digit'; did you mean 'digits'? ...
     """
-    if name not in DEMOS:
-        raise unknown_name("NAME", name, DEMOS)
+    check_name("NAME", name, DEMOS)
     return importlib.import_module(f"{__name__}.{name}")

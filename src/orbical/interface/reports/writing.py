@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
-from ...errors import InputError, unknown_name
+from ...errors import InputError, check_name
 from ...groups.group import whole_number
 from ..session.sample_maps import available_methods
 from ..session.scan_state import title_of
@@ -186,7 +186,6 @@ def footer(about: Mapping[str, Any]) -> list[str]:
 def _check(methods: Sequence[str]) -> None:
     known = available_methods()
     for method in methods:
-        if method not in known:
-            raise unknown_name("methods", method, known)
+        check_name("methods", method, known)
     if not methods:
         raise InputError("methods: expected at least one, got none")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, OrbicalError, unknown_name
+from ...errors import InputError, OrbicalError, check_name, unknown_name
 from ...store.scan_result import Scan
 from ..live_models import LiveModels
 from ..selection import Selection
@@ -96,8 +96,7 @@ class Session:
         named = dict(models or {})
         known = {name for scan in served.values() for name in scan.models}
         for name in named:
-            if name not in known:
-                raise unknown_name("models", name, known)
+            check_name("models", name, known)
         self.scans: dict[str, ScanView] = {}
         for name, scan in served.items():
             own = {key: model for key, model in named.items() if key in scan.models}
@@ -111,8 +110,7 @@ class Session:
         """Return the view of a scan by name; the first for an empty name."""
         if not name:
             return next(iter(self.scans.values()))
-        if name not in self.scans:
-            raise unknown_name("selection scan", name, self.scans)
+        check_name("selection scan", name, self.scans)
         return self.scans[name]
 
     def state(self, name: str = "") -> Answer:

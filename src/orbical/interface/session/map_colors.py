@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import unknown_name
+from ...errors import check_name
 from ..selection import Selection
 from .moments import Moments, moments_of, over_models
 from .scan_view import ScanView
@@ -31,8 +31,7 @@ def available_colors(view: ScanView) -> list[str]:
 def color(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer one number for each sample."""
     known = available_colors(view)
-    if selection.color not in known:
-        raise unknown_name("selection color", selection.color, known)
+    check_name("selection color", selection.color, known)
     if selection.color == "class":
         label = view.label
         assert label is not None  # otherwise "class" is not available

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...embedding import METHODS, NEIGHBORS
-from ...errors import InputError, unknown_name
+from ...errors import InputError, check_name
 from ..selection import Selection
 from .moments import Moments, moments_of
 from .scan_view import ScanView
@@ -75,8 +75,7 @@ def is_cached(view: ScanView, selection: Selection) -> bool:
 
 
 def _asked_for(view: ScanView, selection: Selection) -> tuple[str, tuple[int, ...], str]:
-    if selection.method not in METHODS:
-        raise unknown_name("selection method", selection.method, METHODS)
+    check_name("selection method", selection.method, METHODS)
     variable = view.variable(view.metrics["score"], view.reference(selection))
     return selection.method, tuple(view.of(selection)), variable
 

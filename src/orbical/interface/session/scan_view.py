@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...errors import InputError, unknown_name
+from ...errors import InputError, check_name
 from ...store.scan_result import Scan
 from ..live_models import LiveModels
 from ..selection import Selection
@@ -92,8 +92,7 @@ class ScanView:
     def shown(self, selection: Selection) -> list[int]:
         """Return the models shown, in the order of the scan."""
         for name in selection.models:
-            if name not in self.models:
-                raise unknown_name("selection models", name, self.models)
+            check_name("selection models", name, self.models)
         return [
             place
             for place, name in enumerate(self.models)
@@ -104,8 +103,7 @@ class ScanView:
         """Return the models whose responses are embedded: one, or all."""
         if not selection.of:
             return [*range(len(self.models))]
-        if selection.of not in self.models:
-            raise unknown_name("selection of", selection.of, self.models)
+        check_name("selection of", selection.of, self.models)
         return [self.models.index(selection.of)]
 
     def sample(self, number: int) -> int:
