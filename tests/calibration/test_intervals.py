@@ -24,6 +24,7 @@ from orbical.calibration import (
     skce,
     smooth_ece,
 )
+from orbical.calibration._table_inputs import Outputs, Settings
 from orbical.calibration.intervals import interval, oracle_bound, regression_interval
 from orbical.calibration.means import mean_interval, share_interval
 from orbical.errors import InputError
@@ -196,12 +197,43 @@ def test_the_intervals_of_the_parts_of_brier_cover(by: float) -> None:
         assert np.mean(covered) >= 0.9, name
 
 
+@pytest.mark.parametrize("measure", ["ece", "ks"])
+def test_errors_of_sharp_overconfident_models_are_covered(measure: str) -> None:
+    rng = np.random.default_rng(5)
+    worlds = 400 if measure == "ece" else 100
+    doubt = rng.beta(1, 60, (worlds, 200))
+    found = interval(measure, 1 - doubt, rng.random((worlds, 200)) > 2.5 * doubt, resamples=100)
+    truth = 1.5 / 61
+    assert float(((found.low <= truth) & (truth <= found.high)).double().mean()) >= 0.9
+
+
+@pytest.mark.parametrize("score", ["nll", "brier"])
+@pytest.mark.parametrize(("sharpness", "excess"), [(30, 1.0), (60, 2.5)])
+def test_scores_of_sharp_models_are_covered_by_few_samples(
+    score: str, sharpness: int, excess: float
+) -> None:
+    """Errors are `excess` times as frequent as their probability: calibrated, or over-confident."""
+    rng = np.random.default_rng(4)
+    probability = torch.from_numpy(rng.beta(1, sharpness, (400, 50)))
+    wrong = torch.from_numpy(rng.random((400, 50))) < excess * probability
+    outputs = Outputs(torch.stack([1 - probability, probability], -1), None, wrong.long())
+    found = MEASURES[score].table_interval(outputs, Settings())
+    many = torch.from_numpy(rng.beta(1, sharpness, 200_000))
+    right, other = (
+        (-part.log() if score == "nll" else 2 * (1 - part) ** 2) for part in (1 - many, many)
+    )
+    truth = (right + (excess * many).clamp(max=1) * (other - right)).mean()
+    assert float(((found.low <= truth) & (truth <= found.high)).double().mean()) >= 0.94
+    assert float((found.high - found.low).mean()) < 4 * float(truth)
+
+
 def test_means_have_normal_intervals() -> None:
     rng = np.random.default_rng(14)
     p = rng.uniform(0.5, 1, 2000)
     hit = (rng.random(2000) < p).astype(float)
     found = mean_interval(hit, p, p * (1 - p))
-    assert float(found.high - found.value) == pytest.approx(1.96 * hit.std() / 2000**0.5, rel=1e-3)
+    assert float(found.value - found.low) == pytest.approx(1.96 * hit.std() / 2000**0.5, rel=1e-3)
+    assert float(found.high - found.value) == pytest.approx(1.96 * hit.std() / 2000**0.5, rel=1e-2)
     assert float(found.calibrated) == pytest.approx(p.mean())
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from held_out import outputs, real
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
+from orbical.calibration import nll
 from orbical.recalibrate import (
     HistogramBinning,
     Isotonic,
@@ -59,7 +61,7 @@ def test_histogram_binning_answers_with_the_share_of_hits_in_the_bin() -> None:
     binning = HistogramBinning(bins=10, outputs="probabilities").fit(probs, labels)
     calibrated = binning.predict_proba(probs).gather(1, predicted[:, None])[:, 0]
     for group in np.array_split(confidence.argsort().numpy(), 10):
-        hits = (predicted == labels)[group].double().mean()
+        hits = (predicted == labels)[group].double().mean().clamp(max=1 - 0.5 / (len(group) + 1))
         torch.testing.assert_close(calibrated[group], hits.expand(len(group)).to(calibrated))
 
 
@@ -111,6 +113,18 @@ def test_a_certain_row_shares_what_is_left_evenly() -> None:
 
 def test_a_single_class_is_learned_by_maps_of_each_class() -> None:
     probs = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
-    for calibrator in (Isotonic(), HistogramBinning()):
+    expected = {Isotonic(): [1.0, 0.0], HistogramBinning(): [0.75, 0.25]}
+    for calibrator, row in expected.items():
         calibrator.set_params(reduce="classes", outputs="probabilities").fit(probs, [0, 0])
-        torch.testing.assert_close(calibrator.predict_proba(probs)[1], torch.tensor([1.0, 0.0]))
+        torch.testing.assert_close(calibrator.predict_proba(probs)[1], torch.tensor(row))
+
+
+@pytest.mark.parametrize("reduce", ["top", "classes"])
+def test_what_a_bin_has_not_seen_keeps_a_finite_likelihood(reduce: str) -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(400, 3)) * 3
+    labels = np.where(logits.max(1) > 1, logits.argmax(1), rng.integers(0, 3, 400))
+    binning = HistogramBinning(bins=20, reduce=reduce).fit(logits[:200], labels[:200])
+    probs = binning.predict_proba(logits)
+    every = [nll(probs=probs, labels=np.full(400, label)) for label in range(3)]
+    assert all(np.isfinite(float(one)) for one in every)

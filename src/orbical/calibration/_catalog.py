@@ -183,9 +183,10 @@ def _score(
         p = outputs.probabilities
         finite = torch.where(p > 0, if_drawn(outputs), 0.0)
         mean = (p * finite).sum(-1)
-        variance = (p * finite.square()).sum(-1) - mean.square()
-        weights = outputs.weights
-        return mean_interval(terms(outputs), mean, variance, settings.level, weights=weights)
+        apart = finite - mean[..., None]
+        variance, third = ((p * apart.pow(power)).sum(-1) for power in (2, 3))
+        rest: dict[str, Any] = {"calibrated_third": third, "weights": outputs.weights}
+        return mean_interval(terms(outputs), mean, variance, settings.level, **rest)
 
     return {"terms": of_arrays, "table_interval": of_outputs}
 
@@ -241,11 +242,12 @@ def _squared_error(mean: Any, variance: Any, target: Any) -> Tensor:
 
 
 def _squared_error_interval(given: Predictions, settings: Settings) -> Interval:
-    """Use mean `tr S` and variance `2 tr S^2` of a calibrated Gaussian's squared error."""
+    """Use the moments `tr S`, `2 tr S^2`, `8 tr S^3` of a calibrated Gaussian's squared error."""
     error, spread, full = gaussian.vector_target(given.mean, given.variance, given.target)
-    trace = (spread.diagonal(dim1=-2, dim2=-1) if full else spread).sum(-1)
-    square = spread.square().sum((-1, -2) if full else -1)
-    return mean_interval(error.square().sum(-1), trace, 2 * square, settings.level)
+    sizes = torch.linalg.eigvalsh(spread) if full else spread
+    mean, variance, third = (n * sizes.pow(k).sum(-1) for n, k in ((1, 1), (2, 2), (8, 3)))
+    terms = error.square().sum(-1)
+    return mean_interval(terms, mean, variance, settings.level, calibrated_third=third)
 
 
 def _bleed_interval(given: Predictions, settings: Settings) -> Interval:

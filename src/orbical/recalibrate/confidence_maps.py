@@ -131,8 +131,10 @@ class Isotonic(_ConfidenceMap):
 class HistogramBinning(_ConfidenceMap):
     """Histogram binning: the accuracy in each bin of the confidence.
 
-    Bins of equal mass, `(lo, hi]`, between confidences of the data; equal confidences share a
-    bin. Confidences outside the data belong to the first or last bin. Zadrozny and Elkan 2001.
+    A bin of n samples without a miss, or without a hit, is given half of one in n + 1: what it has
+    not seen may still occur, and no likelihood becomes 0. Bins of equal mass, `(lo, hi]`, between
+    confidences of the data; equal confidences share a bin. Confidences outside the data belong to
+    the first or last bin. Zadrozny and Elkan 2001.
 
     Args:
         bins: the number of bins.
@@ -142,15 +144,15 @@ class HistogramBinning(_ConfidenceMap):
 
     Attributes:
         places_: the upper edge of each bin, one map after the other.
-        values_: the accuracy in each bin.
+        values_: the accuracy in each bin, at least half a sample away from 0 and 1.
         offsets_: where each map begins in `places_` and `values_`.
         classes_: the class of each column, `[C]`.
 
     Example:
         >>> X = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
         >>> binning = HistogramBinning(bins=2, outputs="probabilities").fit(X, [0, 0, 1, 1])
-        >>> binning.predict_proba(X)[:, 0]
-        array([1. , 1. , 0.5, 0.5])
+        >>> binning.predict_proba(X)[:, 0].round(2)
+        array([0.83, 0.83, 0.5 , 0.5 ])
     """
 
     def __init__(self, bins: int = 15, *, reduce: str = "top", outputs: str = "logits") -> None:
@@ -168,7 +170,9 @@ class HistogramBinning(_ConfidenceMap):
         edges = torch.unique(confidence[reached])
         index = torch.searchsorted(edges, confidence).clamp_(max=len(edges) - 1)
         total = torch.zeros_like(edges).index_add(0, index, weight)
-        return edges, torch.zeros_like(edges).index_add(0, index, weight * correct) / total
+        share = torch.zeros_like(edges).index_add(0, index, weight * correct) / total
+        least = 0.5 / (torch.bincount(index, minlength=len(edges)) + 1)
+        return edges, share.clamp(least, 1 - least)
 
     def _apply_map(self, places: Tensor, values: Tensor, confidence: Tensor) -> Tensor:
         return values[torch.searchsorted(places, confidence).clamp_(max=len(places) - 1)]
