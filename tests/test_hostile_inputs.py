@@ -8,7 +8,10 @@ from __future__ import annotations
 import copy
 import io
 import json
+import math
 import random
+import re
+import resource
 import shutil
 import sys
 import warnings
@@ -30,6 +33,9 @@ COUNTS = {  # in the default run, and under `slow`
     "npz files": (150, 35_000),
     "COCO files": (150, 35_000),
     "headers of stores": (15, 2_000),
+    "tables of thresholds": (100, 20_000),
+    "saved outputs": (30, 5_000),
+    "molecule files": (40, 5_000),
 }
 
 
@@ -161,11 +167,150 @@ def header(folder: Path) -> Callable[[random.Random], None]:
     return attack
 
 
+TOML_VALUES = ["0.05", "1", "-1", "nan", "inf", "true", "'x'", "[]", "{}", "1e400", "9" * 400, "0"]
+TOML_VALUES += ["9" * 5000, "[" * 50_000, "1979-05-27", "''", "0x10", "\x00", "\u00e9", "{a = {}}"]
+TOML_NAMES = [
+    "max_ece",
+    "min_accuracy",
+    "max-gap",
+    "bins",
+    "level",
+    "resamples",
+    "strict",
+    "x",
+    "''",
+]
+TOML_NAMES += ["max_worst_", "max_", "min", "max_pooled_score", "a.b", "\u00e9", "max_identity_ks"]
+
+
+def thresholds(folder: Path) -> Callable[[random.Random], None]:
+    """Return an attack that writes odd thresholds into a pyproject.toml and reads them."""
+    from orbical.cli.thresholds import limits_from, settings_from, table_from
+
+    path = folder / "pyproject.toml"
+
+    def attack(rng: random.Random) -> None:
+        headings = ["[tool.orbical.check]"] * 6 + ["[tool.orbical]", "[tool]", "[[tool]]", ""]
+        lines = [rng.choice(headings), "max_ece = 0.05"]
+        for _ in range(rng.randrange(3)):
+            lines.append(f"{rng.choice(TOML_NAMES)} = {rng.choice(TOML_VALUES)}")
+        content = bytearray("\n".join(lines).encode())
+        if content and rng.random() < 0.2:
+            content[rng.randrange(len(content))] = rng.randrange(256)
+        path.write_bytes(bytes(content))
+        table = table_from(path)
+        settings_from(table)
+        limits_from({}, table)
+
+    return attack
+
+
+SHAPES: list[tuple[int, ...]] = [(), (0,), (1,), (7,), (7, 3), (7, 1), (0, 3), (7, 3, 3), (6, 3)]
+NAMES = ["logits", "probs", "labels", "mean", "variance", "covariance", "target", "aleatoric"]
+NAMES += ["epistemic", "gamma", "nu", "alpha", "beta"]
+KINDS = ["f4", "f8", "i8", "?", "c16", "U3", "f2", "M8[s]", ">f8", "u8"]
+
+
+def outputs(folder: Path) -> Callable[[random.Random], None]:
+    """Return an attack that saves outputs of odd shapes, kinds and values, and checks them."""
+    from orbical.cli.findings import judge_outputs
+    from orbical.cli.outputs import _FORMS
+    from orbical.cli.thresholds import Settings
+
+    path = folder / "outputs.npz"
+
+    sound = {name: np.linspace(1.1, 2.0, 7) for name in NAMES}
+    sound |= {
+        "logits": np.ones((7, 3)),
+        "probs": np.full((7, 3), 1 / 3),
+        "labels": np.arange(7) % 3,
+    }
+    sound["covariance"] = np.ones((7, 1, 1))
+
+    def odd(rng: random.Random) -> np.ndarray:
+        shape = rng.choice(SHAPES)
+        values = np.array([rng.choice([0.0, 1.0, 2.0, 0.3, -1.0]) for _ in range(math.prod(shape))])
+        if values.size and rng.random() < 0.3:
+            values[0] = rng.choice([np.nan, np.inf, 1e300])
+        with np.errstate(all="ignore"):
+            return values.reshape(shape).astype(rng.choice(KINDS))
+
+    def attack(rng: random.Random) -> None:
+        names = rng.choice(_FORMS) if rng.random() < 0.8 else rng.sample(NAMES, 3)
+        arrays = {name: odd(rng) if rng.random() < 0.4 else sound[name] for name in names}
+        np.savez(path, **arrays)  # type: ignore[arg-type]
+        classes = ["max_ece", "max_nll", "min_accuracy", "max_smooth_ece"]
+        regression = ["max_gaussian_nll", "max_ence", "max_bleed", "max_mahalanobis"]
+        limits = {rng.choice(classes if "labels" in names else regression): 0.5}
+        judge_outputs(path, limits, Settings(resamples=3))
+
+    return attack
+
+
+XYZ = """2
+Lattice="5 0 0 0 5 0 0 0 5" Properties=species:S:1:pos:R:3:forces:R:3 energy=-1.5 pbc="T T T"
+O 0.0 0.0 0.0 0.1 0.0 0.0
+H 0.0 0.0 0.9 -0.1 0.0 0.0
+"""
+CIF = """data_a
+_cell_length_a 5
+_cell_length_b 5
+_cell_length_c 5
+_cell_angle_alpha 90
+_cell_angle_beta 90
+_cell_angle_gamma 90
+_symmetry_space_group_name_H-M 'P 1'
+loop_
+_atom_site_label
+_atom_site_fract_x
+_atom_site_fract_y
+_atom_site_fract_z
+Na 0 0 0
+Cl 0.5 0.5 0.5
+"""
+TOKENS = [
+    "-1",
+    "nan",
+    "1e308",
+    "999999999",
+    "Xx",
+    "",
+    "0 0 0",
+    '"',
+    "\x00",
+    "é",
+    "loop_",
+    "T",
+    "\n",
+]
+
+
+def molecule_file(folder: Path) -> Callable[[random.Random], None]:
+    """Return an attack that damages a file of molecules and reads it."""
+    files = [("a.xyz", XYZ), ("a.extxyz", XYZ), ("a.cif", CIF), ("a.xyz", XYZ * 2)]
+
+    def attack(rng: random.Random) -> None:
+        name, text = rng.choice(files)
+        words = re.split(r"(\s+)", text)
+        for _ in range(rng.randrange(1, 4)):
+            words[rng.randrange(len(words))] = rng.choice(TOKENS)
+        text = "".join(words)
+        if rng.random() < 0.2:
+            text = text[: rng.randrange(len(text) + 1)]
+        (folder / name).write_text(text, encoding="utf-8")
+        ob.datasets.molecules(folder / name)
+
+    return attack
+
+
 FUZZERS: dict[str, Callable[[Path], Callable[[random.Random], None]]] = {
     "group texts": lambda folder: group_text,
     "npz files": npz_file,
     "COCO files": coco_file,
     "headers of stores": header,
+    "tables of thresholds": thresholds,
+    "saved outputs": outputs,
+    "molecule files": molecule_file,
 }
 
 
@@ -206,6 +351,19 @@ def test_an_npz_file_of_an_unknown_compression_is_refused(tmp_path):
         file.writestr("x.npy", b"\x93NUMPY\x01\x00\x10\x00{'descr': ((((((")
     with pytest.raises(InputError, match="cannot be read as numbers"):
         load_data(str(path))
+
+
+def test_an_npz_file_that_states_more_than_it_holds_is_refused_before_memory_is_used(tmp_path):
+    path = tmp_path / "data.npz"
+    header = io.BytesIO()
+    fields = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 5)}
+    np.lib.format.write_array_header_1_0(header, fields)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("x.npy", header.getvalue() + bytes(800))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match="cannot be read as numbers"):
+        load_data(str(path))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
 
 
 def test_labels_without_a_dimension_are_refused():

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..calibration import MEASURES, Verdict, classification_table, regression_table, scan_measures
+from ..calibration import (
+    MEASURES,
+    Verdict,
+    classification_table,
+    measures,
+    regression_table,
+    scan_measures,
+)
 from ..calibration import judge as hold
 from ..calibration import verdict as verdicts_of
 from ..calibration.means import mean_interval
@@ -77,19 +84,23 @@ def judge_outputs(
     chosen = settings or Settings()
     outputs = read_outputs(path)
     rules = {rule_named(name): limit for name, limit in limits.items()}
+    kinds = ("regression", "aleatoric") if "mean" in outputs else ("pair", "outputs")
+    known = [entry.name for entry in measures(*kinds, listed="table")]
     for rule in rules:
         if rule.place in ("worst", "pooled") or rule.quantity not in MEASURES:
             raise InputError(
                 f"{rule.name}: expected a scan for it, got saved outputs in {str(path)!r}, which "
                 "have no orbit; set thresholds of measures, such as max_ece"
             )
+        if rule.quantity not in known:
+            raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
     draws = {name: getattr(chosen, name) for name in ("bins", "level", "resamples")}
     only = {rule.quantity for rule in rules}
     table: Any = regression_table if "mean" in outputs else classification_table
     found = table(**outputs, **draws, only=only)
     for rule in rules:
         if rule.quantity not in found:
-            raise unknown_name(f"{rule.name}: {str(path)!r}", rule.quantity, table(**outputs))
+            raise InputError(f"{rule.name}: cannot be computed of the outputs in {str(path)!r}")
     size = len(next(iter(outputs.values())))
     return [
         Finding(

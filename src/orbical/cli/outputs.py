@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from .._arrays import as_array
 from ..errors import InputError
 from .arrays import read_npz
 
@@ -33,9 +34,6 @@ def read_outputs(path: Path) -> dict[str, Any]:
 
 def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
     """Convert a regressor's outputs to mean, variance, target and, if known, aleatoric part."""
-    import torch
-
-    from ..errors import InputError
     from ..tasks.uncertainty import variances
 
     for name, values in arrays.items():
@@ -48,9 +46,15 @@ def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
             raise InputError(
                 f"{path}: expected {name} > 0, got values down to {arrays[name].min():.4g}"
             )
-    target = arrays.pop("target")
-    found = variances({name: torch.from_numpy(part) for name, part in arrays.items()})
+    tensors = {name: as_array(f"{path}: {name}", part) for name, part in arrays.items()}
+    target = tensors.pop("target")
+    try:
+        found = variances(tensors)
+    except (RuntimeError, IndexError) as error:
+        shapes = ", ".join(f"{name} {tuple(part.shape)}" for name, part in tensors.items())
+        raise InputError(f"{path}: expected shapes that fit together, got {shapes}") from error
     variance = found.get("covariance", found["variance"])
-    answer = {"mean": arrays.get("mean", arrays.get("gamma")), "target": target}
-    answer["variance"] = variance.numpy()
-    return answer | ({"aleatoric": found["aleatoric"].numpy()} if "aleatoric" in found else {})
+    mean = tensors["mean" if "mean" in tensors else "gamma"]
+    parts = {"mean": mean, "variance": variance, "target": target}
+    parts |= {"aleatoric": found["aleatoric"]} if "aleatoric" in found else {}
+    return {name: part.numpy() for name, part in parts.items()}

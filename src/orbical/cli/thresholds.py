@@ -5,7 +5,6 @@ They are set by keyword, or in the table `[tool.orbical.check]` of `pyproject.to
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, unknown_name
+from ..groups.group import real_number, whole_number
 
 SHORTCUTS = {
     "max_gap": "Largest invariance gap.",
@@ -97,7 +97,7 @@ def table_from(path: Path) -> dict[str, Any]:
     """Read the table `[tool.orbical.check]` of a TOML file, empty if there is none."""
     try:
         table: Any = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of TOML, Unicode or numbers
         raise InputError(f"{path}: cannot be read as TOML ({error})") from error
     for name in ("tool", "orbical", "check"):
         table = table.get(name, {})
@@ -115,7 +115,6 @@ def settings_from(table: Mapping[str, Any], **given: Any) -> Settings:
     Settings(bins=10, level=0.9, resamples=200, strict=False)
     """
     from ..calibration._interval import checked_level
-    from ..groups.group import whole_number
 
     names = {field.name for field in fields(Settings)}
     chosen = {name: value for name, value in table.items() if name in names}
@@ -124,7 +123,7 @@ def settings_from(table: Mapping[str, Any], **given: Any) -> Settings:
         if name in chosen:
             chosen[name] = whole_number(name, chosen[name], 1)
     found = Settings(**chosen)
-    checked_level(found.level)
+    checked_level(real_number("level", found.level))
     if not isinstance(found.strict, bool):
         raise InputError(f"strict: expected true or false, got {found.strict!r}")
     return found
@@ -146,7 +145,5 @@ def limits_from(given: Mapping[str, float | None], table: Mapping[str, Any]) -> 
         )
     for name, value in chosen.items():
         rule_named(name)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not math.isfinite(value):
-            raise InputError(f"{name}: expected a finite number, got {value!r}")
+        real_number(name, value)
     return {name: float(value) for name, value in chosen.items()}

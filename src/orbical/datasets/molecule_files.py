@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ def read_structures(path: Path) -> list[Any]:
     try:
         readers = {".sdf": _from_sdf, ".mol": _from_sdf, ".db": _from_database}
         read = readers.get(path.suffix.lower())
+        if path.suffix.lower().endswith("xyz"):
+            _check_counts(path)
         found: list[Any] = list(ase_io.read(path, ":")) if read is None else read(path)
     except (InputError, MissingExtra):
         raise
@@ -67,6 +70,19 @@ def read_structures(path: Path) -> list[Any]:
     if not found:
         raise InputError(f"molecules: expected at least one molecule, got none in {str(path)!r}")
     return found
+
+
+def _check_counts(path: Path) -> None:
+    """Refuse an XYZ file that states more atoms than it has lines: ASE would try to read each."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if not line.strip().isdecimal():
+                return  # what stands between frames is left to ASE
+            stated = int(line)
+            if sum(1 for _ in itertools.islice(file, stated + 1)) < stated:
+                raise InputError(
+                    f"molecules: expected {stated:,} atoms, as {str(path)!r} says, got fewer lines"
+                )
 
 
 def _from_database(path: Path) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -260,7 +260,7 @@ def real_number(argument: str, value: Any) -> float:
 
 def _is_finite(value: Any) -> bool:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and math.isfinite(value)
+    return number and -sys.float_info.max <= value <= sys.float_info.max
 
 
 def few_enough(spec: str, count: float) -> None:

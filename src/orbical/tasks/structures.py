@@ -167,7 +167,9 @@ def _check(place: int, one: Any) -> None:
     """Raise `InputError` for a structure that cannot be used."""
     if not is_structure(one):
         raise InputError(f"molecules: expected ase.Atoms, got {type(one).__name__} at {place}")
-    along = np.array(one.cell)[np.array(one.pbc)]
+    cell = np.array(one.cell)
+    along = cell[np.array(one.pbc)]
+    finite = bool(np.isfinite(cell).all())
     for wrong, expected, got in (
         (len(one) == 0, "at least one atom", "none"),
         (
@@ -176,8 +178,9 @@ def _check(place: int, one: Any) -> None:
             "an unknown element",
         ),
         (not np.isfinite(one.positions).all(), "finite positions", "NaN or infinity"),
+        (not finite, "a finite cell", "NaN or infinity"),
         (
-            len(along) and np.linalg.matrix_rank(along) < len(along),
+            finite and len(along) and np.linalg.matrix_rank(along) < len(along),
             f"a cell that spans the {len(along)} periodic directions",
             "fewer",
         ),
@@ -207,7 +210,12 @@ def _truth(structures: Sequence[Any], most: int) -> dict[str, Tensor] | None:
             result = calculator.get_property(name, one, allow_calculation=False)
             if result is None:  # the atoms have moved since
                 continue
-            values = torch.as_tensor(np.array(result, float))[None]
+            try:
+                values = torch.as_tensor(np.array(result, float))[None]
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"molecules: expected numbers for {name}, got {result!r} in molecule {row}"
+                ) from error
             fitted = to_shape(name, values, 1)
             if fitted is None or (name == "forces" and fitted.shape[1] != len(one)):
                 raise InputError(
