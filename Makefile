@@ -37,9 +37,9 @@ lint: $(DEV_READY) ## ruff, mypy, the layers, and the front end where node is in
 	@$(MAKE) --no-print-directory lint-web
 
 lint-web: # ESLint, Prettier and TypeScript's checks of the front end
-	@{ command -v node && command -v npm; } >/dev/null || { echo "Front end not checked: node and npm are not installed"; exit 0; }; \
-	$(MAKE) --silent --no-print-directory $(WEB_READY) 2>/dev/null || \
-		{ echo "Front end not checked: its linters could not be installed"; exit 0; }; \
+	@{ command -v node && command -v npm; } >/dev/null && \
+		$(MAKE) --silent --no-print-directory $(WEB_READY) 2>/dev/null || true
+	@[ -x node_modules/.bin/tsc ] || { echo "Front end not checked: node or its linters are not installed"; exit 0; }; \
 	set -e; \
 	node_modules/.bin/eslint --max-warnings 0 src/orbical/interface/web tests/web; \
 	node_modules/.bin/prettier --check --log-level warn . || { echo "To format: npx prettier --write ."; exit 1; }; \

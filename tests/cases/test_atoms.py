@@ -368,7 +368,7 @@ def test_the_view_asks_a_calculator_live(tmp_path):
     from orbical.interface import open_session
 
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         scan = audit({"broken": PullsAlongX()}, few(), out=tmp_path / "run.zarr", keep="inputs")
     session = open_session(scan, {"broken": PullsAlongX()})
     message = {"kind": "place", "sequence": 1, "selection": {"sample": 2, "element": 3}}
