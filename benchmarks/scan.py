@@ -1,7 +1,7 @@
 """The cost of a scan beside what cannot be avoided: the models' bare forward passes.
 
-Run: python benchmarks/scan.py [forward rotation memory linear]; on a machine with an accelerator,
-python benchmarks/scan.py accelerator (needs neither xarray nor zarr).
+Run: python benchmarks/scan.py [forward rotation memory linear durable]; on a machine with an
+accelerator, python benchmarks/scan.py accelerator (needs neither xarray nor zarr).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +89,35 @@ def rotation() -> Iterator[Row]:
     work = "rotation, an image and angle"
     yield timing.at_least(work, ours, "scipy.ndimage.rotate", theirs(), 30)
     yield timing.at_least(work, ours, "the same, order=1", theirs(order=1), 20)
+
+
+def durable() -> Iterator[Row]:
+    """Wait for the disk after each of 28 units of 64 digits, against not waiting, by the clock."""
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+
+    def scan(durable: bool) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            ob.scan(
+                net,
+                (images, labels),
+                group=ob.groups.rotations(ELEMENTS),
+                task="classification",
+                out=Path(folder) / "run.zarr",
+                chunk=64,
+                durable=durable,
+                progress=False,
+            )
+
+    def seconds(call: Callable[[], None]) -> float:
+        began = time.perf_counter()
+        call()
+        return time.perf_counter() - began
+
+    theirs, ours = timing.in_turns(lambda: scan(False), lambda: scan(True), 4, seconds)
+    units = -(-len(images) // 64) * 2  # those of the model and those that models share
+    print(f"{timing.show((ours - theirs) / units)} for each unit")
+    yield timing.at_most("durable scan", ours, "the same, not durable", theirs, 5)
 
 
 def memory() -> Iterator[Row]:
@@ -184,9 +213,9 @@ def accelerator() -> Iterator[Row]:
                 rows = slice(start, start + chunk)
                 unit = sweep.run(images[rows], labels[rows], ["net"])
                 if waiting is not None:
-                    waiting.wait(group, 0)
+                    waiting.wait(sweep.task.input, group, 0)
                 waiting = unit
-            waiting.wait(group, 0)
+            waiting.wait(sweep.task.input, group, 0)
 
     moved = ob.actions.Images().apply(group[: batch // chunk], images[:chunk].to(device))
     moved = moved.flatten(0, 1)
@@ -205,6 +234,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
         _measure(sys.argv[2], int(sys.argv[3]))
     else:
-        here = [forward, rotation, memory, linear]
+        here = [forward, rotation, memory, linear, durable]
         asked = [accelerator] if "accelerator" in sys.argv else here
         timing.run(asked, __doc__ or "")

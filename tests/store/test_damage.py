@@ -179,7 +179,7 @@ def test_xarray_alone_opens_a_complete_data_set(original, tmp_path):
     again = xr.open_dataset(tmp_path / "run.nc", engine="scipy")
     np.testing.assert_array_equal(again["score"], data["score"])
     np.testing.assert_array_equal(again["label"], data["label"])
-    ob.load(original).data.drop_attrs().to_netcdf(tmp_path / "loaded.nc", engine="scipy")
+    ob.load(original).data.to_netcdf(tmp_path / "loaded.nc", engine="scipy")
 
 
 def test_names_of_samples_are_a_coordinate(tmp_path):

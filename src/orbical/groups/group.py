@@ -266,8 +266,9 @@ def _is_finite(value: Any) -> bool:
 def few_enough(spec: str, count: float) -> None:
     """Refuse a group with too many elements for memory before it is created."""
     if count > MOST_ELEMENTS:
+        given = f"{count:,}".removesuffix(".0")  # too large for a float, or infinite
         raise InputError(
-            f"group: expected at most {MOST_ELEMENTS:,} elements, got {count:,.0f} in {spec}"
+            f"group: expected at most {MOST_ELEMENTS:,} elements, got {given} in {spec}"
         )
 
 

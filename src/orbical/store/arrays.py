@@ -72,7 +72,7 @@ class Store:
         """The name of the store in messages."""
         return "the scan in memory" if self.path is None else repr(str(self.path))
 
-    @property
+    @cached_property
     def metadata(self) -> dict[str, Any]:
         """The metadata of all arrays, by name."""
         consolidated = self.document["consolidated_metadata"]["metadata"]

@@ -117,7 +117,6 @@ def _dataset(store: Store) -> xr.Dataset:
         {name: (one.dims, _text(one.values), one.attrs) for name, one in data.coords.items()}
     )
     data.attrs = {key: value for key, value in data.attrs.items() if "orbical" not in key}
-    data.attrs["higher_is_better"] = bool(data.attrs["higher_is_better"])
     result: xr.Dataset = data
     return result
 
