@@ -96,24 +96,44 @@ def outputs_by_orbit(
     return {"outputs": ModelOutputs(cells.reshape(len(first), labels), accuracy, sure)}
 
 
-def any_model_bounds(table: OrbitTable) -> dict[str, Bound]:
-    """Evaluate the statements that hold for every model on a table."""
+def own_outputs(table: OrbitTable) -> ModelOutputs | None:
+    """Return what the model of a table answers; an invariant one gives each orbit one answer."""
+    if table.outputs is not None or table.predicted is None:
+        return table.outputs
+    mass, mean = np.zeros(table.mass.shape), None
+    mass[np.arange(len(mass)), table.predicted] = table.orbit_mass
+    if table.confidence is not None:
+        mean = float(table.orbit_mass @ table.confidence)
+    return ModelOutputs(mass, table.accuracy, mean)
+
+
+def own_accuracy(table: OrbitTable) -> float | None:
+    """Return the accuracy of the model itself, where a table is about its orbit average too."""
+    if table.outputs is not None:
+        return table.outputs.accuracy
+    return None if table.predicted is None else table.accuracy
+
+
+def any_model_bounds(table: OrbitTable, accuracy: float | None) -> dict[str, Bound]:
+    """Evaluate the statements that hold for every model on a table, from its own accuracy."""
     outputs = table.outputs
-    if outputs is None:
+    if accuracy is None:
         reason = "needs the model's predictions and confidences; the table has none"
         return {name: not_applicable(*of, reason) for name, of in KINDS.items()}
-    ceiling, sharp = table.accuracy_ceiling, float(np.minimum(outputs.mass, table.mass).sum())
-    cap = min(1.0, ceiling + outputs.broken)
+    ceiling, broken, sharp, sure = table.accuracy_ceiling, 0.0, accuracy, None
+    if outputs is not None:
+        broken, sure = outputs.broken, outputs.confidence
+        sharp = float(np.minimum(outputs.mass, table.mass).sum())
+    elif table.confidence is not None:
+        sure = float(table.orbit_mass @ table.confidence)
+    cap = min(1.0, ceiling + broken)
     ece = not_applicable("ece", "lower", "needs confidences; the table has none")
-    if outputs.confidence is not None:
-        ece = lower_bound(max(0.0, outputs.confidence - sharp), "ece")
+    if sure is not None:
+        ece = lower_bound(sure - sharp, "ece")
+    needed = lower_bound(accuracy - ceiling, "broken_symmetry", "for every model of this accuracy")
     return {
-        "broken_symmetry": Bound(outputs.broken, *KINDS["broken_symmetry"]),
-        "broken_at_least": lower_bound(
-            max(0.0, outputs.accuracy - ceiling),
-            "broken_symmetry",
-            "for every model of this accuracy",
-        ),
+        "broken_symmetry": Bound(broken, *KINDS["broken_symmetry"]),
+        "broken_at_least": needed,
         "any_accuracy": share_at_most(cap, "accuracy"),
         "any_accuracy_sharp": share_at_most(sharp, "accuracy"),
         "any_ece": ece,

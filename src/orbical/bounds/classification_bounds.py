@@ -8,9 +8,10 @@ bound) and Proposition 5 (Lipschitz lower bound). `docs/theory.md` has the count
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from ..errors import InputError
-from .any_model import any_model_bounds
+from .any_model import any_model_bounds, own_accuracy
 from .bound import (
     ROUNDING,
     Bound,
@@ -119,16 +120,16 @@ def classification(
         fibers: Fibers | None = table  # type: ignore[assignment]
     else:
         fibers = None if orbits.confidence is None else orbits.fibers(bins)
-    outputs = None if orbits is None else orbits.outputs
-    varies = orbits is not None and outputs is not None and orbits.predicted is None
+    varies = orbits is not None and orbits.outputs is not None and orbits.predicted is None
     found = _ece(orbits, fibers) | {"prop6": _oracle(orbits, level)}
     bounds = _accuracy(orbits, fibers)
     for name in _ECE:
         missing = _NO_ORBITS if orbits is None and name in _OF_ORBITS else _NO_PREDICTION
         missing = missing if fibers else _NO_CONFIDENCE
         bounds[name] = found.get(name) or _none(name, _VARIES if varies else missing)
+    accuracy = None if orbits is None else own_accuracy(orbits)
     if orbits is not None:
-        bounds |= any_model_bounds(orbits)
+        bounds |= any_model_bounds(orbits, accuracy)
     about = {
         "samples": None if orbits is None else orbits.samples,
         "orbits": None if orbits is None else len(orbits.mass),
@@ -141,7 +142,7 @@ def classification(
             else float(fibers.mass @ fibers.accuracy)
         ),
         "invariance_gap": None if orbits is None else orbits.invariance_gap,
-        "model_accuracy": None if outputs is None else outputs.accuracy,
+        "model_accuracy": accuracy,
         "broken_along_orbits": None if orbits is None else orbits.broken_along_orbits,
         "averaged": orbits is not None and orbits.averaged,
         "tolerance": None if orbits is None else orbits.tolerance,
@@ -225,19 +226,30 @@ def _least_ece(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, B
     assert fibers.index is not None
     assert orbits.confidence is not None
     held = orbits.orbit_mass > 0
-    fiber, mass = fibers.index[held], orbits.mass[held]
+    alone = np.bincount(fibers.index[held], minlength=len(fibers)) == 1
+    single = held if alone.all() else held & alone[fibers.index]
+    exact = _tried(orbits.mass, orbits.orbit_mass * orbits.confidence, single)
+    several = held & ~single
     step = np.zeros(len(fibers))
-    np.maximum.at(step, fiber, mass.max(1) - mass.min(1))
-    claimed = (orbits.orbit_mass * orbits.confidence)[held]
-    tried = np.bincount(fiber, weights=np.abs(mass - claimed[:, None]).min(1))
-    alone = np.bincount(fiber) == 1
-    low = np.where(alone, tried, forced)
-    high = np.where(alone, tried, np.where(forced > ROUNDING, forced, step / 2))
+    spread = (orbits.minority_dissent - orbits.dissent)[several]  # max - min of the label masses
+    np.maximum.at(step, fibers.index[several], spread)
+    rest = ~alone
+    low = exact + float(forced[rest].sum())
+    high = exact + float(np.where(forced > ROUNDING, forced, step / 2)[rest].sum())
     reason = "attained: every fiber holds one orbit" if alone.all() else ""
     return {
-        "least_ece_lower": lower_bound(float(low.sum()), "ece", reason),
-        "least_ece_upper": share_at_most(float(high.sum()), "least_ece", reason),
+        "least_ece_lower": lower_bound(low, "ece", reason),
+        "least_ece_upper": share_at_most(high, "least_ece", reason),
     }
+
+
+def _tried(mass: Array, claimed: Array, chosen: Array) -> float:
+    """Return the sum over chosen orbits of the least distance of a label's mass from the claim."""
+    if not chosen.all():
+        mass, claimed = mass[chosen], claimed[chosen]
+    rows, claims = torch.from_numpy(mass), torch.from_numpy(claimed)  # fast on short rows
+    blocks = zip(rows.split(16_384), claims.split(16_384), strict=True)  # these stay in the cache
+    return sum(float((some - claim[:, None]).abs_().amin(1).sum()) for some, claim in blocks)
 
 
 def _none(name: str, reason: str) -> Bound:

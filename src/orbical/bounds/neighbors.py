@@ -28,7 +28,8 @@ __all__ = ["Estimate", "neighbor_ceiling", "neighbor_floor"]
 Array = np.ndarray
 _BLOCK_VALUES = 1 << 24
 _MOST_PRODUCTS = 1e11
-"""Multiplications spent on a data set; beyond them only some of the samples look for neighbors."""
+"""Multiplications spent on a data set (on a CPU, some ten seconds); beyond them only some of the
+samples look for neighbors."""
 _SHARED = 2
 """Mutual neighbors err together, so the errors are worth only one in so many independent ones."""
 
@@ -193,7 +194,8 @@ def _queries(mover: Mover) -> Array:
     size = len(mover)
     if size < 2:
         raise InputError(f"x: expected two or more samples, got {size}")
-    most = int(_MOST_PRODUCTS / (size * len(mover.group) * mover.flat.shape[1]))
+    affordable = _MOST_PRODUCTS * (1 if mover.device.type == "cpu" else 100)
+    most = int(affordable / (size * len(mover.group) * mover.flat.shape[1]))
     if size <= most:
         return np.arange(size)
     return np.sort(np.random.default_rng(0).permutation(size)[: max(most, 100)])

@@ -15,7 +15,7 @@ import numpy as np
 from .._arrays import as_numpy
 from ..errors import InputError
 from . import _checks
-from .any_model import ModelOutputs, outputs_by_orbit
+from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
 from .fibers import Fibers, fiber_index
 from .matching import Orbits, match_orbits, orbits_of_permutations
 
@@ -100,10 +100,6 @@ class OrbitTable:
         if self.predicted is not None:
             predicted = _checks.whole_numbers("predicted", self.predicted, orbits, below=labels)
             keep(self, "predicted", predicted)
-            if self.outputs is None:  # an invariant model gives each orbit one answer
-                answers = np.where(np.arange(labels) == predicted[:, None], total[:, None], 0.0)
-                sure = None if self.confidence is None else float(total @ self.confidence)
-                keep(self, "outputs", ModelOutputs(answers, self.accuracy, sure))
 
     def __repr__(self) -> str:
         counted = "" if self.samples is None else f" of {self.samples} samples"
@@ -324,8 +320,8 @@ class OrbitTable:
         from ._scan_outputs import invariant_outputs
 
         found, own, measured = invariant_outputs(scan, model, orbit, limit)
-        itself = cls.from_labels(**{**found, **own}).outputs
-        return replace(cls.from_labels(**found), outputs=itself, **measured)
+        itself = cls.from_labels(**{**found, **own})
+        return replace(cls.from_labels(**found), outputs=own_outputs(itself), **measured)
 
     @classmethod
     def from_permutations(cls, permutations: Any, label: Any, **predictions: Any) -> OrbitTable:
