@@ -1,6 +1,6 @@
 """Losses that train for calibration, on a network's outputs: logits and labels, or parameters.
 
-    loss = cross_entropy(logits, labels) + 2.0 * orbical.losses.esd(held_logits, held_labels)
+    loss = cross_entropy(logits, labels) + 50.0 * orbical.losses.esd(held_logits, held_labels)
 
 Each is a function, and a `torch.nn` module of the same settings (`esd` and `ESDLoss`). The
 classification losses are the measures of `orbical.calibration` on the top label. They compute in

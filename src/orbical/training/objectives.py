@@ -119,8 +119,9 @@ def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
 
 
 def _described(batch: Any) -> str:
-    parts = batch if isinstance(batch, tuple | list) else [batch]
-    return f"{type(batch).__name__} of " + ", ".join(type(part).__name__ for part in parts)
+    if not isinstance(batch, tuple | list):
+        return type(batch).__name__
+    return f"{type(batch).__name__} of " + ", ".join(type(part).__name__ for part in batch)
 
 
 def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: float) -> Objective:

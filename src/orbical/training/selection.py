@@ -49,9 +49,9 @@ def select(
         empty: report that.
 
     Example:
-        >>> scores = {0.6: (0.92, 0.040), 2.0: (0.91, 0.031), 6.0: (0.88, 0.012)}
-        >>> select(scores, baseline_accuracy=0.92).choice
-        2.0
+        >>> scores = {6.0: (0.881, 0.026), 50.0: (0.872, 0.018), 150.0: (0.864, 0.032)}
+        >>> select(scores, baseline_accuracy=0.882).choice
+        50.0
 
     Paper: ESD, section 5.2.
     """
