@@ -10,7 +10,7 @@ import pytest
 import torch
 from interval_worlds import regression_world
 
-from orbical.calibration import MEASURES, measures
+from orbical.calibration import MEASURES, measures, regression_table
 from orbical.calibration.intervals import regression_interval
 
 
@@ -84,3 +84,17 @@ def test_drawing_distances_is_drawing_targets(name: str, full: bool) -> None:
     for end in ("low", "high", "calibrated", "calibrated_low", "calibrated_high"):
         ours, theirs = (float(getattr(one, end)) for one in (found, expected))
         assert ours == pytest.approx(theirs, abs=0.2 * width), end
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_weights_of_zero_leave_samples_out_of_a_table(width: int) -> None:
+    rng = np.random.default_rng(2)
+    shape = 60 if width == 1 else (60, width)
+    mean, variance = np.zeros(shape), rng.uniform(0.5, 2, shape)
+    target = rng.normal(0, np.sqrt(variance))
+    weights = np.repeat([1.0, 0.0], 30)
+    found = regression_table(mean, variance, target, weights=weights, resamples=20)
+    half = (part[:30] for part in (mean, variance, target))
+    for name, expected in regression_table(*half, resamples=20).items():
+        assert float(found[name].value) == pytest.approx(float(expected.value)), name
+        assert bool(found[name].low <= found[name].high), name

@@ -93,14 +93,15 @@ def _esd_root(confidence: Tensor, correct: Tensor, *, weights: Tensor | None = N
     return _cumulative_distance(correct.double() - confidence.double(), confidence, mass)
 
 
-def _esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
-    error, spread = gaussian.one_target(mean, variance, target)
-    return _cumulative_distance(error.square() - spread, spread)
+def _esd_distance(*given: Tensor, weights: Tensor | None = None) -> Tensor:
+    error, spread = gaussian.one_target(*given)
+    return _cumulative_distance(error.square() - spread, spread, weights)
 
 
-def _normalized_esd_distance(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
-    error, spread, full = gaussian.vector_target(mean, variance, target)
-    return _esd_root_of(*gaussian.whitened(error, spread, full), error.shape[-1])
+def _normalized_esd_distance(*given: Tensor, weights: Tensor | None = None) -> Tensor:
+    error, spread, full = gaussian.vector_target(*given)
+    distance, log_determinant = gaussian.whitened(error, spread, full)
+    return _cumulative_distance(distance / error.shape[-1] - 1, log_determinant, weights)
 
 
 _of_distances = partial(
@@ -247,13 +248,14 @@ def _squared_error_interval(given: Predictions, settings: Settings) -> Interval:
     sizes = torch.linalg.eigvalsh(spread) if full else spread
     mean, variance, third = (n * sizes.pow(k).sum(-1) for n, k in ((1, 1), (2, 2), (8, 3)))
     terms = error.square().sum(-1)
-    return mean_interval(terms, mean, variance, settings.level, calibrated_third=third)
+    rest: dict[str, Any] = {"calibrated_third": third, "weights": given.weights}
+    return mean_interval(terms, mean, variance, settings.level, **rest)
 
 
 def _bleed_interval(given: Predictions, settings: Settings) -> Interval:
     terms = given.aleatoric.square().sum(-1)
     none = torch.zeros_like(terms)
-    return mean_interval(terms, none, none, settings.level)
+    return mean_interval(terms, none, none, settings.level, weights=given.weights)
 
 
 # The entries. Each function is known by its own name unless another is given.

@@ -94,3 +94,4 @@ class Predictions:
     variance: ArrayLike
     target: ArrayLike
     aleatoric: Any = None
+    weights: Tensor | None = None

@@ -44,11 +44,11 @@ def on_vectors(measure: BoundMeasure, function: Callable[..., Tensor]) -> Callab
     A user's function of unknown form is tried on `[..., N]` first where there is one coordinate.
     """
 
-    def of_one(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
+    def of_one(mean: Tensor, variance: Tensor, target: Tensor, **weights: Tensor) -> Tensor:
         spread = variance[..., 0] if variance.ndim == mean.ndim else variance[..., 0, 0]
-        return function(mean[..., 0], spread, target[..., 0])
+        return function(mean[..., 0], spread, target[..., 0], **weights)
 
-    def answer(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
+    def answer(mean: Tensor, variance: Tensor, target: Tensor, **weights: Tensor) -> Tensor:
         single = mean.shape[-1] == 1
         if measure.one_target and not single:
             raise InputError(
@@ -56,15 +56,15 @@ def on_vectors(measure: BoundMeasure, function: Callable[..., Tensor]) -> Callab
                 f"target, for {mean.shape[-1]} coordinates; pass one coordinate at a time"
             )
         if measure.one_target:
-            return of_one(mean, variance, target)
+            return of_one(mean, variance, target, **weights)
         if measure.one_target is None and single:
             try:
-                found = of_one(mean, variance, target)
+                found = of_one(mean, variance, target, **weights)
             except InputError:  # it takes vectors only
-                return function(mean, variance, target)
+                return function(mean, variance, target, **weights)
             if found.shape == mean.shape[:-2]:
                 return found
-        return function(mean, variance, target)
+        return function(mean, variance, target, **weights)
 
     return answer
 
@@ -77,12 +77,15 @@ def drawn_targets(
     resamples: int,
     generator: np.random.Generator,
     numbers: int | None = None,
+    weights: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Evaluate a regression measure on samples drawn again, and on targets drawn as predicted.
 
-    `numbers` sets the size of a block, where several predictions are to be drawn alike.
+    `numbers` sets the size of a block, where several predictions are to be drawn alike. Weights
+    `[N]` are drawn with their samples, and kept where targets are drawn.
     """
-    if measure.whitened is not None:
+    fixed = {} if weights is None else {"weights": weights}
+    if measure.whitened is not None and weights is None:
         return _drawn_whitened(
             measure.whitened, mean, variance, target, resamples, generator, numbers
         )
@@ -98,7 +101,8 @@ def drawn_targets(
         index = torch.from_numpy(generator.integers(0, size, (block, size))).to(mean.device)
         center, truth = (part[..., index, :] for part in (mean, target))
         spread = variance[..., index, :, :] if full else variance[..., index, :]
-        again.append(distance(center, spread, truth))
+        redrawn = {name: part[index] for name, part in fixed.items()}
+        again.append(distance(center, spread, truth, **redrawn))
         shape = (*mean.shape[:-2], block, *mean.shape[-2:])
         noise = torch.from_numpy(generator.standard_normal(shape)).to(mean.device)
         error = (wide_root @ noise[..., None])[..., 0] if tilted else wide_root * noise
@@ -106,9 +110,9 @@ def drawn_targets(
         spread = variance.unsqueeze(-4 if full else -3)
         spread = spread.expand(*error.shape[:-1], *spread.shape[len(error.shape) - 1 :])
         drawn = (center, spread, center + error)
-        chance.append(distance(*drawn))
-        estimates.append(estimate(*drawn).detach().double().cpu())
-    observed = distance(mean, variance, target)
+        chance.append(distance(*drawn, **fixed))
+        estimates.append(estimate(*drawn, **fixed).detach().double().cpu())
+    observed = distance(mean, variance, target, **fixed)
     along = (torch.cat(part, -1).movedim(-1, 0) for part in (again, chance, estimates))
     resampled, calibrated, values = along
     return observed, resampled, calibrated, values

@@ -51,7 +51,7 @@ from ._interval import (
 )
 from ._resampling import BLOCK, drawn_pairs
 from ._targets import as_vectors, drawn_targets, on_vectors
-from .inputs import whole_number
+from .inputs import sample_weights, whole_number
 from .registry import MeasureLike, bound
 
 
@@ -133,6 +133,7 @@ def regression_interval(
     variance: ArrayLike,
     target: ArrayLike,
     *,
+    weights: ArrayLike | None = None,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -149,6 +150,7 @@ def regression_interval(
         mean: `[N]` or `[..., N, d]`; leading axes are resampled together.
         variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
         target: as the mean.
+        weights: `[N]` sample weights >= 0, resampled with their samples; 1 by default.
         level: nominal coverage.
         resamples: number of draws from each of the two worlds.
         seed: seed of the draws.
@@ -168,9 +170,22 @@ def regression_interval(
     chosen = bound(measure, "regression", options)
     check_draws(level, resamples)
     given = as_vectors(mean, variance, target)
-    value = on_vectors(chosen, chosen.value)(*given).detach().double().cpu()
-    draws = drawn_targets(chosen, *given, resamples, np.random.default_rng(seed))
+    mass = sample_weights(weights, given[0][..., 0])
+    fixed = {} if mass is None else {"weights": mass}
+    if fixed:
+        _check_takes_weights(chosen)
+    value = on_vectors(chosen, chosen.value)(*given, **fixed).detach().double().cpu()
+    generator = np.random.default_rng(seed)
+    draws = drawn_targets(chosen, *given, resamples, generator, weights=mass)
     return assemble(chosen, value, *draws, level)
+
+
+def _check_takes_weights(measure: BoundMeasure) -> None:
+    if not takes_weights(measure.value):
+        raise InputError(
+            f"weights: expected none, since {measure.name} takes no weights; use a measure that has"
+            " the argument weights"
+        )
 
 
 def oracle_bound(samples: int, level: float = 0.95) -> float:
@@ -208,11 +223,7 @@ def _weighted_interval(
     level: float,
 ) -> Interval:
     """Resample samples with their weights, since weighted samples cannot be counted in cells."""
-    if not takes_weights(measure.value):
-        raise InputError(
-            f"weights: expected none, since {measure.name} takes no weights; use a measure of "
-            "(confidence, correct, weights=)"
-        )
+    _check_takes_weights(measure)
     value = measure.value(confidence, correct, weights=weights).detach().double().cpu()
     draws = drawn_pairs(measure, confidence, correct, resamples, generator, weights)
     return assemble(measure, value, *draws, level)

@@ -14,6 +14,7 @@ from ._bound import takes_weights
 from ._interval import Interval, binary_pair
 from ._table_inputs import Outputs, Predictions, Settings
 from .gaussian import vector_target
+from .inputs import sample_weights
 from .intervals import interval, regression_interval
 from .registry import Measure, measures
 
@@ -108,6 +109,13 @@ def _table(
 ) -> dict[str, Interval]:
     """Compute the measures of outputs, or of a pair alone, that can weight its samples."""
     listed = measures(*kinds, listed="table", samples=given.pair[0].shape[-1])
+    return _intervals(listed, given, settings, only)
+
+
+def _intervals(
+    listed: list[Measure], given: Any, settings: Settings, only: Collection[str] | None
+) -> dict[str, Interval]:
+    """Compute those of the measures that can weight samples, if there are weights."""
     return {
         measure.name: _interval(measure, given, settings)
         for measure in listed
@@ -126,6 +134,7 @@ def _interval(measure: Measure, given: Any, settings: Settings) -> Interval:
     options = {**settings.draws(), **measure.accepted({"bins": settings.bins})}
     if measure.kind == "pair":
         return interval(measure, *given.pair, weights=given.weights, **options)
+    options["weights"] = given.weights
     return regression_interval(measure, given.mean, given.variance, given.target, **options)
 
 
@@ -170,6 +179,7 @@ def regression_table(
     target: ArrayLike,
     *,
     aleatoric: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     bins: int = 15,
     level: float = 0.95,
     resamples: int = 1000,
@@ -188,6 +198,7 @@ def regression_table(
         aleatoric: The part of the variance ascribed to the data, as the mean, `[N, 1]`, or all
             entries of a covariance `[N, d d]`; with it the table holds the bleed into noise-free
             data.
+        weights: `[N]` sample weights; measures that take none are then left out.
         bins: Number of bins of the binned measures.
         level: Nominal coverage.
         resamples: Number of draws.
@@ -204,16 +215,13 @@ def regression_table(
         1.2939
     """
     error, _, _ = vector_target(mean, variance, target)
-    given = Predictions(mean, variance, target, _per_component(aleatoric, error))
+    mass = sample_weights(weights, error[..., 0])
+    given = Predictions(mean, variance, target, _per_component(aleatoric, error), mass)
     settings = Settings(bins, level, resamples, seed)
     single = torch.as_tensor(mean).ndim == 1
     kinds = ("regression",) if aleatoric is None else ("regression", "aleatoric")
     listed = measures(*kinds, listed="table", targets=1 if single else 2, samples=error.shape[-2])
-    return {
-        measure.name: _interval(measure, given, settings)
-        for measure in listed
-        if only is None or measure.name in only
-    }
+    return _intervals(listed, given, settings, only)
 
 
 def _per_component(aleatoric: ArrayLike | None, error: Tensor) -> Tensor | None:
