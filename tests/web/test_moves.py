@@ -56,6 +56,13 @@ def test_images_are_resampled_alike(in_node, group, interpolation, padding):
     assert np.abs(expected - expected[0]).max() > 0.1  # the group does move the image
 
 
+@pytest.mark.parametrize("group", ["rotations:5*scales:0.4:1:3", "scales:0.05:1:2"])
+def test_images_that_shrink_are_filtered_alike(in_node, group):
+    x = torch.rand(1, 12, 12, generator=torch.Generator().manual_seed(7))
+    found, expected = both(in_node, Images(), group, x)
+    assert np.abs(found - expected).max() < 1e-4
+
+
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 7, 10), (1, 10, 7)])
 def test_sides_of_any_length_are_resampled_alike(in_node, shape):
     x = torch.rand(shape, generator=torch.Generator().manual_seed(1))

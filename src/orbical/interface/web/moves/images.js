@@ -4,27 +4,53 @@
 import { inverse3 } from "./matrices.js";
 import { samplerOf } from "./interpolation.js";
 
+const FINEST = 8; // places along each side of a pixel, at most
+
 // Where the pixel (column, row), counted from the center, takes its value from.
-function sourceOf(plane) {
-  const [a, b, c, d, e, f] = inverse3(plane ?? [1, 0, 0, 0, 1, 0, 0, 0, 1]);
+function sourceOf([a, b, c, d, e, f]) {
   return (x, y) => [a * x - b * y + c, -d * x + e * y - f];
+}
+
+// The singular values of [[a, b], [c, d]], the larger one first, and its left singular vectors in columns.
+function singular(a, b, c, d) {
+  const [xx, xy, yy] = [a * a + b * b, a * c + b * d, c * c + d * d];
+  const [mean, apart] = [(xx + yy) / 2, Math.hypot((xx - yy) / 2, xy)];
+  const sizes = [Math.sqrt(mean + apart), Math.sqrt(Math.max(0, mean - apart))];
+  const [s, angle] = [sizes[0], Math.atan2(2 * xy, xx - yy) / 2];
+  if (apart < 1e-9 * mean) return { sizes, turn: [a / s, b / s, c / s, d / s] };
+  return { sizes, turn: [Math.cos(angle), -Math.sin(angle), Math.sin(angle), Math.cos(angle)] };
+}
+
+// The places around the middle of a source that a pixel averages: more than one where the image shrinks.
+function footprint([a, b, , d, e], interpolation) {
+  const { sizes, turn } = singular(a, -b, -d, e);
+  const finest = interpolation === "nearest" ? 1 : FINEST;
+  const count = Math.min(finest, Math.max(1, Math.ceil(sizes[0] - 1e-6)));
+  const [u, v] = sizes.map((size) => (size > 1 + 1e-6 ? Math.sqrt(size * size - 1) : 0));
+  const line = Array.from({ length: count }, (_, k) => (k + 0.5) / count - 0.5);
+  return line.flatMap((y) =>
+    line.map((x) => [turn[0] * u * x + turn[1] * v * y, turn[2] * u * x + turn[3] * v * y]),
+  );
 }
 
 function resample(action, element, { data, shape }, [height, width]) {
   const [rows, columns] = shape.slice(-2);
   const planes = data.length / (rows * columns);
-  const source = sourceOf(element.plane);
-  const sample = samplerOf(element.exact ? "nearest" : action.interpolation, action.padding);
+  const back = inverse3(element.plane ?? [1, 0, 0, 0, 1, 0, 0, 0, 1]);
+  const interpolation = element.exact ? "nearest" : action.interpolation;
+  const [source, sample] = [sourceOf(back), samplerOf(interpolation, action.padding)];
+  const spots = footprint(back, interpolation);
   const moved = new Float32Array(planes * height * width);
   for (let row = 0; row < height; row++) {
     for (let column = 0; column < width; column++) {
       const [x, y] = source(column - (width - 1) / 2, row - (height - 1) / 2);
-      const taps = sample(x + (columns - 1) / 2, y + (rows - 1) / 2, columns, rows);
+      const [left, top] = [x + (columns - 1) / 2, y + (rows - 1) / 2];
+      const taps = spots.flatMap(([dx, dy]) => sample(left + dx, top + dy, columns, rows));
       for (let plane = 0; plane < planes; plane++) {
         let sum = 0;
         const start = plane * rows * columns;
         for (const [place, weight] of taps) sum += weight * data[start + place];
-        moved[(plane * height + row) * width + column] = sum;
+        moved[(plane * height + row) * width + column] = sum / spots.length;
       }
     }
   }
