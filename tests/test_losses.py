@@ -536,3 +536,20 @@ def test_a_compiled_loss_of_probabilities_neither_warns_nor_breaks_the_graph() -
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         compiled(logits.softmax(-1), labels)
+
+
+def test_parameters_of_a_likelihood_come_in_a_tuple() -> None:
+    mean, variance, target = torch.zeros(4), torch.ones(4), torch.zeros(4)
+    with pytest.raises(InputError, match=r"^input: expected the parameters in a tuple"):
+        losses.GaussianNLLLoss()(mean, variance, target)
+
+
+def test_one_logit_for_two_classes_is_refused_with_a_remedy() -> None:
+    with pytest.raises(InputError, match=r"torch\.stack"):
+        losses.esd(torch.zeros(8), torch.zeros(8, dtype=torch.int64))
+
+
+def test_class_weights_may_be_a_list() -> None:
+    logits, labels = batch(30)
+    weight = [1.0] * logits.shape[-1]
+    assert losses.ESDLoss(weight=weight)(logits, labels) == losses.esd(logits, labels)

@@ -72,14 +72,24 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
 def test_a_study_runs_its_steps_and_writes_its_page(paths: Paths) -> None:
     run_study(TIDES, ["--days", "3", "--ports", "Bari", "Vigo", "--seed", "4", "--mirrored"])
     assert given == [Settings(days=3, ports=("Bari", "Vigo"), seed=4, mirrored=True)]
-    assert (paths.results / "heights.csv").read_text() == (
+    results = paths.work / "results"
+    assert (results / "heights.csv").read_text() == (
         "port,day,height\nBari,1000000,0.666667\nVigo,1000000,0.666667\nNone,,\n"
     )
-    text = paths.page.read_text()
+    text = (paths.work / "page.md").read_text()
     assert text.startswith("0.7 ± 0.0 not confirmed here\n| port | day | height |\n")
     assert "| None |  |  |" in text
-    run_study(TIDES, ["page"])
+    assert not paths.results.exists()
+    assert not paths.page.exists()
+    run_study(TIDES, ["page", "--results", str(results)])
+    assert paths.page.read_text() == text
     assert len(given) == 1
+
+
+def test_a_study_as_it_is_writes_where_its_results_are_committed(paths: Paths) -> None:
+    run_study(TIDES, [])
+    assert (paths.results / "heights.csv").is_file()
+    assert paths.page.is_file()
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,9 @@ class Action(ABC):
         fixed = all(int(name) == size for name, size in sizes if name.isdigit())
         if self.dims and (x.ndim != len(self.dims) or not fixed):
             raise InputError(
-                f"data: expected shape [{', '.join(self.dims)}] for the action "
-                f"{type(self).__name__}, got {tuple(x.shape)}"
+                f"data: expected samples of shape [{', '.join(self.dims[1:])}] for the action "
+                f"{type(self).__name__}, got {list(x.shape[1:])}; name the action of other data, "
+                "such as task=ob.tasks.Classification(input=ob.actions.Points())"
             )
 
     def moved_by(self, x: Tree) -> frozenset[str]:

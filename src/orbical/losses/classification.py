@@ -56,7 +56,8 @@ def _read(
     if scores.ndim < 2 or scores.shape[1] < 2:
         raise InputError(
             "logits: expected shape [n, classes, ...] with at least 2 classes, "
-            f"got {tuple(scores.shape)}"
+            f"got {tuple(scores.shape)}; for one logit z of two classes, pass "
+            "torch.stack([torch.zeros_like(z), z], 1)"
         )
     if scores.ndim > 2:
         labels = _flattened("labels", labels, scores)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
@@ -50,7 +51,8 @@ class _LabelLoss(_Loss):
 
     def __init__(self, *, weight: Tensor | None = None, **settings: Any) -> None:
         super().__init__(**settings)
-        self.register_buffer("weight", weight, persistent=False)
+        given = None if weight is None else torch.as_tensor(weight)
+        self.register_buffer("weight", given, persistent=False)
 
     def forward(self, input: Tensor, target: Tensor, weights: Tensor | None = None) -> Tensor:
         """Return the loss of logits `[n, classes, ...]`, class indices and weights `[n, ...]`."""
@@ -72,6 +74,12 @@ class _LikelihoodLoss(_Loss):
         self, input: Sequence[Tensor], target: Tensor, weights: Tensor | None = None
     ) -> Tensor:
         """Return the loss of parameters, as a head returns them, a target and weights `[n]`."""
+        if isinstance(input, Tensor):
+            raise InputError(
+                f"input: expected the parameters in a tuple, got a tensor of shape "
+                f"{tuple(input.shape)}; pass them as a head returns them, such as "
+                "loss((mean, variance), target)"
+            )
         return type(self).function(*input, target, weights=weights, **self.settings)
 
 

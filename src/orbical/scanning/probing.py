@@ -74,7 +74,9 @@ def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
     if bool((given >= 0).all()) and bool(((given.sum(-1) - 1).abs() < 1e-4).all()):
         warnings.warn(
             f"model {name!r}: outputs are read as logits but every row is >= 0 and sums to 1; "
-            "if they are probabilities, pass outputs='probabilities'",
+            "if they are probabilities, pass "
+            "task=ob.tasks.Classification(outputs='probabilities'), or the option "
+            "--outputs probabilities",
             stacklevel=5,
         )
 

@@ -31,6 +31,7 @@ def run_study(study: Study, arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog=f"orbical-study {study.name}",
         description=study.description,
+        epilog="With changed settings, results and page are written into the folder of large files",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("step", nargs="?", choices=steps, help="default: all, in this order")
@@ -41,10 +42,12 @@ def run_study(study: Study, arguments: Sequence[str] | None = None) -> None:
     add_options(parser.add_argument_group("settings"), study.settings)
     given = parser.parse_args(arguments)
     try:
+        settings = from_options(given, study.settings)
         paths = Paths.in_checkout(study.name)
+        if settings != study.settings:  # never over the committed results
+            paths = replace(paths, results=paths.work / "results", page=paths.work / "page.md")
         changed = {n: getattr(given, n) for n in ("results", "work", "page") if getattr(given, n)}
         paths = replace(paths, **changed)
-        settings = from_options(given, study.settings)
         results = Results(paths.results, paths.work)
         for name in (given.step,) if given.step else steps:
             if name != "page":

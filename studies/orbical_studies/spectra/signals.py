@@ -76,5 +76,5 @@ def partial_correlation(one: Tensor, other: Tensor, given: Tensor) -> float:
     """
     a, b, c = (ranks(values.flatten()) for values in (one, other, given))
     ab, ac, bc = float(a @ b), float(a @ c), float(b @ c)
-    left = (1 - ac**2) * (1 - bc**2)
-    return (ab - ac * bc) / left**0.5 if left > 0 else float("nan")
+    # Where one of them is constant nothing is left to correlate.
+    return (ab - ac * bc) / max((1 - ac**2) * (1 - bc**2), 1e-300) ** 0.5
