@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,16 @@ def test_groups_give_mean_and_standard_deviation_over_seeds(tmp_path: Path) -> N
     assert r"\pm" in table
     assert "nll & $" in table
     assert "±" in run(*groups)
+
+
+def test_the_table_says_how_large_an_error_could_have_been_missed(tmp_path: Path) -> None:
+    few = outputs(tmp_path, "few")
+    with np.load(few) as file:
+        np.savez(few, logits=file["logits"][:16], labels=file["labels"][:16])
+    words = " ".join(run(few, *FEW).split())
+    assert re.search(r"ECE: no error detected; one of up to 0\.\d+ could have been missed", words)
+    words = " ".join(run(outputs(tmp_path, "sure", sharpness=9.0), *FEW).split())
+    assert re.search(r"ECE: error detected, of at least 0\.\d+", words)
 
 
 def test_a_reliability_figure_is_written(tmp_path: Path) -> None:

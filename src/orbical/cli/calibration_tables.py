@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .._text import csv_text
-from .sheets import Cell, Number, Span, latex_sheet, print_sheet
+from .sheets import Cell, Number, Span, latex_sheet, print_sheet, short
 
 if TYPE_CHECKING:
     from ..calibration._interval import Interval
@@ -24,6 +24,8 @@ _CAPTION = "if calibrated: mean and range of a calibrated model with the same pr
 _CAPTION += "bold: a value outside that range"
 _FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
 _FEW_COMPONENTS = 8
+_ERRORS = ("ece", "mahalanobis_calibration")
+"""Measures whose finding is said, the first that a table has."""
 
 
 def numbers(table: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
@@ -61,7 +63,18 @@ def show_measures(plain: Plain, level: float, latex_corner: str | None = None) -
         typer.echo(latex_sheet([latex_corner, *headings], rows, words=2))
         return
     for name, table in plain.items():
-        print_sheet(name, headings, _measure_rows(table), _CAPTION)
+        print_sheet(name, headings, _measure_rows(table), _CAPTION + _finding(table))
+
+
+def _finding(table: dict[str, dict[str, float]]) -> str:
+    """Say whether the data show an error of calibration, or how large a one they could not show."""
+    name = next((name for name in _ERRORS if name in table), None)
+    if name is None or math.isnan(table[name]["low"]):
+        return ""
+    low, high = (short(table[name][end]) for end in ("low", "high"))
+    if table[name]["low"] > 0:
+        return f". {_titled(name)}: error detected, of at least {low}"
+    return f". {_titled(name)}: no error detected; one of up to {high} could have been missed"
 
 
 def _measure_rows(table: dict[str, dict[str, float]]) -> list[list[Cell]]:
