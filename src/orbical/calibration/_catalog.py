@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import _cells, _sorting, by_class, gaussian, generalized, kernel, regression, scores
+from . import _cells, by_class, gaussian, generalized, kernel, regression, scores
 from ._bound import BoundMeasure, OfCells, OfWhitened
 from ._interval import Interval
 from ._table_inputs import Outputs, Predictions, Settings
 from .binned import ece
 from .bleed import aleatoric_bleed
 from .brier_intervals import brier_part_intervals
-from .cumulative import esd, ks, ordered_esd
+from .cumulative import cumulative_distance, esd, ks, ordered_esd
 from .inputs import pair, weighted_mean
 from .intervals import interval
 from .means import mean_interval, share_interval
@@ -75,33 +75,20 @@ def _binned_square(value: _Function) -> _Binding:
     return _of_samples(value, distance, marginal=True)
 
 
-def _cumulative_distance(
-    difference: Tensor, order_by: Tensor, weights: Tensor | None = None
-) -> Tensor:
-    """Return the root of the biased form of `ordered_esd`."""
-    ordered, order = _sorting.ascending(order_by)
-    share = torch.full_like(difference, 1 / difference.shape[-1])
-    if weights is not None:
-        share = (weights / weights.sum(-1, keepdim=True)).expand(difference.shape)
-    sums = (difference * share).gather(-1, order).cumsum(-1)
-    squares = _sorting.ties(ordered).at_last(sums).square()
-    return (squares * share.gather(-1, order)).sum(-1).sqrt()
-
-
 def _esd_root(confidence: Tensor, correct: Tensor, *, weights: Tensor | None = None) -> Tensor:
     confidence, correct, mass = pair(confidence, correct, weights=weights)
-    return _cumulative_distance(correct.double() - confidence.double(), confidence, mass)
+    return cumulative_distance(correct.double() - confidence.double(), confidence, mass)
 
 
 def _esd_distance(*given: Tensor, weights: Tensor | None = None) -> Tensor:
     error, spread = gaussian.one_target(*given)
-    return _cumulative_distance(error.square() - spread, spread, weights)
+    return cumulative_distance(error.square() - spread, spread, weights)
 
 
 def _normalized_esd_distance(*given: Tensor, weights: Tensor | None = None) -> Tensor:
     error, spread, full = gaussian.vector_target(*given)
     distance, log_determinant = gaussian.whitened(error, spread, full)
-    return _cumulative_distance(distance / error.shape[-1] - 1, log_determinant, weights)
+    return cumulative_distance(distance / error.shape[-1] - 1, log_determinant, weights)
 
 
 _of_distances = partial(
@@ -120,7 +107,7 @@ def _esd_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
 
 
 def _esd_root_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
-    return _cumulative_distance(distance / width - 1, log_determinant)
+    return cumulative_distance(distance / width - 1, log_determinant)
 
 
 def _covered(function: Callable[..., regression.Coverage], known: bool = False) -> _Binding:
@@ -152,12 +139,11 @@ def _share_correct(confidence: Tensor, correct: Tensor, *, weights: Tensor | Non
     return weighted_mean(correct.double(), mass)
 
 
-def _accuracy_interval(confidence: Any, correct: Any, level: float, weights: Any) -> Interval:
-    return share_interval(correct, confidence, level, weights=weights)
-
-
 def _accuracy(name: str) -> BoundMeasure:
-    return BoundMeasure(name, _share_correct, None, own_interval=_accuracy_interval)
+    def own(confidence: Tensor, correct: Tensor, level: float, weights: Any) -> Interval:
+        return share_interval(correct, confidence, level, weights=weights)
+
+    return BoundMeasure(name, _share_correct, None, own_interval=own)
 
 
 def _accuracy_terms(**outputs: Any) -> Tensor:
@@ -237,9 +223,8 @@ def _squared_error_terms(mean: Any, variance: Any, target: Any) -> Tensor:
     return gaussian.vector_target(mean, variance, target)[0].square().sum(-1)
 
 
-def _squared_error(mean: Any, variance: Any, target: Any) -> Tensor:
-    """Return the mean squared error of all components together."""
-    return _squared_error_terms(mean, variance, target).mean(-1)
+def _squared_error(*given: Any) -> Tensor:
+    return _squared_error_terms(*given).mean(-1)
 
 
 def _squared_error_interval(given: Predictions, settings: Settings) -> Interval:

@@ -160,6 +160,19 @@ def ordered_esd(difference: Tensor, order_by: Tensor, weights: Tensor | None = N
     return (difference * slope).sum(-1) / 2
 
 
+def cumulative_distance(
+    difference: Tensor, order_by: Tensor, weights: Tensor | None = None
+) -> Tensor:
+    """Return the root of the biased form of `ordered_esd`."""
+    ordered, order = _sorting.ascending(order_by)
+    share = torch.full_like(difference, 1 / difference.shape[-1])
+    if weights is not None:
+        share = (weights / weights.sum(-1, keepdim=True)).expand(difference.shape)
+    sums = (difference * share).gather(-1, order).cumsum(-1)
+    squares = _sorting.ties(ordered).at_last(sums).square()
+    return (squares * share.gather(-1, order)).sum(-1).sqrt()
+
+
 def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Tensor:
     """Return the expected squared difference, exact, in O(N log N) time and O(N) memory.
 
