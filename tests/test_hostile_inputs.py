@@ -32,7 +32,7 @@ COUNTS = {  # in the default run, and under `slow`
     "group texts": (60, 35_000),
     "npz files": (150, 35_000),
     "COCO files": (150, 35_000),
-    "headers of stores": (15, 2_000),
+    "headers of stores": (15, 5_000),
     "tables of thresholds": (100, 20_000),
     "saved outputs": (30, 5_000),
     "molecule files": (40, 5_000),
