@@ -129,6 +129,9 @@ def test_pairs_of_all_elements(scan: ob.Scan) -> None:
 def test_bad_input_is_named(scan: ob.Scan) -> None:
     with pytest.raises(InputError, match=r"^measure: .* did you mean 'ece'"):
         along_orbit(scan, "eec")
+    for of_outputs in ("nll", ob.calibration.MEASURES["nll"]):
+        with pytest.raises(InputError, match=r"such as ece, got 'nll', which needs the outputs"):
+            along_orbit(scan, of_outputs)
     with pytest.raises(InputError, match=r"^by: .* did you mean 'label'"):
         along_orbit(scan, "ece", by="lable")
     with pytest.raises(InputError, match=r"^element: expected 0 to 5, got 6"):

@@ -237,7 +237,7 @@ def test_points_are_samples_and_those_without_a_truth_are_left_out() -> None:
 
 
 def test_what_a_scan_does_not_hold_is_named(scalars: ob.Scan) -> None:
-    with pytest.raises(InputError, match="measure: unknown name 'ece'"):
+    with pytest.raises(InputError, match="of mean and variance such as gence, got 'ece'"):
         along_orbit(scalars)
     with pytest.raises(InputError, match="by: unknown name"):
         along_orbit(scalars, "gence", by="label")

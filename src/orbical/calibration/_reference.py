@@ -18,10 +18,12 @@ _TITLES = {
 }
 _INTRODUCTION = """# Metric reference
 
-Every measure of `orbical.calibration`, from its registry. The name is that of the function, of the
-row in tables and of the threshold in `orbical check --max NAME=VALUE`. Intervals are made by
-*consistency* resampling (the data, and labels or targets of a calibrated model) or, for means over
-samples, by *bootstrap* or its normal limit.
+Every measure of `orbical.calibration`, from its registry. The name is that of the entry in
+`MEASURES`, of the row in tables and of the threshold in `orbical check --max NAME=VALUE`. A scan
+can be measured, and checked, by measures of confidence and correctness or, for regression with
+uncertainty, by those of regression and of aleatoric uncertainty. Measures of all outputs need
+saved outputs. Intervals are made by *consistency* resampling (the data, and labels or targets of a
+calibrated model) or, for means over samples, by *bootstrap* or its normal limit.
 
 This page is generated: `python -m orbical.calibration._reference > docs/metrics.md`.
 """

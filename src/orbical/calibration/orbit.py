@@ -57,9 +57,9 @@ def along_orbit(
 
     Args:
         scan: a labeled scan of classification, or of regression with uncertainty; or its `data`.
-        measure: the name of a measure (see `interval` and `regression_interval`), or a function of
-            `(confidence, correct)` that reduces over the last axis; for regression of
-            `(mean, variance, target)`.
+        measure: the name of a measure of `(confidence, correct)`, or such a function that reduces
+            over the last axis; for regression of `(mean, variance, target)`. A scan has no
+            measures of all outputs, such as "nll".
         by: a coordinate on `sample`, such as "label": its values become a dimension. For
             regression also "component": each component of the target separately.
         interval: whether to attach the coordinates `low`, `high` and `calibrated`, of the array's

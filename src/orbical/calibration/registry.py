@@ -15,7 +15,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..errors import InputError, check_name
+from ..errors import InputError, check_name, unknown_name
 from ._bound import BoundMeasure
 
 __all__ = ["KINDS", "LISTS", "MEASURES", "Measure", "measures", "register"]
@@ -35,6 +35,14 @@ _ARRAYS = ("probs", "logits", "weights", "ignore_index")
 """Arguments of measures that are no options of theirs."""
 
 _METRICS = {"regression": "regression_metrics"}
+
+_NEEDS = {
+    "pair": ("ece", "confidence and correctness"),
+    "outputs": ("nll", "the outputs of the model for all classes"),
+    "regression": ("gence", "mean and variance"),
+    "aleatoric": ("aleatoric_bleed", "aleatoric variance"),
+}
+"""For errors: a measure of each kind, and what it is computed from, in words."""
 
 
 @dataclass(frozen=True)
@@ -239,13 +247,30 @@ def bound(measure: MeasureLike, kind: str, options: Mapping[str, Any]) -> BoundM
                 f"options: expected none beside a bound measure, got {', '.join(options)}"
             )
         return measure
-    if isinstance(measure, Measure):
-        return measure.bind(**options)
-    if callable(measure):
+    if callable(measure) and not isinstance(measure, Measure):
         function = partial(measure, **options)
         return BoundMeasure(
             getattr(measure, "__name__", type(measure).__name__), function, function
         )
-    known = {entry.name: entry for entry in measures(kind)}
-    check_name("measure", measure, known)
-    return known[measure].bind(**options)
+    return entry_of(measure, kind).bind(**options)
+
+
+def entry_of(measure: str | Measure, *kinds: str) -> Measure:
+    """Return a measure, given by its name or as it is, that must be of one of some kinds.
+
+    >>> from orbical import calibration
+    >>> entry_of("nll", "pair")
+    Traceback (most recent call last):
+    orbical.errors.InputError: measure: expected a measure of confidence and correctness such as ...
+    """
+    if not isinstance(measure, Measure) and measure not in MEASURES:
+        raise unknown_name("measure", measure, [entry.name for entry in measures(*kinds)])
+    entry = measure if isinstance(measure, Measure) else MEASURES[measure]
+    if entry.kind not in kinds:
+        example, needed = _NEEDS[kinds[0]]
+        remedy = "; pass these to classification_table, or as outputs.npz to orbical check"
+        raise InputError(
+            f"measure: expected a measure of {needed} such as {example}, got {entry.name!r}, "
+            f"which needs {_NEEDS[entry.kind][1]}{remedy if entry.kind == 'outputs' else ''}"
+        )
+    return entry

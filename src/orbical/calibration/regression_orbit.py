@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError
 from ._bound import BoundMeasure
 from ._orbit_arrays import groups_of, labeled, read_together
 from ._targets import on_vectors
 from .bleed import aleatoric_terms, covariance_terms
 from .intervals import regression_interval
 from .means import mean_interval
-from .registry import Measure, MeasureLike, bound, measures
+from .registry import Measure, MeasureLike, bound, entry_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -159,14 +159,11 @@ def regression_along(
     """
     from ..nero import responses
 
-    known = [entry.name for entry in measures("regression", "aleatoric")]
-    if isinstance(measure, str) and measure not in known:
-        raise unknown_name("measure", measure, known)
-    if isinstance(measure, Measure) and measure.kind == "aleatoric":
-        measure = measure.name
+    if isinstance(measure, str | Measure):
+        measure = entry_of(measure, "regression", "aleatoric")
     name, answer = (
         (BLEED, partial(_bleed, _checked_truth(options), draws))
-        if measure == BLEED
+        if getattr(measure, "name", None) == BLEED
         else _named(bound(measure, "regression", options), draws)
     )
     like = responses(scan, "score")

@@ -54,9 +54,9 @@ def check(
         typer.Option(
             "--max",
             metavar="NAME=VALUE",
-            help="Largest value of any registered measure, mean over the orbit, such as "
-            "smooth_ece=0.05; worst_smooth_ece, pooled_smooth_ece or identity_smooth_ece for "
-            "another place. Repeatable.",
+            help="Largest value of a measure, mean over the orbit, such as smooth_ece=0.05; "
+            "worst_smooth_ece, pooled_smooth_ece or identity_smooth_ece for another place. "
+            "Measures of all outputs, such as nll, need saved outputs. Repeatable.",
         ),
     ] = None,
     min_: Annotated[

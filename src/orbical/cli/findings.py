@@ -119,15 +119,14 @@ def _ends(found: Any) -> tuple[float, float, float]:
 
 def _of_scan(scan: Scan, rule: Rule, limit: float, settings: Settings) -> dict[str, Verdict]:
     entry = MEASURES.get(rule.quantity)
-    if entry is not None and entry in scan_measures(scan):
-        draws: dict[str, Any] = {"level": settings.level, "resamples": settings.resamples}
-        options = entry.accepted({"bins": settings.bins})
+    if entry is None or (rule.quantity in _TERMS and entry not in scan_measures(scan)):
+        return dict(_of_means(scan, rule, limit, settings.level))
+    draws: dict[str, Any] = {"level": settings.level, "resamples": settings.resamples}
+    options = entry.accepted({"bins": settings.bins})
+    try:
         return verdicts_of(scan, entry, place=rule.place, **rule.limit(limit), **draws, **options)
-    if rule.quantity not in _TERMS:
-        kinds = {"pair": "classification", "outputs": "classification, by its outputs"}
-        kind = kinds.get(getattr(entry, "kind", ""), "regression with uncertainty")
-        raise InputError(f"{rule.name}: expected a labeled scan of {kind} for {rule.quantity}")
-    return dict(_of_means(scan, rule, limit, settings.level))
+    except InputError as error:
+        raise InputError(f"{rule.name}: {error}") from error
 
 
 def _of_means(scan: Scan, rule: Rule, limit: float, level: float) -> Iterator[tuple[str, Verdict]]:
