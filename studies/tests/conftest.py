@@ -21,7 +21,7 @@ def shared_data() -> Path:
     return folder
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)  # ends before a test elsewhere begins
 def sketched_figures() -> Iterator[None]:
     """Write figures coarsely and without a layout, which takes most of the time of a page."""
     written = Figure.savefig
