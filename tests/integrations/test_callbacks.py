@@ -139,7 +139,7 @@ def test_scores_without_labels_are_those_that_need_none() -> None:
 
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
-    scores = OrbitScores(IMAGES, group="rotations:4", measures=(), prefix="")._scores(net)
+    scores = OrbitScores(IMAGES, group="rotations:4", prefix="")._scores(net)
     assert "accuracy_orbit" not in scores
     assert np.isfinite(scores["confidence_orbit"])
     with pytest.raises(InputError, match="every_n_epochs: expected a whole number >= 1, got 0"):
@@ -164,3 +164,34 @@ def test_a_single_measure_is_named_without_a_list() -> None:
     assert OrbitScores((IMAGES, LABELS), group="rotations:4", measures="ks").measures == ["ks"]
     with pytest.raises(InputError, match="measures: unknown name 'kss'; did you mean 'ks'"):
         OrbitScores((IMAGES, LABELS), group="rotations:4", measures="kss")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"measures": ["ece", "nll"]}, "such as ece, got 'nll', which needs the outputs"),
+        ({"data": IMAGES, "measures": "ece"}, "measures: expected none without labels, got 'ece'"),
+        ({"data": DataLoader(TensorDataset(IMAGES))}, "got a DataLoader; pass loader.dataset"),
+        ({"group": "rotatons:4"}, "group: unknown name 'rotatons'; did you mean 'rotations'"),
+        ({"task": "clasification"}, "task: unknown name 'clasification'"),
+        ({"data": (IMAGES, LABELS[:5])}, "labels: expected one for each of 12 samples, got 5"),
+        (
+            {"data": (IMAGES, LABELS[:, None]), "task": ob.tasks.Regression(ob.actions.Images())},
+            "measures: expected none without confidence or uncertainty, got 'ece'",
+        ),
+    ],
+)
+def test_what_cannot_be_scanned_is_refused_before_training(
+    changed: dict[str, object], message: str
+) -> None:
+    from orbical.integrations._scores import OrbitScores
+
+    given = {"data": (IMAGES, LABELS), "group": "rotations:4", "measures": "ece"} | changed
+    with pytest.raises(InputError, match=message):
+        OrbitScores(**given)
+
+
+def test_the_repr_of_a_callback_leaves_out_its_data() -> None:
+    from orbical.integrations._scores import OrbitScores
+
+    assert "tensor" not in repr(OrbitScores((IMAGES, LABELS), group="rotations:4"))

@@ -7,6 +7,7 @@ within a bin. `orbical calibration`, `orbical check`, the report and the interfa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -58,12 +59,21 @@ def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Me
         ['ece', 'ks']
     """
     data: Any = getattr(scan, "data", scan)
-    if holds_regression(data):
-        targets = data["error"].shape[-1]
-        return measures("regression", "aleatoric", listed=listed, targets=targets)
-    if {"confidence", "correct"} <= {*data.data_vars}:
-        return measures("pair", listed=listed)
-    return []
+    kinds = kinds_of(data.data_vars)
+    targets = data["error"].shape[-1] if "regression" in kinds else 1
+    return measures(*kinds, listed=listed, targets=targets) if kinds else []
+
+
+def kinds_of(variables: Iterable[Any]) -> tuple[str, ...]:
+    """Return the kinds of measures that a scan with these variables can be measured by.
+
+    >>> kinds_of(["confidence", "correct"]), kinds_of(["confidence"])
+    (('pair',), ())
+    """
+    held = {*variables}
+    if {"error", "variance"} <= held:
+        return ("regression", "aleatoric")
+    return ("pair",) if {"confidence", "correct"} <= held else ()
 
 
 def mean_over_orbit(

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import torch
 
 from ..calibration import MEASURES
+from ..calibration.orbit_summary import kinds_of
+from ..calibration.registry import entry_of
 from ..errors import InputError, check_name
-from ..groups import Group
+from ..groups import Group, as_group
 from ..store.scan_result import Scan
 from ..tasks import Task
 
 
 @dataclass(eq=False)
 class OrbitScores:
-    """What the callbacks share: a sample, and the scores of a model along its orbits."""
+    """What the callbacks share: a sample, and the scores of a model along its orbits.
 
-    data: Any
+    All arguments are checked at once, since a callback is first used after an epoch of training.
+    """
+
+    data: Any = field(repr=False)
     _: KW_ONLY
     group: Group | str
     task: Task | str = "classification"
-    measures: str | Sequence[str] = ("ece",)
+    measures: str | Sequence[str] | None = None
     every_n_epochs: int = 1
     prefix: str = "orbit/"
 
@@ -32,10 +37,22 @@ class OrbitScores:
             raise InputError(
                 f"every_n_epochs: expected a whole number >= 1, got {self.every_n_epochs}"
             )
+        from ..scanning.engine import as_task, checked_data
 
+        self.group, self.task = as_group(self.group), as_task(self.task)
+        _, _, target = checked_data(self.data, self.group, self.task)
+        kinds = _kinds(self.task, labeled=target is not None)
+        if self.measures is None:
+            self.measures = ["ece"] if "pair" in kinds else []
         self.measures = [self.measures] if isinstance(self.measures, str) else list(self.measures)
         for name in self.measures:
             check_name("measures", name, MEASURES)
+            if not kinds:
+                lack = "labels" if _kinds(self.task, labeled=True) else "confidence or uncertainty"
+                raise InputError(f"measures: expected none without {lack}, got {name!r}")
+            entry = entry_of(name, *kinds)
+            if entry.one_target and target is not None and target.shape[-1] > 1:
+                raise InputError(f"measures: expected those of vectors, got {name!r}")
 
     def _is_due(self, epoch: int) -> bool:
         """Check whether this epoch, counted from 1, is one to scan in."""
@@ -49,8 +66,13 @@ class OrbitScores:
         result = scan(
             model, self.data, group=self.group, task=self.task, device=device, progress=False
         )
-        scores = summary_scores(result) | measure_scores(result, self.measures)
+        scores = summary_scores(result) | measure_scores(result, self.measures or ())
         return {self.prefix + name: value for name, value in scores.items()}
+
+
+def _kinds(task: Task, *, labeled: bool) -> tuple[str, ...]:
+    declared = task.variables(labeled).items()
+    return kinds_of(name for name, variable in declared if not variable.optional)
 
 
 def summary_scores(scan: Scan) -> dict[str, float]:

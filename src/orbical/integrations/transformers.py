@@ -31,7 +31,8 @@ class OrbitCallback(OrbitScores, TrainerCallback):  # type: ignore[misc, unused-
         data: a small sample of inputs, or `(inputs, labels)`, as `orbical.scan` takes it.
         group: the sampled group, such as `"rotations:8"`.
         task: the task, or its name.
-        measures: a measure of `orbical.calibration.along_orbit`, or several; `()` without labels.
+        measures: a measure of `orbical.calibration.along_orbit`, or several. The default is ECE
+            where labels and confidences are known, and none elsewhere.
         every_n_epochs: scan in each n-th epoch only.
         prefix: the beginning of the names of scores.
         trainer: the trainer to log with.

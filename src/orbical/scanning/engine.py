@@ -104,14 +104,10 @@ def scan(
     predictors = _named_predictors(models)
     group = as_group(group)
     task = as_task(task)
-    samples = Samples(task.take(data), task.names(data))
+    samples, first, target = checked_data(data, group, task)
     kept = _checked_keep(keep, task)
     if preprocess is not None and not callable(preprocess):
         raise InputError(f"preprocess: expected a function of a batch, got {preprocess!r}")
-    first = samples.inputs(0, PROBE_SAMPLES)
-    check_group(task.input, group, first)
-    task.input.check_values(first)
-    target = None if samples.y is None else task.check_target(samples.y, len(samples))
     path = None if out is None else as_path("out", out)
     if path is not None and path.suffix in (".zip", ".tar", ".gz"):
         raise InputError(
@@ -149,6 +145,16 @@ def scan(
     result = Scan(store if path is None else stores.open_store(path))
     warn_of_failures(result, predictors)
     return result
+
+
+def checked_data(data: Any, group: Group, task: Task) -> tuple[Samples, Tree, Tensor | None]:
+    """Return the samples, the first inputs and the targets, if a group can move them."""
+    samples = Samples(task.take(data), task.names(data))
+    first = samples.inputs(0, PROBE_SAMPLES)
+    check_group(task.input, group, first)
+    task.input.check_values(first)
+    target = None if samples.y is None else task.check_target(samples.y, len(samples))
+    return samples, first, target
 
 
 def _fill(

@@ -108,7 +108,7 @@ class Atoms(Task):
             warnings.warn(
                 f"the truth has {', '.join(wanted)} but not the score {self.chosen}, and is not "
                 f"used; pass score={next(iter(wanted))!r} to score by it",
-                stacklevel=3,
+                stacklevel=4,
             )
             return inputs, None
         return inputs, self._row(wanted, *inputs["numbers"].shape) if wanted else None
