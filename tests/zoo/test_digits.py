@@ -107,7 +107,7 @@ def test_each_image_is_turned_by_its_own_angle() -> None:
         (torch.zeros(4, 1, 28, 28), torch.arange(3), 1, "labels: .* got torch.int64 of shape"),
         (torch.zeros(4, 1, 28, 28), torch.zeros(4), 1, "labels: .* got torch.float32"),
         (torch.zeros(4, 1, 28, 28), torch.arange(8, 12), 1, "labels: .* got 8 to 11"),
-        (torch.zeros(4, 1, 28, 28), torch.arange(4), 0, "epochs: expected at least 1, got 0"),
+        (torch.zeros(4, 1, 28, 28), torch.arange(4), 0, "epochs: expected an integer >= 1, got 0"),
     ],
 )
 def test_unusable_arguments_are_refused_by_name(

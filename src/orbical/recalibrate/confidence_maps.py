@@ -20,6 +20,8 @@ from ..calibration.inputs import whole_number
 from ..errors import check_name
 from ._base import Calibrator
 
+_UNSEEN = 1e-3
+
 
 class _ConfidenceMap(Calibrator):
     """Maps of one confidence, in joined arrays; map k begins at `offsets_[k]`."""
@@ -131,8 +133,8 @@ class Isotonic(_ConfidenceMap):
 class HistogramBinning(_ConfidenceMap):
     """Histogram binning: the accuracy in each bin of the confidence.
 
-    A bin of n samples without a miss, or without a hit, is given half of one in n + 1: what it has
-    not seen may still occur, and no likelihood becomes 0. Bins of equal mass, `(lo, hi]`, between
+    A bin without a miss, or without a hit, is given one in a thousand: what it has not seen may
+    still occur, and no likelihood becomes 0. Bins of equal mass, `(lo, hi]`, between
     confidences of the data; equal confidences share a bin. Confidences outside the data belong to
     the first or last bin. Zadrozny and Elkan 2001.
 
@@ -144,7 +146,7 @@ class HistogramBinning(_ConfidenceMap):
 
     Attributes:
         places_: the upper edge of each bin, one map after the other.
-        values_: the accuracy in each bin, at least half a sample away from 0 and 1.
+        values_: the accuracy in each bin, from 0.001 to 0.999.
         offsets_: where each map begins in `places_` and `values_`.
         classes_: the class of each column, `[C]`.
 
@@ -152,7 +154,7 @@ class HistogramBinning(_ConfidenceMap):
         >>> X = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
         >>> binning = HistogramBinning(bins=2, outputs="probabilities").fit(X, [0, 0, 1, 1])
         >>> binning.predict_proba(X)[:, 0].round(2)
-        array([0.83, 0.83, 0.5 , 0.5 ])
+        array([1. , 1. , 0.5, 0.5])
     """
 
     def __init__(self, bins: int = 15, *, reduce: str = "top", outputs: str = "logits") -> None:
@@ -171,8 +173,8 @@ class HistogramBinning(_ConfidenceMap):
         index = torch.searchsorted(edges, confidence).clamp_(max=len(edges) - 1)
         total = torch.zeros_like(edges).index_add(0, index, weight)
         share = torch.zeros_like(edges).index_add(0, index, weight * correct) / total
-        least = 0.5 / (torch.bincount(index, minlength=len(edges)) + 1)
-        return edges, share.clamp(least, 1 - least)
+        # Not by the count of a bin: whole weights must equal repetitions, at any scale.
+        return edges, share.clamp(_UNSEEN, 1 - _UNSEEN)
 
     def _apply_map(self, places: Tensor, values: Tensor, confidence: Tensor) -> Tensor:
         return values[torch.searchsorted(places, confidence).clamp_(max=len(places) - 1)]

@@ -23,7 +23,7 @@ def checksum(content: bytes) -> str:
     """Return the CRC-32 and the size of a file.
 
     >>> checksum(b"orbit")
-    '0dc51a2b-5'
+    'b4720513-5'
     """
     return f"{zlib.crc32(content):08x}-{len(content)}"
 
