@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 import orbical as ob
 from orbical.calibration import ece
-from orbical.cli import calibration, findings, thresholds
+from orbical.cli import calibration, findings, report, thresholds, view
 from orbical.cli import check as command
 from orbical.errors import InputError, StoreError
 
@@ -266,6 +266,7 @@ def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
         ([store, "--max-ece", 1, "--bins", 0], InputError, "bins"),
         ([store, "--max", "ece"], InputError, "--max: expected NAME=VALUE, got 'ece'"),
         ([store, "--max", "eze=1"], InputError, "did you mean 'max_ece'"),
+        ([store, "--max", "own=1"], InputError, "with --import MODULE"),
     ):
         done = run(*words)
         assert isinstance(done.exception, error)
@@ -313,6 +314,16 @@ def test_a_measure_of_an_imported_module_is_a_threshold(store: Path) -> None:
     assert run(store, "--max", "own=0.0", "--import", "ownmeasures").exit_code == 1
     refused = run(store, "--max", "own=0.0", "--import", "nowhere").exception
     assert "--import: 'nowhere' cannot be imported" in str(refused)
+
+
+@pytest.mark.usefixtures("own_module")
+@pytest.mark.parametrize("opened", [view.view, report.report])
+def test_views_and_reports_import_modules_too(opened: Callable[..., None], tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(opened)
+    done = CliRunner().invoke(app, [str(tmp_path / "no.zarr"), "--import", "ownmeasures"])
+    assert "expected a folder" in str(done.exception)
+    assert "own" in ob.calibration.MEASURES
 
 
 @pytest.mark.usefixtures("own_module")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .arguments import Store
+from .arguments import Import, Store
 
 
 def report(
@@ -39,6 +39,7 @@ def report(
         ),
     ] = None,
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    imports: Import = None,
 ) -> None:
     """Write a scan as a single interactive HTML file.
 

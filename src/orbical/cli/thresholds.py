@@ -87,7 +87,10 @@ def rule_named(name: str) -> Rule:
     if side not in ("max", "min") or measure not in known:
         side = side if side in ("max", "min") else "max"
         named = {f"{side}_{entry.name}" for entry in measures("pair", "regression", "aleatoric")}
-        raise unknown_name("threshold", name, named | {*SHORTCUTS})
+        raise InputError(
+            f"{unknown_name('threshold', name, named | {*SHORTCUTS})}; a measure of your own is "
+            "known once its module is imported, on the command line with --import MODULE"
+        )
     title = MEASURES[measure].title if measure in MEASURES else measure
     what = f"{title} {PLACES[place]}" if place != "mean" else f"{title}, {PLACES[place]}"
     return Rule(name, measure, place, what)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .arguments import Preprocess, Read, import_optional, load_data, named_models
+from .arguments import Import, Preprocess, Read, import_optional, load_data, named_models
 from .arrays import read_npy
 
 _MODEL = (
@@ -59,6 +59,7 @@ def view(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
+    imports: Import = None,
 ) -> None:
     """Open the interactive view of a scan in the browser.
 
