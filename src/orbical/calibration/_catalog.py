@@ -306,7 +306,7 @@ _CLASSIFICATION = (
     _pair(kernel.mmce, "MMCE", metric_class="MMCE", loss="mmce", listed=_VIEW,
           meaning="maximum mean calibration error: norm of the gap under a Laplacian kernel",
           binding=_on_cells(kernel.mmce, _cells.kernel_norm)),
-    _pair(kernel.mmce_squared, "MMCE, squared", unit=_SQUARED, listed=(),
+    _pair(kernel.mmce_squared, "MMCE, squared", unit=_SQUARED, loss="mmce", listed=(),
           meaning="squared maximum mean calibration error: differentiable at zero error",
           binding=_on_cells(kernel.mmce_squared, _cells.kernel_norm, _cells.kernel_norm_squared,
                             kernel.mmce)),
