@@ -25,11 +25,8 @@ def bond_hashes(inputs: dict[str, Tensor], chunk: int = 4096) -> NDArray[np.int6
     >>> bool(bond_hashes(water) == bond_hashes(bent))
     True
     """
-    found = []
-    for start in range(0, len(inputs["numbers"]), chunk):
-        pos, numbers = (inputs[name][start : start + chunk] for name in ("pos", "numbers"))
-        found.append(_colors(bond_graph(pos, numbers).numpy(), numbers.numpy()))
-    return np.concatenate(found)
+    pieces = zip(inputs["pos"].split(chunk), inputs["numbers"].split(chunk), strict=True)
+    return np.concatenate([_colors(bond_graph(pos, n).numpy(), n.numpy()) for pos, n in pieces])
 
 
 def _colors(bonds: NDArray[np.bool_], numbers: NDArray) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -152,8 +152,9 @@ def ceilings(images: Tensor, labels: Tensor, compared: dict[str, groups.Group]) 
         x = quantize(images[:QUANTIZED_AT_MOST], side, threshold).numpy()
         found = bounds.compare_groups((x, label), exact, action=ACTION, labels=10)
         for row, candidate in zip(found.rows(), found.candidates, strict=True):
-            alone = (np.rint(candidate.table.orbit_mass * len(label)) == 1).sum() / len(label)
-            more = {"alone": float(alone), "pairs": shared_pairs(candidate.table, len(label))}
+            table = cast(bounds.OrbitTable, candidate.table)
+            alone = (np.rint(table.orbit_mass * len(label)) == 1).sum() / len(label)
+            more = {"alone": float(alone), "pairs": shared_pairs(table, len(label))}
             rows.append({"side": side, "threshold": threshold, **row, **more})
     return pd.DataFrame(rows)
 

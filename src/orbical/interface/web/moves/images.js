@@ -7,7 +7,8 @@ import { samplerOf } from "./interpolation.js";
 const FINEST = 8; // places along each side of a pixel, at most
 
 // Where the pixel (column, row), counted from the center, takes its value from.
-function sourceOf([a, b, c, d, e, f]) {
+function sourceOf(matrix) {
+  const [a, b, c, d, e, f] = matrix;
   return (x, y) => [a * x - b * y + c, -d * x + e * y - f];
 }
 
@@ -22,15 +23,14 @@ function singular(a, b, c, d) {
 }
 
 // The places around the middle of a source that a pixel averages: more than one where the image shrinks.
-function footprint([a, b, , d, e], interpolation) {
+function footprint(matrix, interpolation) {
+  const [a, b, , d, e] = matrix;
   const { sizes, turn } = singular(a, -b, -d, e);
   const finest = interpolation === "nearest" ? 1 : FINEST;
   const count = Math.min(finest, Math.max(1, Math.ceil(sizes[0] - 1e-6)));
   const [u, v] = sizes.map((size) => (size > 1 + 1e-6 ? Math.sqrt(size * size - 1) : 0));
   const line = Array.from({ length: count }, (_, k) => (k + 0.5) / count - 0.5);
-  return line.flatMap((y) =>
-    line.map((x) => [turn[0] * u * x + turn[1] * v * y, turn[2] * u * x + turn[3] * v * y]),
-  );
+  return line.flatMap((y) => line.map((x) => [turn[0] * u * x + turn[1] * v * y, turn[2] * u * x + turn[3] * v * y]));
 }
 
 function resample(action, element, { data, shape }, [height, width]) {
