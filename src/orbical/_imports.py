@@ -82,7 +82,8 @@ def existing_file(argument: str, given: str | Path) -> Path:
     """
     path = Path(given)
     if not path.is_file():
-        why = "is a folder" if path.is_dir() else "does not exist"
+        there = "is not a regular file" if path.exists() else "does not exist"
+        why = "is a folder" if path.is_dir() else there
         raise InputError(f"{argument}: expected a file, got {str(given)!r}, which {why}")
     return path
 

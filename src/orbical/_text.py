@@ -25,6 +25,15 @@ def printable(text: object) -> str:
     return _UNSAFE.sub("?", str(text))
 
 
+def counted(number: int, thing: str) -> str:
+    """Write a number of things, in the plural unless it is one.
+
+    >>> counted(1, "model"), counted(8, "element")
+    ('1 model', '8 elements')
+    """
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     """Write rows as CSV; text that a spreadsheet would run as a formula gets a leading quote.
 

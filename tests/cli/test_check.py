@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -262,6 +263,7 @@ def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
         ([store], InputError, "thresholds: expected at least one, got none"),
         ([store, "--max-gap", 1, "--model", "c"], InputError, "model: unknown name 'c'"),
         ([store, "--max-gap", 1, "--config", tmp_path / "no.toml"], InputError, "--config:"),
+        ([store, "--max-gap", 1, "--config", os.devnull], InputError, "is not a regular file"),
         ([tmp_path / "no.zarr", "--max-gap", 1], StoreError, "does not exist"),
         ([store, "--max-ece", 1, "--bins", 0], InputError, "bins"),
         ([store, "--max", "ece"], InputError, "--max: expected NAME=VALUE, got 'ece'"),

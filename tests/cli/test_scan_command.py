@@ -237,6 +237,7 @@ def test_info_explains_what_is_no_store(program, orbical, tmp_path):
 
 def test_help_in_80_columns_cuts_nothing_off(orbical, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
+    assert orbical(tmp_path, "--version") == f"orbical {ob.__version__}\n"
     top = orbical(tmp_path, "--help")
     commands = re.findall(r"^  ([a-z]+) {2,}\S", top.partition("Commands:")[2], re.M)
     assert {"scan", "calibration", "bounds"} <= {*commands}

@@ -170,8 +170,8 @@ def show_orbit(rows: list[dict[str, Any]], level: float, latex: bool) -> None:
     typer.echo(
         f"In brackets: {level:.0%} intervals. Mean: of the measure at each element, with\n"
         "the mean of the elements' intervals. Pooled: the measure of all elements'\n"
-        "outputs together. Worst: the interval of that element, which does not account\n"
-        "for its selection."
+        "outputs together; - where its interval is unknown: it is known for ECE only.\n"
+        "Worst: the interval of that element, which does not account for its selection."
     )
 
 

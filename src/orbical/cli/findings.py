@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from .._text import counted
 from ..calibration import (
     MEASURES,
     Verdict,
@@ -50,7 +51,7 @@ class Finding:
         numbers = str(self.verdict).partition(": ")[2].replace(", limit", ", threshold")
         return (
             f"{_STATES[self.outcome]} {self.model}: {self.rule.what} {numbers} "
-            f"({self.rule.name}, {self.samples} samples)"
+            f"({self.rule.name}, {counted(self.samples, 'sample')})"
         )
 
 

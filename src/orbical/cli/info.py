@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .._text import printable
+from .._text import counted, printable
 from .arguments import AsJson, Store
 
 
@@ -89,7 +89,8 @@ def _print_damage(path: Path, as_json: bool) -> bool:
         for one in found:
             unit = "" if one.unit is None else f" ({store.unit_name(*one.unit)})"
             typer.echo(printable(f"{one.key}{unit} is {one.why}"))
-        typer.echo(f"{len(found)} files are damaged; repair with: orbical info --repair {path}")
+        many = counted(len(found), "damaged file")
+        typer.echo(f"{many}; repair with: orbical info --repair {path}")
     return bool(found)
 
 
@@ -101,8 +102,11 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
     facts = [
         ("scan", f"{scan.path} ({state})"),
         ("task", f"{record.task.name}; score = {record.score.meaning}"),
-        ("group", f"{group.spec}: {len(group)} elements, {group.layout.kind} plot, {weights}"),
-        ("data", f"{sizes['sample']} samples, {truth} [{record.data.fingerprint}]"),
+        (
+            "group",
+            f"{group.spec}: {counted(len(group), 'element')}, {group.layout.kind} plot, {weights}",
+        ),
+        ("data", f"{counted(sizes['sample'], 'sample')}, {truth} [{record.data.fingerprint}]"),
     ]
     for number, entry in enumerate(record.models):
         source = f"{entry.source} [{entry.fingerprint or 'identified by its outputs'}]"
@@ -112,12 +116,12 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
         failures = scan.failures[entry.name]
         if failures:
             first = failures[0]
-            failed = f"{entry.name} failed on {len(failures)} samples"
+            failed = f"{entry.name} failed on {counted(len(failures), 'sample')}"
             facts.append(("failed", f"{failed}; on sample {first['sample']}: {first['error']}"))
-    computed = f"{run.device}, {run.threads} threads, batches of {run.batch_size}"
+    computed = f"{run.device}, {counted(run.threads, 'thread')}, batches of {run.batch_size}"
     return [
         *facts,
         ("variables", ", ".join(sorted(map(str, scan.data.data_vars)))),
-        ("created", f"{record.created} on {computed}, units of {run.chunk} samples"),
+        ("created", f"{record.created} on {computed}, units of {counted(run.chunk, 'sample')}"),
         ("versions", ", ".join(f"{name} {text}" for name, text in record.versions.items())),
     ]

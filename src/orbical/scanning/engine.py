@@ -96,7 +96,7 @@ def scan(
         >>> images, labels = ob.datasets.digits()
         >>> ob.scan(net, (images[:20], labels[:20]), group="rotations:8", task="classification",
         ...         progress=False)
-        Scan(classification, rotations:8: 1 models x 20 samples x 8 elements, complete)
+        Scan(classification, rotations:8: 1 model x 20 samples x 8 elements, complete)
     """
     from ..store import arrays as stores
     from ..store.scan_result import Scan

@@ -11,6 +11,7 @@ import xarray as xr
 import zarr
 
 from .._imports import as_path
+from .._text import counted
 from ..errors import StoreError
 from .arrays import Store, open_store
 from .files import explained
@@ -92,10 +93,8 @@ class Scan:
     def __repr__(self) -> str:
         sizes = self.data.sizes
         state = "complete" if self.complete else f"{self.share_done:.0%} done"
-        return (
-            f"Scan({self.record.task.name}, {self.group.spec}: {sizes['model']} models x "
-            f"{sizes['sample']} samples x {sizes['element']} elements, {state})"
-        )
+        axes = " x ".join(counted(sizes[dim], dim) for dim in ("model", "sample", "element"))
+        return f"Scan({self.record.task.name}, {self.group.spec}: {axes}, {state})"
 
 
 def _warn_of_lost_flags(store: Store) -> None:
