@@ -268,7 +268,7 @@ def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
         ([store, "--max-ece", 1, "--bins", 0], InputError, "bins"),
         ([store, "--max", "ece"], InputError, "--max: expected NAME=VALUE, got 'ece'"),
         ([store, "--max", "eze=1"], InputError, "did you mean 'max_ece'"),
-        ([store, "--max", "own=1"], InputError, "with --import MODULE"),
+        ([store, "--max", "own=1"], InputError, "once its module is imported"),
     ):
         done = run(*words)
         assert isinstance(done.exception, error)

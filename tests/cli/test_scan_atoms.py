@@ -58,7 +58,7 @@ def test_one_command_names_the_worst_molecule_atom_and_rotation(orbical, folder)
     assert "1: H4Si" in line(said, "No EMT-potential for Si")
     assert "failed on 1 of 3 samples" in said
     told = orbical(folder, "info", "run.zarr")
-    assert "failed on 1 samples" in told
+    assert "failed on 1 sample;" in told
     assert "No EMT-potential for Si" in told
 
 

@@ -10,6 +10,13 @@ import torch
 
 import orbical as ob
 
+# Imported before: a session inside this one forgets what it imported, and NumPy loads only once.
+import orbical.calibration
+import orbical.cli.findings
+import orbical.scanning
+import orbical.store
+import orbical.testing
+
 pytest_plugins = "pytester"
 PLUGIN = ("-p", "no:orbical", "-p", "orbical.integrations.pytest_plugin", "-p", "no:cacheprovider")
 

@@ -89,7 +89,7 @@ def rule_named(name: str) -> Rule:
         named = {f"{side}_{entry.name}" for entry in measures("pair", "regression", "aleatoric")}
         raise InputError(
             f"{unknown_name('threshold', name, named | {*SHORTCUTS})}; a measure of your own is "
-            "known once its module is imported, on the command line with --import MODULE"
+            "known once its module is imported (see the option import)"
         )
     title = MEASURES[measure].title if measure in MEASURES else measure
     what = f"{title} {PLACES[place]}" if place != "mean" else f"{title}, {PLACES[place]}"
