@@ -14,6 +14,7 @@ from ..errors import InputError
 from ._bound import BoundMeasure
 from ._interval import (
     check_draws,
+    ends,
     in_short,
     normal_quantile,
     tail_quantiles,
@@ -71,7 +72,8 @@ def compare(
     and both models are resampled together, so that what they share cancels. Each end lies as far
     from the difference as the larger of two reaches: the farther quantile of the resampled
     difference from its median, and the quantile of the difference of two calibrated models. The
-    p-value is below `1 - level` if 0 lies outside. `docs/intervals.md` tabulates size and power.
+    p-value is below `1 - level` if 0 lies outside; where it lies inside, the ends reach as far as
+    the intervals of both models by themselves. `docs/intervals.md` tabulates size and power.
 
     Args:
         measure: as for `interval`.
@@ -186,7 +188,13 @@ def _compared(chosen: BoundMeasure, worlds: PairedWorlds, level: float) -> Compa
     down, up = torch.maximum(around, most), torch.maximum(around, -least)
     towards = torch.where(found > 0, down, up).clamp(min=1e-300)
     p_value = 2 * torch.special.ndtr(-normal_quantile(level) * found.abs() / towards)
-    return Comparison(found, found - down, found + up, p_value, level)
+    low, high = found - down, found + up
+    if low < 0 < high:
+        # Which error is the larger stays open: each may be all that its own interval holds.
+        both = ends(worlds.observed, worlds.resampled.T, worlds.calibrated.T, level)
+        least, most = (end**chosen.power for end in both)
+        low, high = torch.minimum(low, least[0] - most[1]), torch.maximum(high, most[0] - least[1])
+    return Comparison(found, low, high, p_value, level)
 
 
 def _two(name: str, given: Any, expected: str) -> tuple[ArrayLike, ArrayLike]:

@@ -66,7 +66,7 @@ def judge(
     level: float = 0.95,
     positions: int = 1,
 ) -> Verdict:
-    """Hold an interval against a limit.
+    """Compare an interval with a limit.
 
     Args:
         value: The measured value. NaN fails.

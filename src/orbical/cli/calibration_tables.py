@@ -67,7 +67,7 @@ def show_measures(plain: Plain, level: float, latex_corner: str | None = None) -
 
 
 def _finding(table: dict[str, dict[str, float]]) -> str:
-    """Say whether the data show an error of calibration, or how large a one they could not show."""
+    """Describe the error of calibration that the data show, or the largest they could not show."""
     name = next((name for name in _ERRORS if name in table), None)
     if name is None or math.isnan(table[name]["low"]):
         return ""

@@ -1,4 +1,4 @@
-"""Hold a scan, or saved outputs, against thresholds: pass, fail, or too few samples to tell."""
+"""Compare a scan, or saved outputs, with thresholds: pass, fail, or too few samples to tell."""
 
 from __future__ import annotations
 
