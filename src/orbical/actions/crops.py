@@ -104,7 +104,7 @@ class FieldWindow(_Central, VectorField):
         """Return a mask of the pixels of the view that come from inside `x`; None if all do."""
         if elements.exact_on_grid:
             return None
-        inside = _inside(elements, (self.size, self.size), tuple(x.shape[-2:])).to(x.device)
+        inside = _inside(elements, (self.size, self.size), x)
         return None if bool(inside.all()) else inside
 
     def check(self, group: Group, x: Tensor) -> None:

@@ -113,12 +113,13 @@ class Images(OfFinite):
         key = (x.dtype, x.device, tuple(x.shape[-2:]), tuple(size))
         if key in kept:
             return kept[key]
-        scale = np.array([2.0 / x.shape[-1], 2.0 / x.shape[-2]])
-        sources = _sources(elements, size)
+        sources = _sources(elements, size, x.device)
+        scale = sources.new_tensor([2.0 / x.shape[-1], 2.0 / x.shape[-2]])
         grids = []
         for index, offsets in _footprints(elements, self.interpolation != "nearest"):
-            places = (sources[index][:, :, None] + offsets[:, None]) * scale
-            grids.append((index, matrices(places, x).reshape(len(places), size[0], -1, 2)))
+            spread = to_device(torch.as_tensor(offsets), sources.device)[:, None, None]
+            places = (sources[index][..., None, :] + spread) * scale
+            grids.append((index, places.flatten(2, 3).to(x)))
         if sum(grid.numel() for _, grid in grids) <= _KEPT_GRID_NUMBERS:
             kept[key] = grids
         return grids
@@ -127,7 +128,7 @@ class Images(OfFinite):
         """Return a mask `[K, H, W]` of pixels that come from inside the image; None if all do."""
         if elements.exact_on_grid:
             return None
-        return _inside(elements, tuple(x.shape[-2:]), tuple(x.shape[-2:])).to(x.device)
+        return _inside(elements, tuple(x.shape[-2:]), x)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that quarter turns meet square images."""
@@ -189,7 +190,7 @@ class Window(Images):
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Return a mask of pixels that come from inside the larger image; None if all do."""
-        inside = _inside(elements, (self.size, self.size), tuple(x.shape[-2:])).to(x.device)
+        inside = _inside(elements, (self.size, self.size), x)
         return None if bool(inside.all()) else inside
 
     def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
@@ -293,16 +294,17 @@ def _identity_like(elements: Elements) -> Elements:
     return Elements(parts, len(elements), elements.exact_on_grid)
 
 
-def _sources(elements: Elements, size: tuple[int, ...]) -> np.ndarray:
-    """Return where each output pixel comes from, `[K, H*W, 2]`, relative to the image center."""
-    height, width = size
-    rows, columns = np.meshgrid(
-        np.arange(height) - (height - 1) / 2, np.arange(width) - (width - 1) / 2, indexing="ij"
+def _sources(elements: Elements, size: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return where each output pixel comes from, `[K, H, W, 2]`, relative to the image center."""
+    where = torch.device("cpu") if device.type == "mps" else device  # which knows no doubles
+    back = to_device(torch.as_tensor(pixel_frame(elements.inverse())[:, :2]), where)
+    rows, columns = (
+        (torch.arange(count, device=where) - (count - 1) / 2)[:, None] for count in size
     )
-    centered = np.stack([columns.ravel(), rows.ravel(), np.ones(height * width)], -1)
-    back = pixel_frame(elements.inverse())
-    result: np.ndarray = np.einsum("kij,pj->kpi", back[:, :2], centered)
-    return result
+    along, across, shift = back[:, None, :, :].unbind(-1)  # each [K, 1, 2]
+    # A sum of a part for each column and one for each row: nothing is multiplied by pixel.
+    found: Tensor = (along * columns)[:, None] + (across * rows + shift)[:, :, None]
+    return found
 
 
 def _joined(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
@@ -325,10 +327,10 @@ def _gathered(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
     return places[torch.arange(len(x), device=x.device), row, left]
 
 
-def _inside(elements: Elements, size: tuple[int, ...], image: tuple[int, ...]) -> Tensor:
-    limit = np.array([(image[1] - 1) / 2, (image[0] - 1) / 2]) + 1e-9
-    inside = (np.abs(_sources(elements, size)) <= limit).all(-1)
-    return torch.as_tensor(inside.reshape(len(elements), *size))
+def _inside(elements: Elements, size: tuple[int, ...], image: Tensor) -> Tensor:
+    sources = _sources(elements, size, image.device)
+    limit = sources.new_tensor([(image.shape[-1] - 1) / 2, (image.shape[-2] - 1) / 2]) + 1e-9
+    return (sources.abs() <= limit).all(-1).to(image.device)
 
 
 def _stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool:
@@ -345,10 +347,10 @@ def _stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool
 
 def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
     height, width = x.shape[-2:]
-    corner = np.array([(width - 1) / 2, (height - 1) / 2])
-    source = _sources(elements, (height, width)) + corner
-    whole = np.round(source).astype(np.int64)
-    flat = torch.as_tensor(whole[..., 1] * width + whole[..., 0], device=x.device)
+    source = _sources(elements, (height, width), x.device)
+    corner = source.new_tensor([(width - 1) / 2, (height - 1) / 2])
+    column, row = (source + corner).round().long().flatten(1, 2).unbind(-1)
+    flat = (row * width + column).to(x.device)
     count, lead = len(elements), x.shape[1:-2]
     pixels = x.reshape(x.shape[0], -1, height * width).expand(count, -1, -1)
     index = flat[:, None].expand(count, pixels.shape[1], -1)
