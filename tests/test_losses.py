@@ -148,8 +148,8 @@ def _equal_when_compiled(name: str) -> None:
 @pytest.mark.parametrize(
     ("logits", "labels", "word"),
     [
-        (torch.zeros(4), torch.zeros(4, dtype=torch.long), "logits"),
-        (torch.zeros(4, 1), torch.zeros(4, dtype=torch.long), "logits"),
+        (torch.tensor(0.0), torch.zeros(1, dtype=torch.long), "logits"),
+        (torch.zeros(4), torch.full((4,), 2), "labels"),
         (torch.zeros(4, 2, dtype=torch.long), torch.zeros(4, dtype=torch.long), "logits"),
         (torch.zeros(4, 2), torch.zeros(3, dtype=torch.long), "labels"),
         (torch.zeros(4, 2), torch.zeros(4), "labels"),
@@ -544,12 +544,29 @@ def test_parameters_of_a_likelihood_come_in_a_tuple() -> None:
         losses.GaussianNLLLoss()(mean, variance, target)
 
 
-def test_one_logit_for_two_classes_is_refused_with_a_remedy() -> None:
-    with pytest.raises(InputError, match=r"torch\.stack"):
-        losses.esd(torch.zeros(8), torch.zeros(8, dtype=torch.int64))
-
-
 def test_class_weights_may_be_a_list() -> None:
     logits, labels = batch(30)
     weight = [1.0] * logits.shape[-1]
     assert losses.ESDLoss(weight=weight)(logits, labels) == losses.esd(logits, labels)
+
+
+@pytest.mark.parametrize("ignore_index", [-100, 0])
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_a_batch_that_is_ignored_adds_nothing(name: str, ignore_index: int) -> None:
+    logits = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    labels = torch.full((5,), ignore_index)
+    loss = CLASSIFICATION[name](logits, labels, ignore_index=ignore_index)
+    (slope,) = torch.autograd.grad(loss, logits)
+    assert float(loss) == 0
+    assert not slope.any()
+
+
+@pytest.mark.parametrize("loss", [losses.esd, losses.esd_softened])
+def test_esd_of_fewer_than_three_samples_that_count_adds_nothing(loss) -> None:
+    logits = torch.randn(5, 3, requires_grad=True)
+    value = loss(logits, torch.tensor([0, 1, -1, -1, -1]), ignore_index=-1)
+    value.backward()
+    assert float(value) == 0
+    assert not logits.grad.any()
+    with pytest.raises(InputError, match="at least 3 samples"):
+        loss(logits[:2], torch.tensor([0, 1]))

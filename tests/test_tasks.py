@@ -202,8 +202,8 @@ def test_answers_of_each_point_follow_the_order_of_the_points():
 @pytest.mark.parametrize(
     ("read", "words"),
     [
-        (lambda: tasks.Classification().read(torch.zeros(4)), "[sample, class]"),
-        (lambda: tasks.Classification().read(torch.zeros(4, 1)), "two or more classes"),
+        (lambda: tasks.Classification().read(torch.zeros(4, 2, 2)), "[sample, class]"),
+        (lambda: tasks.Classification().read(torch.zeros(4, 0)), "[sample] of class 1 of two"),
         (lambda: tasks.Classification().read({"a": 1}), "got dict"),
         (
             lambda: tasks.Classification(outputs="probabilities").read(torch.ones(2, 3)),

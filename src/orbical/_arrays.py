@@ -119,6 +119,24 @@ def as_numpy(name: str, values: ArrayLike, dtype: type | None = None) -> np.ndar
         raise InputError(f"{name}: expected an array of numbers, got {error}") from error
 
 
+def both_classes(outputs: Tensor, *, logits: bool, axis: int = -1) -> Tensor:
+    """Complete the one column of a binary classifier, `[N]` or a class axis of length 1.
+
+    The column is the probability of class 1, as scikit-learn and torchmetrics read it, or its
+    logit, the argument of the sigmoid. Class 0 has the rest: `1 - p`, or the logit 0.
+
+    Example:
+        >>> both_classes(torch.tensor([0.75, 0.5]), logits=False)
+        tensor([[0.2500, 0.7500],
+                [0.5000, 0.5000]])
+    """
+    columns = outputs[:, None] if outputs.ndim == 1 else outputs
+    if columns.ndim == 0 or columns.shape[axis] != 1:
+        return columns
+    other = torch.zeros_like(columns) if logits else 1 - columns
+    return torch.cat([other, columns], axis)
+
+
 def _dtype(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 

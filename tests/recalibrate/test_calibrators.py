@@ -73,7 +73,7 @@ def test_every_calibrator_refuses_bad_input_by_name(calibrator: Calibrator) -> N
         ("logits", logits, None, "y: expected labels"),
         ("logits", logits, probs, r"y: expected shape .* pass y.argmax\(-1\)"),
         ("logits", logits, labels + 0.5, "[Uu]nknown label type"),
-        ("logits", logits[0], labels[:1], r"X: expected scores .* pass X\[None\]"),
+        ("logits", logits[0], labels[:1], r"y: expected shape \(4,\), one label for each row"),
         ("logits", logits.view(20, 3, 4), labels, r"X: expected shape \[N, C\]"),
         ("logits", logits.long(), labels, "X: expected floating-point"),
         ("scores", logits, labels, "outputs: unknown name 'scores'"),
@@ -97,6 +97,8 @@ def test_another_number_of_classes_is_refused(calibrator: Calibrator) -> None:
     calibrator.fit(logits, labels)
     with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4"):
         calibrator.predict_proba(logits[:, :3])
+    with pytest.raises(ValueError, match=r"X: expected scores .* pass X\[None\]"):
+        calibrator.predict_proba(logits[0])
 
 
 def test_wrong_parameters_are_refused() -> None:

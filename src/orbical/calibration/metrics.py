@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from .._arrays import ArrayLike, as_array, as_floating
+from .._arrays import ArrayLike, as_array, as_floating, both_classes
 from ..errors import InputError
 from . import smooth, soft
 from ._bound import takes_weights
@@ -74,8 +74,8 @@ class _OfOutputs(MeasureMetric):
         """Add a batch.
 
         Args:
-            preds: Probabilities, or logits if so constructed, `[N, C]` or `[N, C, ...]`; or `[N]`
-                of the second of two classes.
+            preds: Probabilities, or logits if so constructed, `[N, C]` or `[N, C, ...]`; those of
+                class 1 of two may be `[N]` or `[N, 1, ...]`.
             target: Class indices `[N]` or `[N, ...]`.
             weights: Sample weights >= 0 of the target's shape.
         """
@@ -98,9 +98,8 @@ class _OfOutputs(MeasureMetric):
 
 def _rows(preds: Tensor, from_logits: bool) -> Tensor:
     """Return outputs `[M, C]` of `[N]`, `[N, C]` or `[N, C, ...]`."""
-    if preds.ndim == 1:
-        return torch.stack([torch.zeros_like(preds) if from_logits else 1 - preds, preds], -1)
-    return preds.movedim(1, -1).reshape(-1, preds.shape[1]) if preds.ndim > 2 else preds
+    rows = preds.movedim(1, -1).flatten(0, -2) if preds.ndim > 2 else preds
+    return both_classes(rows, logits=from_logits)
 
 
 def _flat_target(preds: Tensor, target: Tensor) -> Tensor:

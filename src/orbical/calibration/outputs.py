@@ -1,8 +1,8 @@
 """Outputs of a classifier, and the pairs that measures take.
 
 `top_label` makes the pair of the predicted class, `classwise` one pair for each class. Nothing is
-guessed from values: the caller states whether an array holds `probs` or `logits`. Every row is
-checked, in blocks that stay in the cache.
+guessed from values: the caller states whether an array holds `probs` or `logits`. One column,
+`[N]` or `[..., N, 1]`, is class 1 of two. Every row is checked, in blocks that stay in the cache.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from .._arrays import ArrayLike, as_floating, warn_of_probabilities
+from .._arrays import ArrayLike, as_floating, both_classes, warn_of_probabilities
 from ..errors import InputError
 from .inputs import kept_samples, tolerance, working_float
 
@@ -30,18 +30,15 @@ _REMEDY = "; pass outputs before the softmax as logits="
 
 
 def given_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
-    """Read `probs` or `logits`, whichever is given, `[..., N, C]`; also return its name."""
+    """Read `probs` or `logits`, whichever is given, as `[..., N, C]`; also return its name."""
     if (probs is None) == (logits is None):
         given = "neither" if probs is None else "both"
         raise InputError(f"probs, logits: expected exactly one of the two, got {given}")
     name = "probs" if logits is None else "logits"
     outputs = as_floating(name, probs if logits is None else logits)
-    if outputs.ndim < 2 or outputs.shape[-1] < 2:
-        both = "[1 - p, p]" if name == "probs" else "[0 * z, z]"
-        raise InputError(
-            f"{name}: expected shape [..., N, C] with C >= 2 classes, got {tuple(outputs.shape)}"
-            f"; of two classes pass both columns, torch.stack({both}, -1)"
-        )
+    if outputs.ndim == 0:
+        raise InputError(f"{name}: expected shape [..., N, C], got a single number")
+    outputs = both_classes(outputs, logits=name == "logits")
     if outputs.numel() == 0:
         raise InputError(f"{name}: expected at least one sample, got shape {tuple(outputs.shape)}")
     if name == "logits":
@@ -71,7 +68,8 @@ def _check_probabilities(rows: Tensor, slack: float) -> None:
     if low != low:
         raise InputError("probs: expected values in [0, 1], got NaN")
     if low < 0:
-        raise InputError(f"probs: expected values in [0, 1], got {low:.6g}{_REMEDY}")
+        values = f"values in [{low:.6g}, {rows.max().item():.6g}]"
+        raise InputError(f"probs: expected values in [0, 1], got {values}{_REMEDY}")
     with torch.autocast(rows.device.type, enabled=False):
         sums = torch.mv(rows, rows.new_ones(rows.shape[-1]))  # faster than sum on short rows
     farthest = max(torch.stack(sums.aminmax()).tolist(), key=lambda one: abs(one - 1))
@@ -188,7 +186,8 @@ def top_label(
     Where several classes share the maximum, the first one is the prediction, as in `argmax`.
 
     Args:
-        probs: probabilities `[..., N, C]`, rows summing to 1; or
+        probs: probabilities `[..., N, C]`, rows summing to 1, or of class 1 of two, `[N]` or
+            `[..., N, 1]`; or
         logits: scores `[..., N, C]`, turned into probabilities by the softmax. Pass exactly one of
             the two.
         labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.

@@ -1,17 +1,27 @@
 """Losses of classifiers: calibration measures of the top label, on logits and labels.
 
 As in `torch.nn.functional.cross_entropy`, logits may be dense, `[n, classes, ...]` with labels and
-weights `[n, ...]`: every position is a sample.
+weights `[n, ...]`: every position is a sample. One logit, `[n]` or `[n, 1, ...]`, is that of
+class 1 of two, as in `torch.nn.functional.binary_cross_entropy_with_logits`.
+
+Where `ignore_index` leaves fewer samples than a loss needs (three for ESD, else one), the loss is 0
+and so is its gradient: a batch without labels adds nothing to an objective. `cross_entropy` returns
+NaN there, which would end a training run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+
+import torch
 from torch import Tensor
 
 from .._arrays import (
     ArrayLike,
     as_array,
     as_floating,
+    both_classes,
     can_inspect,
     check_range,
     labels_of,
@@ -52,13 +62,10 @@ def _read(
 
     Ignored samples get the weight 0 instead of being removed: no shape depends on values.
     """
-    scores = as_floating("logits", logits)
-    if scores.ndim < 2 or scores.shape[1] < 2:
-        raise InputError(
-            "logits: expected shape [n, classes, ...] with at least 2 classes, "
-            f"got {tuple(scores.shape)}; for one logit z of two classes, pass "
-            "torch.stack([torch.zeros_like(z), z], 1)"
-        )
+    given = as_floating("logits", logits)
+    if given.ndim == 0:
+        raise InputError("logits: expected shape [n, classes, ...], got a single number")
+    scores = both_classes(given, logits=True, axis=1)
     if scores.ndim > 2:
         labels = _flattened("labels", labels, scores)
         weights = None if weights is None else _flattened("weights", weights, scores)
@@ -97,6 +104,36 @@ def _flattened(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
     return given.reshape(-1)
 
 
+def _zero_below(minimum: int) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Make a loss 0, gradient included, where fewer samples than `minimum` are not ignored.
+
+    Then all samples are given some class, so that the gradient is finite, and the loss is
+    multiplied by 0: neither a shape nor a branch depends on values.
+    """
+
+    def decorate(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        @wraps(loss)
+        def guarded(
+            logits: ArrayLike,
+            labels: ArrayLike,
+            *,
+            ignore_index: int | None = None,
+            **settings: ArrayLike | None,
+        ) -> Tensor:
+            if ignore_index is None:
+                return loss(logits, labels, **settings)
+            truth = as_array("labels", labels)
+            enough = (truth != ignore_index).sum() >= minimum
+            some_class = int(ignore_index == 0)
+            truth = torch.where(enough, truth, some_class)
+            return loss(logits, truth, ignore_index=ignore_index, **settings) * enough
+
+        return guarded
+
+    return decorate
+
+
+@_zero_below(3)
 def esd(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -135,6 +172,7 @@ def esd(
     return ordered_esd(correct.double() - confidence.double(), confidence.detach(), mass)
 
 
+@_zero_below(3)
 def esd_softened(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -172,6 +210,7 @@ def esd_softened(
     return softened(confidence, correct, mass, width)
 
 
+@_zero_below(1)
 def mmce(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -211,6 +250,7 @@ def mmce(
     return mean_over_pairs(confidence, correct, mass, phi)
 
 
+@_zero_below(1)
 def sb_ece(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -249,6 +289,7 @@ def sb_ece(
     return soft_error(*soft_sums(confidence, correct, bins, temperature, mass))
 
 
+@_zero_below(1)
 def s_avuc(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -287,6 +328,7 @@ def s_avuc(
     return avuc_of(*soft_counts(correct, entropy_share(p), kappa, temperature, mass))
 
 
+@_zero_below(1)
 def ece(
     logits: ArrayLike,
     labels: ArrayLike,

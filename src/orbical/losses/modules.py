@@ -57,13 +57,14 @@ class _LabelLoss(_Loss):
     def forward(self, input: Tensor, target: Tensor, weights: Tensor | None = None) -> Tensor:
         """Return the loss of logits `[n, classes, ...]`, class indices and weights `[n, ...]`."""
         if self.weight is not None:
-            if input.ndim > 1 and self.weight.shape != input.shape[1:2]:
+            classes = max(2, input.shape[1]) if input.ndim > 1 else 2  # one logit is that of two
+            if self.weight.shape != (classes,):
                 raise InputError(
-                    f"weight: expected shape ({input.shape[1]},), one value for each class, "
+                    f"weight: expected shape ({classes},), one value for each class, "
                     f"got {tuple(self.weight.shape)}"
                 )
             # a label to ignore may lie outside of the classes
-            flat = target.reshape(-1) if input.ndim == 2 else target
+            flat = target.reshape(-1) if input.ndim <= 2 else target
             of_class = self.weight[flat.clamp(0, len(self.weight) - 1)]
             weights = of_class if weights is None else of_class * weights
         return type(self).function(input, target, weights=weights, **self.settings)

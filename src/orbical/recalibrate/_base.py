@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from torch import Tensor
 
-from .._arrays import ArrayLike, as_array, warn_of_probabilities
+from .._arrays import ArrayLike, as_array, both_classes, warn_of_probabilities
 from .._imports import existing_file
 from ..calibration.inputs import tolerance, working_float
 from ..errors import InputError, StoreError, check_name, unknown_name
@@ -30,8 +30,8 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
     """A map from class scores to calibrated probabilities, fitted on held-out labels.
 
     A scikit-learn classifier and transformer whose features are the scores of a model: column k
-    of `X` is the score of class k. One column is the score of the second of two classes. Torch
-    tensors give torch tensors on their device; anything else gives NumPy arrays.
+    of `X` is the score of class k. One column, `[N]` or `[N, 1]`, is the score of class 1 of two.
+    Torch tensors give torch tensors on their device; anything else gives NumPy arrays.
 
     Args:
         outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
@@ -66,7 +66,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
         """Fit on data used neither for training nor for evaluation.
 
         Args:
-            X: class scores `[N, C]`, or `[N, 1]` for two classes.
+            X: class scores `[N, C]`, or those of class 1 of two, `[N]` or `[N, 1]`.
             y: labels `[N]`: column indices, or C distinct labels whose sorted order is that of
                 the columns, as in scikit-learn's `classes_`.
             sample_weight: weights `[N]`, not negative; None for equal ones.
@@ -124,7 +124,10 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
     def _read(self, X: ArrayLike, *, reset: bool) -> Tensor:
         """Return checked outputs `[..., C]`, and record or check their number of columns."""
         check_name("outputs", self.outputs, _OUTPUTS)
-        shape = tuple(getattr(X, "shape", ()))
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        shape = tuple(X.shape)
+        if len(shape) == 1 and (reset or self.n_features_in_ == 1):  # else it is a row, refused
+            X = X[:, None] if isinstance(X, Tensor) else np.reshape(X, (-1, 1))
         if isinstance(X, Tensor):
             rows = _checked_tensor(X)
             validate_data(self, rows, reset=reset, skip_check_array=True)
@@ -132,13 +135,12 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
             flat = np.reshape(X, (-1, shape[-1])) if len(shape) > 2 else X
             checks = {"dtype": _FLOATS, "order": "C", "force_writeable": True}
             rows = torch.as_tensor(validate_data(self, flat, reset=reset, **checks))
+        rows = both_classes(rows, logits=self.outputs == "logits")
         if self.outputs == "probabilities":
-            rows = _checked_probabilities(_both_classes(rows, 1 - rows))
-        else:
-            rows = _both_classes(rows, torch.zeros_like(rows))
-            if reset:  # what is fitted has been warned of
-                remedy = "pass outputs='probabilities' to the constructor"
-                warn_of_probabilities(rows, remedy, "X")
+            rows = _checked_probabilities(rows)
+        elif reset:  # what is fitted has been warned of
+            remedy = "pass outputs='probabilities' to the constructor"
+            warn_of_probabilities(rows, remedy, "X")
         return working_float(rows).reshape(*(shape[:-1] or (-1,)), rows.shape[-1])
 
     def _read_labels(self, y: ArrayLike, outputs: Tensor) -> Tensor:
@@ -277,11 +279,6 @@ def _checked_tensor(X: Tensor) -> Tensor:
     if not (bool(torch.isfinite(seen.sum())) or bool(torch.isfinite(seen).all())):
         raise InputError("X: expected finite scores, got NaN or infinity")
     return rows
-
-
-def _both_classes(rows: Tensor, other: Tensor) -> Tensor:
-    """Complete the single column of a problem of two classes."""
-    return torch.cat([other, rows], dim=-1) if rows.shape[-1] == 1 else rows
 
 
 def _checked_probabilities(rows: Tensor) -> Tensor:

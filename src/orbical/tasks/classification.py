@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from .._arrays import both_classes
 from ..actions import Images, Trivial
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group
@@ -37,6 +38,7 @@ class Classification(Task):
     Args:
         input: the action on the inputs, or a tree of actions; `Images()` by default.
         outputs: what the model returns, `"logits"` or `"probabilities"`; it is never guessed.
+            One column, `[N]` or `[N, 1]`, is class 1 of two.
         read: a function that picks the outputs `[N, C]` from a raw model output.
         classes: the names of the classes, in the order of their indices, for display.
 
@@ -71,10 +73,13 @@ class Classification(Task):
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""
         given = self.picked(raw)
-        if not is_real(given) or given.ndim != 2 or given.shape[1] < 2:
-            raise unreadable(given, "[sample, class] with two or more classes")
-        given = single_or_double(given)
-        if (outputs or self.outputs) == "logits":
+        if not is_real(given) or given.ndim not in (1, 2) or 0 in given.shape[1:]:
+            raise unreadable(given, "[sample, class], or [sample] of class 1 of two")
+        if given.ndim == 1 and not given.is_floating_point():
+            raise unreadable(given, "the scores of classes, [sample, class]")  # not predictions
+        of_logits = (outputs or self.outputs) == "logits"
+        given = both_classes(single_or_double(given), logits=of_logits)
+        if of_logits:
             return given.softmax(-1)
         total = given.sum(-1)
         if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):

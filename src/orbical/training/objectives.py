@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from orbical.errors import InputError
+from .._arrays import both_classes
+from ..errors import InputError
 
 __all__ = ["Interleaved", "interleave", "interleaved", "likelihood"]
 
@@ -87,7 +88,7 @@ def likelihood(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
     """Return the mean negative log-likelihood of a batch `(inputs, labels)`.
 
     Args:
-        model: a network that returns logits `[n, classes]`.
+        model: a network that returns logits `[n, classes]`, or those of class 1 of two, `[n, 1]`.
         batch: inputs `[n, ...]` and labels `[n]`.
 
     Returns:
@@ -98,7 +99,11 @@ def likelihood(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
         tensor(0.6931)
     """
     inputs, labels = _batch("batch", batch)
-    return functional.cross_entropy(model(inputs).float(), labels.long())
+    return _cross_entropy(model(inputs).float(), labels)
+
+
+def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    return functional.cross_entropy(both_classes(logits, logits=True, axis=1), labels.long())
 
 
 def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
@@ -167,7 +172,7 @@ def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: fl
         held_inputs, held_labels = _batch("calibration batch", pair[1])
         logits = model(torch.cat([inputs, held_inputs])).float()
         own, held = logits[: len(inputs)], logits[len(inputs) :]
-        likelihood = functional.cross_entropy(own, labels.long())
+        likelihood = _cross_entropy(own, labels)
         return likelihood + weight * calibration_loss(held, held_labels)
 
     return objective
