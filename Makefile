@@ -12,8 +12,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-ch
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.NOTPARALLEL:
-.PHONY: help venv demo test lint lint-web docs browser review audit lock bench studies study clean
+.PHONY: help venv demo test lint style types docs browser review audit lock bench studies study clean
 
 help: ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -23,20 +22,23 @@ venv: $(DEV_READY) ## make .venv with everything a developer needs
 demo: $(DEMO_READY) ## scan two digit networks along the circle and open the view (ARGS="--help" lists more)
 	@$(BIN)/orbical demo $(ARGS)
 
-test: lint ## environment, linters, types, tests and documentation
+# mypy takes one core about as long as the other checks and the documentation take another.
+test: $(DEV_READY) ## environment, linters, types, documentation and tests
+	@$(MAKE) --no-print-directory --jobs $(WORKERS) types style docs
 	@echo "Tests"
-	@OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
-	@$(MAKE) --no-print-directory docs
+	@OMP_NUM_THREADS=1 MPLBACKEND=Agg ORBICAL_SITE=site $(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-lint: $(DEV_READY) ## ruff, mypy, the layers, and the front end where node is installed
-	@echo "Lint, format, types, layers"
+lint: style types ## ruff, mypy, the layers, and the front end where node is installed
+
+types: $(DEV_READY)
+	@echo "Types"
+	@$(BIN)/mypy --no-error-summary
+
+style: $(DEV_READY)
+	@echo "Lint, format, layers"
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --check --quiet . || { echo "To format: $(BIN)/ruff format ."; exit 1; }
-	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo
-	@$(MAKE) --no-print-directory lint-web
-
-lint-web: # ESLint, Prettier and TypeScript's checks of the front end
 	@{ command -v node && command -v npm; } >/dev/null && \
 		$(MAKE) --silent --no-print-directory $(WEB_READY) 2>/dev/null || true
 	@[ -x node_modules/.bin/tsc ] || { echo "Front end not checked: node or its linters are not installed"; exit 0; }; \

@@ -107,7 +107,8 @@ def test_the_test_target_runs_every_check() -> None:
     plan = dry_run("test")
     for check in ("ruff check", "ruff format --check", "mypy", "lint-imports", "pytest -n 2"):
         assert check in plan
-    assert "mkdocs build --quiet --strict" in plan
+    # The tests of the documentation read the site that was built before them.
+    assert plan.index("mkdocs build --quiet --strict") < plan.index("ORBICAL_SITE=site")
 
 
 def dry_run(*arguments: str) -> str:

@@ -17,7 +17,10 @@ PAGES = ["", "guide/scan/", "guide/calibration/", "theory/", "studies/esd/", "st
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def built(tmp_path_factory):
+    """The site that `make test` has just built and named in ORBICAL_SITE, or one built here."""
+    if "ORBICAL_SITE" in os.environ:
+        return ROOT / os.environ["ORBICAL_SITE"]
     pytest.importorskip("mkdocs", reason="mkdocs is not installed")
     folder = tmp_path_factory.mktemp("site")
     subprocess.run(
@@ -26,13 +29,17 @@ def site(tmp_path_factory):
         check=True,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
     )
+    return folder
 
+
+@pytest.fixture(scope="module")
+def site(built):
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, format, *words):
             pass
 
     server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(built))
     )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
