@@ -17,7 +17,7 @@ from .errors import InputError, ModelError
 from .groups import Group, as_group
 from .groups.group import real_number, whole_number
 from .predictors import as_predictor
-from .scanning.engine import as_task
+from .scanning.recipe import as_task
 from .scanning.sweep import Sweep, refuse_faults
 from .tasks import Task
 

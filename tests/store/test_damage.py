@@ -258,7 +258,7 @@ def test_a_durable_scan_syncs_every_file_before_its_unit_is_done(tmp_path, monke
 
 @pytest.mark.parametrize("when", ["while a model runs", "while a unit is written", "before"])
 def test_ctrl_c_twice_ends_with_the_message(tmp_path, monkeypatch, when):
-    from orbical.scanning import engine
+    from orbical.scanning import units
     from orbical.store.arrays import Store
 
     finish, calls = Store.finish, []
@@ -289,7 +289,7 @@ def test_ctrl_c_twice_ends_with_the_message(tmp_path, monkeypatch, when):
     if when == "while a unit is written":
         monkeypatch.setattr(Store, "finish", interrupted_finish)
     if when == "before":
-        monkeypatch.setattr(engine, "probe_model", interrupted_probe)
+        monkeypatch.setattr(units, "probe_model", interrupted_probe)
     images, labels = ob.datasets.digits()
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

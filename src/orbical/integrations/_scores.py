@@ -37,7 +37,7 @@ class OrbitScores:
             raise InputError(
                 f"every_n_epochs: expected a whole number >= 1, got {self.every_n_epochs}"
             )
-        from ..scanning.engine import as_task, checked_data
+        from ..scanning.recipe import as_task, checked_data
 
         self.group, self.task = as_group(self.group), as_task(self.task)
         _, _, target = checked_data(self.data, self.group, self.task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .engine import as_task, scan
+from .engine import scan
+from .recipe import as_task
 
 __all__ = ["as_task", "scan"]

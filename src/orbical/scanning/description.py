@@ -33,6 +33,7 @@ from ..store.record import (
     TaskEntry,
     ViewsEntry,
 )
+from .recipe import Recipe
 from .sweep import Failures, Sweep
 
 if TYPE_CHECKING:
@@ -176,10 +177,12 @@ def adopt(
     given: Record,
     specs: dict[str, ArraySpec],
     truth: dict[str, Fixed],
-    samples: Samples,
-    sweep: Sweep,
-) -> None:
-    """Continue a store: refuse another scan, redo damaged units, add new models."""
+    recipe: Recipe,
+) -> int:
+    """Continue a store: refuse another scan, redo damaged units, add new models.
+
+    Returns the batch size to continue with.
+    """
     from ..store.layout import fixed_arrays
     from ..store.repair import repair
 
@@ -212,8 +215,6 @@ def adopt(
                 f"{store.name} holds {name} of shape {store.shape(name)[1:] or 'none'}, the models "
                 f"return {spec.shape[1:]}; choose another store"
             )
-    halved = [unit.batch_size for unit in store.units.values() if unit.batch_size]
-    sweep.batch_size = min([stored.run.batch_size, *halved])
     for key in ("device", "threads"):
         begun, now = getattr(stored.run, key), getattr(given.run, key)
         if begun != now:
@@ -222,7 +223,7 @@ def adopt(
                 "of the new values may differ",
                 stacklevel=3,
             )
-    done = repair(store, fixed_arrays(store.record.names, samples.names, sweep.group, truth))
+    done = repair(store, fixed_arrays(stored.names, recipe.samples.names, recipe.group, truth))
     for parts, what in (
         (done.restored, "files were lost or damaged and have been restored"),
         (done.unfinished, "units are damaged and will be computed again"),
@@ -232,6 +233,8 @@ def adopt(
     new_models = [entry for entry in given.models if entry.name not in known]
     if new_models:
         store.add_models(new_models)
+    halved = [unit.batch_size for unit in store.units.values() if unit.batch_size]
+    return min([stored.run.batch_size, *halved])
 
 
 def _same_model(stored: ModelEntry, given: ModelEntry, same_device: bool) -> bool:

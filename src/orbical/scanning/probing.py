@@ -20,7 +20,6 @@ from .sweep import Sweep, errors_in, only_tensor, refuse_faults, without
 if TYPE_CHECKING:
     from ..store.layout import ArraySpec, Fixed
 
-PROBE_SAMPLES = 2
 PROBE_ELEMENTS = 4
 
 

@@ -1,0 +1,132 @@
+"""The recipe of a scan: models, data, group and task, checked before any model runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from torch import Tensor
+
+from .._trees import Tree
+from ..actions import check_group
+from ..data.samples import Samples
+from ..errors import InputError, check_name, unknown_name
+from ..groups import Group, as_group
+from ..groups.group import whole_number
+from ..predictors import Predictor, as_predictor
+from ..tasks import TASKS, Task
+
+PROBE_SAMPLES = 2
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a process needs to run any unit of a scan.
+
+    Models are kept as they were given, by name: a process that was started elsewhere imports or
+    opens its own. `first` are the inputs that models are probed with.
+    """
+
+    models: dict[str, Any]
+    samples: Samples
+    first: Tree
+    target: Tensor | None
+    group: Group
+    task: Task
+    preprocess: Callable[[Tree], Tree] | None
+    keep: frozenset[str]
+    batch_size: int | str
+    chunk: int | None
+    device: str
+
+    @cached_property
+    def predictors(self) -> dict[str, Predictor]:
+        """The models of this process."""
+        return {name: _as_named(name, model) for name, model in self.models.items()}
+
+
+def plan(
+    models: Any,
+    data: Any,
+    *,
+    group: Group | str,
+    task: Task | str,
+    keep: str | Iterable[str],
+    batch_size: int | str,
+    chunk: int | str,
+    device: str,
+    preprocess: Callable[[Tree], Tree] | None,
+) -> Recipe:
+    """Check the arguments of a scan; nothing is computed or written yet."""
+    named = _named_models(models)
+    predictors = {name: _as_named(name, model) for name, model in named.items()}
+    group = as_group(group)
+    task = as_task(task)
+    samples, first, target = checked_data(data, group, task)
+    kept = _checked_keep(keep, task)
+    if preprocess is not None and not callable(preprocess):
+        raise InputError(f"preprocess: expected a function of a batch, got {preprocess!r}")
+    if batch_size != "auto":
+        batch_size = whole_number("batch_size", batch_size, 1, "'auto' or ")
+    rows = None if chunk == "auto" else whole_number("chunk", chunk, 1, "'auto' or ")
+    recipe = Recipe(
+        named, samples, first, target, group, task, preprocess, kept, batch_size, rows, device
+    )
+    recipe.__dict__["predictors"] = predictors
+    return recipe
+
+
+def checked_data(data: Any, group: Group, task: Task) -> tuple[Samples, Tree, Tensor | None]:
+    """Return the samples, the first inputs and the targets, if a group can move them."""
+    samples = Samples(task.take(data), task.names(data))
+    first = samples.inputs(0, PROBE_SAMPLES)
+    check_group(task.input, group, first)
+    task.input.check_values(first)
+    target = None if samples.y is None else task.check_target(samples.y, len(samples))
+    return samples, first, target
+
+
+def as_task(task: Task | str) -> Task:
+    """Return a task from a task or its name."""
+    if isinstance(task, Task):
+        return task
+    if not isinstance(task, str):
+        given = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
+        raise InputError(f"task: expected a task such as orbical.tasks.Flow(), got {given}")
+    check_name("task", task, TASKS)
+    return TASKS[task]()  # type: ignore[call-arg]
+
+
+def _named_models(models: Any) -> dict[str, Any]:
+    if isinstance(models, list | tuple):
+        raise InputError(
+            "models: expected a model or a dictionary of names and models, got a "
+            f"{type(models).__name__}"
+        )
+    named = dict(models) if isinstance(models, Mapping) else {"model": models}
+    if not named:
+        raise InputError("models: expected at least one model, got none")
+    wrong = [name for name in named if not isinstance(name, str) or not name]
+    if wrong:
+        raise InputError(f"models: expected names that are non-empty strings, got {wrong[0]!r}")
+    return named
+
+
+def _as_named(name: str, model: Any) -> Predictor:
+    try:
+        return as_predictor(model)
+    except InputError as error:
+        raise InputError(f"model {name!r}: {str(error).removeprefix('model: ')}") from error
+
+
+def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
+    if keep is None or not isinstance(keep, Iterable):
+        raise InputError(f"keep: expected the names of what to store, got {keep!r}")
+    chosen = frozenset([keep] if isinstance(keep, str) else keep)
+    optional = [name for name, variable in task.variables(True).items() if variable.optional]
+    known = {*optional, "outputs", "inputs", "consensus"}
+    for name in sorted(chosen - known):
+        raise unknown_name("keep", name, known)
+    return chosen

@@ -1,0 +1,124 @@
+"""Units of a scan: make a recipe ready in this process, run a unit, commit its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .._imports import words_of
+from .._trees import Tree, leaves
+from ..errors import InputError, ModelError
+from ..store.record import Record
+from .description import describe_scan, failures_of
+from .probing import array_specs, as_numpy, input_fields, probe_model
+from .recipe import Recipe
+from .sweep import Sweep, Unit
+
+if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
+    from ..store.arrays import Store
+    from ..store.layout import ArraySpec
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A recipe in this process: models on their device, and what probes found out about them."""
+
+    recipe: Recipe
+    sweep: Sweep
+    probes: dict[str, Any]
+
+    def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
+        """Return the record of the scan, and the arrays of its results."""
+        recipe = self.recipe
+        record = describe_scan(self.sweep, recipe.samples, recipe.target, self.probes, recipe.chunk)
+        specs = array_specs(self.sweep, recipe.samples, recipe.target, self.probes)
+        return record, specs
+
+
+@contextmanager
+def ready(recipe: Recipe) -> Iterator[Runner]:
+    """Make a recipe ready in this thread; each process probes, since it holds its own models."""
+    device = _choose_device(recipe.device)
+    with ExitStack() as stack:
+        for predictor in recipe.predictors.values():
+            stack.enter_context(predictor.ready(device))
+        size = _choose_batch_size(recipe.batch_size, recipe.first, device)
+        sweep = Sweep(
+            recipe.predictors,
+            recipe.group,
+            recipe.task,
+            device,
+            size,
+            recipe.preprocess,
+            recipe.keep,
+        )
+        probes = {
+            name: probe_model(sweep, name, recipe.first, recipe.target)
+            for name in recipe.predictors
+        }
+        yield Runner(recipe, sweep, probes)
+
+
+def run_unit(
+    runner: Runner,
+    rows: slice,
+    models: list[str],
+    advance: Callable[[int], None] = lambda inputs: None,
+) -> Unit:
+    """Run models on the orbits of a chunk of samples; an accelerator works on after it."""
+    recipe = runner.recipe
+    batch = recipe.samples.inputs(rows.start, rows.stop)
+    truth = None if recipe.target is None else recipe.target[rows]
+    try:
+        return runner.sweep.run(batch, truth, models, advance)
+    except (InputError, ModelError):  # a model may refuse what is wrong with the data
+        recipe.task.input.check_values(batch, rows.start)
+        raise
+
+
+def commit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
+    """Write the arrays of a chunk, then the flag of each model whose unit this completes."""
+    sweep = runner.sweep
+    first = store.record.rows(chunk).start
+    unit.wait(sweep.task.input, sweep.group, first)
+    if (None, chunk) not in store.units:
+        shared = {"action_defect": as_numpy(unit.defect)}
+        if "inputs" in sweep.keep:
+            shared |= {name: as_numpy(leaf) for name, leaf in input_fields(unit.batch)}
+        store.finish(None, chunk, shared)
+    for name, summary in unit.summaries.items():
+        values = {key: as_numpy(one) for key, one in summary.items()}
+        failures = failures_of(unit.failures[name], first)
+        model = store.record.names.index(name)
+        store.finish(model, chunk, values, failures, sweep.batch_size)
+
+
+def _choose_device(device: str) -> torch.device:
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    wanted = f"device: expected 'auto' or a torch device of this machine, got {device!r}"
+    if not isinstance(device, str | torch.device):
+        raise InputError(wanted)
+    try:
+        chosen = torch.device(device)
+    except RuntimeError:
+        remedy = "for an NVIDIA GPU pass 'cuda'" if device == "gpu" else "see torch.device"
+        raise InputError(f"{wanted}; {remedy}") from None
+    try:
+        torch.zeros(1, device=chosen).sum().item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        why = words_of(error).partition(". ")[0]  # what follows is about the making of torch
+        raise InputError(f"{wanted} ({why}); pass 'cpu'") from None
+    return chosen
+
+
+def _choose_batch_size(batch_size: int | str, first: Tree, device: torch.device) -> int:
+    if isinstance(batch_size, int):
+        return batch_size
+    numbers = sum(leaf[0].numel() for leaf in leaves(first))
+    budget, most = (2**28, 2**16) if device.type == "cuda" else (2**20, 2**8)
+    return int(max(1, min(budget // max(numbers, 1), most)))
