@@ -76,6 +76,30 @@ def test_a_guide_runs_from_top_to_bottom_and_prints_what_it_says(
     assert {path.name for path in tmp_path.glob("*.png")} == figures
 
 
+@pytest.mark.parametrize(("classes", "columns"), [(2, 1), (2, 2), (3, 3)])
+def test_the_recipes_of_repair_run_for_few_classes(classes, columns):
+    import torch
+
+    import orbical as ob
+
+    def digits():
+        images, labels = ob.datasets.digits()
+        return images, labels % classes
+
+    text = (ROOT / "docs" / "guide" / "repair.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    recipes = [block for block in blocks if "sklearn" in block or "losses" in block]
+    assert len(recipes) == 5
+    names = {"torch": torch, "ob": ob, "digits": digits}
+    names |= {"held": slice(0, 500), "test": slice(500, 1000)}
+    for recipe in recipes:
+        own = recipe.replace("ob.datasets.digits()", "digits()")
+        exec(own.replace("Linear(64, 10)", f"Linear(64, {columns})"), names)
+    assert names["probs"].shape == (500, classes)
+    assert names["calibrated"].predict_proba(names["X"]).shape[1] == classes
+    assert bool(torch.isfinite(names["loss"]))
+
+
 def commands_of(text: str) -> list[list[str]]:
     """Return every command `orbical ...` on a page, split into words."""
     joined = text.replace("\\\n", " ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from orbical.recalibrate import (
     OrbitTemperature,
     Temperature,
     VectorScaling,
+    load,
 )
 
 ALL: list[Calibrator] = [
@@ -183,13 +185,76 @@ def test_labels_name_the_columns_in_sorted_order() -> None:
         Temperature().fit(logits, np.where(labels == 2, "cat", names[labels]))
 
 
-def test_a_pipeline_ends_in_a_calibrator() -> None:
-    X, y = make_classification(800, n_informative=6, n_classes=3, random_state=0)
-    model = LogisticRegression(C=100.0).fit(X[:400], y[:400])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "int32", ">i4", "int64", "uint8", "float32", "float64"]
+)
+def test_classes_keep_the_dtype_of_the_labels(dtype: str, tmp_path: Path) -> None:
+    logits, labels = outputs(200, 2)
+    y = labels.numpy().astype(dtype)
+    fitted = Temperature().fit(logits.numpy(), y)
+    model = GaussianNB().fit(logits.numpy(), y)
+    assert fitted.classes_.dtype == model.classes_.dtype
+    assert fitted.classes_.tolist() == model.classes_.tolist()
+    assert fitted.predict(logits.numpy()).dtype == model.predict(logits.numpy()).dtype
+    assert fitted.predict(logits).shape == (200,)
+    fitted.save(tmp_path / "temperature.safetensors")
+    assert load(tmp_path / "temperature.safetensors").classes_.dtype == fitted.classes_.dtype
+
+
+def test_bool_tensors_are_predicted_as_bools() -> None:
+    logits, labels = outputs(200, 2)
+    predicted = Temperature().fit(logits, labels.bool()).predict(logits)
+    torch.testing.assert_close(predicted, logits.argmax(1).bool())
+
+
+def test_labels_of_too_small_a_dtype_for_the_columns_number_them() -> None:
+    logits = torch.randn(400, 300, dtype=torch.float64)
+    labels = torch.randint(0, 200, (400,), dtype=torch.uint8)
+    assert VectorScaling(penalty=1.0).fit(logits, labels).classes_.tolist() == list(range(300))
+
+
+@pytest.mark.parametrize("calibrator", [Temperature(), VectorScaling(), Isotonic()], ids=repr)
+def test_a_class_may_be_missing_from_the_calibration_set(calibrator: Calibrator) -> None:
+    logits, labels = outputs(200, 3)
+    names = np.array(["bird", "cat", "dog"])
+    some = (labels != 1).numpy()
+    y, X = names[labels][some], logits.numpy()[some]
+    fitted = clone(calibrator).fit(X, y, classes=names)
+    numbered = clone(calibrator).fit(X, labels.numpy()[some])
+    np.testing.assert_array_equal(fitted.predict_proba(X), numbered.predict_proba(X))
+    np.testing.assert_array_equal(fitted.predict(X), names[numbered.predict(X)])
+    turned = clone(calibrator).fit(X[:, ::-1], y, classes=names[::-1])
+    np.testing.assert_allclose(turned.predict_proba(X[:, ::-1])[:, ::-1], fitted.predict_proba(X))
+    with pytest.raises(InputError, match=r"y: .*; pass .* the labels of all columns as classes="):
+        clone(calibrator).fit(X, y)
+    with pytest.raises(InputError, match=r"y: expected labels among classes=.* got .*dog"):
+        clone(calibrator).fit(X, y, classes=["bird", "cat", "cow"])
+    with pytest.raises(InputError, match="classes: expected 3 distinct labels"):
+        clone(calibrator).fit(X, y, classes=["bird", "dog", "dog"])
+
+
+def test_logarithms_of_probabilities_are_of_the_kind_of_the_input() -> None:
+    logits, labels = outputs(200, 3)
+    for X in (logits, logits.numpy()):
+        fitted = HistogramBinning().fit(X, labels)
+        found = fitted.predict_log_proba(X)
+        assert type(found) is type(X)
+        np.testing.assert_allclose(np.exp(np.asarray(found)), fitted.predict_proba(X))
+    certain = np.array([[1.0, 0.0]] * 3)
+    fitted = Isotonic(outputs="probabilities").fit(certain, [0, 0, 0])
+    assert fitted.predict_log_proba(certain)[0].tolist() == [0.0, -np.inf]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_pipeline_ends_in_a_calibrator(classes: int) -> None:
+    X, y = make_classification(800, n_informative=6, n_classes=classes, random_state=0)
+    names = np.array(["ape", "bee", "cow"])[y]
+    model = LogisticRegression(C=100.0).fit(X[:400], names[:400])
     pipeline = make_pipeline(FunctionTransformer(model.decision_function), Temperature())
-    pipeline.fit(X[400:600], y[400:600])
+    pipeline.fit(X[400:600], names[400:600])
     direct = Temperature().fit(model.decision_function(X[400:600]), y[400:600])
     probs = pipeline.predict_proba(X[600:])
+    assert probs.shape == (200, classes)
     np.testing.assert_allclose(probs, direct.predict_proba(model.decision_function(X[600:])))
     np.testing.assert_array_equal(pipeline.predict(X[600:]), model.predict(X[600:]))
 

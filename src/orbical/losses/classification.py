@@ -230,7 +230,7 @@ def mmce(
     Args:
         logits: `[n, classes]` or `[n, classes, ...]`.
         labels: `[n]` or `[n, 1]`, class indices; `[n, ...]` if logits are dense.
-        phi: the width of the kernel.
+        phi: the width of the kernel, the papers' φ.
         weights: sample weights >= 0, of the labels' shape; 1 by default.
         ignore_index: samples with this label do not count.
 
@@ -268,7 +268,7 @@ def sb_ece(
         logits: `[n, classes]` or `[n, classes, ...]`.
         labels: `[n]` or `[n, 1]`, class indices; `[n, ...]` if logits are dense.
         bins: the number of bins.
-        temperature: how soft the membership of a bin is.
+        temperature: how soft the membership of a bin is, the paper's T.
         weights: sample weights >= 0, of the labels' shape; 1 by default.
         ignore_index: samples with this label do not count.
 
@@ -306,8 +306,8 @@ def s_avuc(
     Args:
         logits: `[n, classes]` or `[n, classes, ...]`.
         labels: `[n]` or `[n, 1]`, class indices; `[n, ...]` if logits are dense.
-        kappa: the normalized entropy that separates certain from uncertain.
-        temperature: how soft the separation is.
+        kappa: the normalized entropy that separates certain from uncertain, the paper's κ.
+        temperature: how soft the separation is, the paper's T.
         weights: sample weights >= 0, of the labels' shape; 1 by default.
         ignore_index: samples with this label do not count.
 

@@ -23,6 +23,7 @@ from ..errors import InputError, StoreError, check_name, unknown_name
 
 _OUTPUTS = ("logits", "probabilities")
 _FLOATS = (np.float64, np.float32, np.float16)
+_SLACK = 1e-3  # scikit-learn's GaussianNB misses a sum of 1 by 3e-4 in single precision
 _REGISTRY: dict[str, type[Calibrator]] = {}
 
 
@@ -62,7 +63,14 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
     def _apply(self, outputs: Tensor) -> Tensor:
         """Return calibrated probabilities for outputs `[..., C]`."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+    ) -> Self:
         """Fit on data used neither for training nor for evaluation.
 
         Args:
@@ -70,6 +78,8 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
             y: labels `[N]`: column indices, or C distinct labels whose sorted order is that of
                 the columns, as in scikit-learn's `classes_`.
             sample_weight: weights `[N]`, not negative; None for equal ones.
+            classes: the label of each column, such as the model's `classes_`, where `y` lacks some
+                of them; None takes them from `y`.
 
         Returns:
             The fitted calibrator itself.
@@ -80,7 +90,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
         outputs = self._read(X, reset=True)
         if outputs.ndim != 2:
             raise InputError(f"X: expected shape [N, C] to fit on, got {tuple(outputs.shape)}")
-        labels = self._read_labels(y, outputs)
+        labels = self._read_labels(y, outputs, classes)
         weight = read_weights("sample_weight", sample_weight, len(outputs), outputs.device)
         counted = weight > 0
         if not bool(counted.all()):
@@ -101,6 +111,11 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
         check_is_fitted(self)
         probs = self._apply(self._read(X, reset=False))
         return probs if isinstance(X, Tensor) else probs.numpy()
+
+    def predict_log_proba(self, X: ArrayLike) -> Any:
+        """Return the logarithm of `predict_proba`, `[..., C]`; that of 0 is minus infinity."""
+        with np.errstate(divide="ignore"):
+            return (torch if isinstance(X, Tensor) else np).log(self.predict_proba(X))
 
     def transform(self, X: ArrayLike) -> Any:
         """Return calibrated probabilities, as `predict_proba` does."""
@@ -143,22 +158,28 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
             warn_of_probabilities(rows, remedy, "X")
         return working_float(rows).reshape(*(shape[:-1] or (-1,)), rows.shape[-1])
 
-    def _read_labels(self, y: ArrayLike, outputs: Tensor) -> Tensor:
-        """Return class indices `[N]`, and record the classes."""
-        samples, classes = len(outputs), outputs.shape[-1]
+    def _read_labels(self, y: ArrayLike, outputs: Tensor, given: ArrayLike | None = None) -> Tensor:
+        """Return class indices `[N]`, and record the classes, in the dtype of the labels."""
+        samples, columns = len(outputs), outputs.shape[-1]
         labels = _label_array(y, samples)
-        if _are_indices(labels, classes):
-            self.classes_ = np.arange(classes)
+        if given is not None:
+            self.classes_ = _column_classes(given, columns)
+        elif _are_indices(labels, columns):
+            indices = np.arange(columns)
+            kept = indices.astype(labels.dtype)
+            self.classes_ = kept if np.array_equal(kept, indices) else indices
             return torch.as_tensor(labels.astype(np.int64)).to(outputs.device)
-        check_classification_targets(labels)
-        self.classes_, index = np.unique(labels, return_inverse=True)
-        if len(self.classes_) != classes:
+        else:
+            check_classification_targets(labels)
+            self.classes_ = np.unique(labels)
+        if len(self.classes_) != columns:
             raise InputError(
-                f"y: expected column indices 0 to {classes - 1} or {classes} distinct labels, got"
+                f"y: expected column indices 0 to {columns - 1} or {columns} distinct labels, got"
                 f" {len(self.classes_)} distinct ones, from {self.classes_[0]} to"
-                f" {self.classes_[-1]}; pass one column of X for each class"
+                f" {self.classes_[-1]}; pass one column of X for each class, or the labels of all"
+                " columns as classes="
             )
-        return torch.as_tensor(index).to(outputs.device)
+        return torch.as_tensor(_places(labels, self.classes_)).to(outputs.device)
 
     def _logits(self, outputs: Tensor) -> Tensor:
         """Return logits; a probability of 0 counts as the smallest normal number of its dtype."""
@@ -191,6 +212,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type
         header = {
             "parameters": self.get_params(),
             "classes": self.classes_.tolist(),
+            "dtype": self.classes_.dtype.str,
             "features": self.n_features_in_,
         }
         metadata = {name: json.dumps(value) for name, value in header.items()}
@@ -237,7 +259,8 @@ def load(path: str | Path) -> Calibrator:
         raise StoreError(f"path: expected {sorted(missing)} of {kind} in {path}, got none")
     for name in calibrator.learned:
         setattr(calibrator, name, arrays[name] if arrays[name].ndim else arrays[name].item())
-    calibrator.classes_ = np.array(json.loads(metadata["classes"]))
+    names, dtype = (json.loads(metadata[part]) for part in ("classes", "dtype"))
+    calibrator.classes_ = np.array(names, dtype=dtype)
     calibrator.n_features_in_ = json.loads(metadata["features"])
     return calibrator
 
@@ -285,7 +308,7 @@ def _checked_probabilities(rows: Tensor) -> Tensor:
     seen = working_float(rows.detach())
     low, sums = seen.min().item(), seen.sum(-1)
     farthest = sums[(sums - 1).abs().argmax()].item()
-    if low < 0 or abs(farthest - 1) > tolerance(rows.dtype):
+    if low < 0 or abs(farthest - 1) > max(tolerance(rows.dtype), _SLACK):
         raise InputError(
             f"X: expected probabilities, values >= 0 in rows that sum to 1, got the value {low:.6g}"
             f" and the sum {farthest:.6g}; pass outputs='logits' for scores before the softmax"
@@ -298,6 +321,27 @@ def _are_indices(labels: np.ndarray, classes: int) -> bool:
     if labels.dtype.kind not in "biuf" or not (labels.min() >= 0 and labels.max() < classes):
         return False
     return labels.dtype.kind != "f" or bool((labels % 1 == 0).all())
+
+
+def _column_classes(classes: ArrayLike, columns: int) -> np.ndarray:
+    """Return the distinct labels of all columns."""
+    names = np.asarray(classes)
+    if names.shape != (columns,) or len(np.unique(names)) != columns:
+        raise InputError(
+            f"classes: expected {columns} distinct labels, one for each column of X, got {classes}"
+        )
+    return names
+
+
+def _places(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the index of each label among the classes, in any order."""
+    order = np.argsort(classes)
+    near = np.searchsorted(classes, labels, sorter=order).clip(max=len(classes) - 1)
+    index: np.ndarray = order[near]
+    unknown = labels[classes[index] != labels]
+    if len(unknown):
+        raise InputError(f"y: expected labels among classes={classes.tolist()}, got {unknown[0]!r}")
+    return index
 
 
 def _label_array(y: ArrayLike, samples: int) -> np.ndarray:
@@ -319,4 +363,4 @@ def _label_array(y: ArrayLike, samples: int) -> np.ndarray:
         raise InputError(
             f"y: expected shape ({samples},), one label for each row of X, got {labels.shape}{hint}"
         )
-    return labels
+    return labels.astype(labels.dtype.newbyteorder("="), copy=False)

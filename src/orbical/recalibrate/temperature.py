@@ -187,6 +187,8 @@ class OrbitTemperature(Temperature):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         element_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
     ) -> Self:
         """Fit on the orbits of held-out samples.
 
@@ -195,6 +197,7 @@ class OrbitTemperature(Temperature):
             y: labels `[N]`; a label holds along the whole orbit.
             sample_weight: weights `[N]`, not negative; None for equal ones.
             element_weight: quadrature weights `[K]` of the group; None for equal ones.
+            classes: the label of each column, where `y` lacks some; None takes them from `y`.
 
         Returns:
             The fitted calibrator itself.
@@ -205,12 +208,12 @@ class OrbitTemperature(Temperature):
                 "X: expected shape [N, K, C] (sample, element, class), got"
                 f" {tuple(outputs.shape)}; use Temperature for samples [N, C]"
             )
-        samples, elements, classes = outputs.shape
-        labels = self._read_labels(y, outputs).repeat_interleave(elements)
+        samples, elements, columns = outputs.shape
+        labels = self._read_labels(y, outputs, classes).repeat_interleave(elements)
         of_samples = read_weights("sample_weight", sample_weight, samples, outputs.device)
         of_elements = read_weights("element_weight", element_weight, elements, outputs.device)
         weight = torch.outer(of_samples, of_elements).flatten()
-        self._fit(outputs.reshape(-1, classes), labels, weight)
+        self._fit(outputs.reshape(-1, columns), labels, weight)
         return self
 
     @classmethod
