@@ -200,7 +200,7 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
             ["-m", "a=nets:net", "--group", "rotations:0"],
             "group: expected 'rotations:N', got 'rotations:0'; N: expected an integer >= 1, got 0",
         ),
-        (["-m", "a=nets:net", "--data", "gone.npz"], "expected a file, got 'gone.npz'"),
+        (["-m", "a=nets:net", "--data", "gone.npz"], "expected a file or a folder, got 'gone.npz'"),
         (["-m", "a=nets:net", "--data", "digit"], "did you mean 'digits'"),
         (["-m", "a=nets:net", "--data", "wrong.npz"], "an array x (or x_NAME for each field)"),
         (["-m", "a=nets:net", "--data", "pickled.npz"], "cannot be read"),

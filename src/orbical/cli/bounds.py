@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..data.array_files import read_npy, read_npz
 from ..errors import InputError
 from .arguments import AsJson
-from .arrays import read_npy, read_npz
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ..data.array_files import read_npy
 from .arguments import Import, Preprocess, Read, import_optional, load_data, named_models
-from .arrays import read_npy
 
 _MODEL = (
     "A model to run live; repeat for more. NAME is its name in the scan. SOURCE is "

@@ -81,7 +81,8 @@ def plan(
 def checked_data(data: Any, group: Group, task: Task) -> tuple[Samples, Tree, Tensor | None]:
     """Return the samples, the first inputs and the targets, if a group can move them."""
     samples = Samples(task.take(data), task.names(data))
-    first = samples.inputs(0, PROBE_SAMPLES)
+    samples.source.check()
+    first, _ = samples.first(PROBE_SAMPLES)
     check_group(task.input, group, first)
     task.input.check_values(first)
     target = None if samples.y is None else task.check_target(samples.y, len(samples))
