@@ -324,7 +324,7 @@ def test_views_and_reports_import_modules_too(opened: Callable[..., None], tmp_p
     app = typer.Typer()
     app.command()(opened)
     done = CliRunner().invoke(app, [str(tmp_path / "no.zarr"), "--import", "ownmeasures"])
-    assert "expected a folder" in str(done.exception)
+    assert "expected a saved scan" in str(done.exception)
     assert "own" in ob.calibration.MEASURES
 
 

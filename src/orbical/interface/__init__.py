@@ -66,7 +66,7 @@ def view(
     Example:
         >>> view("no-such-folder")
         Traceback (most recent call last):
-        orbical.errors.InputError: scan: expected a folder, got 'no-such-folder', which is not one
+        orbical.errors.InputError: scan: expected a saved scan, or a folder of them, got ...
     """
     session = open_session(
         scan,
@@ -129,7 +129,11 @@ def found_scans(folder: Path) -> dict[str, Scan]:
     from ..store.scan_result import load
 
     if not folder.is_dir():
-        raise InputError(f"scan: expected a folder, got {str(folder)!r}, which is not one")
+        state = "is not a folder" if folder.exists() else "does not exist"
+        raise InputError(
+            f"scan: expected a saved scan, or a folder of them, got {str(folder)!r}, which {state}"
+            "; save one with orbical.scan(..., out=...) or orbical scan --out"
+        )
     if (folder / "zarr.json").is_file():
         return {folder.resolve().name.removesuffix(".zarr"): load(folder)}
     scans: dict[str, Scan] = {}
