@@ -71,6 +71,8 @@ def neighbor_ceiling(
     group: the difference is the effect of the symmetry.
 
     Samples that are equally near count alike. Tensors are compared on their device, in blocks.
+    Points and atoms are compared in the order given: the first of one with the first of the other.
+    Where the order means nothing, sort them alike in all samples, or the estimate is too low.
 
     Args:
         x: as in `match_orbits`, or a tree of arrays with an `action` for each, such as molecules
