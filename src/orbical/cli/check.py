@@ -11,7 +11,7 @@ import typer
 
 from .._imports import existing_file
 from .._text import printable
-from ..errors import InputError
+from ..errors import InputError, unknown_name
 from .arguments import Import
 from .thresholds import SHORTCUTS, limits_from, settings_from, table_from
 
@@ -108,6 +108,9 @@ def check(
     limits = limits_from(given, table)
     settings = settings_from(table, bins=bins, level=level, resamples=resamples, strict=strict)
     if scan is None:
+        for name in model or []:
+            if name != store.stem:
+                raise unknown_name("model", name, [store.stem])
         findings = judge_outputs(store, limits, settings)
     else:
         findings = judge(scan, limits, settings, model)
@@ -118,7 +121,8 @@ def check(
         typer.secho(printable(finding.line()), fg=_COLORS[finding.outcome])
     failed, unsure = (sum(f.outcome == name for f in findings) for name in ("fail", "inconclusive"))
     if failed or unsure:
-        doubt = f", {unsure} inconclusive: too few samples to tell" if unsure else ""
+        counted = ", which --strict counts as failures" if settings.strict else ""
+        doubt = f", {unsure} inconclusive: too few samples to tell{counted}" if unsure else ""
         typer.echo(f"{failed} of {len(findings)} checks failed{doubt}")
         raise typer.Exit(1 if failed or settings.strict else INCONCLUSIVE)
 
