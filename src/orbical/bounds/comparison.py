@@ -96,6 +96,15 @@ class Comparison:
         "neighbor_high": "",
     }
 
+    @property
+    def forced(self) -> dict[str, tuple[Array, Array]]:
+        """The forced over-confidence of each candidate with labels: one for all, and by orbit."""
+        return {
+            each.name: (each.forced, each.forced_orbitwise)
+            for each in self.candidates
+            if each.forced is not None and each.forced_orbitwise is not None
+        }
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the table, one dictionary for each group.
 

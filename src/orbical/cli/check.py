@@ -42,45 +42,16 @@ def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
 
 @_with_shortcuts
 def check(
-    store: Annotated[
-        Path,
-        typer.Argument(
-            metavar="STORE",
-            help="A saved scan, such as run.zarr, or saved outputs, such as outputs.npz.",
-        ),
-    ],
-    max_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--max",
-            metavar="NAME=VALUE",
-            help="Largest value of a measure, mean over the orbit, such as smooth_ece=0.05; "
-            "worst_smooth_ece, pooled_smooth_ece or identity_smooth_ece for another place. "
-            "Measures of all outputs, such as nll, need saved outputs. Repeatable.",
-        ),
-    ] = None,
-    min_: Annotated[
-        list[str] | None,
-        typer.Option("--min", metavar="NAME=VALUE", help="Smallest value, as --max. Repeatable."),
-    ] = None,
-    bins: Annotated[int | None, typer.Option(help="Number of bins of binned measures.")] = None,
-    level: Annotated[
-        float | None, typer.Option(help="Nominal coverage of the intervals. Default: 0.95.")
-    ] = None,
-    resamples: Annotated[
-        int | None, typer.Option(help="Number of draws for each interval. Default: 200.")
-    ] = None,
-    strict: Annotated[
-        bool | None, typer.Option("--strict", help="Count inconclusive checks as failures.")
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Check only this model. Repeatable.")
-    ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file with tool.orbical.check; ./pyproject.toml by default."),
-    ] = None,
+    store: Annotated[Path, typer.Argument(metavar="STORE")],
+    max_: Annotated[list[str] | None, typer.Option("--max", metavar="NAME=VALUE")] = None,
+    min_: Annotated[list[str] | None, typer.Option("--min", metavar="NAME=VALUE")] = None,
+    bins: int | None = None,
+    level: float | None = None,
+    resamples: int | None = None,
+    strict: Annotated[bool | None, typer.Option("--strict")] = None,
+    model: Annotated[list[str] | None, typer.Option(metavar="NAME")] = None,
+    junit: Path | None = None,
+    config: Path | None = None,
     imports: Import = None,
     **shortcuts: float | None,
 ) -> None:
@@ -97,6 +68,20 @@ def check(
 
     Thresholds can also be set in the table [tool.orbical.check] of pyproject.toml, for example
     max_gap = 0.02. Options on the command line take precedence.
+
+    Args:
+        store: A saved scan, such as run.zarr, or saved outputs, such as outputs.npz.
+        max_: Largest value of a measure, mean over the orbit, such as smooth_ece=0.05;
+            worst_smooth_ece, pooled_smooth_ece or identity_smooth_ece for another place. Measures
+            of all outputs, such as nll, need saved outputs. Repeatable.
+        min_: Smallest value, as --max. Repeatable.
+        bins: Number of bins of binned measures.
+        level: Nominal coverage of the intervals. Default: 0.95.
+        resamples: Number of draws for each interval. Default: 200.
+        strict: Count inconclusive checks as failures.
+        model: Check only this model. Repeatable.
+        junit: Write JUnit XML to this file.
+        config: A TOML file with tool.orbical.check; ./pyproject.toml by default.
     """
     from ..store.scan_result import load
     from .findings import judge, judge_outputs
