@@ -117,17 +117,12 @@ def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     if view.label is not None:
         arrays["label"] = view.label[chosen].astype(np.int32)
     sums = view.cache.get(("moments", variable))
-    if metric.low is not None and metric.high is not None:
-        span = [metric.low, metric.high]
-    else:
-        span = axis_of(
-            metric, arrays["values"] if sums is None else np.array([sums.low, sums.high])
-        )
+    known = arrays["values"] if sums is None else np.array([sums.low, sums.high])
     about = {
         "samples": chosen,
         "metric": metric.name,
         "models": [view.models[model] for model in models],
-        "range": span,
+        "range": axis_of(metric, known),
     }
     return about, arrays
 
