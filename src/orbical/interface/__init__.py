@@ -68,16 +68,8 @@ def view(
         Traceback (most recent call last):
         orbical.errors.InputError: scan: expected a saved scan, or a folder of them, got ...
     """
-    session = open_session(
-        scan,
-        models,
-        data,
-        task=task,
-        preprocess=preprocess,
-        read=read,
-        orbits=orbits,
-        classes=classes,
-    )
+    about = {"preprocess": preprocess, "read": read, "orbits": orbits, "classes": classes}
+    session = open_session(scan, models, data, task=task, **about)
     if in_notebook():
         from .widget import widget
 
