@@ -216,7 +216,7 @@ def compare_groups(
     x, truth = data
     p = np.linspace(0, 1, 101) if confidence is None else np.asarray(confidence, dtype=np.float64)
     found, used = [], 0.0
-    both = {"action": action, "mass": mass}
+    both: dict[str, Any] = {"action": action, "mass": mass}
     candidates = {BASELINE: trivial()} | {name: as_group(each) for name, each in named.items()}
     for name, group in candidates.items():
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
