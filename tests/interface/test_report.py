@@ -146,9 +146,9 @@ def test_answers_are_kept_whole_on_long_orbits():
         progress=False,
     )
     (block,) = blocks_of(Session({"digits": scan}).scan_view(), np.array([1, 4]))
-    kept = block.arrays["detail/probabilities"].values()
+    kept = decoded(block.arrays["detail/probabilities"])
     np.testing.assert_allclose(kept, scan.data["probabilities"][:, [1, 4]], atol=0.5 / 255 + 1e-6)
-    inputs = block.arrays["input/image"].values()
+    inputs = decoded(block.arrays["input/image"])
     np.testing.assert_allclose(inputs, scan.data["input"][[1, 4]], atol=0.5 / 255 + 1e-6)
 
 
