@@ -40,11 +40,15 @@ class Recipe:
     batch_size: int | str
     chunk: int | None
     device: str
+    threads: int
 
     @cached_property
     def predictors(self) -> dict[str, Predictor]:
         """The models of this process."""
         return {name: _as_named(name, model) for name, model in self.models.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "predictors"}
 
 
 def plan(
@@ -57,6 +61,7 @@ def plan(
     batch_size: int | str,
     chunk: int | str,
     device: str,
+    threads: int,
     preprocess: Callable[[Tree], Tree] | None,
 ) -> Recipe:
     """Check the arguments of a scan; nothing is computed or written yet."""
@@ -72,9 +77,20 @@ def plan(
         batch_size = whole_number("batch_size", batch_size, 1, "'auto' or ")
     rows = None if chunk == "auto" else whole_number("chunk", chunk, 1, "'auto' or ")
     recipe = Recipe(
-        named, samples, first, target, group, task, preprocess, kept, batch_size, rows, device
+        named,
+        samples,
+        first,
+        target,
+        group,
+        task,
+        preprocess,
+        kept,
+        batch_size,
+        rows,
+        device,
+        threads,
     )
-    recipe.__dict__["predictors"] = predictors
+    vars(recipe)["predictors"] = predictors  # made already, and nothing is loaded twice
     return recipe
 
 
