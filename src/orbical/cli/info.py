@@ -14,18 +14,25 @@ from .arguments import AsJson, Store
 
 def info(
     store: Store,
-    verify: Annotated[bool, typer.Option("--verify")] = False,
-    repair: Annotated[bool, typer.Option("--repair")] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Read all results and verify their checksums, without changing anything. Exits "
+            "with status 1 if any is damaged.",
+        ),
+    ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Restore what can be restored, and call damaged units unfinished: the same scan, "
+            "run again, computes only these.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a saved scan and how much of it is finished.
-
-    Args:
-        verify: Read all results and verify their checksums, without changing anything. Exits with
-            status 1 if any is damaged.
-        repair: Restore what can be restored, and call damaged units unfinished: the same scan, run
-            again, computes only these.
-    """
+    """Describe a saved scan and how much of it is finished."""
     from ..store.scan_result import load
 
     if repair:

@@ -21,7 +21,6 @@ from .base import (
     class_names,
     described,
     is_real,
-    per_element,
     single_or_double,
     unreadable,
 )
@@ -123,14 +122,15 @@ class Classification(Task):
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare confidence, predicted class and whether it is correct."""
+        orbit = ("sample", "element")
         variables = self.common_variables(labeled, ("class",)) | {
-            "confidence": per_element("largest class probability", unit="share"),
-            "predicted": per_element("class of the largest probability"),
-            "probabilities": per_element("class probabilities", "class", optional=True),
+            "confidence": Variable(orbit, "largest class probability", unit="share"),
+            "predicted": Variable(orbit, "class of the largest probability"),
+            "probabilities": Variable((*orbit, "class"), "class probabilities", optional=True),
         }
         if labeled:
             what = "whether the predicted class is the true one"
-            variables["correct"] = per_element(what, **SHARE)
+            variables["correct"] = Variable(orbit, what, **SHARE)
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
