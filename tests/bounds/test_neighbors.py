@@ -15,6 +15,7 @@ from orbical.bounds import (
     OrbitTable,
     certified_ceiling,
     compare_groups,
+    match_orbits,
     neighbor_ceiling,
     neighbor_floor,
     neighbors,
@@ -261,6 +262,24 @@ def test_neighbors_need_two_samples_that_fit() -> None:
         neighbor_floor(np.eye(2), [1.0], "cyclic:2")
     with pytest.raises(InputError, match="level: expected a probability"):
         neighbor_ceiling(np.eye(2), [0, 1], "cyclic:2", level=0)
+
+
+def test_a_part_of_a_group_that_moves_nothing_is_refused_here_too() -> None:
+    points, label = np.random.default_rng(0).normal(size=(6, 4, 3)), np.arange(6) % 2
+    group, said = "rotations3d:8*flips", r"plane part of rotations3d:8\*flips moves nothing"
+    with pytest.raises(InputError, match=said):
+        match_orbits(points, group)
+    with pytest.raises(InputError, match=said):
+        neighbor_ceiling(points, label, group)
+    with pytest.raises(InputError, match=said):
+        compare_groups((points, label), [group])
+
+
+def test_a_list_of_molecules_is_told_how_to_be_passed() -> None:
+    molecule = pytest.importorskip("ase.build").molecule
+    for names in (["H2O", "H2O"], ["H2O", "CH4"]):
+        with pytest.raises(InputError, match=r"got a list of molecules; pass their fields"):
+            match_orbits([molecule(name) for name in names], "rotations3d:8")
 
 
 def shared(name: str) -> Path:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.bounds import OrbitTable, classification, match_orbits
+from orbical.bounds import OrbitTable, _scan_outputs, classification, match_orbits
 from orbical.errors import InputError
 
 
@@ -144,3 +144,13 @@ def test_one_of_several_models_must_be_named(world: tuple) -> None:
     with pytest.raises(InputError, match=r"model: expected one of \['a', 'b'\], got None"):
         OrbitTable.from_scan(scan, orbit=which)
     assert OrbitTable.from_scan(scan, "b", orbit=which).predicted is not None
+
+
+def test_an_invariant_model_breaks_no_symmetry_not_even_by_rounding() -> None:
+    """It used to break "-0.0%"."""
+    for elements in range(2, 50):
+        data = {
+            "predicted": np.zeros((3, elements), int),
+            "weight": np.full(elements, 1 / elements),
+        }
+        assert 0 <= _scan_outputs._broken(data) < 1e-15

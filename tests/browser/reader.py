@@ -28,13 +28,26 @@ class Page:
         self.open(fragment)
 
     def open(self, fragment=""):
-        self.tab.goto("about:blank")
+        self.tab.goto("about:blank")  # from page to page only the fragment would change
         self.tab.goto(self.address + (f"#{fragment}" if fragment else ""))
         self.ready()
 
     def ready(self):
         for name in SECTIONS:
             self.tab.wait_for_selector(f".section.{name}[data-state=ready]")
+
+    def resize(self, size):
+        """Give the window another size, and wait until the plots have followed it."""
+        self.tab.set_viewport_size(size)
+        frame = "() => new Promise(requestAnimationFrame)"
+        for _ in range(2):  # one to hear of the size, one to draw
+            self.tab.evaluate(frame)
+        self.ready()
+
+    def scheme(self, name):
+        """Let the system turn light or dark, and wait until the page follows."""
+        self.tab.emulate_media(color_scheme=name)
+        self.until("name => document.querySelector('.orbical').dataset.theme === name", name)
 
     def text(self, selector):
         return self.tab.locator(selector).first.inner_text()

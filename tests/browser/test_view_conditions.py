@@ -7,9 +7,11 @@ import re
 import numpy as np
 import pytest
 import torch
-from reader import Page, values
+from reader import WIDE, Page, values
 
 pytestmark = pytest.mark.browser
+
+SMALL = ({"width": 1024, "height": 768}, {"width": 720, "height": 450})
 
 
 def test_dark_follows_the_system_and_a_choice_is_remembered(view):
@@ -23,15 +25,15 @@ def test_dark_follows_the_system_and_a_choice_is_remembered(view):
     assert page.tab.evaluate(paper) == "rgb(243, 244, 246)"
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (720, 450)])
-def test_bounds_leave_room_for_calibration_at_every_size(view, serve, digit_scan, size):
+def test_bounds_leave_room_for_calibration_at_every_size(view, serve, digit_scan):
     ids = np.arange(120) // 4
-    viewport = dict(zip(("width", "height"), size, strict=True))
-    page = view("sample=2", server=serve({"digits": digit_scan}, orbits=ids), viewport=viewport)
+    page = view("sample=2", server=serve({"digits": digit_scan}, orbits=ids))
     page.tab.wait_for_selector(".section.bounds[data-state=ready]")
-    for section in (".bounds", ".calibration .plot-holder"):
-        assert page.tab.locator(section).first.bounding_box()["width"] > 240
-    assert page.clipped() == []
+    for size in (WIDE, *SMALL):
+        page.resize(size)
+        for section in (".bounds", ".calibration .plot-holder"):
+            assert page.tab.locator(section).first.bounding_box()["width"] > 240, size
+        assert page.clipped() == [], size
 
 
 def test_another_data_set_begins_anew(view, serve, digit_scan):
@@ -111,19 +113,22 @@ def test_a_lost_connection_is_said_and_mended(browser, live_server):
     page.context.close()
 
 
-@pytest.mark.parametrize("size", [(1024, 768), (720, 450)])
-def test_small_windows_and_large_type_scroll_down_and_clip_nothing(view, size):
-    page = view("sample=2", viewport={"width": size[0], "height": size[1]})
-    assert page.tab.evaluate("document.documentElement.scrollWidth") == size[0]
-    assert page.clipped() == []
+def test_small_windows_and_large_type_scroll_down_and_clip_nothing(view):
+    page = view("sample=2", viewport=SMALL[0])
+    for size in SMALL:
+        page.resize(size)
+        assert page.tab.evaluate("document.documentElement.scrollWidth") == size["width"]
+        assert page.clipped() == [], size
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_violations(view, axe, scheme):
-    page = view("sample=2&element=30&labels=6,9", scheme=scheme)
-    assert page.violations(axe) == []
-    page.tab.keyboard.press("?")
-    assert page.violations(axe) == []
+def test_axe_finds_no_violations(view, axe):
+    page = view("sample=2&element=30&labels=6,9")
+    for scheme in ("light", "dark"):
+        page.scheme(scheme)
+        assert page.violations(axe) == [], scheme
+        page.tab.keyboard.press("?")
+        assert page.violations(axe) == [], scheme
+        page.tab.keyboard.press("Escape")
 
 
 def test_the_token_stays_neither_in_the_address_nor_in_the_cookie(view, live_server):

@@ -137,6 +137,22 @@ def test_the_interval_of_a_regression_difference_covers(a_scale: float, b_scale:
     assert a_scale != b_scale or not any(low)
 
 
+def test_weights_of_zero_leave_samples_out_of_a_regression_comparison() -> None:
+    rng = np.random.default_rng(0)
+    target, zeros = rng.normal(size=400), np.zeros(400)
+    right, timid = (zeros, np.ones(400)), (zeros, np.where(np.arange(400) < 200, 1.0, 9.0))
+    first = (np.arange(400) < 200).astype(float)  # where both models say the same
+    assert regression_compare("ence", right, timid, target, resamples=100).p_value < 0.05
+    found = regression_compare("ence", right, timid, target, weights=first, resamples=100)
+    assert found.difference == 0
+    assert found.p_value == 1
+    again = regression_compare("ence", right, timid, target, weights=3 + zeros, resamples=100)
+    plain = regression_compare("ence", right, timid, target, resamples=100)
+    assert again.difference.item() == pytest.approx(plain.difference.item())
+    with pytest.raises(InputError, match=r"weights"):
+        regression_compare("ence", right, timid, target, weights=first[:10])
+
+
 def test_regression_comparisons_take_vectors_and_name_bad_input() -> None:
     rng = np.random.default_rng(15)
     target = rng.normal(size=(300, 2))

@@ -162,6 +162,22 @@ def test_a_metric_of_sums_does_not_grow(name):
     assert len(set(sizes)) == 1
 
 
+def test_a_collection_prefixes_the_names_of_our_metrics():
+    collection = MetricCollection([metrics.ECE(), metrics.KS()], prefix="val/", postfix="_top")
+    values = collection(batches()[0][0].softmax(-1), batches()[0][1])
+    assert set(values) == set(collection.compute()) == {"val/ECE_top", "val/KS_top"}
+    other = collection.clone(prefix="test/")
+    assert set(other.compute()) == {"test/ECE_top", "test/KS_top"}
+
+
+def test_a_measure_without_a_class_is_found_by_its_name():
+    assert metrics.of_measure("ks").settings == metrics.KS().settings
+    with pytest.raises(InputError, match="measure: unknown name 'kz'"):
+        metrics.of_measure("kz")
+    with pytest.raises(InputError, match="measure: expected a measure of confidence"):
+        metrics.of_measure("nll")
+
+
 def test_a_collection_holds_our_metrics_beside_those_of_torchmetrics():
     collection = MetricCollection(
         {

@@ -16,7 +16,7 @@ import orbical as ob
 from orbical.calibration import ece
 
 
-def scan_of_digits(store: Path) -> ob.Scan:
+def scan_of_digits(store: Path, chunk: int | str = "auto") -> ob.Scan:
     images, labels = ob.datasets.digits()
     torch.manual_seed(0)
     nets = {name: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)) for name in "ab"}
@@ -26,6 +26,7 @@ def scan_of_digits(store: Path) -> ob.Scan:
         group="rotations:8",
         task="classification",
         out=store,
+        chunk=chunk,
         progress=False,
     )
 
@@ -56,6 +57,18 @@ def test_a_scan_is_summarized_along_its_orbit(tmp_path: Path) -> None:
     assert "a, along the orbit" in text
     assert "- where its interval is unknown" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_an_unfinished_scan_is_said_to_be_one(tmp_path: Path) -> None:
+    """Its table used to be that of fewer samples, without a word."""
+    scan_of_digits(tmp_path / "run.zarr", chunk=30)
+    next((tmp_path / "run.zarr/units").glob("0.*.json")).unlink()
+    said = r"% done; the numbers are those of the finished samples"
+    with (
+        pytest.warns(UserWarning, match=said),
+        pytest.warns(UserWarning, match="no valid mark"),
+    ):
+        run(tmp_path / "run.zarr", *FEW)
 
 
 def test_csv_and_latex_of_a_scan_hold_what_the_screen_shows(tmp_path: Path) -> None:

@@ -159,7 +159,9 @@ def test_a_check_that_too_few_samples_decide_has_a_status_of_its_own(
     assert "0 of 1 checks failed, 1 inconclusive: too few samples to tell" in done.output
     root = ElementTree.parse(tmp_path / "check.xml").getroot()
     assert (root.attrib["failures"], root.attrib["skipped"]) == ("0", "1")
-    assert run(*words, "--strict").exit_code == 1
+    strict = run(*words, "--strict")
+    assert strict.exit_code == 1
+    assert "1 inconclusive: too few samples to tell, which --strict counts" in strict.output
     root = ElementTree.parse(tmp_path / "check.xml").getroot()
     assert (root.attrib["failures"], root.attrib["skipped"]) == ("1", "0")
     (tmp_path / "pyproject.toml").write_text("[tool.orbical.check]\nstrict = true\n")
@@ -239,6 +241,9 @@ def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
     assert run(tmp_path / "net.npz", "--max-ece", 0.0001).exit_code == command.INCONCLUSIVE
     np.savez(tmp_path / "sure.npz", logits=9 * logits, labels=labels)
     assert run(tmp_path / "sure.npz", "--max-ece", 0.05).exit_code == 1
+    assert run(tmp_path / "net.npz", "--max-ece", 0.2, "--model", "net").exit_code == 0
+    misspelled = run(tmp_path / "net.npz", "--max-ece", 0.2, "--model", "ned").exception
+    assert "model: unknown name 'ned'; did you mean 'net'?" in str(misspelled)
     for name in ("max_worst_ece", "max_gap", "min_score"):
         refused = run(tmp_path / "net.npz", f"--{name.replace('_', '-')}", 1).exception
         assert f"{name}: expected a scan for it" in str(refused)
@@ -324,7 +329,7 @@ def test_views_and_reports_import_modules_too(opened: Callable[..., None], tmp_p
     app = typer.Typer()
     app.command()(opened)
     done = CliRunner().invoke(app, [str(tmp_path / "no.zarr"), "--import", "ownmeasures"])
-    assert "expected a folder" in str(done.exception)
+    assert "expected a saved scan" in str(done.exception)
     assert "own" in ob.calibration.MEASURES
 
 

@@ -13,8 +13,10 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+import typer
 
 import orbical as ob
+from orbical import cli
 
 NETS = """
 import time
@@ -200,7 +202,7 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
             ["-m", "a=nets:net", "--group", "rotations:0"],
             "group: expected 'rotations:N', got 'rotations:0'; N: expected an integer >= 1, got 0",
         ),
-        (["-m", "a=nets:net", "--data", "gone.npz"], "expected a file, got 'gone.npz'"),
+        (["-m", "a=nets:net", "--data", "gone.npz"], "expected a file or a folder, got 'gone.npz'"),
         (["-m", "a=nets:net", "--data", "digit"], "did you mean 'digits'"),
         (["-m", "a=nets:net", "--data", "wrong.npz"], "an array x (or x_NAME for each field)"),
         (["-m", "a=nets:net", "--data", "pickled.npz"], "cannot be read"),
@@ -248,6 +250,20 @@ def test_help_in_80_columns_cuts_nothing_off(orbical, tmp_path, monkeypatch):
     scan = " ".join(pages["scan"].split())
     assert "run their author's code" in scan
     assert "coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS" in scan
+
+
+def test_every_option_of_every_command_has_a_help(orbical, tmp_path):
+    orbical(tmp_path, "--help")  # registers the commands
+    commands = typer.main.get_command(cli.app).commands
+    bare = [
+        f"{name} {option.name}"
+        for name, command in commands.items()
+        for option in command.params
+        if not option.help
+    ]
+    assert len(commands) == 8
+    assert bare == []
+    assert not any("Args:" in command.help for command in commands.values())
 
 
 def test_a_detector_without_any_box_is_told_so_and_its_score_is_shown(orbical, tmp_path):

@@ -184,5 +184,5 @@ def test_a_folder_of_scans_is_a_menu(folder: Path, tmp_path: Path, nets: dict[st
 def test_folders_without_scans_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="which has none"):
         found_scans(tmp_path)
-    with pytest.raises(InputError, match="expected a folder"):
+    with pytest.raises(InputError, match=r"a folder of them, got .* does not exist"):
         open_session(tmp_path / "nothing")

@@ -70,6 +70,12 @@ class Images(OfFinite):
         self.padding = padding
         self._kept: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _kept=WeakKeyDictionary())  # a cache stays in its process
+
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, H, W]`; integers become float32, whatever the group."""
         if elements.exact_on_grid:

@@ -119,6 +119,13 @@ def sample_mass(mass: Any | None, size: int) -> Array:
     return weight
 
 
+def level(value: float) -> float:
+    """Check the nominal coverage of an interval."""
+    if not 0 < value < 1:
+        raise InputError(f"level: expected a probability in (0, 1), got {value!r}")
+    return value
+
+
 def probabilities(name: str, value: Array) -> None:
     """Check that values lie in [0, 1]."""
     low, high = float(value.min()), float(value.max())

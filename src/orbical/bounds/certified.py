@@ -8,6 +8,7 @@ from scipy.special import xlogy
 from scipy.stats import beta
 
 from ..errors import InputError
+from . import _checks
 from .orbit_table import OrbitTable
 
 __all__ = ["certified_ceiling"]
@@ -54,9 +55,7 @@ def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float,
             "table: expected a table counted from two or more samples of equal mass, on exact "
             "orbits, got another"
         )
-    if not 0 < level < 1:
-        raise InputError(f"level: expected a probability in (0, 1), got {level!r}")
-    count, risk = table.samples, (1 - level) / 2
+    count, risk = table.samples, (1 - _checks.level(level)) / 2
     right = round(table.accuracy_ceiling * count)
     high = 1.0 if right == count else float(beta.ppf(1 - risk, right + 1, count - right))
     accuracy = _split_accuracy(np.rint(table.mass * count).astype(np.int64))

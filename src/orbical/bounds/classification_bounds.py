@@ -11,16 +11,9 @@ import numpy as np
 import torch
 
 from ..errors import InputError
+from . import _checks
 from .any_model import any_model_bounds, own_accuracy
-from .bound import (
-    ROUNDING,
-    Bound,
-    Bounds,
-    estimates,
-    lower_bound,
-    not_applicable,
-    share_at_most,
-)
+from .bound import ROUNDING, Bound, Bounds, estimates, lower_bound, not_applicable, share_at_most
 from .fibers import Fibers, fiber_index
 from .orbit_table import OrbitTable
 
@@ -113,8 +106,7 @@ def classification(
     """
     if not isinstance(table, OrbitTable | Fibers):
         raise InputError(f"table: expected an OrbitTable or Fibers, got {type(table).__name__}")
-    if not 0 < level < 1:
-        raise InputError(f"level: expected a probability in (0, 1), got {level!r}")
+    _checks.level(level)
     orbits = table if isinstance(table, OrbitTable) else None
     if orbits is None:
         fibers: Fibers | None = table  # type: ignore[assignment]
@@ -130,17 +122,14 @@ def classification(
     accuracy = None if orbits is None else own_accuracy(orbits)
     if orbits is not None:
         bounds |= any_model_bounds(orbits, accuracy)
+    own = None if fibers is None or fibers.accuracy is None else fibers.mass @ fibers.accuracy
     about = {
         "samples": None if orbits is None else orbits.samples,
         "orbits": None if orbits is None else len(orbits.mass),
         "labels": None if orbits is None else orbits.mass.shape[1],
         "fibers": None if fibers is None else len(fibers),
         "bins": bins if orbits is not None else None,
-        "accuracy": (
-            None
-            if fibers is None or fibers.accuracy is None
-            else float(fibers.mass @ fibers.accuracy)
-        ),
+        "accuracy": None if own is None else float(own),
         "invariance_gap": None if orbits is None else orbits.invariance_gap,
         "model_accuracy": accuracy,
         "broken_along_orbits": None if orbits is None else orbits.broken_along_orbits,

@@ -96,6 +96,15 @@ class Comparison:
         "neighbor_high": "",
     }
 
+    @property
+    def forced(self) -> dict[str, tuple[Array, Array]]:
+        """The forced over-confidence of each candidate with labels: one for all, and by orbit."""
+        return {
+            each.name: (each.forced, each.forced_orbitwise)
+            for each in self.candidates
+            if each.forced is not None and each.forced_orbitwise is not None
+        }
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the table, one dictionary for each group.
 
@@ -207,6 +216,7 @@ def compare_groups(
     x, truth = data
     p = np.linspace(0, 1, 101) if confidence is None else np.asarray(confidence, dtype=np.float64)
     found, used = [], 0.0
+    both: dict[str, Any] = {"action": action, "mass": mass}
     candidates = {BASELINE: trivial()} | {name: as_group(each) for name, each in named.items()}
     for name, group in candidates.items():
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
@@ -215,31 +225,21 @@ def compare_groups(
         table: OrbitTable | ValueTable
         if representation is None:
             table = OrbitTable.from_labels(orbits, truth, labels=labels, mass=mass)
-            own["estimate"] = neighbor_ceiling(
-                x, truth, group, action=action, labels=labels, mass=mass, level=level
-            )
+            own["estimate"] = neighbor_ceiling(x, truth, group, labels=labels, level=level, **both)
             own |= _of_labels(table, group, p, level)
             turns = None
         else:
             truth = _checks.columns("value", truth)
             turns = _matrices(representation, group, truth.shape[1])
-            table = ValueTable.from_data(
-                x, truth, group, tolerance=tolerance, action=action, mass=mass
-            )
+            table = ValueTable.from_data(x, truth, group, tolerance=tolerance, **both)
             own["estimate"] = neighbor_floor(
-                x, truth, group, representation=turns, action=action, mass=mass, level=level
+                x, truth, group, representation=turns, level=level, **both
             )
             reached = isinstance(turns, str) or table.element is not None
             own["floor"] = regression(table, turns)["thm3"].value if reached else None
-        kinds = taxonomy(
-            x,
-            truth,
-            group,
-            support=used if support is None else support,
-            action=action,
-            representation=None if isinstance(turns, str) else turns,
-            mass=mass,
-        )
+        moves = None if isinstance(turns, str) else turns
+        reach = used if support is None else support
+        kinds = taxonomy(x, truth, group, support=reach, representation=moves, **both)
         matched = _matched(orbits, mass)
         found.append(Candidate(name, len(group), matched, table, kinds.totals(), **own))
     return Comparison(tuple(found), p, used, level)

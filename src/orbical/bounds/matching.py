@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .._arrays import as_numpy
 from .._trees import leaves, tree_map
-from ..actions import Points, as_action
+from ..actions import Points, as_action, check_group
 from ..errors import InputError
 from ..groups import Group, as_group
 from ._linking import connected, in_order, link_within
@@ -263,7 +263,7 @@ class Mover:
         self._x = tree[:, None] if action is None and tree.ndim == 2 else tree
         self.action = Points() if action is None else as_action(action)
         self.group = as_group(group)
-        self.action.check(self.group, self._x)
+        check_group(self.action, self.group, self._x)
         self.flat = self._flattened(self._x, 1)
         self.device = self.flat.device
 
@@ -311,6 +311,12 @@ class Mover:
 
 def _leaf(x: Any, exact: bool) -> Tensor:
     """Read an array of samples as a tensor of finite numbers."""
+    if isinstance(x, list | tuple) and hasattr(next(iter(x), None), "get_positions"):
+        raise InputError(
+            "x: expected arrays, got a list of molecules; pass their fields, such as "
+            '{"pos": [sample, atom, 3], "numbers": [sample, atom]}, and an action for each: '
+            'action={"pos": actions.Points(), "numbers": actions.Rows()}'
+        )
     tensor = x if isinstance(x, Tensor) else torch.as_tensor(np.ascontiguousarray(as_numpy("x", x)))
     if tensor.ndim < 2 or tensor.numel() == 0:
         raise InputError(

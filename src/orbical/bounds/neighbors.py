@@ -71,6 +71,8 @@ def neighbor_ceiling(
     group: the difference is the effect of the symmetry.
 
     Samples that are equally near count alike. Tensors are compared on their device, in blocks.
+    Points and atoms are compared in the order given: the first of one with the first of the other.
+    Where the order means nothing, sort them alike in all samples, or the estimate is too low.
 
     Args:
         x: as in `match_orbits`, or a tree of arrays with an `action` for each, such as molecules
@@ -107,7 +109,7 @@ def neighbor_ceiling(
         right = found[torch.arange(len(rows)), torch.as_tensor(classes[rows])]
         wrong[rows] = (1 - right / found.sum(1)).cpu().numpy()
     error, worth = _mean(wrong[chosen], weight[chosen])
-    risk = (1 - _level(level)) / 2
+    risk = (1 - _checks.level(level)) / 2
     least = float(beta.ppf(risk, error * worth, worth - error * worth + 1)) if error > 0 else 0.0
     most = float(beta.ppf(1 - risk, error * worth + 1, worth - error * worth)) if error < 1 else 1.0
     share = (count - 1) / count
@@ -173,14 +175,8 @@ def neighbor_floor(
         spread[rows] = (sums[0] / sums[1]).cpu().numpy()
     floor, worth = _mean(spread[chosen], weight[chosen])
     deviation = np.sqrt(_mean(np.square(spread[chosen] - floor), weight[chosen])[0] / worth)
-    reach = float(norm.ppf((1 + _level(level)) / 2) * deviation)
+    reach = float(norm.ppf((1 + _checks.level(level)) / 2) * deviation)
     return Estimate(floor, max(0.0, floor - reach), floor + reach, len(chosen))
-
-
-def _level(level: float) -> float:
-    if not 0 < level < 1:
-        raise InputError(f"level: expected a probability in (0, 1), got {level!r}")
-    return level
 
 
 def _mean(values: Array, weight: Array) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from ..errors import InputError
 from ._cells import Cells
 
 Index = Callable[[Tensor], tuple[Tensor, int]]
@@ -77,3 +78,12 @@ class BoundMeasure:
     marginal: bool = False
     whitened: OfWhitened | None = None
     own_interval: Callable[..., Any] | None = None
+
+
+def check_takes_weights(measure: BoundMeasure) -> None:
+    """Refuse weights for a measure that has no such argument."""
+    if not takes_weights(measure.value):
+        raise InputError(
+            f"weights: expected none, since {measure.name} takes no weights; use a measure that has"
+            " the argument weights"
+        )

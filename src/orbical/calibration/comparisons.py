@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError
-from ._bound import BoundMeasure
+from ._bound import BoundMeasure, check_takes_weights
 from ._interval import (
     check_draws,
     ends,
@@ -22,6 +22,7 @@ from ._interval import (
 )
 from ._resampling import PairedWorlds, paired_worlds
 from ._targets import as_vectors, drawn_targets
+from .inputs import sample_weights
 from .registry import MeasureLike, bound
 
 
@@ -111,6 +112,7 @@ def regression_compare(
     b: tuple[ArrayLike, ArrayLike],
     target: ArrayLike,
     *,
+    weights: ArrayLike | None = None,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -126,6 +128,7 @@ def regression_compare(
         a: `(mean, variance)` of one model, `[N]` or `[N, d]` and what fits it.
         b: the same of the other, sample by sample.
         target: as the means.
+        weights: `[N]` sample weights >= 0 of both, resampled with their samples; 1 by default.
         level: nominal coverage.
         resamples: number of draws from each world.
         seed: seed of the draws.
@@ -152,10 +155,13 @@ def regression_compare(
                 f"{name}: expected a mean of shape [N] or [N, d], got {tuple(mean.shape)}"
             )
         models.append((mean, variance, truth))
+    mass = sample_weights(weights, models[0][0][..., 0])
+    if mass is not None:
+        check_takes_weights(chosen)
     numbers = max(part.numel() for given in models for part in given)
     # The same seed and blocks for both: they are drawn again on the same samples.
     draws = [
-        drawn_targets(chosen, *given, resamples, np.random.default_rng(seed), numbers)
+        drawn_targets(chosen, *given, resamples, np.random.default_rng(seed), numbers, mass)
         for given in models
     ]
     return _compared(chosen, PairedWorlds.joined(draws), level)

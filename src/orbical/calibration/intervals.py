@@ -36,8 +36,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
-from ..errors import InputError
-from ._bound import BoundMeasure, takes_weights
+from ._bound import BoundMeasure, check_takes_weights
 from ._cells import Tally, tally
 from ._interval import (
     Interval,
@@ -173,19 +172,11 @@ def regression_interval(
     mass = sample_weights(weights, given[0][..., 0])
     fixed = {} if mass is None else {"weights": mass}
     if fixed:
-        _check_takes_weights(chosen)
+        check_takes_weights(chosen)
     value = on_vectors(chosen, chosen.value)(*given, **fixed).detach().double().cpu()
     generator = np.random.default_rng(seed)
     draws = drawn_targets(chosen, *given, resamples, generator, weights=mass)
     return assemble(chosen, value, *draws, level)
-
-
-def _check_takes_weights(measure: BoundMeasure) -> None:
-    if not takes_weights(measure.value):
-        raise InputError(
-            f"weights: expected none, since {measure.name} takes no weights; use a measure that has"
-            " the argument weights"
-        )
 
 
 def oracle_bound(samples: int, level: float = 0.95) -> float:
@@ -223,7 +214,7 @@ def _weighted_interval(
     level: float,
 ) -> Interval:
     """Resample samples with their weights, since weighted samples cannot be counted in cells."""
-    _check_takes_weights(measure)
+    check_takes_weights(measure)
     value = measure.value(confidence, correct, weights=weights).detach().double().cpu()
     draws = drawn_pairs(measure, confidence, correct, resamples, generator, weights)
     return assemble(measure, value, *draws, level)

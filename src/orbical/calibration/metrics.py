@@ -28,7 +28,7 @@ from ._metric_states import KeptMetric, MeanMetric, MeasureMetric
 from .binned import Reliability, bin_sums, diagram_of, error_of
 from .inputs import kept_samples, sample_weights
 from .outputs import normalized_entropy, top_label
-from .registry import Measure
+from .registry import Measure, entry_of
 
 __all__ = [
     "ECE",
@@ -380,8 +380,6 @@ class SKCE(_Kept, measure="skce"):
     plot_lower_bound = None
 
 
-def of_measure(measure: Measure, **options: Any) -> Metric:
+def of_measure(measure: str | Measure, **options: Any) -> Metric:
     """Return the metric of a registered measure that has no class of its own."""
-    if measure.kind != "pair":
-        raise InputError(f"measure: expected one with a metric class, got {measure.name!r}")
-    return _Kept(measure=measure, **options)
+    return _Kept(measure=entry_of(measure, "pair"), **options)

@@ -17,7 +17,7 @@ from .._arrays import ArrayLike, as_floating
 from ..errors import InputError
 from ._metric_states import KeptMetric, MeanMetric, MeasureMetric
 from .inputs import sample_weights
-from .registry import Measure
+from .registry import Measure, entry_of
 
 __all__ = ["ENCE", "GENCE", "UCE", "GENCESquared", "GaussianCRPS", "GaussianNLL", "RegressionESD"]
 
@@ -170,6 +170,6 @@ class UCE(_Kept, measure="uce"):
     """
 
 
-def of_measure(measure: Measure, **options: Any) -> Metric:
+def of_measure(measure: str | Measure, **options: Any) -> Metric:
     """Return the metric of a registered measure that has no class of its own."""
-    return _Kept(measure=measure, **options)
+    return _Kept(measure=entry_of(measure, "regression"), **options)

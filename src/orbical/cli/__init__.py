@@ -1,10 +1,15 @@
 """The command line: one module per command, each a function with typed options.
 
+The `Args` of a command's docstring are the help of its options.
+
 Command modules import what they need when they run, so that `orbical --help` is fast.
 """
 
 from __future__ import annotations
 
+import copy
+import inspect
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -50,7 +55,23 @@ def _options(
 @cache
 def _register() -> None:
     for name in ("demo", "scan", "view", "report", "info", "calibration", "bounds", "check"):
-        app.command(name)(getattr(import_module(f".{name}", __name__), name))
+        app.command(name)(_documented(getattr(import_module(f".{name}", __name__), name)))
+
+
+def _documented(command: Callable[..., None]) -> Callable[..., None]:
+    """Move the `Args` of a command's docstring to its options, as their help."""
+    text, _, args = inspect.cleandoc(command.__doc__ or "").partition("\n\nArgs:\n")
+    entries = re.split(r"^ {4}(\w+): ", args, flags=re.MULTILINE)
+    parameters = dict(inspect.signature(command, eval_str=True).parameters)
+    for name, words in zip(entries[1::2], entries[2::2], strict=True):
+        given = parameters[name].annotation
+        kind, about = getattr(given, "__origin__", given), getattr(given, "__metadata__", None)
+        option = copy.copy(about[0]) if about else typer.Option()
+        option.help = " ".join(words.split())
+        parameters[name] = parameters[name].replace(annotation=Annotated[kind, option])
+    command.__doc__ = text
+    command.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
+    return command
 
 
 def main() -> None:

@@ -9,28 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError, OrbicalError
-from .arrays import read_npz
 
-
-def path_or_url(text: str) -> Path:
-    """Read the path of a scan or of a file; a URL names a remote scan.
-
-    >>> path_or_url("run.zarr").name
-    'run.zarr'
-    """
-    from .._imports import as_path
-
-    return as_path("STORE", text) if "://" in text else Path(text)
-
-
-Store = Annotated[
-    Path,
-    typer.Argument(
-        parser=path_or_url,
-        metavar="STORE",
-        help="A saved scan, such as run.zarr or s3://bucket/run.zarr.",
-    ),
-]
+Store = Annotated[Path, typer.Argument(metavar="STORE", help="A saved scan, such as run.zarr.")]
 Read = Annotated[
     str | None, typer.Option(help="package.module:function that converts raw outputs for the task.")
 ]
@@ -86,12 +66,15 @@ def import_optional(text: str | None, argument: str) -> Any:
 
 
 def load_data(text: str) -> Any:
-    """Read the data set of a command: a file, an import path, a COCO folder or a built-in name."""
+    """Read the data set of a command: a path, an import path, a COCO folder or a built-in name."""
     return load_data_and_classes(text)[0]
 
 
-def load_data_and_classes(text: str) -> tuple[Any, list[str] | None]:
-    """Read a data set and, if it has them, the names of its classes."""
+def load_data_and_classes(text: str, **images: Any) -> tuple[Any, list[str] | None]:
+    """Read a data set and, if it has them, the names of its classes.
+
+    `images` are options for images in files: `size`, `unreadable` and the columns of a table.
+    """
     from ..datasets import BUILT_IN, molecules
     from ..datasets.molecule_files import SUFFIXES
     from ..errors import unknown_name
@@ -101,15 +84,52 @@ def load_data_and_classes(text: str) -> tuple[Any, list[str] | None]:
         return (found["images"], found["objects"]), found["classes"]
     if text in BUILT_IN:
         return BUILT_IN[text](), None
-    if text.endswith(".npz"):
-        return _load_npz(text), None
     if text.lower().endswith(SUFFIXES):
         return molecules(text), None
+    if _is_path(text):
+        return _open_path(text, images), None
     if ":" in text:
         return _import_data(text), None
     raise unknown_name(
-        "--data", text, [*BUILT_IN, "FILE.npz", "FILE.xyz", "package.module:attribute"]
+        "--data", text, [*BUILT_IN, "FOLDER", "FILE.npz", "FILE.xyz", "package.module:attribute"]
     )
+
+
+def _is_path(text: str) -> bool:
+    from ..data.files import SUFFIXES
+
+    return text.lower().endswith(SUFFIXES) or Path(text).expanduser().exists()
+
+
+def _open_path(text: str, images: dict[str, Any]) -> Any:
+    from ..data.files import open_path
+
+    try:
+        return open_path(text, **images)
+    except InputError as error:
+        words = str(error)
+        raise InputError(f"--{words}" if words.startswith("data: ") else words) from error
+
+
+def image_options(
+    size: str | None, unreadable: str | None, path_column: str | None, label_column: str | None
+) -> dict[str, Any]:
+    """Return the options of images that were given, as the sources take them.
+
+    >>> image_options("224", None, "file", None), image_options("224x320", "skip", None, None)
+    ({'size': 224, 'path': 'file'}, {'size': (224, 320), 'unreadable': 'skip'})
+    """
+    sides = [] if size is None else size.lower().split("x")
+    if len(sides) > 2 or not all(side.isdigit() and int(side) for side in sides):
+        raise InputError(f"--size: expected PIXELS or HEIGHTxWIDTH, got {size!r}")
+    pixels = tuple(int(side) for side in sides)
+    given = {
+        "size": pixels[0] if len(pixels) == 1 else pixels or None,
+        "unreadable": unreadable,
+        "path": path_column,
+        "label": label_column,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _import_data(text: str) -> Any:
@@ -140,14 +160,3 @@ def _read_coco(text: str) -> Any:
         )
     classes = settings[2].split(",") if len(settings) == 3 else None
     return coco(folder, classes, *(int(number) for number in numbers))
-
-
-def _load_npz(text: str) -> Any:
-    arrays = read_npz(Path(text), "--data")
-    fields = {name.removeprefix("x_"): array for name, array in arrays.items() if name[:2] == "x_"}
-    if "x" not in arrays and not fields:
-        raise InputError(
-            "--data: expected an array x (or x_NAME for each field) and optionally y, got "
-            f"{', '.join(arrays) or 'no arrays'} in {text!r}"
-        )
-    return arrays.get("x", fields or None), arrays.get("y")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..data.array_files import read_npy, read_npz
 from ..errors import InputError
 from .arguments import AsJson
-from .arrays import read_npy, read_npz
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,51 +32,14 @@ _MORE = {
 
 
 def bounds(
-    store: Annotated[
-        Path | None,
-        typer.Argument(metavar="STORE", help="A saved classification scan, such as run.zarr."),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="An .npz file with x and y, and optionally confidence and predicted: data to "
-            "analyze without a scan, or the data of the scan, to find its orbits by matching."
-        ),
-    ] = None,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--group",
-            metavar="GROUP",
-            help="The symmetry group for --data, such as cyclic:4. Repeatable, to compare groups.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="A model of the scan. Default: all of them.")
-    ] = None,
-    orbits: Annotated[
-        Path | None,
-        typer.Option(
-            help="An .npy file with an integer for each sample of the scan, equal for samples of "
-            "the same orbit."
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            help="The distance up to which two samples of --data match. Within more than rounding "
-            "(the default) nothing is a bound."
-        ),
-    ] = None,
-    representation: Annotated[
-        str | None,
-        typer.Option(
-            help="For values y instead of labels: how the group moves them, invariant or vector."
-        ),
-    ] = None,
-    bins: Annotated[
-        int, typer.Option(min=1, help="Number of bins of the calibration error (fibers).")
-    ] = 15,
+    store: Annotated[Path | None, typer.Argument(metavar="STORE")] = None,
+    data: Path | None = None,
+    group: Annotated[list[str] | None, typer.Option(metavar="GROUP")] = None,
+    model: str | None = None,
+    orbits: Path | None = None,
+    tolerance: float | None = None,
+    representation: str | None = None,
+    bins: Annotated[int, typer.Option(min=1)] = 15,
     as_json: AsJson = False,
 ) -> None:
     """Compute the best accuracy and calibration a symmetry allows.
@@ -89,6 +52,20 @@ def bounds(
     An invariant model predicts the same label for all samples of an orbit, which limits its
     accuracy. The orbits are found by matching the data, or given with --orbits. Where no samples
     match, nearest neighbors across orbits give an estimate.
+
+    Args:
+        store: A saved classification scan, such as run.zarr.
+        data: An .npz file with x and y, and optionally confidence and predicted: data to analyze
+            without a scan, or the data of the scan, to find its orbits by matching.
+        group: The symmetry group for --data, such as cyclic:4. Repeatable, to compare groups.
+        model: A model of the scan. Default: all of them.
+        orbits: An .npy file with an integer for each sample of the scan, equal for samples of the
+            same orbit.
+        tolerance: The distance up to which two samples of --data match. Within more than rounding
+            (the default) nothing is a bound.
+        representation: For values y instead of labels: how the group moves them, invariant or
+            vector.
+        bins: Number of bins of the calibration error (fibers).
     """
     from ..bounds import OrbitTable, classification, compare_groups
     from ..store.scan_result import load
@@ -181,17 +158,11 @@ def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: i
 
 def _forced(comparison: Comparison) -> dict[str, Any]:
     """Return the calibration error that each group forces on models of confidence p."""
-    return {
-        "confidence": comparison.confidence.tolist(),
-        "groups": {
-            each.name: {
-                "one_confidence": each.forced.tolist(),
-                "orbitwise": each.forced_orbitwise.tolist(),
-            }
-            for each in comparison.candidates
-            if each.forced is not None and each.forced_orbitwise is not None
-        },
+    groups = {
+        name: {"one_confidence": mean.tolist(), "orbitwise": orbitwise.tolist()}
+        for name, (mean, orbitwise) in comparison.forced.items()
     }
+    return {"confidence": comparison.confidence.tolist(), "groups": groups}
 
 
 def _as_json(found: dict[str, Bounds]) -> dict[str, Any]:

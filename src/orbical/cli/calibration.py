@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..store.files import is_remote
-from .arguments import Import, path_or_url
+from .arguments import Import
 from .calibration_pairs import compared
 from .calibration_scan import show_scan
 from .calibration_tables import (
@@ -30,34 +29,16 @@ if TYPE_CHECKING:
 
 
 def calibration(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            parser=path_or_url,
-            metavar="FILES",
-            help="Saved outputs, .npz with logits or probs, and labels; or target with mean and "
-            "variance, covariance, or aleatoric and epistemic; or with gamma, nu, alpha and beta. "
-            "Several files are compared in pairs. Or one stored scan, such as run.zarr.",
-        ),
-    ] = None,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=PATTERN",
-            help="Files of one method with different seeds, such as esd='esd-*.npz'. Prints mean "
-            "and standard deviation. Repeatable.",
-        ),
-    ] = None,
-    bins: Annotated[int, typer.Option(help="Number of bins of binned measures.")] = 15,
-    level: Annotated[float, typer.Option(help="Nominal coverage of the intervals.")] = 0.95,
-    resamples: Annotated[int, typer.Option(help="Number of draws for each interval.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
-    figure: Annotated[
-        Path | None, typer.Option(help="Write a reliability figure: .png, .pdf or .svg.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print the numbers as CSV.")] = False,
-    as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILES")] = None,
+    group: Annotated[list[str] | None, typer.Option(metavar="NAME=PATTERN")] = None,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    figure: Path | None = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv")] = False,
+    as_latex: Annotated[bool, typer.Option("--latex")] = False,
     imports: Import = None,
 ) -> None:
     """Measure how well a model's confidence is calibrated.
@@ -68,6 +49,21 @@ def calibration(
     orbical calibration run.zarr
 
     Each measure is printed with its interval and the value of a calibrated model.
+
+    Args:
+        files: Saved outputs, .npz with logits or probs, and labels; or target with mean and
+            variance, covariance, or aleatoric and epistemic; or with gamma, nu, alpha and beta.
+            Several files are compared in pairs. Or one stored scan, such as run.zarr.
+        group: Files of one method with different seeds, such as esd='esd-*.npz'. Prints mean and
+            standard deviation. Repeatable.
+        bins: Number of bins of binned measures.
+        level: Nominal coverage of the intervals.
+        resamples: Number of draws for each interval.
+        seed: Seed of the draws.
+        figure: Write a reliability figure: .png, .pdf or .svg.
+        as_json: Print the numbers as JSON.
+        as_csv: Print the numbers as CSV.
+        as_latex: Print a LaTeX table.
     """
     from ..errors import InputError
 
@@ -85,7 +81,7 @@ def calibration(
         return
     if not given:
         raise InputError("files: expected outputs.npz, run.zarr or --group name=glob, got none")
-    if any(path.is_dir() or is_remote(path) for path in given):
+    if any(path.is_dir() for path in given):
         if len(given) > 1:
             raise InputError("files: expected a single stored scan, got several paths")
         show_scan(given[0], settings, figure, format_)

@@ -11,8 +11,8 @@ import typer
 
 from .._imports import existing_file
 from .._text import printable
-from ..errors import InputError
-from .arguments import Import, path_or_url
+from ..errors import InputError, unknown_name
+from .arguments import Import
 from .thresholds import SHORTCUTS, limits_from, settings_from, table_from
 
 if TYPE_CHECKING:
@@ -42,46 +42,16 @@ def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
 
 @_with_shortcuts
 def check(
-    store: Annotated[
-        Path,
-        typer.Argument(
-            parser=path_or_url,
-            metavar="STORE",
-            help="A saved scan, such as run.zarr, or saved outputs, such as outputs.npz.",
-        ),
-    ],
-    max_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--max",
-            metavar="NAME=VALUE",
-            help="Largest value of a measure, mean over the orbit, such as smooth_ece=0.05; "
-            "worst_smooth_ece, pooled_smooth_ece or identity_smooth_ece for another place. "
-            "Measures of all outputs, such as nll, need saved outputs. Repeatable.",
-        ),
-    ] = None,
-    min_: Annotated[
-        list[str] | None,
-        typer.Option("--min", metavar="NAME=VALUE", help="Smallest value, as --max. Repeatable."),
-    ] = None,
-    bins: Annotated[int | None, typer.Option(help="Number of bins of binned measures.")] = None,
-    level: Annotated[
-        float | None, typer.Option(help="Nominal coverage of the intervals. Default: 0.95.")
-    ] = None,
-    resamples: Annotated[
-        int | None, typer.Option(help="Number of draws for each interval. Default: 200.")
-    ] = None,
-    strict: Annotated[
-        bool | None, typer.Option("--strict", help="Count inconclusive checks as failures.")
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Check only this model. Repeatable.")
-    ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file with tool.orbical.check; ./pyproject.toml by default."),
-    ] = None,
+    store: Annotated[Path, typer.Argument(metavar="STORE")],
+    max_: Annotated[list[str] | None, typer.Option("--max", metavar="NAME=VALUE")] = None,
+    min_: Annotated[list[str] | None, typer.Option("--min", metavar="NAME=VALUE")] = None,
+    bins: int | None = None,
+    level: float | None = None,
+    resamples: int | None = None,
+    strict: Annotated[bool | None, typer.Option("--strict")] = None,
+    model: Annotated[list[str] | None, typer.Option(metavar="NAME")] = None,
+    junit: Path | None = None,
+    config: Path | None = None,
     imports: Import = None,
     **shortcuts: float | None,
 ) -> None:
@@ -98,6 +68,20 @@ def check(
 
     Thresholds can also be set in the table [tool.orbical.check] of pyproject.toml, for example
     max_gap = 0.02. Options on the command line take precedence.
+
+    Args:
+        store: A saved scan, such as run.zarr, or saved outputs, such as outputs.npz.
+        max_: Largest value of a measure, mean over the orbit, such as smooth_ece=0.05;
+            worst_smooth_ece, pooled_smooth_ece or identity_smooth_ece for another place. Measures
+            of all outputs, such as nll, need saved outputs. Repeatable.
+        min_: Smallest value, as --max. Repeatable.
+        bins: Number of bins of binned measures.
+        level: Nominal coverage of the intervals. Default: 0.95.
+        resamples: Number of draws for each interval. Default: 200.
+        strict: Count inconclusive checks as failures.
+        model: Check only this model. Repeatable.
+        junit: Write JUnit XML to this file.
+        config: A TOML file with tool.orbical.check; ./pyproject.toml by default.
     """
     from ..store.scan_result import load
     from .findings import judge, judge_outputs
@@ -109,6 +93,9 @@ def check(
     limits = limits_from(given, table)
     settings = settings_from(table, bins=bins, level=level, resamples=resamples, strict=strict)
     if scan is None:
+        for name in model or []:
+            if name != store.stem:
+                raise unknown_name("model", name, [store.stem])
         findings = judge_outputs(store, limits, settings)
     else:
         findings = judge(scan, limits, settings, model)
@@ -119,7 +106,8 @@ def check(
         typer.secho(printable(finding.line()), fg=_COLORS[finding.outcome])
     failed, unsure = (sum(f.outcome == name for f in findings) for name in ("fail", "inconclusive"))
     if failed or unsure:
-        doubt = f", {unsure} inconclusive: too few samples to tell" if unsure else ""
+        counted = ", which --strict counts as failures" if settings.strict else ""
+        doubt = f", {unsure} inconclusive: too few samples to tell{counted}" if unsure else ""
         typer.echo(f"{failed} of {len(findings)} checks failed{doubt}")
         raise typer.Exit(1 if failed or settings.strict else INCONCLUSIVE)
 

@@ -11,32 +11,26 @@ from .demos import DEMOS, Request, find
 
 
 def demo(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help=f"One of {', '.join(DEMOS)}.")
-    ] = "digits",
-    out: Annotated[Path, typer.Option(help="The folder for the scan and the figures.")] = Path(
-        "orbical-demo"
-    ),
-    train: Annotated[
-        bool,
-        typer.Option(
-            "--train", help="Train the networks again instead of using the shipped weights."
-        ),
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a scan of other data or networks.")
-    ] = False,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of samples to scan. Default: depends on the demo."),
-    ] = None,
-    view: Annotated[
-        bool, typer.Option("--view/--no-view", help="Open the interactive view at the end.")
-    ] = True,
+    name: Annotated[str, typer.Argument(metavar="NAME")] = "digits",
+    out: Path = Path("orbical-demo"),
+    train: Annotated[bool, typer.Option("--train")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
+    samples: Annotated[int | None, typer.Option(min=1)] = None,
+    view: bool = True,
 ) -> None:
     """Run a demo with models that ship with the package.
 
     Prints a table, saves figures, and opens the interactive view with live models. The demos:
+
+    {demos}
+
+    Args:
+        name: One of {names}.
+        out: The folder for the scan and the figures.
+        train: Train the networks again instead of using the shipped weights.
+        overwrite: Replace a scan of other data or networks.
+        samples: Number of samples to scan. Default: depends on the demo.
+        view: Open the interactive view at the end.
     """
     from .. import figures
     from .._console import Console
@@ -54,6 +48,7 @@ def demo(
         open_view(made.scan, models=made.models)
 
 
-demo.__doc__ = "\n\n    ".join(
-    [f"{demo.__doc__}", *(f"{name}: {find(name).PURPOSE}." for name in DEMOS)]
+demo.__doc__ = f"{demo.__doc__}".format(
+    demos="\n\n    ".join(f"{name}: {find(name).PURPOSE}." for name in DEMOS),
+    names=", ".join(DEMOS),
 )

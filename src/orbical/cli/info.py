@@ -14,25 +14,18 @@ from .arguments import AsJson, Store
 
 def info(
     store: Store,
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify",
-            help="Read all results and verify their checksums, without changing anything. Exits "
-            "with status 1 if any is damaged.",
-        ),
-    ] = False,
-    repair: Annotated[
-        bool,
-        typer.Option(
-            "--repair",
-            help="Restore what can be restored, and call damaged units unfinished: the same scan, "
-            "run again, computes only these.",
-        ),
-    ] = False,
+    verify: Annotated[bool, typer.Option("--verify")] = False,
+    repair: Annotated[bool, typer.Option("--repair")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a saved scan and how much of it is finished."""
+    """Describe a saved scan and how much of it is finished.
+
+    Args:
+        verify: Read all results and verify their checksums, without changing anything. Exits with
+            status 1 if any is damaged.
+        repair: Restore what can be restored, and call damaged units unfinished: the same scan, run
+            again, computes only these.
+    """
     from ..store.scan_result import load
 
     if repair:

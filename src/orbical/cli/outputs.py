@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from .._arrays import as_array
+from ..data.array_files import read_npz
 from ..errors import InputError
-from .arrays import read_npz
 
 _FORMS = (
     ("logits", "labels"),

@@ -13,32 +13,10 @@ from .arguments import Import, Store
 
 def report(
     store: Store,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="The file to write; a report over 20 MB becomes a folder.",
-        ),
-    ] = Path("report.html"),
-    samples: Annotated[
-        str,
-        typer.Option(
-            help="Number of samples to include, or 'all'. Chosen are the most variable, the worst, "
-            "and others spread over the map."
-        ),
-    ] = "2000",
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method",
-            metavar="METHOD",
-            help="An embedding of the samples to include: pca, ica, isomap, tsne or umap. "
-            "Repeatable. Default: pca.",
-        ),
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE")] = Path("report.html"),
+    samples: str = "2000",
+    method: Annotated[list[str] | None, typer.Option(metavar="METHOD")] = None,
+    title: str | None = None,
     imports: Import = None,
 ) -> None:
     """Write a scan as a single interactive HTML file.
@@ -48,6 +26,14 @@ def report(
 
     The file contains all its data and loads nothing else. Means and calibration cover the whole
     scan, whichever samples are included.
+
+    Args:
+        out: The file to write; a report over 20 MB becomes a folder.
+        samples: Number of samples to include, or 'all'. Chosen are the most variable, the worst,
+            and others spread over the map.
+        method: An embedding of the samples to include: pca, ica, isomap, tsne or umap. Repeatable.
+            Default: pca.
+        title: The title of the page.
     """
     from .._console import Console
     from ..interface.reports import report as write

@@ -15,10 +15,10 @@ from . import atoms
 from .arguments import (
     Preprocess,
     Read,
+    image_options,
     import_optional,
     load_data_and_classes,
     named_models,
-    path_or_url,
 )
 
 _MODEL = (
@@ -28,8 +28,10 @@ _MODEL = (
     "you trust."
 )
 _DATA = (
-    "The data set: an .npz file with x (or x_NAME for each field) and optionally y; "
-    "package.module:attribute (x or (x, y)); a built-in name, mnist or digits; molecules in a file "
+    "The data set: a folder of images, with a subfolder for each class or none; a table .csv, .tsv "
+    "or .parquet of image files with labels and metadata; an .npz file or a Zarr group with x (or "
+    "x_NAME for each field) and optionally y; an .npy file; package.module:attribute (x, (x, y), a "
+    "torch Dataset); a built-in name, mnist or digits; molecules in a file "
     ".xyz, .extxyz, .sdf, .mol, .traj, .cif or an ASE database .db; for detection, a folder in "
     "COCO's format, coco:FOLDER or coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS."
 )
@@ -46,13 +48,7 @@ def scan(
     group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP", help=_GROUP)],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            parser=path_or_url,
-            metavar="FOLDER",
-            help="Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.",
-        ),
+        typer.Option("--out", "-o", metavar="FOLDER", help="Save the scan here, as a Zarr store."),
     ] = None,
     task: Annotated[
         str,
@@ -110,6 +106,24 @@ def scan(
     workers: Annotated[
         int, typer.Option(min=1, help="For atoms: number of processes per calculator.")
     ] = 1,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PIXELS",
+            help="For images in files: resize the shorter side to this and crop the center, as "
+            "torchvision does; HEIGHTxWIDTH resizes as they are.",
+        ),
+    ] = None,
+    unreadable: Annotated[
+        str | None,
+        typer.Option(help="For images in files that cannot be decoded: raise (default) or skip."),
+    ] = None,
+    path_column: Annotated[
+        str | None, typer.Option(help="For tables: the column of image files. Default: path.")
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(help="For tables: the column of labels. Default: label.")
+    ] = None,
     read: Read = None,
     preprocess: Preprocess = None,
     keep: Annotated[
@@ -168,6 +182,7 @@ def scan(
         named: dict[str, Any] = named_models(model)
         if out is None and quiet:
             raise InputError("--out: expected a folder with --quiet, got neither folder nor tables")
+        pictures = image_options(size, unreadable, path_column, label_column)
         action = None if input is None else parse_input(input)
         reader = import_optional(read, "--read")
         tasks: dict[str, Callable[[], Any]] = {
@@ -186,7 +201,7 @@ def scan(
             raise unknown_name("--task", task, TASKS)
         content = atoms.load(data) if task == "atoms" else None
         if content is None:
-            content, classes = load_data_and_classes(data)
+            content, classes = load_data_and_classes(data, **pictures)
             if task == "detection":
                 chosen.classes = classes
         result = run(

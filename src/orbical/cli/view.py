@@ -7,22 +7,9 @@ from typing import Annotated
 
 import typer
 
-from .arguments import (
-    Import,
-    Preprocess,
-    Read,
-    import_optional,
-    load_data,
-    named_models,
-    path_or_url,
-)
-from .arrays import read_npy
+from ..data.array_files import read_npy
+from .arguments import Import, Preprocess, Read, import_optional, load_data, named_models
 
-_MODEL = (
-    "A model to run live; repeat for more. NAME is its name in the scan. SOURCE is "
-    "package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import paths "
-    "and .pt2 files run their author's code: use only what you trust."
-)
 _EXPOSE = (
     "Allow an address that others can reach. Anyone with the link and its token can then view the "
     "scan and run your models; the connection is not encrypted."
@@ -30,46 +17,17 @@ _EXPOSE = (
 
 
 def view(
-    store: Annotated[
-        Path,
-        typer.Argument(
-            parser=path_or_url, metavar="STORE", help="A saved scan, or a folder of scans."
-        ),
-    ],
-    model: Annotated[
-        list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE", help=_MODEL)
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            "--data",
-            "-d",
-            help="The inputs, if they are not in the scan: an .npz file, "
-            "package.module:attribute, or a built-in name.",
-        ),
-    ] = None,
-    orbits: Annotated[
-        Path | None,
-        typer.Option(help="An .npy file with the orbit of each sample, as an integer, for bounds."),
-    ] = None,
+    store: Annotated[Path, typer.Argument(metavar="STORE")],
+    model: Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE")] = None,
+    data: Annotated[str | None, typer.Option("--data", "-d")] = None,
+    orbits: Path | None = None,
     preprocess: Preprocess = None,
     read: Read = None,
-    port: Annotated[
-        int | None, typer.Option(help="The port. Default: the first free one from 8420.")
-    ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: int | None = None,
+    host: str = "127.0.0.1",
     expose: Annotated[bool, typer.Option("--expose", help=_EXPOSE)] = False,
-    allow_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ORIGIN",
-            help="Accept pages from this origin, such as https://hub.example.org for a JupyterHub "
-            "proxy. Repeatable.",
-        ),
-    ] = None,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
-    ] = True,
+    allow_origin: Annotated[list[str] | None, typer.Option(metavar="ORIGIN")] = None,
+    browser: bool = True,
     imports: Import = None,
 ) -> None:
     """Open the interactive view of a scan in the browser.
@@ -80,6 +38,20 @@ def view(
 
     With models, dragging along the orbit evaluates them between the scanned elements; without
     models, it snaps to the scanned elements.
+
+    Args:
+        store: A saved scan, or a folder of scans.
+        model: A model to run live; repeat for more. NAME is its name in the scan. SOURCE is
+            package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import
+            paths and .pt2 files run their author's code: use only what you trust.
+        data: The inputs, if they are not in the scan: an .npz file, package.module:attribute, or a
+            built-in name.
+        orbits: An .npy file with the orbit of each sample, as an integer, for bounds.
+        port: The port. Default: the first free one from 8420.
+        host: The address to listen on.
+        allow_origin: Accept pages from this origin, such as https://hub.example.org for a
+            JupyterHub proxy. Repeatable.
+        browser: Open the page in a browser.
     """
     from ..interface import open_session
     from ..interface.server import Server, serve

@@ -1,7 +1,39 @@
-"""What a user passes as data, read as samples."""
+"""Data of any kind, read as samples with names, labels and metadata columns.
+
+`orbical.scan` takes arrays, torch data sets, Hugging Face data sets and paths as they are. The
+classes here state how images are read, and streams and sources of your own:
+
+    photos = orbical.data.ImageFolder("photos/", size=224)
+    orbical.scan(net, photos, group="rotations:72", task="classification")
+"""
 
 from __future__ import annotations
 
-from .samples import Samples
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Samples"]
+if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from .files import open_path
+    from .hugging_face import HuggingFace
+    from .image_folder import ImageFolder
+    from .source import Source
+    from .streams import Stream
+    from .tables import Table
+
+_HOMES = {
+    "HuggingFace": "hugging_face",
+    "ImageFolder": "image_folder",
+    "Source": "source",
+    "Stream": "streams",
+    "Table": "tables",
+    "open_path": "files",
+}
+
+__all__ = ["HuggingFace", "ImageFolder", "Source", "Stream", "Table", "open_path"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: commands that only read an array file need not wait for torch.
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

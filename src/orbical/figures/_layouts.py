@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._text_fitting import inches, short_number
+from ._text_fitting import CENTERED, inches, short_number
 from .style import FAINT, INK, SEQUENTIAL, SOFT
 
 Array = np.ndarray
@@ -224,12 +224,12 @@ def _draw_tiles(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
     index = _table(orbit.index)
     cells = np.where(index >= 0, values[index], np.nan)
     image = panel.imshow(cells, **color_scale(orbit))
-    names = _tile_names(orbit, index)
-    for axis, ticks, label in ((panel.yaxis, *names.rows), (panel.xaxis, *names.columns)):
+    rows, columns, inside = _tile_names(orbit, index)
+    for axis, ticks, label in ((panel.yaxis, *rows), (panel.xaxis, *columns)):
         crowded = len(ticks) > (6 if small else 12)
         axis.set_ticks([] if crowded else range(len(ticks)), labels=None if crowded else ticks)
         axis.set_label_text(label)
-    if sum(map(len, names.columns[0])) > (24 if small else 48):  # side by side they would overlap
+    if sum(map(len, columns[0])) > (24 if small else 48):  # side by side they would overlap
         panel.tick_params(axis="x", rotation=90)
     panel.tick_params(length=0, labelsize=6 if small else 7)
     panel.spines[:].set_visible(False)
@@ -238,18 +238,12 @@ def _draw_tiles(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
     for border in np.arange(1, index.shape[0]) - 0.5:
         panel.axhline(border, color="white", lw=1.2)
     if index.size <= 64 and not small:
+        size = 6 if index.shape[1] > 4 else 7
         for (row, column), element in np.ndenumerate(index):
             if element >= 0 and np.isfinite(values[element]):
-                words = [names.inside[element], _number(values[element], orbit)]
-                panel.text(
-                    column,
-                    row,
-                    "\n".join(word for word in words if word),
-                    ha="center",
-                    va="center",
-                    fontsize=6 if index.shape[1] > 4 else 7,
-                    color=_readable_on(image.to_rgba(values[element])),
-                )
+                words = "\n".join(filter(None, [inside[element], _number(values[element], orbit)]))
+                color = _readable_on(image.to_rgba(values[element]))
+                panel.text(column, row, words, fontsize=size, color=color, **CENTERED)
     return image
 
 
@@ -259,7 +253,7 @@ def _tiles_aspect(orbit: Orbit) -> float:
 
 
 def _tiles_margin(orbit: Orbit) -> float:
-    words, name = _tile_names(orbit, _table(orbit.index)).rows
+    (words, name), *_ = _tile_names(orbit, _table(orbit.index))
     longest = max((inches(word, 7) for word in words), default=0.0)
     return longest + 0.15 * bool(name)
 
@@ -276,16 +270,11 @@ def _table(index: Array) -> Array:
     return np.where(firsts, padded, -1).reshape(-1, columns)
 
 
-@dataclass(frozen=True)
-class _TileNames:
-    """Tick labels and an axis label for rows and for columns, and the text inside tiles."""
-
-    rows: tuple[list[str], str]
-    columns: tuple[list[str], str]
-    inside: list[str]
+_Ticks = tuple[list[str], str]
+"""Tick labels and an axis label."""
 
 
-def _tile_names(orbit: Orbit, index: Array) -> _TileNames:
+def _tile_names(orbit: Orbit, index: Array) -> tuple[_Ticks, _Ticks, list[str]]:
     """Name rows and columns by the coordinates they share, and elements by the others."""
     by_row: dict[str, Array] = {}
     by_column: dict[str, Array] = {}
@@ -299,25 +288,20 @@ def _tile_names(orbit: Orbit, index: Array) -> _TileNames:
         else:
             for element, value in enumerate(values[: len(inside)]):
                 inside[element].append(short_number(value))
-    return _TileNames(
-        _ticks(by_row, len(index)),
-        _ticks(by_column, index.shape[1]),
-        [" ".join(words) for words in inside],
-    )
+    rows, columns = _ticks(by_row, len(index)), _ticks(by_column, index.shape[1])
+    return rows, columns, [" ".join(words) for words in inside]
 
 
-def _ticks(named: dict[str, Array], count: int) -> tuple[list[str], str]:
+def _ticks(named: dict[str, Array], count: int) -> _Ticks:
     """Return tick labels and an axis label: the name of a single coordinate labels the axis."""
     if len(named) == 1:
         ((name, values),) = named.items()
         return [short_number(value) for value in values], name
+    heads = {
+        name: "" if values.dtype.kind in "US" else f"{name} " for name, values in named.items()
+    }
     words = [
-        ", ".join(
-            short_number(values[place])
-            if values.dtype.kind in "US"
-            else f"{name} {short_number(values[place])}"
-            for name, values in named.items()
-        )
+        ", ".join(heads[name] + short_number(values[place]) for name, values in named.items())
         for place in range(count)
     ]
     return words, ""

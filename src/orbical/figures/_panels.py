@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._layouts import LAYOUTS, Curves, Orbit, Surface
-from ._text_fitting import fitted, inches, legend_of, wrapped
+from ._text_fitting import CENTERED, fitted, inches, legend_of, wrapped
 from .style import COLUMN, INK, PAGE, SOFT, figure, readable
 
 if TYPE_CHECKING:
@@ -137,11 +137,11 @@ def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
 class _Row:
     """A row of colored plots: its label and image, and the title and values of each plot."""
 
-    label: str
-    color: str
-    image: Array | None
-    image_title: str
     plots: list[tuple[str, str, Array]]
+    label: str = ""
+    color: str = INK
+    image: Array | None = None
+    image_title: str = ""
     titled: bool = False
 
 
@@ -152,43 +152,30 @@ def _rows(sheet: Sheet, parts: int, width: float) -> list[_Row]:
     series of panels runs to the right with a row for each model.
     """
     colors = [sheet.colors[model] for model in sheet.models]
+    plots = [list(zip(sheet.models, colors, panel.values, strict=True)) for panel in sheet.panels]
     if parts > 1:
         return [
             _Row(
-                model if sheet.pictured else _joined(panel.title, model),
+                [("", INK, values)],
+                model if sheet.pictured else "\n".join(filter(None, (panel.title, model))),
                 color,
                 panel.image if number == 0 else None,
                 panel.title,
-                [("", INK, values)],
             )
-            for panel in sheet.panels
-            for number, (model, color, values) in enumerate(
-                zip(sheet.models, colors, panel.values, strict=True)
-            )
+            for panel, of_panel in zip(sheet.panels, plots, strict=True)
+            for number, (model, color, values) in enumerate(of_panel)
         ]
     series = min(_SURFACES_IN_A_ROW, int((width - 1.25) / _LEAST_OF_A_SERIES))
     if sheet.pictured or len(sheet.panels) == 1 or len(sheet.panels) > series:
         rows = [
-            _Row(
-                "" if sheet.pictured else panel.title,
-                INK,
-                panel.image,
-                panel.title,
-                list(zip(sheet.models, colors, panel.values, strict=True)),
-            )
-            for panel in sheet.panels
+            _Row(of_panel, "" if sheet.pictured else panel.title, INK, panel.image, panel.title)
+            for panel, of_panel in zip(sheet.panels, plots, strict=True)
         ]
         room = (width - 1.0) / _LEAST_SURFACE
         across = max(1, int(room / 0.75 - 0.6 if sheet.pictured else room))
         return [part for row in rows for part in _split(row, across)]
     return [
-        _Row(
-            model,
-            color,
-            None,
-            "",
-            [(panel.title, INK, panel.values[number]) for panel in sheet.panels],
-        )
+        _Row([(panel.title, INK, panel.values[number]) for panel in sheet.panels], model, color)
         for number, (model, color) in enumerate(zip(sheet.models, colors, strict=True))
     ]
 
@@ -202,7 +189,7 @@ def _split(row: _Row, across: int) -> list[_Row]:
     each = math.ceil(count / lines)
     parts = [row.plots[start : start + each] for start in range(0, count, each)]
     first = replace(row, plots=parts[0], titled=True)
-    return [first, *(_Row("", INK, None, "", part, titled=True) for part in parts[1:])]
+    return [first, *(_Row(part, titled=True) for part in parts[1:])]
 
 
 def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
@@ -271,17 +258,8 @@ def _label_outer(axes: Any, left: bool, bottom: bool) -> None:
 
 def _write_label(axes: Any, text: str, color: str, size: float) -> None:
     axes.set_axis_off()
-    axes.text(
-        0.5,
-        0.5,
-        text,
-        rotation=90,
-        ha="center",
-        va="center",
-        color=readable(color),
-        weight="bold",
-        size=size,
-    )
+    look = {"color": readable(color), "weight": "bold", "size": size}
+    axes.text(0.5, 0.5, text, rotation=90, **CENTERED, **look)
 
 
 def _write_caption(fig: Figure, parts: list[str]) -> None:
@@ -290,7 +268,3 @@ def _write_caption(fig: Figure, parts: list[str]) -> None:
     if line:
         lines = [line] if inches(line, 7) <= room else [wrapped(part, room, 7) for part in parts]
         fig.supxlabel("\n".join(lines), fontsize=7, color=SOFT)
-
-
-def _joined(first: str, second: str) -> str:
-    return "\n".join(word for word in (first, second) if word)

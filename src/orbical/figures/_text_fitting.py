@@ -10,6 +10,7 @@ import numpy as np
 
 from .style import FONT
 
+CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}
 _AFTER_A_SIGN = re.compile(r"(?<=[-_ ./,:])")
 _HANDLE = 0.55
 """Inches of the line of a legend entry, and of the gap after it."""

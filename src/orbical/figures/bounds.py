@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
+from ._text_fitting import CENTERED
 from .style import COLUMN, FAINT, INK, MODELS, PAGE, SEQUENTIAL, SOFT, figure, styled
 
 if TYPE_CHECKING:
@@ -245,8 +246,7 @@ def _fiber_panel(ax: Any, x: Array, label: Array, orbit: Array, confidence: Arra
             ax.scatter(*x[here].T, s=110, lw=0.8, zorder=2, **_look(y), **style)
     counts = {"orbit": len(np.unique(orbit)), "fiber": len(levels)}
     text = "\n".join(f"{count} {kind}" + "s" * (count > 1) for kind, count in counts.items())
-    middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
-    ax.text(0.5, 0.5, text, color=SOFT, bbox=_BOX, zorder=3, **middle)
+    ax.text(0.5, 0.5, text, color=SOFT, bbox=_BOX, zorder=3, transform=ax.transAxes, **CENTERED)
     ax.set(aspect="equal", xticks=[], yticks=[])
     ax.margins(0.12)
     ax.spines[:].set_visible(False)
@@ -333,7 +333,7 @@ def group_comparison(comparison: Comparison) -> Figure:
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.28)}
         middle.legend(**below, ncols=3, handlelength=1.2, columnspacing=0.8)
         for right in rest:
-            _forced(right, comparison.confidence, _curves(comparison))
+            _forced(right, comparison.confidence, comparison.forced)
             right.set_title("Forced over-confidence", loc="left")
             right.set_ylim(top=1.25 * right.get_ylim()[1])  # room for the legend
             right.legend(handles=right.lines[-1:], loc="upper left")
@@ -348,12 +348,10 @@ def _allowed(ax: Any, rows: Sequence[Mapping[str, Any]], best: str) -> None:
         ax.plot([row["neighbor_low"], end], [place + 0.3] * 2, color=INK, lw=1.4)
         if row[best] is not None:
             low, end = row["accuracy_floor"] if labels else 0.0, max(end, row[best])
-            style = {
-                "color": MODELS[place % len(MODELS)],
-                "alpha": 0.3 if row["cost"] is None else 1,
-            }
-            ax.plot([low, row[best]], [place] * 2, lw=7, solid_capstyle="butt", **style)
-            note = f"{row[best]:.3f}" + ("*" if row["cost"] is None else "")
+            alpha, mark = (0.3, "*") if row["cost"] is None else (1, "")
+            style = {"color": MODELS[place % len(MODELS)], "alpha": alpha, "lw": 7}
+            ax.plot([low, row[best]], [place] * 2, solid_capstyle="butt", **style)
+            note = f"{row[best]:.3f}{mark}"
             ax.text(end, place, f" {note}", va="center", fontsize=7, weight="bold")
     ax.set(ylim=(len(rows) - 0.4, -0.5), yticks=range(len(rows)))
     ax.set_yticklabels([row["group"] for row in rows])
@@ -362,18 +360,7 @@ def _allowed(ax: Any, rows: Sequence[Mapping[str, Any]], best: str) -> None:
     if labels:
         ax.set_xticks((0, 0.5, 1))
     handles = ax.plot([], [], color=INK, lw=1.4, label="estimate, not a bound")
-    handles += (
-        []
-        if all(r["cost"] is not None for r in rows)
-        else ax.plot([], [], " ", label="* nothing matches")
-    )
+    if any(row["cost"] is None for row in rows):
+        handles += ax.plot([], [], " ", label="* nothing matches")
     ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.28), handlelength=1.2)
     ax.set_title("Floor to ceiling" if labels else "Floor of the error", loc="left")
-
-
-def _curves(comparison: Comparison) -> dict[str, tuple[Array, Array]]:
-    return {
-        each.name: (each.forced, each.forced_orbitwise)
-        for each in comparison.candidates
-        if each.forced is not None and each.forced_orbitwise is not None
-    }

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InputError, check_name
 from ._layouts import LAYOUTS, Curves, Orbit
 from ._panels import frame_only, show_picture
-from ._text_fitting import fitted, legend_of
+from ._text_fitting import CENTERED, fitted, legend_of
 from .nero_plots import images_of, model_first, model_names, orbit_of, values_of
 from .style import (
     COLUMN,
@@ -207,7 +207,7 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, color: str) -> A
         "rasterized": count > 5000,
     }
     values, everywhere = one[color].values, array[color].values
-    if not _is_class(values):
+    if values.dtype.kind not in "iubUSO":  # numbers, not classes
         low, high = _range(array, color, everywhere)
         order = np.argsort(np.nan_to_num(values), kind="stable")
         return axes.scatter(
@@ -226,15 +226,9 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, color: str) -> A
             axes.scatter(*members.T, color=shade, label=str(name), **look)
             # On the member in the middle, so that the name is among its own points.
             middle = members[((members - np.median(members, 0)) ** 2).sum(1).argmin()]
-            axes.annotate(
-                str(name),
-                middle,
-                ha="center",
-                va="center",
-                weight="bold",
-                color=readable(shade),
-                path_effects=[withStroke(linewidth=2.5, foreground="white")],
-            )
+            stroke = [withStroke(linewidth=2.5, foreground="white")]
+            style = {"color": readable(shade), "weight": "bold", "path_effects": stroke}
+            axes.annotate(str(name), middle, **CENTERED, **style)
     return None
 
 
@@ -258,10 +252,6 @@ def _write_classes(fig: Figure, maps: list[Any], color: str) -> None:
     for handle in legend.legend_handles:
         if handle is not None:
             handle.set(alpha=1, sizes=[24])
-
-
-def _is_class(values: Array) -> bool:
-    return values.dtype.kind in "iubUSO"
 
 
 def _range(array: xr.DataArray, color: str, values: Array) -> tuple[float, float]:

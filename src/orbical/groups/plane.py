@@ -23,7 +23,8 @@ from .group import (
 )
 
 
-def _turn(angle_degrees: Array) -> Array:
+def turned_by(angle_degrees: Array) -> Array:
+    """Return rotations of the plane `[K, 2, 2]` by angles `[K]`, counter-clockwise."""
     angle_rad = np.deg2rad(angle_degrees)
     cosine, sine = np.cos(angle_rad), np.sin(angle_rad)
     return np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)
@@ -50,7 +51,7 @@ def _equal_turns(name: str, n: int) -> Group:
     few_enough(f"{name}:{n}", n)
     angle = np.arange(n) * 360.0 / n
     circle = Layout("circle", np.arange(n), {"angle": angle})
-    parts = {"plane": homogeneous(_turn(angle))}
+    parts = {"plane": homogeneous(turned_by(angle))}
     return make_group(f"{name}:{n}", parts, coords={"angle": angle}, layout=circle)
 
 
@@ -60,7 +61,7 @@ def dihedral(n: int) -> Group:
     few_enough(f"dihedral:{n}", 2 * n)
     angle = np.tile(np.arange(n) * 360.0 / n, 2)
     mirrored = np.repeat([False, True], n)
-    linear = _turn(angle)
+    linear = turned_by(angle)
     linear[mirrored] = linear[mirrored] @ np.diag([-1.0, 1.0])
     return make_group(
         f"dihedral:{n}",

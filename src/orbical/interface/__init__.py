@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._imports import as_path
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -67,18 +66,10 @@ def view(
     Example:
         >>> view("no-such-folder")
         Traceback (most recent call last):
-        orbical.errors.InputError: scan: expected a folder, got 'no-such-folder', which is not one
+        orbical.errors.InputError: scan: expected a saved scan, or a folder of them, got ...
     """
-    session = open_session(
-        scan,
-        models,
-        data,
-        task=task,
-        preprocess=preprocess,
-        read=read,
-        orbits=orbits,
-        classes=classes,
-    )
+    about = {"preprocess": preprocess, "read": read, "orbits": orbits, "classes": classes}
+    session = open_session(scan, models, data, task=task, **about)
     if in_notebook():
         from .widget import widget
 
@@ -114,7 +105,7 @@ def open_session(
     elif isinstance(scan, Mapping):
         scans = scan
     else:
-        scans = found_scans(as_path("scan", scan))
+        scans = found_scans(Path(scan))
     if models is not None and not isinstance(models, Mapping):
         first = next(iter(scans.values()))
         if len(first.models) != 1:
@@ -127,13 +118,14 @@ def open_session(
 def found_scans(folder: Path) -> dict[str, Scan]:
     """Open the scan in a folder, or every scan in it, by name."""
     from ..errors import StoreError
-    from ..store.files import is_remote
     from ..store.scan_result import load
 
-    if is_remote(folder):
-        return {folder.name.removesuffix(".zarr"): load(folder)}
     if not folder.is_dir():
-        raise InputError(f"scan: expected a folder, got {str(folder)!r}, which is not one")
+        state = "is not a folder" if folder.exists() else "does not exist"
+        raise InputError(
+            f"scan: expected a saved scan, or a folder of them, got {str(folder)!r}, which {state}"
+            "; save one with orbical.scan(..., out=...) or orbical scan --out"
+        )
     if (folder / "zarr.json").is_file():
         return {folder.resolve().name.removesuffix(".zarr"): load(folder)}
     scans: dict[str, Scan] = {}

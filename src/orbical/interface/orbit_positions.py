@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..groups import Elements, Group, rotations, scales, translations
 from ..groups.group import homogeneous
+from ..groups.plane import turned_by
 
 _NEAR = 1e-6
 
@@ -49,11 +51,8 @@ class OrbitLocator:
         self.axes = _AXES.get(group.layout.kind, ())
         one_to_one = {*self.axes} == {*group.coords} and {*group.parts} == {"plane"}
         self.continuous = bool(self.axes) and one_to_one
-        self._coords = (
-            np.stack([group.coords[axis] for axis in self.axes], 1)
-            if (self.continuous)
-            else np.zeros((len(group), 0))
-        )
+        axes = self.axes if self.continuous else ()
+        self._coords = np.array([group.coords[axis] for axis in axes]).reshape(-1, len(group)).T
 
     def at(self, element: int, position: tuple[float, ...] = ()) -> OrbitPosition:
         """Return the position of an element, or the given position if the group has positions."""
@@ -121,19 +120,9 @@ def _shorter(step: float) -> list[float]:
     return [float(pixels) for pixels in range(1, whole) if whole % pixels == 0]
 
 
-def _turn(position: np.ndarray) -> np.ndarray:
-    angle_rad = np.deg2rad(position[0])
-    cosine, sine = np.cos(angle_rad), np.sin(angle_rad)
-    return homogeneous(np.array([[[cosine, -sine], [sine, cosine]]]))
-
-
-def _shift(position: np.ndarray) -> np.ndarray:
-    return homogeneous(np.eye(2)[None], position[None])
-
-
-def _scale(position: np.ndarray) -> np.ndarray:
-    return homogeneous(np.eye(2)[None] * position[0])
-
-
 _AXES = {"circle": ("angle",), "plane": ("dx", "dy"), "line": ("scale",)}
-_MATRICES = {("angle",): _turn, ("dx", "dy"): _shift, ("scale",): _scale}
+_MATRICES: dict[tuple[str, ...], Callable[[np.ndarray], np.ndarray]] = {
+    ("angle",): lambda position: homogeneous(turned_by(position)),
+    ("dx", "dy"): lambda position: homogeneous(np.eye(2)[None], position[None]),
+    ("scale",): lambda position: homogeneous(np.eye(2)[None] * position[0]),
+}

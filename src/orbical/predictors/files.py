@@ -113,19 +113,10 @@ def _external_files(path: Path) -> list[Path]:
     )
 
 
-_ONNX_TYPES = {
-    "tensor(float)": torch.float32,
-    "tensor(double)": torch.float64,
-    "tensor(float16)": torch.float16,
-    "tensor(int64)": torch.int64,
-    "tensor(int32)": torch.int32,
-    "tensor(uint8)": torch.uint8,
-    "tensor(bool)": torch.bool,
-}
-
-
 def _cast(value: torch.Tensor, kind: str) -> Any:
-    return value.to(_ONNX_TYPES.get(kind, value.dtype)).cpu().numpy()
+    """Convert to an ONNX type such as `tensor(float)`, all of which torch has by the same name."""
+    name = kind.removeprefix("tensor(").removesuffix(")")
+    return value.to(getattr(torch, name, value.dtype)).cpu().numpy()
 
 
 class ExportedPredictor(Predictor):

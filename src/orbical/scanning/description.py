@@ -63,7 +63,7 @@ def describe_scan(
     task = sweep.task
     return Record(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        versions={"orbical": __version__, **_versions()},
+        versions=versions(),
         task=TaskEntry(**plain(task.describe())),
         score=ScoreEntry(
             task.score_meaning, task.score_unit, task.higher_is_better, task.isometric(sweep.group)
@@ -71,19 +71,24 @@ def describe_scan(
         views=ViewsEntry(task.input_view, task.detail_view),
         group=GroupEntry(sweep.group.spec, sweep.group.fingerprint()),
         data=DataEntry(len(samples), target is not None, samples.fingerprint()),
-        models=tuple(
-            ModelEntry(
-                name,
-                predictor.source,
-                predictor.fingerprint(),
-                probes[name]["deterministic"],
-                probes[name]["values"],
-            )
-            for name, predictor in sweep.predictors.items()
-        ),
+        models=model_entries(sweep, probes),
         keep=sorted(sweep.keep),
         preprocess=None if function is None else name_of(function),
         run=RunEntry(str(sweep.device), torch.get_num_threads(), sweep.batch_size, chunk),
+    )
+
+
+def model_entries(sweep: Sweep, probes: dict[str, Any]) -> tuple[ModelEntry, ...]:
+    """Describe the models, by their contents and by their outputs for a few inputs."""
+    return tuple(
+        ModelEntry(
+            name,
+            predictor.source,
+            predictor.fingerprint(),
+            probes[name]["deterministic"],
+            probes[name]["values"],
+        )
+        for name, predictor in sweep.predictors.items()
     )
 
 
@@ -119,8 +124,10 @@ def plain(setting: Any) -> Any:
 
 
 @cache
-def _versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in ("torch", "numpy", "xarray", "zarr")}
+def versions() -> dict[str, str]:
+    """Return the versions of orbical and of the packages that compute and store."""
+    packages = ("torch", "numpy", "xarray", "zarr")
+    return {"orbical": __version__} | {name: importlib.metadata.version(name) for name in packages}
 
 
 def _choose_chunk(outputs: Tree, samples: Samples, elements: int, device: torch.device) -> int:
@@ -204,7 +211,7 @@ def adopt(
     known = {entry.name: entry for entry in stored.models}
     same_device = stored.run.device == given.run.device
     for entry in given.models:
-        if entry.name in known and not _same_model(known[entry.name], entry, same_device):
+        if entry.name in known and not same_model(known[entry.name], entry, same_device):
             raise StoreError(
                 f"{store.name} holds another model under the name {entry.name!r}: "
                 f"{_short(known[entry.name])}, got {_short(entry)}; use another name"
@@ -237,7 +244,7 @@ def adopt(
     return min([stored.run.batch_size, *halved])
 
 
-def _same_model(stored: ModelEntry, given: ModelEntry, same_device: bool) -> bool:
+def same_model(stored: ModelEntry, given: ModelEntry, same_device: bool) -> bool:
     """Check whether contents and outputs agree: equal weights may belong to different code.
 
     Outputs of one content are compared on one device only, since devices round differently.

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from .._imports import as_path
 from .._interrupts import how_to_go_on, stoppable
 from .._trees import Tree
 from ..errors import InputError, Interrupted, StoreError
 from ..groups import Group
+from ..groups.group import whole_number
 from ..tasks import Task
 from .description import adopt, warn_of_failures
+from .executors import Remote, crew_of, remote
 from .probing import truth_arrays
 from .progress import progress_bar
 from .recipe import plan
-from .sweep import Unit
-from .units import Runner, commit, ready, run_unit
+from .units import Local, ready
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
     from ..store.arrays import Store
@@ -39,6 +42,9 @@ def scan(
     chunk: int | str = "auto",
     durable: bool = False,
     device: str = "auto",
+    devices: str | Sequence[str] | None = None,
+    threads: int | str = "auto",
+    executor: Any = None,
     preprocess: Callable[[Tree], Tree] | None = None,
     progress: bool = True,
 ) -> Scan:
@@ -67,6 +73,12 @@ def scan(
         durable: wait until each unit is on the disk before it counts as finished, so that a power
             failure loses no more than a kill.
         device: a torch device, or `"auto"`.
+        devices: several devices, each with a process of its own: `"all"` GPUs, or a list.
+        threads: the number of CPU threads of each process; `"auto"` takes that of torch, or 1
+            with an executor. Equal threads and batch sizes give equal bits.
+        executor: who runs the units: a `dask.distributed.Client`, a
+            `concurrent.futures.ProcessPoolExecutor`, or another object with `submit`. Workers
+            write to `out` themselves, so it must be a folder that all of them see.
         preprocess: a function applied to each transformed batch before the models.
         progress: whether to show a progress bar.
 
@@ -89,6 +101,7 @@ def scan(
     from ..store import arrays as stores
     from ..store.scan_result import Scan
 
+    crew = crew_of(executor, devices)
     recipe = plan(
         models,
         data,
@@ -98,6 +111,7 @@ def scan(
         batch_size=batch_size,
         chunk=chunk,
         device=device,
+        threads=_choose_threads(threads, crew is not None),
         preprocess=preprocess,
     )
     path = None if out is None else as_path("out", out)
@@ -106,14 +120,25 @@ def scan(
             f"out: expected the name of a folder, got {str(path)!r}; scan into a folder such as "
             "run.zarr and pack it afterwards"
         )
-    exists = path is not None and stores.exists(path)
+    if path is None and crew is not None:
+        raise InputError("out: expected a folder that all workers see, got none")
+    if crew is not None and recipe.samples.source.in_order:
+        raise InputError(
+            "data: expected samples that can be read in any order, got a stream; scan it without "
+            "an executor"
+        )
+    exists = path is not None and path.exists()
     if exists:
         stores.open_store(path)  # type: ignore[arg-type] # what is no store is refused at once
     if exists and not (resume or overwrite):
         raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
     with stoppable(out is not None), ExitStack() as stack:
-        runner = stack.enter_context(ready(recipe))
-        record, specs = runner.describe()
+        work: Local | Remote
+        if crew is None or path is None:
+            work = Local(stack.enter_context(ready(recipe)))
+        else:
+            work = stack.enter_context(remote(recipe, crew, path))
+        record, specs = work.describe()
         truth = truth_arrays(recipe.task, recipe.target)
         _check_coordinates(recipe.group, [*specs, *truth])
         if exists and overwrite:  # only now: a mistake above must not cost the old result
@@ -121,12 +146,13 @@ def scan(
         if exists and not overwrite:
             stack.enter_context(stores.locked(path))
             store = stores.open_store(path)  # type: ignore[arg-type]
-            runner.sweep.batch_size = adopt(store, record, specs, truth, recipe)
+            size = adopt(store, record, specs, truth, recipe)
         else:
             store = stores.create(path, record, specs, recipe.group, truth, recipe.samples.names)
             stack.enter_context(stores.locked(path))
+            size = record.run.batch_size
         store.durable = durable
-        _fill(store, runner, progress)
+        _fill(store, work, list(recipe.models), size, progress)
     result = Scan(store if path is None else stores.open_store(path))
     warn_of_failures(result, recipe.models)
     return result
@@ -142,32 +168,29 @@ def _check_coordinates(group: Group, specs: Iterable[str]) -> None:
         )
 
 
-def _fill(store: Store, runner: Runner, progress: bool) -> None:
+def _choose_threads(threads: int | str, shared: bool) -> int:
+    if threads == "auto":
+        return 1 if shared else torch.get_num_threads()
+    return whole_number("threads", threads, 1, "'auto' or ")
+
+
+def _fill(
+    store: Store, work: Local | Remote, asked: list[str], batch_size: int, progress: bool
+) -> None:
     """Run all units that are not done, each chunk of samples for all its models at once."""
     record = store.record
-    asked = list(runner.recipe.models)
     pending = _pending(store, asked)
-    elements = len(runner.recipe.group)
+    elements = store.shape("action_defect")[1]
     total = record.data.samples * elements * len(asked)
     rows = {chunk: record.rows(chunk) for chunk in pending}
     left = sum((rows[chunk].stop - rows[chunk].start) * len(pending[chunk]) for chunk in pending)
-    waiting: tuple[int, Unit] | None = None  # on its way from an accelerator, which works on
+    skipped = total - left * elements
     try:
-        skipped = total - left * elements
         with progress_bar(total, skipped, elements * len(asked), progress) as advance:
-            for chunk, names in pending.items():
-                unit = run_unit(runner, rows[chunk], names, advance)
-                if waiting is not None:
-                    commit(store, runner, *waiting)
-                waiting = (chunk, unit)
-                if unit.landed is None:  # at hand already: a kill loses one unit at the most
-                    commit(store, runner, *waiting)
-                    waiting = None
-            if waiting is not None:
-                commit(store, runner, *waiting)
+            work.fill(store, pending, batch_size, advance)
     except KeyboardInterrupt:
-        if waiting is not None:  # it is finished, and writing it twice would change nothing
-            commit(store, runner, *waiting)
+        if store.path is not None:
+            store.reload()  # units may have been written by others
         share = store.done[[record.names.index(name) for name in asked]].mean()
         again = how_to_go_on(store.path is not None)
         raise Interrupted(f"stopped at {share:.0%} of {store.name}; {again}") from None

@@ -40,11 +40,15 @@ class Recipe:
     batch_size: int | str
     chunk: int | None
     device: str
+    threads: int
 
     @cached_property
     def predictors(self) -> dict[str, Predictor]:
         """The models of this process."""
         return {name: _as_named(name, model) for name, model in self.models.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "predictors"}
 
 
 def plan(
@@ -57,6 +61,7 @@ def plan(
     batch_size: int | str,
     chunk: int | str,
     device: str,
+    threads: int,
     preprocess: Callable[[Tree], Tree] | None,
 ) -> Recipe:
     """Check the arguments of a scan; nothing is computed or written yet."""
@@ -72,16 +77,28 @@ def plan(
         batch_size = whole_number("batch_size", batch_size, 1, "'auto' or ")
     rows = None if chunk == "auto" else whole_number("chunk", chunk, 1, "'auto' or ")
     recipe = Recipe(
-        named, samples, first, target, group, task, preprocess, kept, batch_size, rows, device
+        named,
+        samples,
+        first,
+        target,
+        group,
+        task,
+        preprocess,
+        kept,
+        batch_size,
+        rows,
+        device,
+        threads,
     )
-    recipe.__dict__["predictors"] = predictors
+    vars(recipe)["predictors"] = predictors  # made already, and nothing is loaded twice
     return recipe
 
 
 def checked_data(data: Any, group: Group, task: Task) -> tuple[Samples, Tree, Tensor | None]:
     """Return the samples, the first inputs and the targets, if a group can move them."""
     samples = Samples(task.take(data), task.names(data))
-    first = samples.inputs(0, PROBE_SAMPLES)
+    samples.source.check()
+    first, _ = samples.first(PROBE_SAMPLES)
     check_group(task.input, group, first)
     task.input.check_values(first)
     target = None if samples.y is None else task.check_target(samples.y, len(samples))

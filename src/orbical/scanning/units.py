@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,8 @@ def ready(recipe: Recipe) -> Iterator[Runner]:
     """Make a recipe ready in this thread; each process probes, since it holds its own models."""
     device = _choose_device(recipe.device)
     with ExitStack() as stack:
+        stack.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(recipe.threads)
         for predictor in recipe.predictors.values():
             stack.enter_context(predictor.ready(device))
         size = _choose_batch_size(recipe.batch_size, recipe.first, device)
@@ -95,6 +97,44 @@ def commit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
         failures = failures_of(unit.failures[name], first)
         model = store.record.names.index(name)
         store.finish(model, chunk, values, failures, sweep.batch_size)
+
+
+class Local:
+    """A scan whose units are run by this process."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
+        """Return the record of the scan and its arrays."""
+        return self._runner.describe()
+
+    def fill(
+        self,
+        store: Store,
+        pending: Mapping[int, list[str]],
+        batch_size: int,
+        advance: Callable[[int], None],
+    ) -> None:
+        """Run units in order; a unit is written while an accelerator computes the next."""
+        runner = self._runner
+        runner.sweep.batch_size = batch_size
+        waiting: tuple[int, Unit] | None = None  # on its way from an accelerator, which works on
+        try:
+            for chunk, models in pending.items():
+                unit = run_unit(runner, store.record.rows(chunk), models, advance)
+                if waiting is not None:
+                    commit(store, runner, *waiting)
+                waiting = (chunk, unit)
+                if unit.landed is None:  # at hand already: a kill loses one unit at the most
+                    commit(store, runner, *waiting)
+                    waiting = None
+            if waiting is not None:
+                commit(store, runner, *waiting)
+        except KeyboardInterrupt:
+            if waiting is not None:  # it is finished, and writing it twice would change nothing
+                commit(store, runner, *waiting)
+            raise
 
 
 def _choose_device(device: str) -> torch.device:

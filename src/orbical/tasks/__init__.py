@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..actions import (
-    Action,
-    ImagePair,
-    Images,
-    PairWindow,
-    Points,
-    Rows,
-    Trivial,
-    Vectors,
-    Window,
-    as_action,
-)
+from .. import actions
+from ..actions import Action
 from ..errors import InputError, check_name
 from .atoms import Atoms
 from .base import Task, Variable
@@ -29,14 +19,14 @@ TASKS: dict[str, type[Task]] = {
     task.name: task for task in (Atoms, Classification, Detection, Flow, Regression)
 }
 INPUTS: dict[str, Callable[..., Action]] = {
-    "images": Images,
-    "pair": ImagePair,
-    "pair-window": PairWindow,
-    "points": Points,
-    "rows": Rows,
-    "trivial": Trivial,
-    "vectors": Vectors,
-    "window": Window,
+    "images": actions.Images,
+    "pair": actions.ImagePair,
+    "pair-window": actions.PairWindow,
+    "points": actions.Points,
+    "rows": actions.Rows,
+    "trivial": actions.Trivial,
+    "vectors": actions.Vectors,
+    "window": actions.Window,
 }
 
 
@@ -66,7 +56,7 @@ def parse_input(text: str) -> Action:
     for field, equals, action in fields:
         if not (field and equals and action):
             raise InputError(f"input: expected FIELD=ACTION,FIELD=ACTION, got {text!r}")
-    return as_action({field: _parse_action(action) for field, _, action in fields})
+    return actions.as_action({field: _parse_action(action) for field, _, action in fields})
 
 
 def _parse_action(text: str) -> Action:

@@ -14,7 +14,7 @@ from .._trees import Tree
 from ..actions import Points, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements
-from .base import Reader, Task, Variable, as_truth, described, is_real
+from .base import Reader, Task, Variable, as_truth, described, is_real, per_element, per_sample
 from .quantities import (
     MEASURES,
     SHAPES,
@@ -254,31 +254,23 @@ class Atoms(Task):
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare each quantity, and its distance from the consensus and the truth."""
-        orbit = ("sample", "element")
         references = ("consensus", "truth") if labeled else ("consensus",)
         declared = self.common_variables(labeled, self.truth_dims)
-        declared["numbers"] = Variable(("sample", "atom"), "atomic numbers, 0 for padding")
+        declared["numbers"] = per_sample("atomic numbers, 0 for padding", "atom")
         for name in self.quantities:
             unit, axes = UNITS[name], SHAPES[name]
-            declared[name] = Variable((*orbit, *axes), f"{name} in {unit}")
-            declared[f"consensus_{name}"] = Variable(
-                ("sample", *axes), f"mean of the un-transformed {name} in {unit}"
-            )
+            mean = f"mean of the un-transformed {name} in {unit}"
+            declared[name] = per_element(f"{name} in {unit}", *axes)
+            declared[f"consensus_{name}"] = per_sample(mean, *axes)
             for reference in references:
-                declared[f"{name}_vs_{reference}"] = Variable(
-                    orbit,
-                    f"{MEASURES[name]} from the {reference} in {unit}",
-                    unit=unit,
-                    higher_is_better=False,
-                )
+                apart, off = f"{name}_vs_{reference}", f"{MEASURES[name]} from the {reference}"
+                declared[apart] = per_element(f"{off} in {unit}", unit=unit, higher_is_better=False)
                 if name == "energy":
-                    declared[f"energy_per_atom_vs_{reference}"] = Variable(
-                        orbit, f"energy difference from the {reference} in eV per atom"
-                    )
+                    each = per_element(f"energy difference from the {reference} in eV per atom")
+                    declared[f"energy_per_atom_vs_{reference}"] = each
         if "forces" in self.quantities:
-            declared["atom_vs_consensus"] = Variable(
-                (*orbit, "atom"), "length of an atom's force minus the consensus in eV/Å"
-            )
+            what = "length of an atom's force minus the consensus in eV/Å"
+            declared["atom_vs_consensus"] = per_element(what, "atom")
         return declared
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:

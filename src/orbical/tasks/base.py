@@ -53,13 +53,21 @@ class Variable:
         }
 
 
+def per_element(meaning: str, *dims: str, **about: Any) -> Variable:
+    """Declare a variable that each sample has at each element, with further dimensions."""
+    return Variable(("sample", "element", *dims), meaning, **about)
+
+
+def per_sample(meaning: str, *dims: str, **about: Any) -> Variable:
+    """Declare a variable that each sample has once, with further dimensions."""
+    return Variable(("sample", *dims), meaning, **about)
+
+
 SHARE: dict[str, Any] = {"unit": "share", "higher_is_better": True}
 """How a share that should be large is read."""
 
-ACTION_DEFECT = Variable(
-    ("sample", "element"),
-    "relative loss of the transformation itself, there and back",
-    higher_is_better=False,
+ACTION_DEFECT = per_element(
+    "relative loss of the transformation itself, there and back", higher_is_better=False
 )
 
 
@@ -257,24 +265,17 @@ class Task(ABC):
         Returns:
             Names and variables, to which a task adds its own.
         """
-        quality: dict[str, Any] = {
-            "unit": self.score_unit,
-            "higher_is_better": self.higher_is_better,
-        }
-        orbit = ("sample", "element")
+        quality = {"unit": self.score_unit, "higher_is_better": self.higher_is_better}
         variables = {
-            "score_vs_consensus": Variable(orbit, "score against the consensus", **quality),
-            "consensus": Variable(("sample", *output_dims), "mean of the un-transformed answers"),
-            "invariance_gap": Variable(
-                ("sample",),
-                "root mean square distance of the un-transformed answers from their mean",
+            "score_vs_consensus": per_element("score against the consensus", **quality),
+            "consensus": per_sample("mean of the un-transformed answers", *output_dims),
+            "invariance_gap": per_sample(
+                "root mean square distance of the un-transformed answers from their mean"
             ),
         }
         if labeled:
-            variables["score"] = Variable(orbit, "score against the truth", **quality)
-            variables["consensus_vs_truth"] = Variable(
-                ("sample",), "score of the consensus", **quality
-            )
+            variables["score"] = per_element("score against the truth", **quality)
+            variables["consensus_vs_truth"] = per_sample("score of the consensus", **quality)
         return variables
 
     # What follows from it.

@@ -21,6 +21,7 @@ from .base import (
     class_names,
     described,
     is_real,
+    per_element,
     single_or_double,
     unreadable,
 )
@@ -122,15 +123,14 @@ class Classification(Task):
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare confidence, predicted class and whether it is correct."""
-        orbit = ("sample", "element")
         variables = self.common_variables(labeled, ("class",)) | {
-            "confidence": Variable(orbit, "largest class probability", unit="share"),
-            "predicted": Variable(orbit, "class of the largest probability"),
-            "probabilities": Variable((*orbit, "class"), "class probabilities", optional=True),
+            "confidence": per_element("largest class probability", unit="share"),
+            "predicted": per_element("class of the largest probability"),
+            "probabilities": per_element("class probabilities", "class", optional=True),
         }
         if labeled:
             what = "whether the predicted class is the true one"
-            variables["correct"] = Variable(orbit, what, **SHARE)
+            variables["correct"] = per_element(what, **SHARE)
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:

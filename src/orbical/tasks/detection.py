@@ -16,7 +16,7 @@ from ..groups import Elements, Group
 from ..groups.group import whole_number
 from ._boxes import area, clip, inverted, iou
 from ._detection_reading import faults_in, read_detections
-from .base import SHARE, Reader, Task, Variable, as_truth, class_names, described
+from .base import SHARE, Reader, Task, Variable, as_truth, class_names, described, per_element
 from .detection_consensus import BORDER, Consensus, consensus_of
 from .detection_matching import (
     Detections,
@@ -173,25 +173,19 @@ class Detection(Task):
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the detections of each element, and all their scores."""
-        orbit = ("sample", "element")
-        judged = " that counts" if labeled else ""
+        sure = "confidence of the most confident detection" + (" that counts" if labeled else "")
         variables = self.common_variables(labeled, ("cluster", "cluster_column")) | {
-            "box": Variable((*orbit, "detection", "side"), "boxes in pixels of the view"),
-            "box_label": Variable(
-                (*orbit, "detection"), "class of each box, -1 where there is none"
-            ),
-            "box_score": Variable((*orbit, "detection"), "confidence of each box"),
-            "count": Variable(orbit, "number of detections"),
-            "confidence": Variable(
-                orbit, f"confidence of the most confident detection{judged}", unit="share"
-            ),
+            "box": per_element("boxes in pixels of the view", "detection", "side"),
+            "box_label": per_element("class of each box, -1 where there is none", "detection"),
+            "box_score": per_element("confidence of each box", "detection"),
+            "count": per_element("number of detections"),
+            "confidence": per_element(sure, unit="share"),
         }
         if labeled:
             shares = MEASURES | {"correct": _CORRECT}
-            variables |= {name: Variable(orbit, what, **SHARE) for name, what in shares.items()}
-            variables["box_correct"] = Variable(
-                (*orbit, "detection"), "1 if right, 0 if wrong, NaN if ignored"
-            )
+            variables |= {name: per_element(what, **SHARE) for name, what in shares.items()}
+            judged = "1 if right, 0 if wrong, NaN if ignored"
+            variables["box_correct"] = per_element(judged, "detection")
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None = None) -> Tensor:

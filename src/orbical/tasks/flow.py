@@ -12,7 +12,7 @@ from ..actions import FieldWindow, ImagePair, PairWindow, VectorField
 from ..actions.crops import central
 from ..errors import InputError, ModelError
 from ..groups import Elements
-from .base import Reader, Task, Variable, as_truth, described, is_real, unreadable
+from .base import Reader, Task, Variable, as_truth, described, is_real, per_element, unreadable
 
 __all__ = ["Flow", "angle_between"]
 
@@ -115,23 +115,20 @@ class Flow(Task):
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the errors and the block means."""
         variables = self.common_variables(labeled, ANSWER_DIMS)
-        place = ("sample", "element")
         maps = ("map_row", "map_column")
-        variables["flow"] = Variable((*place, *ANSWER_DIMS), "flow field", optional=True)
-        variables["flow_map"] = Variable((*place, "axis", *maps), "flow, means over blocks")
+        variables["flow"] = per_element("flow field", *ANSWER_DIMS, optional=True)
+        variables["flow_map"] = per_element("flow, means over blocks", "axis", *maps)
         if labeled:
-            variables["rmse"] = Variable(
-                place, "root mean square error in pixels", unit="px", higher_is_better=False
+            variables["rmse"] = per_element(
+                "root mean square error in pixels", unit="px", higher_is_better=False
             )
-            variables["angular_error"] = Variable(
-                place, "mean angular error in degrees", unit="degrees", higher_is_better=False
+            variables["angular_error"] = per_element(
+                "mean angular error in degrees", unit="degrees", higher_is_better=False
             )
-            variables["truth_map"] = Variable(
-                (*place, "axis", *maps), "true flow moved along, means over blocks"
-            )
-            variables["error_map"] = Variable(
-                (*place, *maps), "end-point error, means over the valid pixels of blocks"
-            )
+            what = "true flow moved along, means over blocks"
+            variables["truth_map"] = per_element(what, "axis", *maps)
+            what = "end-point error, means over the valid pixels of blocks"
+            variables["error_map"] = per_element(what, *maps)
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:

@@ -18,17 +18,6 @@ from ..actions.base import matrices
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
 
-__all__ = [
-    "MEASURES",
-    "SHAPES",
-    "UNITS",
-    "Quantities",
-    "check_quantities",
-    "distance",
-    "to_shape",
-    "unknown",
-]
-
 UNITS = {"energy": "eV", "forces": "eV/Å", "dipole": "e·Å", "stress": "eV/Å³"}
 """Every quantity, in the order of a row, and its unit."""
 

@@ -13,7 +13,7 @@ from .._trees import Tree
 from ..actions import Action, Images, Irreps, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
-from .base import Move, Reader, Task, Variable, as_truth
+from .base import Move, Reader, Task, Variable, as_truth, per_element, per_sample
 from .uncertainty import (
     check_form,
     fit_to_mean,
@@ -122,32 +122,27 @@ class Regression(Task):
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the mean and the uncertainty."""
-        orbit, points = ("sample", "element"), self.truth_dims[:-1]
-        declared = self.common_variables(labeled, self.truth_dims)
-        declared["mean"] = Variable((*orbit, *self.truth_dims), "predicted mean")
+        dims = self.truth_dims
+        declared = self.common_variables(labeled, dims)
+        declared["mean"] = per_element("predicted mean", *dims)
         if self.uncertainty is None:
             return declared
-        one, whole = (*points, "variance_component"), (*self.truth_dims, "with_component")
-        declared["variance"] = Variable((*orbit, *one), "predicted variance")
-        declared["variance_gap"] = Variable(
-            ("sample",), "root mean square distance of un-transformed variances from their mean"
+        one, whole = (*dims[:-1], "variance_component"), (*dims, "with_component")
+        declared["variance"] = per_element("predicted variance", *one)
+        declared["variance_gap"] = per_sample(
+            "root mean square distance of un-transformed variances from their mean"
         )
+        consensus = "mean of the un-transformed"
         if self.uncertainty == "covariance":
-            declared["covariance"] = Variable((*orbit, *whole), "predicted covariance")
-            declared["consensus_covariance"] = Variable(
-                ("sample", *whole), "mean of the un-transformed covariances"
-            )
+            declared["covariance"] = per_element("predicted covariance", *whole)
+            declared["consensus_covariance"] = per_sample(f"{consensus} covariances", *whole)
         else:
-            declared["consensus_variance"] = Variable(
-                ("sample", *one), "mean of the un-transformed variances"
-            )
+            declared["consensus_variance"] = per_sample(f"{consensus} variances", *one)
         if self.uncertainty in ("parts", "evidential"):
-            declared["aleatoric"] = Variable((*orbit, *one), "variance ascribed to the data")
-            declared["epistemic"] = Variable((*orbit, *one), "variance ascribed to the model")
+            declared["aleatoric"] = per_element("variance ascribed to the data", *one)
+            declared["epistemic"] = per_element("variance ascribed to the model", *one)
         if labeled:
-            declared["error"] = Variable(
-                (*orbit, *self.truth_dims), "moved truth minus the predicted mean"
-            )
+            declared["error"] = per_element("moved truth minus the predicted mean", *dims)
         return declared
 
     def primary(self, outputs: Tree) -> Tensor:

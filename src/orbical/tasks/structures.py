@@ -9,19 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ..errors import InputError, unknown_name
 from .quantities import UNITS, to_shape, unknown
-
-__all__ = [
-    "SYMBOLS",
-    "batch_of",
-    "complete_batch",
-    "display_name",
-    "formula",
-    "is_structure",
-    "structure_names",
-]
 
 FIELDS = ("pos", "numbers", "mask", "cell", "pbc")
 _SYMBOLS = (
@@ -66,20 +57,15 @@ def batch_of(structures: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Te
         raise InputError("molecules: expected at least one, got none")
     for place, one in enumerate(structures):
         _check(place, one)
-    count, most = len(structures), max(len(one) for one in structures)
-    inputs = {
-        "pos": torch.zeros(count, most, 3, dtype=torch.float64),
-        "numbers": torch.zeros(count, most, dtype=torch.int64),
-        "cell": torch.zeros(count, 3, 3, dtype=torch.float64),
-        "pbc": torch.zeros(count, 3, dtype=torch.bool),
-    }
-    for row, one in enumerate(structures):
-        inputs["pos"][row, : len(one)] = torch.as_tensor(np.array(one.positions))
-        inputs["numbers"][row, : len(one)] = torch.as_tensor(np.array(one.numbers))
-        inputs["cell"][row] = torch.as_tensor(np.array(one.cell))
-        inputs["pbc"][row] = torch.as_tensor(np.array(one.pbc))
-    inputs["mask"] = inputs["numbers"] > 0
-    return inputs, _truth(structures, most)
+
+    def batched(field: str, kind: type) -> Tensor:
+        each = [torch.tensor(np.array(getattr(one, field), kind)) for one in structures]
+        return pad_sequence(each, batch_first=True)
+
+    pos, numbers = batched("positions", float), batched("numbers", np.int64)
+    inputs = {"pos": pos, "numbers": numbers, "cell": batched("cell", float)}
+    inputs |= {"pbc": batched("pbc", bool), "mask": numbers > 0}
+    return inputs, _truth(structures, numbers.shape[1])
 
 
 def complete_batch(inputs: Any) -> dict[str, Any]:

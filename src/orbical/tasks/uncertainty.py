@@ -30,18 +30,6 @@ from ..errors import ModelError, unknown_name
 from ..groups import Elements
 from .base import described, is_real, single_or_double
 
-__all__ = [
-    "FORMS",
-    "check_form",
-    "fit_to_mean",
-    "invalid_distributions",
-    "moved_covariance",
-    "moved_variance",
-    "named_parts",
-    "rotates",
-    "variances",
-]
-
 FORMS: dict[str | None, tuple[str, ...]] = {
     None: ("mean",),
     "variance": ("mean", "variance"),

@@ -23,6 +23,7 @@ Array = np.ndarray
 
 _ODDS = 18.0
 """Largest log odds that differ from certainty: beyond, single precision is 1."""
+_LAST_ODDS = 65_534
 
 
 @dataclass(frozen=True)
@@ -42,20 +43,6 @@ class Quantized:
     def bits(self) -> int:
         """The number of bits of a code, 8 or 16."""
         return 8 * self.codes.dtype.itemsize
-
-    def values(self) -> Array:
-        """Return the numbers as the page decodes them."""
-        found = self.low + self.step * self.codes.astype(np.float64)
-        if self.odds:
-            found = 1 / (1 + np.exp(-found))
-            found[self.codes == 0] = 0.0
-            found[self.codes == _LAST_ODDS] = 1.0
-        if self.missing is not None:
-            found[self.codes == self.missing] = np.nan
-        return found.astype(np.float32)
-
-
-_LAST_ODDS = 65_534
 
 
 def quantize(

@@ -8,12 +8,7 @@ from ...calibration import Measure, scan_measures
 from ...errors import unknown_name
 from .scan_reader import ScanReader
 
-_TITLES = {
-    "score": "Score",
-    "confidence": "Confidence",
-    "correct": "Accuracy",
-    "action_defect": "Action defect",
-}
+_TITLES = {"correct": "Accuracy"}  # others are titled by their name
 _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
 
 
@@ -43,10 +38,10 @@ def find_metrics(reader: ScanReader) -> dict[str, Metric]:
         better = None if better is None else bool(better)  # attributes are stored as 0 or 1
         share = unit == "share"
         meaning = score.meaning if name == "score" else reader.meanings[name]
-        title = meaning[:1].upper() + meaning[1:] if name == "score" else _title(name)
+        title = meaning if name == "score" else _TITLES.get(name, name.replace("_", " "))
         found[name] = Metric(
             name=name,
-            title=title,
+            title=title[:1].upper() + title[1:],
             unit=unit if unit in ("share", "px") else "number",
             low=0.0 if share or name == "count" or better is False else None,
             high=1.0 if share else None,
@@ -77,10 +72,6 @@ def _one_number_a_place(reader: ScanReader, name: str) -> bool:
     dims = reader.dims[name]
     classes = reader.dtype(name).kind in "iu" and name == "predicted"  # indices have no mean
     return dims in (("model", "sample", "element"), ("sample", "element")) and not classes
-
-
-def _title(name: str) -> str:
-    return _TITLES.get(name, name.replace("_", " ").capitalize())
 
 
 def chosen_metric(metrics: dict[str, Metric], name: str, per_sample: bool = False) -> Metric:

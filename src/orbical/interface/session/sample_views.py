@@ -76,28 +76,17 @@ def _densely(
     answers = view.live.ask_along(number, group, [view.models[model] for model in models])
     errors = {name: answer.error for name, answer in answers.items() if answer.error}
     about |= {"errors": errors} if errors else {}
-    return {
-        name: np.stack([_said(view, answers, one, number, model, group) for model in models])
-        for name, one in wanted.items()
-    }
 
+    def said(variable: str, model: int) -> Array:
+        answer = answers.get(view.models[model])
+        found = {} if answer is None else answer.variables
+        if variable == AGREES and "predicted" in found:
+            agrees = found["predicted"] == _consensus_class(view, number, model)
+            return np.asarray(agrees, np.float32)
+        missing = np.full(len(group), np.nan, np.float32)
+        return np.asarray(found.get(variable, missing), np.float32)
 
-def _said(
-    view: ScanView,
-    answers: dict[str, LiveAnswer],
-    variable: str,
-    number: int,
-    model: int,
-    group: Group,
-) -> Array:
-    """Return a variable of a model's answer at each element of a group, NaN if missing."""
-    answer = answers.get(view.models[model])
-    said = {} if answer is None else answer.variables
-    if variable == AGREES and "predicted" in said:
-        agrees = said["predicted"] == _consensus_class(view, number, model)
-        return np.asarray(agrees, np.float32)
-    missing = np.full(len(group), np.nan, np.float32)
-    return np.asarray(said.get(variable, missing), np.float32)
+    return {name: np.stack([said(one, model) for model in models]) for name, one in wanted.items()}
 
 
 def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
@@ -117,17 +106,12 @@ def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     if view.label is not None:
         arrays["label"] = view.label[chosen].astype(np.int32)
     sums = view.cache.get(("moments", variable))
-    if metric.low is not None and metric.high is not None:
-        span = [metric.low, metric.high]
-    else:
-        span = axis_of(
-            metric, arrays["values"] if sums is None else np.array([sums.low, sums.high])
-        )
+    known = arrays["values"] if sums is None else np.array([sums.low, sums.high])
     about = {
         "samples": chosen,
         "metric": metric.name,
         "models": [view.models[model] for model in models],
-        "range": span,
+        "range": axis_of(metric, known),
     }
     return about, arrays
 
@@ -182,20 +166,15 @@ def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
         "steps": steps,
     }
     _references(view, number, models, here.elements, arrays)
-    _draw(live.task, moved, details, names, about, arrays)
+    _draw(live.task, {"input": (moved,), "detail": (details, names)}, about, arrays)
     return about, arrays
 
 
 def _draw(
-    task: Any,
-    moved: Tree | None,
-    details: dict[str, Array],
-    names: list[str],
-    about: dict[str, Any],
-    arrays: dict[str, Any],
+    task: Any, parts: dict[str, tuple[Any, ...]], about: dict[str, Any], arrays: dict[str, Any]
 ) -> None:
     """Draw the views of a task that are named `png`, which need no JavaScript."""
-    for part, given in (("input", (moved,)), ("detail", (details, names))):
+    for part, given in parts.items():
         draw = getattr(task, f"draw_{part}", None)
         if about[part]["view"] == PNG and draw is not None and given[0] is not None:
             arrays[f"{part}/png"] = draw(*given)

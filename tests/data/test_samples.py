@@ -109,7 +109,7 @@ def raises(row):
         (torch.from_numpy(IMAGES).to_sparse(), "sparse_coo"),
         (torch.from_numpy(IMAGES).to("meta"), "meta"),
         (np.ma.masked_array(IMAGES, IMAGES > 0.5), "got a masked array"),
-        (DataLoader(TensorDataset(torch.from_numpy(IMAGES))), "pass loader.dataset"),
+        (DataLoader(Items(lambda row: IMAGES[row]), shuffle=True), "pass DataLoader(..., shuffle"),
         (Endless(), "Endless, which is empty or has no length"),
         (Items(raises), "data: Items raised OSError for sample 3: the disk is gone"),
         (Items(lambda row: IMAGES[row, :, : 4 - row]), "got (1, 3, 4) for sample 1"),

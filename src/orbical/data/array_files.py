@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-import struct
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .._imports import existing_file
 from ..errors import InputError
-
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    EOFError,
-    TypeError,
-    LookupError,
-    RuntimeError,  # an encrypted or recursive file; one compressed in a way Python does not know
-    MemoryError,
-    ArithmeticError,
-    SyntaxError,  # of a header
-    tokenize.TokenError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def read_npz(path: Path, argument: str) -> dict[str, Any]:
@@ -51,14 +31,14 @@ def read_npz(path: Path, argument: str) -> dict[str, Any]:
         }
 
 
-def read_npy(path: Path, argument: str) -> Any:
-    """Read the array of an `.npy` file.
+def read_npy(path: Path, argument: str, mapped: bool = False) -> Any:
+    """Read the array of an `.npy` file, or map it, so that it stays on disk.
 
     >>> read_npy(Path("gone.npy"), "--orbits")
     Traceback (most recent call last):
     orbical.errors.InputError: --orbits: expected a file, got 'gone.npy', which does not exist
     """
-    found = _load(path, argument)
+    found = _load(path, argument, "r" if mapped else None)
     if hasattr(found, "files"):
         with found as file:
             names = ", ".join(file.files)
@@ -69,17 +49,17 @@ def read_npy(path: Path, argument: str) -> Any:
     return found
 
 
-def _load(path: Path, argument: str) -> Any:
+def _load(path: Path, argument: str, mode: Literal["r"] | None = None) -> Any:
     import numpy as np
 
     existing_file(argument, path)
-    return _checked(lambda: np.load(path, allow_pickle=False), argument, repr(str(path)))
+    return _checked(lambda: np.load(path, mode, allow_pickle=False), argument, repr(str(path)))
 
 
 def _checked(load: Callable[[], Any], argument: str, name: str) -> Any:
     try:
         return load()
-    except _UNREADABLE as error:
+    except Exception as error:  # a file that is damaged, encrypted or no archive may raise anything
         raise InputError(f"{argument}: {name} cannot be read as numbers{_why(error)}") from error
 
 

@@ -1,0 +1,112 @@
+"""Data named by a path: which kind of file or folder it is, and how it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .._imports import as_path, import_extra, words_of
+from ..errors import InputError
+from . import tables
+from .array_files import read_npy, read_npz
+from .arrays import Arrays
+from .hugging_face import HuggingFace
+from .image_folder import ImageFolder
+from .named_arrays import NamedArrays
+from .source import Source
+from .tables import Table
+
+ARRAYS = (".npz", ".npy")
+SUFFIXES = (*ARRAYS, ".zarr", *tables.SUFFIXES)
+"""The suffixes of paths that are recognized as data."""
+
+_ZARR = ("zarr.json", ".zarray", ".zgroup")
+
+
+def open_path(given: str | Path, **images: Any) -> Source:
+    """Open the data set at a path.
+
+    Args:
+        given: a folder of images; a table `.csv`, `.tsv` or `.parquet`; `.npz`; `.npy`; a Zarr
+            array or group; a folder that `datasets.save_to_disk` wrote.
+        **images: how images are read, such as `size=224` or `unreadable="skip"`; the arguments of
+            `ImageFolder`, `Table` or `HuggingFace`.
+
+    Returns:
+        The source.
+
+    Raises:
+        InputError: if there is nothing at the path, or nothing that can be read.
+
+    Example:
+        >>> import numpy as np, orbical as ob, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as there:
+        ...     path = pathlib.Path(there) / "digits.npz"
+        ...     np.savez(path, x=np.zeros((3, 1, 8, 8)), y=[0, 1, 2])
+        ...     len(ob.data.open_path(path))
+        3
+    """
+    path = as_path("data", given)
+    if not path.exists():
+        raise InputError(
+            f"data: expected a file or a folder, got {str(given)!r}, which does not exist"
+        )
+    opener = _opener(path)
+    if opener is None:
+        raise InputError(
+            f"data: expected a folder of images or a file {', '.join(SUFFIXES)}, got {str(given)!r}"
+        )
+    if images and opener not in (ImageFolder, Table, _open_saved):
+        raise InputError(
+            f"{next(iter(images))}: expected data with images in files, got {str(given)!r}"
+        )
+    return opener(path, **images)
+
+
+def _opener(path: Path) -> Callable[..., Source] | None:
+    if path.is_dir():
+        if any((path / name).exists() for name in _ZARR):
+            return _open_zarr
+        saved = (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists()
+        return _open_saved if saved else ImageFolder
+    suffix = path.suffix.lower()
+    if suffix in tables.SUFFIXES:
+        return Table
+    return {".npz": _open_npz, ".npy": _open_npy}.get(suffix)
+
+
+def _open_npz(path: Path) -> Source:
+    return NamedArrays(read_npz(path, "data"), str(path), path)
+
+
+def _open_npy(path: Path) -> Source:
+    return Arrays(read_npy(path, "data", mapped=True))
+
+
+def _open_zarr(path: Path) -> Source:
+    return ZarrArrays(path)
+
+
+class ZarrArrays(NamedArrays):
+    """A Zarr array, or a group of arrays by name; it is opened again when unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        import zarr
+
+        try:
+            found = zarr.open(path, mode="r")
+            arrays = dict(found.arrays()) if isinstance(found, zarr.Group) else {"x": found}
+        except Exception as error:
+            raise InputError(
+                f"data: {str(path)!r} cannot be read as a Zarr array ({words_of(error)})"
+            ) from error
+        super().__init__(arrays, str(path), path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._path,)
+
+
+def _open_saved(path: Path, **images: Any) -> Source:
+    datasets = import_extra("datasets", "huggingface", "a data set saved by Hugging Face")
+    return HuggingFace(datasets.load_from_disk(str(path)), **images)

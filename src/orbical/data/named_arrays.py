@@ -1,0 +1,84 @@
+"""Arrays with names: `.npz` files, Zarr groups and xarray data sets, by one convention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .arrays import Arrays
+from .source import Source, stamp_of
+
+
+class NamedArrays(Arrays):
+    """Arrays by name: `x` (or `x_NAME` for each field), and optionally `y` and `name`.
+
+    Other arrays with one number or text for each sample are metadata columns.
+
+    Args:
+        arrays: the arrays.
+        where: the file or object, for messages.
+        path: the file or folder that they come from, if any.
+        argument: the name of the argument in error messages.
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[str, Any],
+        where: str,
+        path: Path | None = None,
+        argument: str = "data",
+    ) -> None:
+        fields = {name.removeprefix("x_"): arrays[name] for name in arrays if name[:2] == "x_"}
+        if "x" not in arrays and not fields:
+            raise InputError(
+                f"{argument}: expected an array x (or x_NAME for each field) and optionally y, got "
+                f"{', '.join(arrays) or 'no arrays'} in {where!r}"
+            )
+        super().__init__(arrays.get("x", fields or None), arrays.get("y"))
+        self._path = path
+        rest = {
+            name: arrays[name] for name in arrays if name not in ("x", "y") and name[:2] != "x_"
+        }
+        self.columns = {name: np.asarray(one) for name, one in rest.items() if self._fits(one)}
+        names = self.columns.pop("name", None)
+        self.names = None if names is None else [str(name) for name in names]
+        if "classes" in rest and np.ndim(rest["classes"]) == 1:
+            self.classes = [str(name) for name in np.asarray(rest["classes"])]
+            self.columns.pop("classes", None)
+
+    def _fits(self, array: Any) -> bool:
+        shape, kind = getattr(array, "shape", ()), np.dtype(getattr(array, "dtype", "O")).kind
+        return shape == (len(self),) and kind in "fiubUTO"
+
+    def stamp(self) -> str | None:
+        """Return a hash of the sizes and times of the files."""
+        return super().stamp() if self._path is None else files_stamp(self._path)
+
+
+def files_stamp(path: Path) -> str:
+    """Return a hash of the size and time of a file, or of all files in a folder."""
+    if path.is_file():
+        return stamp_of({path.name: path})
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return stamp_of({file.relative_to(path).as_posix(): file for file in files})
+
+
+def from_xarray(data: Any) -> Source | None:
+    """Return the source of an xarray object, which is not imported for it."""
+    kinds = {kind.__name__: kind.__module__.partition(".")[0] for kind in type(data).__mro__}
+    if kinds.get("Dataset") == "xarray":
+        variables = {str(name): data[name] for name in data.variables if name not in data.dims}
+        inputs = [name for name in data.data_vars if data[name].ndim > 1]
+        if "x" not in variables and len(inputs) == 1 and not str(inputs[0]).startswith("x_"):
+            variables["x"] = variables.pop(str(inputs[0]))
+        return NamedArrays(variables, "the xarray data set")
+    if kinds.get("DataArray") == "xarray":
+        lead = data.dims[:1]
+        along = {str(name): one for name, one in data.coords.items() if one.dims == lead}
+        along = {name: one for name, one in along.items() if name not in data.dims}
+        return NamedArrays({**along, "x": data.variable}, "the xarray array")
+    return None

@@ -1,0 +1,123 @@
+"""What every kind of data offers: samples by number, and what is known about them."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .._trees import Tree
+
+
+class Source(ABC):
+    """A data set that a scan can read: subclass it for data of your own.
+
+    A source is cheap to make and to pickle; samples are read when they are needed, each once in a
+    scan. Only `__len__` and `read` are required.
+
+    Attributes:
+        labels: the targets of all samples, where they are known without reading the samples.
+        names: the names of the samples.
+        classes: the names of the classes, in the order of their indices.
+        columns: further facts about the samples, one array each, by name.
+        in_order: whether samples can only be read one after the other.
+        workers: the processes that read ahead, where the data say so themselves.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> class Noise(ob.data.Source):
+        ...     def __len__(self):
+        ...         return 20
+        ...     def read(self, start, stop):
+        ...         return torch.rand(stop - start, 1, 8, 8), None
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> ob.scan(net, Noise(), group="rotations:8", task="classification", progress=False)
+        Scan(classification, rotations:8: 1 model x 20 samples x 8 elements, complete)
+    """
+
+    labels: Any = None
+    names: Sequence[str] | None = None
+    classes: Sequence[str] | None = None
+    columns: Mapping[str, np.ndarray] = MappingProxyType({})
+    in_order: bool = False
+    workers: int = 0
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of samples."""
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+        """Return the inputs and the targets (or None) of samples `start` to `stop - 1`.
+
+        Inputs are an array or a tensor with a leading sample dimension, or a dictionary or tuple of
+        these.
+        """
+
+    def check(self) -> None:  # noqa: B027 - most data need no check
+        """Refuse samples that cannot be read, as far as that is seen without reading them all."""
+
+    def stamp(self) -> str | None:
+        """Return a text that changes with the data and is known without reading them, if any.
+
+        Files have one: their names, sizes and times of change.
+        """
+        return None
+
+
+class Relabeled(Source):
+    """A source with other targets, or with none: `(source, labels)`."""
+
+    def __init__(self, source: Source, labels: Any) -> None:
+        self._source, self.labels = source, labels
+        self.names, self.columns = source.names, {**source.columns}
+        self.in_order, self.workers = source.in_order, source.workers
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+        """Return inputs, and the targets that were given."""
+        inputs, _ = self._source.read(start, stop)
+        return inputs, None if self.labels is None else self.labels[start:stop]
+
+    def check(self) -> None:
+        """Check the source."""
+        self._source.check()
+
+    def stamp(self) -> str | None:
+        """Return the stamp of the source and a hash of the labels."""
+        inner = self._source.stamp()
+        return inner and hash_of([inner, str(self.labels is None), *_bytes_of(self.labels)])
+
+
+def _bytes_of(labels: Any) -> list[bytes]:
+    return [] if labels is None else [np.ascontiguousarray(np.asarray(labels)).tobytes()]
+
+
+def hash_of(parts: Iterable[str | bytes]) -> str:
+    """Return a short hash of texts and bytes.
+
+    >>> hash_of(["a", b"b"]) == hash_of(["a", "b"]) != hash_of(["ab"])
+    True
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        content = part.encode() if isinstance(part, str) else part
+        digest.update(f"{len(content)} ".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def stamp_of(files: Mapping[str, Path], settings: Iterable[Any] = ()) -> str:
+    """Return a hash of the names, sizes and times of files, and of how they are read."""
+    parts = [repr(setting) for setting in settings]
+    for name, path in files.items():
+        about = path.stat()
+        parts.append(f"{name} {about.st_size} {about.st_mtime_ns}")
+    return hash_of(parts)

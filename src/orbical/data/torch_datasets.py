@@ -1,0 +1,134 @@
+"""torch data sets and loaders, read item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
+
+from .._imports import words_of
+from .._trees import Tree
+from ..errors import InputError
+from .items import batch_of_items, split_item
+from .source import Source
+from .streams import Stream
+
+
+class Items(Source):
+    """A map-style torch `Dataset`, whose items are `x` or `(x, y)`.
+
+    Args:
+        dataset: anything with a length and items.
+        rows: the items to take; all by default.
+        collate: makes a batch from a list of items, as in a `DataLoader`.
+        workers: the processes that read ahead.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        rows: Sequence[int] | None = None,
+        collate: Callable[[list[Any]], Any] | None = None,
+        workers: int = 0,
+    ) -> None:
+        self._dataset, self._rows, self._collate = dataset, rows, collate
+        self.workers = workers
+        self._count = _length(dataset) if rows is None else len(rows)
+        self.classes = _class_names(dataset)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+        """Return some items as a batch."""
+        items = [self._item(row) for row in range(start, stop)]
+        if self._collate is None:
+            return batch_of_items(items, start)
+        return split_item(self._collate(items))
+
+    def _item(self, row: int) -> Any:
+        """Return an item, and name the sample if reading it fails."""
+        try:
+            return self._dataset[row if self._rows is None else self._rows[row]]
+        except Exception as error:
+            raise InputError(
+                f"data: {type(self._dataset).__name__} raised {type(error).__name__} for sample "
+                f"{row}: {words_of(error)}"
+            ) from error
+
+
+def from_dataset(data: Any) -> Source | None:
+    """Return the source of a torch data set or loader; None for anything else."""
+    if isinstance(data, DataLoader):
+        return _from_loader(data)
+    if isinstance(data, IterableDataset):
+        return Stream(data, _length(data))
+    return Items(data) if isinstance(data, Dataset) else None
+
+
+def _from_loader(loader: DataLoader[Any]) -> Source:
+    """Return the samples of a loader, in its order, which must be the same each time."""
+    collate = None if loader.collate_fn is default_collate else loader.collate_fn
+    if isinstance(loader.dataset, IterableDataset):
+        return Stream(Batches(loader), _length(loader.dataset))
+    rows = list(_order(loader))
+    if rows != list(_order(loader)):
+        raise InputError(
+            "data: expected a DataLoader that does not shuffle, got one with another order each "
+            "time; pass DataLoader(..., shuffle=False) or loader.dataset"
+        )
+    every = rows == list(range(len(loader.dataset)))  # type: ignore[arg-type]
+    return Items(loader.dataset, None if every else rows, collate, loader.num_workers)
+
+
+def _order(loader: DataLoader[Any]) -> Iterator[int]:
+    if loader.batch_sampler is None:
+        yield from loader.sampler
+        return
+    for batch in loader.batch_sampler:
+        yield from batch
+
+
+class Batches:
+    """The samples of a loader of a stream, taken out of its batches."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._loader = loader
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._loader:
+            inputs, targets = split_item(batch)
+            if self._loader.batch_size is None and self._loader.batch_sampler is None:
+                yield batch
+            else:
+                yield from _unbatched(inputs, targets)
+
+
+def _unbatched(inputs: Tree, targets: Any) -> Iterator[Any]:
+    from .._trees import leaves, tree_map
+
+    for row in range(len(next(leaves(inputs)))):
+        one = tree_map(lambda leaf, row=row: leaf[row], inputs)
+        yield one if targets is None else (one, targets[row])
+
+
+def _length(dataset: Any) -> int:
+    try:
+        count = len(dataset)
+    except (TypeError, NotImplementedError):  # torch defines __len__ of some as an error
+        count = 0
+    if count == 0:
+        raise InputError(
+            "data: expected a data set with a length of at least 1, got "
+            f"{type(dataset).__name__}, which is empty or has no length; pass a stream with "
+            "orbical.data.Stream(items, length)"
+        )
+    return count
+
+
+def _class_names(dataset: Any) -> list[str] | None:
+    """Return the class names that torchvision's data sets have."""
+    names = getattr(dataset, "classes", None)
+    named = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    return [*names] if named and names else None

@@ -1,0 +1,287 @@
+"""Run the units of a scan by an executor: a pool of processes, a Dask cluster, what has `submit`.
+
+Workers write their units themselves; the driver submits them, counts them, and submits those of
+dead workers again.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..errors import InputError, ModelError
+from . import workers
+from .recipe import Recipe
+from .spill import Ticket, forget_others, spilled
+
+if TYPE_CHECKING:
+    from ..store.arrays import Store
+    from ..store.layout import ArraySpec
+    from ..store.record import Record
+
+_MOST_SUBMITTED = 256
+_MOST_DEATHS = 3  # in a row, without a result between them
+_POLL_S = 0.02
+_LOOK_S = 2.0
+
+
+class Pool:
+    """An executor of `concurrent.futures`, or anything with its `submit`.
+
+    A pool of processes that has lost one is of no use any more, and is replaced by a new one.
+    """
+
+    def __init__(self, executor: Any) -> None:
+        self._given = executor
+        self._executor = executor
+        if isinstance(executor, ProcessPoolExecutor) and _forks(executor):
+            self._executor = _pool_like(executor)
+
+    def submit(self, worker: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Submit a call, to any worker."""
+        return self._executor.submit(call, *arguments)
+
+    def workers(self) -> list[Any]:
+        """Return the workers that can be told apart: here one stands for all."""
+        return [None]
+
+    def lack(self) -> str | None:
+        """Return what the scan waits for, if it cannot go on."""
+        return None
+
+    def renew(self) -> None:
+        """Replace a broken pool of processes."""
+        if isinstance(self._executor, ProcessPoolExecutor):
+            self.close()
+            self._executor = _pool_like(self._executor)
+
+    def close(self) -> None:
+        """End the processes that were started here, without waiting for their units."""
+        if self._executor is not self._given and isinstance(self._executor, ProcessPoolExecutor):
+            processes = [*(self._executor._processes or {}).values()]
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.terminate()
+
+
+class Devices(Pool):
+    """A pool with one process for each device."""
+
+    def __init__(self, devices: Sequence[str]) -> None:
+        self._devices = devices
+        super().__init__(None)
+        self._executor = self._started()
+
+    def _started(self) -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("spawn")
+        queue = context.Queue()
+        for device in self._devices:
+            queue.put(device)
+        return ProcessPoolExecutor(len(self._devices), context, workers.take_device, (queue,))
+
+    def renew(self) -> None:
+        """Replace a broken pool of processes."""
+        self.close()
+        self._executor = self._started()
+
+
+class Cluster:
+    """A client of `dask.distributed`, which repeats the calls of workers that die."""
+
+    def __init__(self, client: Any) -> None:
+        if client.asynchronous:
+            raise InputError(
+                "executor: expected a synchronous Dask client, got an asynchronous one"
+            )
+        self._client = client
+
+    def submit(self, worker: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Submit a call, to a worker as long as it is there."""
+        place = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        return self._client.submit(call, *arguments, pure=False, **place)
+
+    def workers(self) -> list[Any]:
+        """Return the addresses of the workers."""
+        return list(self._client.scheduler_info(n_workers=-1)["workers"])
+
+    def lack(self) -> str | None:
+        """Return what the scan waits for, if it cannot go on."""
+        if self.workers():
+            return None
+        return f"the cluster {self._client.scheduler.address} has no workers"
+
+    def renew(self) -> None:
+        """Do nothing: the cluster replaces its workers."""
+
+    def close(self) -> None:
+        """Do nothing: the cluster is the user's."""
+
+
+Crew = Pool | Cluster
+
+
+class Remote:
+    """A scan whose units are run by others: its recipe on disk, and who runs them."""
+
+    def __init__(self, recipe: Recipe, crew: Crew, ticket: Ticket) -> None:
+        self._recipe = recipe
+        self._crew = crew
+        self._ticket = ticket
+
+    def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
+        """Return the record of the scan and its arrays, from one worker; all must agree with it."""
+        ticket = self._ticket
+        (_, found), *_ = self._each([None], lambda _: (None, workers.describe, ticket))
+        for message in found.warnings:
+            warnings.warn(message, stacklevel=3)
+        models = found.record.models
+        everywhere = self._crew.workers()
+        list(self._each(everywhere, lambda worker: (worker, workers.prepare, ticket, models)))
+        return found.record, found.specs
+
+    def fill(
+        self,
+        store: Store,
+        pending: Mapping[int, list[str]],
+        batch_size: int,
+        advance: Callable[[int], None],
+    ) -> None:
+        """Run units, in any order."""
+        assert store.path is not None
+        forget_others(self._ticket, store.path)
+        out = str(store.path.absolute())
+
+        def call(chunk: int) -> tuple[Any, ...]:
+            order = workers.Order(out, chunk, pending[chunk], batch_size, store.durable)
+            return None, workers.run, self._ticket, order
+
+        for chunk, _ in self._each(pending, call):
+            rows = store.record.rows(chunk)
+            orbits = (rows.stop - rows.start) * len(pending[chunk])
+            advance(orbits * len(self._recipe.group))
+
+    def _each(
+        self, keys: Iterable[Any], call: Callable[[Any], tuple[Any, ...]]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield `(key, result)` of calls as they finish; calls of dead workers are repeated."""
+        waiting = deque(keys)
+        running: dict[Any, Any] = {}
+        deaths = 0
+        try:
+            while waiting or running:
+                died = None
+                while waiting and len(running) < _MOST_SUBMITTED and died is None:
+                    try:
+                        running[self._crew.submit(*call(waiting[0]))] = waiting[0]
+                        waiting.popleft()
+                    except _deaths() as error:
+                        died = error
+                for future in self._finished(running) if died is None else [*running]:
+                    try:
+                        result = future.result()
+                    except _deaths() as error:
+                        died = error
+                        waiting.appendleft(running.pop(future))
+                        continue
+                    deaths = 0
+                    yield running.pop(future), result
+                if died is not None:
+                    deaths += 1
+                    _refuse_deaths(deaths, died)
+                    self._crew.renew()
+        finally:
+            for future in running:
+                future.cancel()
+
+    def _finished(self, running: Mapping[Any, Any]) -> list[Any]:
+        """Wait until some calls have finished; warn where there is nobody to run them."""
+        looked, warned = time.monotonic(), False
+        while not (found := [future for future in running if future.done()]):
+            time.sleep(_POLL_S)
+            if not warned and time.monotonic() - looked > _LOOK_S:
+                looked, lack = time.monotonic(), self._crew.lack()
+                warned = lack is not None
+                if warned:
+                    warnings.warn(f"{lack}; the scan waits for some, Ctrl-C stops it", stacklevel=5)
+        return found
+
+
+@contextmanager
+def remote(recipe: Recipe, crew: Crew, out: Path) -> Iterator[Remote]:
+    """Send a recipe to those who will run it; it is gone when the scan ends."""
+    try:
+        with spilled(recipe, out) as ticket:
+            yield Remote(recipe, crew, ticket)
+    finally:
+        crew.close()
+
+
+def crew_of(executor: Any, devices: str | Sequence[str] | None) -> Crew | None:
+    """Return who runs the units of a scan; None for this process."""
+    if devices is not None:
+        if executor is not None:
+            raise InputError("devices: expected no devices with an executor, got both")
+        return Devices(_listed(devices))
+    if executor is None:
+        return None
+    if type(executor).__module__.startswith("distributed.") and hasattr(executor, "scheduler_info"):
+        return Cluster(executor)
+    if not callable(getattr(executor, "submit", None)):
+        raise InputError(
+            "executor: expected a dask.distributed.Client, a ProcessPoolExecutor or another "
+            f"object with submit, got {executor!r}"
+        )
+    return Pool(executor)
+
+
+def _listed(devices: str | Sequence[str]) -> list[str]:
+    if devices == "all":
+        found = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+        if not found:
+            raise InputError("devices: expected at least one GPU for 'all', got none")
+        return found
+    if isinstance(devices, str) or not devices:
+        raise InputError(f"devices: expected 'all' or a list of devices, got {devices!r}")
+    return [str(device) for device in devices]
+
+
+def _forks(executor: ProcessPoolExecutor) -> bool:
+    """Check whether new processes are forks, in which the threads of torch hang."""
+    context: Any = executor._mp_context
+    return bool(context.get_start_method() == "fork")
+
+
+def _pool_like(executor: Any) -> ProcessPoolExecutor:
+    """Return a new pool of as many processes, which are not forks."""
+    context = executor._mp_context
+    if _forks(executor):
+        context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(
+        executor._max_workers, context, executor._initializer, executor._initargs
+    )
+
+
+def _deaths() -> tuple[type[BaseException], ...]:
+    """Return the errors that a call raises when its worker has died."""
+    distributed = sys.modules.get("distributed")
+    killed = () if distributed is None else (distributed.scheduler.KilledWorker,)
+    return BrokenExecutor, CancelledError, *killed
+
+
+def _refuse_deaths(deaths: int, error: BaseException) -> None:
+    if deaths > _MOST_DEATHS:
+        raise ModelError(
+            f"executor: {deaths} times in a row, workers died before they finished a unit "
+            f"({type(error).__name__}: {error}); finished units are kept. Memory may be short; in "
+            "a script, call the scan below: if __name__ == '__main__':"
+        ) from error

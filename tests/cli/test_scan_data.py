@@ -1,0 +1,62 @@
+"""`orbical scan --data` with folders and tables of images."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+import orbical as ob
+
+NETS = """
+import torch
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 2))
+"""
+SCAN = ["scan", "-m", "a=nets:net", "-g", "rotations:4", "-o", "run.zarr", "-q"]
+PLACES = [f"{name}/{number}.png" for name in ("cat", "dog") for number in range(3)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "nets.py").write_text(NETS)
+    noise = np.random.default_rng(0)
+    for place in PLACES:
+        (tmp_path / "photos" / place).parent.mkdir(parents=True, exist_ok=True)
+        pixels = noise.integers(0, 256, (12, 16, 3), np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "photos" / place)
+    frame = pd.DataFrame({"file": PLACES, "kind": ["c", "d"] * 3, "site": list("nnssww")})
+    frame.to_csv(tmp_path / "photos" / "table.csv", index=False)
+    return tmp_path
+
+
+def test_a_folder_of_photos_is_scanned(orbical, folder):
+    orbical(folder, *SCAN, "--data", "photos/", "--size", "8")
+    scan = ob.load(folder / "run.zarr")
+    assert scan.complete
+    assert scan.names == PLACES
+    assert scan.data["label"].values.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_a_table_of_photos_is_scanned(orbical, folder):
+    columns = ["--path-column", "file", "--label-column", "kind", "--size", "8x8"]
+    orbical(folder, *SCAN, "--data", "photos/table.csv", *columns)
+    assert ob.load(folder / "run.zarr").data["label"].values.tolist() == [0, 1] * 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["photos/", "--size", "small"], "--size: expected PIXELS or HEIGHTxWIDTH, got 'small'"),
+        (["photos/table.csv"], "--data: expected a column 'path' in 'photos/table.csv'"),
+        (["photos/", "--unreadable", "hide"], "unreadable: unknown name 'hide'"),
+        (["photos/nothing"], "unknown name 'photos/nothing'"),
+        (["."], "--data: expected images in subfolders"),
+    ],
+)
+def test_data_that_cannot_be_used_are_one_clear_line(orbical, folder, words, message):
+    Image.new("RGB", (8, 8)).save(folder / "beside.png")
+    said = orbical(folder, *SCAN, "--data", *words, expect=2)
+    assert message in " ".join(said.split())
+    assert not (folder / "run.zarr").exists()

@@ -1,0 +1,189 @@
+"""Scans that are run by other processes give the bits of a scan in this one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import InputError, ModelError, StoreError
+from orbical.scanning import executors, workers
+
+
+class Net(torch.nn.Module):
+    """A small network; in a worker process it may kill that process, once."""
+
+    def __init__(self, killer: str | None = None) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv = torch.nn.Conv2d(1, 24, 5).to(memory_format=torch.channels_last)
+        self.last = torch.nn.Linear(24 * 16, 10)
+        self.killer = killer
+
+    def forward(self, x):
+        if self.killer and len(x) > 8:
+            try:
+                os.close(os.open(self.killer, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return self.last(self.conv(x).relu().flatten(1))
+
+
+@pytest.fixture(scope="module")
+def digits():
+    images, labels = ob.datasets.digits()
+    return images[:60], labels[:60]
+
+
+def scan(models, data, out, **settings):
+    chosen = dict(group="rotations:6", task="classification", batch_size=16, chunk=7)
+    chosen |= dict(out=out, threads=1, progress=False)
+    return ob.scan(models, data, **(chosen | settings))
+
+
+def same_bits(one, other):
+    assert one.complete
+    assert other.complete
+    assert {*one.data.variables} == {*other.data.variables}
+    for name in one.data.variables:
+        left, right = np.asarray(one.data[name]), np.asarray(other.data[name])
+        assert left.dtype == right.dtype
+        assert left.tobytes() == right.tobytes() or list(left) == list(right), name
+
+
+@pytest.mark.parametrize("kind", ["tensor", "array", "map", "permuted", "dataset"])
+def test_an_executor_gives_the_bits_of_one_process(digits, tmp_path, kind):
+    images, labels = digits
+    np.save(tmp_path / "x.npy", images.numpy())
+    shuffled = images.permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2)
+    data = {
+        "tensor": (images, labels),
+        "array": (images.numpy(), labels.numpy()),
+        "map": (np.load(tmp_path / "x.npy", mmap_mode="r"), labels),
+        "permuted": (shuffled, labels),
+        "dataset": torch.utils.data.TensorDataset(images, labels),
+    }[kind]
+    models = {"a": Net(), "b": torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))}
+    alone = scan(models, data, tmp_path / "alone.zarr", keep="inputs")
+    with ThreadPoolExecutor(2) as executor:
+        result = scan(models, data, tmp_path / "run.zarr", executor=executor, keep="inputs")
+    same_bits(alone, result)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"alone.zarr", "run.zarr", "x.npy"}, "no recipe is left"
+
+
+def test_a_killed_worker_process_is_replaced(digits, tmp_path):
+    alone = scan(Net(), digits, tmp_path / "alone.zarr")
+    with ProcessPoolExecutor(1, get_context("fork")) as executor:  # replaced by one that spawns
+        model = Net(str(tmp_path / "killed"))
+        result = scan(model, digits, tmp_path / "run.zarr", executor=executor)
+    assert (tmp_path / "killed").exists()
+    same_bits(alone, result)
+
+
+class Dying:
+    """An executor whose workers all die."""
+
+    def submit(self, call, *arguments):
+        future = Future()
+        if call is workers.run:
+            future.set_exception(executors.BrokenExecutor("dead"))
+        else:
+            future.set_result(call(*arguments))
+        return future
+
+
+def test_workers_that_always_die_end_the_scan(digits, tmp_path):
+    with pytest.raises(
+        ModelError, match=r"4 times in a row, workers died.*finished units are kept"
+    ):
+        scan(Net(), digits, tmp_path / "run.zarr", executor=Dying())
+    assert ob.load(tmp_path / "run.zarr").share_done == 0
+
+
+def test_a_second_driver_is_refused(digits, tmp_path):
+    path = tmp_path / "run.zarr"
+
+    class Nested(Dying):
+        def submit(self, call, *arguments):
+            if call is workers.run and not hasattr(self, "refused"):
+                with pytest.raises(StoreError, match="is being written by another scan") as found:
+                    scan(Net(), digits, path)
+                self.refused = found
+            future = Future()
+            future.set_result(call(*arguments))
+            return future
+
+    executor = Nested()
+    assert scan(Net(), digits, path, executor=executor).complete
+    assert executor.refused
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (dict(executor="tcp://host:8786"), "executor: expected a dask.distributed.Client"),
+        (dict(executor=Dying(), out=None), "out: expected a folder that all workers see"),
+        (dict(executor=Dying(), devices=["cpu"]), "devices: expected no devices with an executor"),
+        (dict(devices="some"), "devices: expected 'all' or a list"),
+        (dict(threads=0), "threads: expected"),
+    ],
+)
+def test_bad_executors_are_refused(digits, tmp_path, settings, words):
+    with pytest.raises(InputError, match=words):
+        scan(Net(), digits, **({"out": tmp_path / "run.zarr"} | settings))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_cannot_be_sent_is_named(digits, tmp_path):
+    lock = torch._C.Generator()  # what cannot be pickled
+
+    class Holder(Net):
+        def __init__(self):
+            super().__init__()
+            self.lock = iter(lambda: lock, None)
+
+        def __reduce__(self):
+            raise TypeError("cannot pickle a lock")
+
+    with pytest.raises(InputError, match=r"model 'net' cannot be sent to other processes.*lock"):
+        scan({"net": Holder()}, digits, tmp_path / "run.zarr", executor=Dying())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_with_other_versions_is_refused_by_name(digits, tmp_path, monkeypatch):
+    own = (("python", "3.0"), *workers.own_versions()[1:])
+    monkeypatch.setattr(workers, "own_versions", lambda: own)
+    with pytest.raises(InputError, match=r"worker .*:\d+: executor: expected python 3.*got 3.0"):
+        scan(Net(), digits, tmp_path / "run.zarr", executor=Dying())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_that_cannot_find_the_data_is_named(digits, tmp_path):
+    np.save(tmp_path / "x.npy", digits[0].numpy())
+    data = np.load(tmp_path / "x.npy", mmap_mode="r"), digits[1]
+    (tmp_path / "x.npy").rename(tmp_path / "y.npy")
+    with pytest.raises(InputError, match=r"worker .*:\d+ cannot find the data.*x.npy"):
+        scan(Net(), data, tmp_path / "run.zarr", executor=Dying())
+
+
+def test_warnings_of_probes_reach_the_driver(digits, tmp_path):
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.warns(UserWarning, match="gives different outputs"),
+    ):
+        scan(lambda x: torch.rand(len(x), 10), digits, tmp_path / "run.zarr", executor=executor)
+
+
+def test_each_device_has_a_process(digits, tmp_path):
+    alone = scan(Net(), digits, tmp_path / "alone.zarr")
+    result = scan(Net(), digits, tmp_path / "run.zarr", devices=["cpu"])
+    same_bits(alone, result)
