@@ -9,9 +9,11 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.calibration import MEASURES, ece, esd, ks, reliability
+from orbical import calibration
+from orbical.calibration import MEASURES, ece, esd, ks, orbit, orbit_summary, reliability
 from orbical.calibration.orbit import along_orbit, pair_at, pairs_along, reliability_at
 from orbical.errors import InputError
+from orbical.store import blocks
 
 
 def network(seed: int) -> torch.nn.Module:
@@ -150,3 +152,21 @@ def test_bad_input_is_named(scan: ob.Scan) -> None:
     )
     with pytest.raises(InputError, match=r"^scan: expected a labeled .* without 'correct'"):
         along_orbit(unlabeled, "ece")
+
+
+@pytest.mark.parametrize("measure", ["ece", "ks", "esd"])
+def test_blocks_of_elements_and_samples_change_nothing(
+    scan: ob.Scan, measure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = along_orbit(scan, measure, by="label"), calibration.pooled_over_orbit(scan, measure)
+    monkeypatch.setattr(blocks, "READ_VALUES", 300)
+    monkeypatch.setattr(blocks, "HELD_VALUES", 500)
+    monkeypatch.setattr(orbit, "MEASURED_VALUES", 300)
+    monkeypatch.setattr(orbit_summary, "MEASURED_VALUES", 300)
+    for data in (scan.data.chunk(sample=40), scan.data.compute()):
+        part = data["confidence"].isel(model=0)
+        assert len(list(blocks.element_blocks(part))) == 2
+        assert len(list(blocks.sample_blocks(part))) >= 3
+        found = along_orbit(data, measure, by="label"), calibration.pooled_over_orbit(data, measure)
+        for one, other in zip(found, whole, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -1,8 +1,8 @@
-"""Reading a scan for calibration along an orbit, and labeling the results."""
+"""Groups of samples for calibration along an orbit, and labeled results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,14 +24,6 @@ def groups_of(values: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndar
     known = [str(name) for name, part in values.coords.items() if part.dims == ("sample",)]
     check_name("by", by, known)
     return np.unique(values[by].values, return_inverse=True)
-
-
-def read_together(*arrays: xr.DataArray) -> Iterator[np.ndarray]:
-    """Read several arrays in one pass over the store."""
-    from dask.base import compute
-
-    for part in compute(*(array.data for array in arrays)):
-        yield np.asarray(part)
 
 
 def labeled(

@@ -1,8 +1,8 @@
 """Calibration along the orbit: a measure at each group element, for each model of a scan.
 
 A scan stores confidence and correctness for every model, sample and element. The binned error is
-made from sums, so it is read chunk by chunk and the whole scan is never in memory; other measures
-are computed one model at a time, for all its elements at once.
+made from sums over blocks of samples; other measures need all samples of an element, and are
+computed for a block of elements at a time. The whole scan is never in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, unknown_name
-from ._orbit_arrays import groups_of, labeled, read_together
+from ..store.blocks import element_blocks, read_together, runs, sample_blocks
+from ._orbit_arrays import groups_of, labeled
 from .binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from .binned import reliability as reliability_of
 from .inputs import whole_number
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
     from ..store.scan_result import Scan
 
-_BLOCK = 1 << 23
-"""Values of one array that are read at once."""
+MEASURED_VALUES = 1 << 20
+"""Confidences that a measure is given at once; it may need ten times their memory."""
 
 
 def along_orbit(
@@ -200,17 +201,21 @@ def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]
 
 
 def responses_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return confidence and correctness `[model, sample, element]` of a labeled scan."""
+    """Return confidence and correctness `[model, sample, element]` of a labeled scan.
+
+    Where confidence is missing, so is correctness, whatever its array holds.
+    """
     from ..nero import responses
 
-    data = getattr(scan, "data", scan)
+    data: Any = getattr(scan, "data", scan)
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
             raise InputError(
                 "scan: expected a labeled scan of classification, or of regression with "
                 f"uncertainty=, got one without {name!r}"
             )
-    return responses(scan, "confidence"), responses(scan, "correct")
+    confidence = responses(scan, "confidence")
+    return confidence, data["correct"].transpose(*confidence.dims)
 
 
 def equal_width_options(measure: Any, options: dict[str, Any]) -> dict[str, Any] | None:
@@ -237,17 +242,17 @@ def _binned_along(
     sums = torch.zeros(2, cells, dtype=torch.float64)
     row = groups * torch.arange(models)[:, None, None]
     column = torch.arange(elements)
-    for rows in _sample_chunks(confidence):
-        chosen = (part.isel(sample=rows) for part in (confidence, correct))
-        z, y = (torch.from_numpy(part) for part in read_together(*chosen))
-        finished = ~z.isnan()
+    for rows, parts in sample_blocks(confidence, correct):
+        z, y = (torch.from_numpy(part) for part in parts)
         member = torch.from_numpy(members[rows])[:, None]
-        place = ((row + member) * elements + column).expand_as(z)[finished]
-        z, y = z[finished], y[finished]
-        place = place * bins + bin_index(z, bins)
+        place = ((row + member) * elements + column).expand_as(z)
+        finished = ~z.isnan()
+        if not finished.all():
+            place, z, y = (part[finished] for part in (place, z, y))
+        place = (place * bins + bin_index(z, bins)).view(-1)
         count += torch.bincount(place, minlength=cells)
         for total, values in zip(sums, (z, y), strict=True):
-            total += torch.bincount(place, values.double(), minlength=cells)
+            total += torch.bincount(place, values.double().view(-1), minlength=cells)
     shape = (models, groups, elements, bins)
     count, sums = count.view(shape), sums.view(2, *shape)
     edges = torch.arange(bins + 1, dtype=torch.float64) / bins
@@ -256,35 +261,30 @@ def _binned_along(
     return torch.where(count.sum(-1) > 0, error, torch.nan).numpy()
 
 
-def _sample_chunks(values: xr.DataArray) -> Iterator[slice]:
-    """Yield runs of whole chunks of samples, each small enough to be held at once."""
-    total = values.sizes["sample"]
-    sizes = (values.chunksizes or {}).get("sample", (total,))
-    most = max(1, _BLOCK // max(1, values.size // max(1, total)))
-    start = stop = 0
-    for size in sizes:
-        if stop > start and stop + size - start > most:
-            yield slice(start, stop)
-            start = stop
-        stop += size
-    yield slice(start, stop)
-
-
 def _finished_pairs(
     confidence: xr.DataArray, correct: xr.DataArray, members: np.ndarray, groups: int
 ) -> Iterator[tuple[tuple[int, int, slice], list[Tensor]]]:
     """Yield places `[model, group, element]` with the pairs `[K, N]` that are finished there."""
+    of_group = [members == group for group in range(groups)]
     for model in range(confidence.sizes["model"]):
-        chosen = (part.isel(model=model) for part in (confidence, correct))
-        z, y = (part.T for part in read_together(*chosen))
-        seen = ~np.isnan(z)
-        for group in range(groups):
-            mine = members == group
-            for elements in _alike(seen[:, mine]):
-                kept = seen[elements].all(0) & mine
-                if kept.any():
-                    pair = (np.ascontiguousarray(part[elements][:, kept]) for part in (z, y > 0))
-                    yield (model, group, elements), [torch.from_numpy(part) for part in pair]
+        for run, z, y in pair_blocks(confidence.isel(model=model), correct.isel(model=model)):
+            seen = ~np.isnan(z)
+            for group, mine in enumerate(of_group):
+                for elements in _alike(seen[:, mine]):
+                    kept = seen[elements].all(0) & mine
+                    if kept.any():
+                        pair = (np.ascontiguousarray(part[elements][:, kept]) for part in (z, y))
+                        at = slice(run.start + elements.start, run.start + elements.stop)
+                        yield (model, group, at), [torch.from_numpy(part) for part in pair]
+
+
+def pair_blocks(
+    confidence: xr.DataArray, correct: xr.DataArray
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Yield runs of elements with the pairs `[K, N]` of arrays `[sample, element]`, to measure."""
+    for block, (z, y) in element_blocks(confidence, correct > 0):
+        for run in runs(len(z), z.shape[1], MEASURED_VALUES):
+            yield slice(block.start + run.start, block.start + run.stop), z[run], y[run]
 
 
 def _alike(seen: np.ndarray) -> list[slice]:

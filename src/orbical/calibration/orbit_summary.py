@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from ..store.blocks import read_together, sample_blocks
 from ._bound import BoundMeasure, takes_weights
 from ._interval import Interval
-from ._orbit_arrays import ENDS, read_together
-from ._pooled import pooled_reliability
+from ._orbit_arrays import ENDS
+from ._pooled import pooled_ks, pooled_reliability
 from ._targets import on_vectors
-from .orbit import along_orbit, equal_width_options, responses_of
+from .orbit import MEASURED_VALUES, along_orbit, equal_width_options, pair_blocks, responses_of
 from .registry import MEASURES, Measure, MeasureLike, bound, measures
 from .regression_orbit import holds_regression, predictions_along
 
@@ -164,17 +165,26 @@ def pooled_over_orbit(
     weights = confidence["weight"].values.astype(np.float64)
     values: list[Interval | Tensor] = []
     for model in range(confidence.sizes["model"]):
-        z, y = read_together(*(part.isel(model=model) for part in (confidence, correct)))
+        given = confidence.isel(model=model), correct.isel(model=model)
         if interval and binned is not None:
-            columns = zip(z.T, y.T > 0, strict=True)
+            columns = (
+                (z, y) for _, *pairs in pair_blocks(*given) for z, y in zip(*pairs, strict=True)
+            )
             pooled = {"bins": binned["bins"], "level": level, "seed": seed}
             values.append(pooled_reliability(columns, weights, **pooled)[1])
+        elif chosen.name == "ks" and _is_large(given[0]):
+            values.append(pooled_ks(partial(sample_blocks, *given), weights))
         else:
+            z, y = read_together(given[0], given[1] > 0)
             known = ~np.isnan(z)
-            pair = (torch.from_numpy(part[known]) for part in (z, y > 0))
+            pair = (torch.from_numpy(part[known]) for part in (z, y))
             mass = torch.from_numpy(np.broadcast_to(weights, z.shape)[known])
             values.append(_weighted_value(chosen, tuple(pair), mass))
     return _by_model(chosen.name, confidence, values)
+
+
+def _is_large(confidence: xr.DataArray) -> bool:
+    return confidence.size > MEASURED_VALUES and confidence.dtype == np.float32
 
 
 def _pooled_regression(scan: Any, measure: Any, options: dict[str, Any]) -> xr.DataArray:

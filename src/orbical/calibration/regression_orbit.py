@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from ..store.blocks import read_together
 from ._bound import BoundMeasure
-from ._orbit_arrays import groups_of, labeled, read_together
+from ._orbit_arrays import groups_of, labeled
 from ._targets import on_vectors
 from .bleed import aleatoric_terms, covariance_terms
 from .intervals import regression_interval

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from .arrays import Store, open_store
 from .files import explained
 from .group_arrays import read_group
 from .repair import Damage, lost_flags, refuse_missing, verify
+
+_VALUES_AT_ONCE = 1 << 20
 
 
 class Scan:
@@ -109,15 +112,26 @@ def _warn_of_lost_flags(store: Store) -> None:
 
 
 def _dataset(store: Store) -> xr.Dataset:
-    data = xr.open_zarr(
-        store.files, chunks={}, consolidated=True, zarr_format=3, mask_and_scale=False
-    )
+    chunks = {"sample": _rows_at_once(store)}
+    with warnings.catch_warnings():
+        # Labels and truth, which are written once, lie in chunks of their own.
+        warnings.filterwarnings("ignore", "The specified chunks separate the stored chunks")
+        data = xr.open_zarr(
+            store.files, chunks=chunks, consolidated=True, zarr_format=3, mask_and_scale=False
+        )
     data = data.assign_coords(
         {name: (one.dims, _text(one.values), one.attrs) for name, one in data.coords.items()}
     )
     data.attrs = {key: value for key, value in data.attrs.items() if "orbical" not in key}
     result: xr.Dataset = data
     return result
+
+
+def _rows_at_once(store: Store) -> int:
+    """Return the samples that are read at once: whole units, a few megabytes of any array."""
+    chunk = store.record.run.chunk
+    largest = max(math.prod(array.chunks) for array in store.arrays.values())
+    return chunk * max(1, _VALUES_AT_ONCE // largest)
 
 
 def _text(values: np.ndarray) -> np.ndarray:
