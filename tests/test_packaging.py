@@ -24,6 +24,7 @@ DISTRIBUTIONS = {
     "cv2": "opencv-python-headless",
     "sklearn": "scikit-learn",
     "umap": "umap-learn",
+    "upath": "universal-pathlib",
     "yaml": "pyyaml",
 }
 UNDECLARED = {"pytest"}  # the plugin is loaded by pytest itself

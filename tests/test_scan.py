@@ -296,7 +296,7 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        (dict(models=lambda x: x.flatten(1)[:, :1]), ModelError, "two or more classes"),
+        (dict(models=lambda x: x.flatten(1)[:, :1]), InputError, "class indices below 2"),
         (
             dict(models=lambda x: x.flatten(1)[:3, :10]),
             ModelError,

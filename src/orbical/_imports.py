@@ -89,11 +89,14 @@ def existing_file(argument: str, given: str | Path) -> Path:
 
 
 def as_path(argument: str, given: Any) -> Path:
-    """Return the path of a store; `~` is expanded and links are followed."""
-    if not isinstance(given, str | os.PathLike) or not str(given):
-        raise InputError(f"{argument}: expected the path of a folder, got {given!r}")
+    """Return the path of a store; `~` is expanded and links are followed.
+
+    A URL becomes a `UPath` of universal-pathlib, which has the methods of a path.
+    """
     if "://" in str(given):
-        raise InputError(f"{argument}: expected a folder on this machine, got {str(given)!r}")
+        return _of_url(argument, given)
+    if not isinstance(given, str | os.PathLike) or not str(given):
+        raise InputError(f"{argument}: expected the path of a folder, or a URL, got {given!r}")
     try:
         path = Path(given).expanduser()
         path.lstat()
@@ -103,6 +106,24 @@ def as_path(argument: str, given: Any) -> Path:
     except (OSError, ValueError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"{argument}: {_shortened(given)} cannot be used: {why}") from error
+
+
+def _of_url(argument: str, given: Any) -> Path:
+    """Return a path on a remote file system that fsspec knows."""
+    places = import_extra("upath", "remote", "a URL", "universal-pathlib")
+    try:
+        path: Any = places.UPath(given)
+        protocol = path.fs.protocol
+        if not path.protocol:
+            raise ValueError("no protocol")
+    except ImportError as error:  # the package of this protocol, which fsspec names
+        raise InputError(f"{argument}: {_shortened(given)} cannot be used: {error}") from error
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"{argument}: expected a folder, or a URL that fsspec knows, got {_shortened(given)}"
+        ) from error
+    local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
+    return Path(path.path) if local else path
 
 
 def _shortened(given: Any) -> str:

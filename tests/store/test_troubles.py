@@ -108,7 +108,7 @@ def test_a_store_that_cannot_be_deleted_is_named(tmp_path, few, sound, monkeypat
         raise PermissionError(13, "Permission denied", str(folder))
 
     monkeypatch.setattr(shutil, "rmtree", refuse)
-    with pytest.raises(StoreError, match=r"run.zarr' cannot be deleted: .*Permission denied"):
+    with pytest.raises(StoreError, match=r"run.zarr' cannot be deleted \(.*Permission denied"):
         scan(linear(), few, path, overwrite=True)
     assert ob.load(path).complete
 
@@ -129,9 +129,9 @@ def test_a_store_is_found_by_its_link_and_from_home(tmp_path, few, monkeypatch):
 @pytest.mark.parametrize(
     ("out", "words"),
     [
-        (3, "out: expected the path of a folder, got 3"),
-        ("", "out: expected the path of a folder, got ''"),
-        ("s3://bucket/run.zarr", "expected a folder on this machine"),
+        (3, "out: expected the path of a folder, or a URL, got 3"),
+        ("", "out: expected the path of a folder, or a URL, got ''"),
+        ("nosuch://bucket/run.zarr", "expected a folder, or a URL that fsspec knows, got"),
         ("a\0b", "embedded null"),
         ("run.zip", "out: expected the name of a folder, got 'run.zip'; scan into a folder"),
         ("x" * 300, "File name too long"),

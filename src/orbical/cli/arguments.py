@@ -10,7 +10,26 @@ import typer
 
 from ..errors import InputError, OrbicalError
 
-Store = Annotated[Path, typer.Argument(metavar="STORE", help="A saved scan, such as run.zarr.")]
+
+def path_or_url(text: str) -> Path:
+    """Read the path of a scan or of a file; a URL names a remote scan.
+
+    >>> path_or_url("run.zarr").name
+    'run.zarr'
+    """
+    from .._imports import as_path
+
+    return as_path("STORE", text) if "://" in text else Path(text)
+
+
+Store = Annotated[
+    Path,
+    typer.Argument(
+        parser=path_or_url,
+        metavar="STORE",
+        help="A saved scan, such as run.zarr or s3://bucket/run.zarr.",
+    ),
+]
 Read = Annotated[
     str | None, typer.Option(help="package.module:function that converts raw outputs for the task.")
 ]

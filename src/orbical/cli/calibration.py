@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import Import
+from ..store.files import is_remote
+from .arguments import Import, path_or_url
 from .calibration_pairs import compared
 from .calibration_scan import show_scan
 from .calibration_tables import (
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def calibration(
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILES")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(parser=path_or_url, metavar="FILES")] = None,
     group: Annotated[list[str] | None, typer.Option(metavar="NAME=PATTERN")] = None,
     bins: int = 15,
     level: float = 0.95,
@@ -81,7 +82,7 @@ def calibration(
         return
     if not given:
         raise InputError("files: expected outputs.npz, run.zarr or --group name=glob, got none")
-    if any(path.is_dir() for path in given):
+    if any(path.is_dir() or is_remote(path) for path in given):
         if len(given) > 1:
             raise InputError("files: expected a single stored scan, got several paths")
         show_scan(given[0], settings, figure, format_)

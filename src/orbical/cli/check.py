@@ -12,7 +12,7 @@ import typer
 from .._imports import existing_file
 from .._text import printable
 from ..errors import InputError, unknown_name
-from .arguments import Import
+from .arguments import Import, path_or_url
 from .thresholds import SHORTCUTS, limits_from, settings_from, table_from
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
 
 @_with_shortcuts
 def check(
-    store: Annotated[Path, typer.Argument(metavar="STORE")],
+    store: Annotated[Path, typer.Argument(parser=path_or_url, metavar="STORE")],
     max_: Annotated[list[str] | None, typer.Option("--max", metavar="NAME=VALUE")] = None,
     min_: Annotated[list[str] | None, typer.Option("--min", metavar="NAME=VALUE")] = None,
     bins: int | None = None,

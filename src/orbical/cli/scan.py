@@ -19,6 +19,7 @@ from .arguments import (
     import_optional,
     load_data_and_classes,
     named_models,
+    path_or_url,
 )
 
 _MODEL = (
@@ -48,7 +49,13 @@ def scan(
     group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP", help=_GROUP)],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Save the scan here, as a Zarr store."),
+        typer.Option(
+            "--out",
+            "-o",
+            parser=path_or_url,
+            metavar="FOLDER",
+            help="Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.",
+        ),
     ] = None,
     task: Annotated[
         str,

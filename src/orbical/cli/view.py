@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from ..data.array_files import read_npy
-from .arguments import Import, Preprocess, Read, import_optional, load_data, named_models
+from .arguments import (
+    Import,
+    Preprocess,
+    Read,
+    import_optional,
+    load_data,
+    named_models,
+    path_or_url,
+)
 
 _EXPOSE = (
     "Allow an address that others can reach. Anyone with the link and its token can then view the "
@@ -17,7 +25,7 @@ _EXPOSE = (
 
 
 def view(
-    store: Annotated[Path, typer.Argument(metavar="STORE")],
+    store: Annotated[Path, typer.Argument(parser=path_or_url, metavar="STORE")],
     model: Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE")] = None,
     data: Annotated[str | None, typer.Option("--data", "-d")] = None,
     orbits: Path | None = None,

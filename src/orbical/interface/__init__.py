@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._imports import as_path
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def open_session(
     elif isinstance(scan, Mapping):
         scans = scan
     else:
-        scans = found_scans(Path(scan))
+        scans = found_scans(as_path("scan", scan))
     if models is not None and not isinstance(models, Mapping):
         first = next(iter(scans.values()))
         if len(first.models) != 1:
@@ -118,8 +119,11 @@ def open_session(
 def found_scans(folder: Path) -> dict[str, Scan]:
     """Open the scan in a folder, or every scan in it, by name."""
     from ..errors import StoreError
+    from ..store.files import is_remote
     from ..store.scan_result import load
 
+    if is_remote(folder):
+        return {folder.name.removesuffix(".zarr"): load(folder)}
     if not folder.is_dir():
         state = "is not a folder" if folder.exists() else "does not exist"
         raise InputError(

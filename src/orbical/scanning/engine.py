@@ -127,7 +127,7 @@ def scan(
             "data: expected samples that can be read in any order, got a stream; scan it without "
             "an executor"
         )
-    exists = path is not None and path.exists()
+    exists = path is not None and stores.exists(path)
     if exists:
         stores.open_store(path)  # type: ignore[arg-type] # what is no store is refused at once
     if exists and not (resume or overwrite):

@@ -29,7 +29,7 @@ from zarr.storage import MemoryStore
 from ..errors import StoreError
 from ..groups import Group
 from .checksums import CheckedStore, digest
-from .files import explained, locked, sync_files, write_file
+from .files import exists, explained, is_remote, locked, remove_folder, sync_files, write_file
 from .group_arrays import describe_group
 from .layout import (
     ArraySpec,
@@ -45,7 +45,7 @@ from .layout import (
 from .record import FORMAT, ModelEntry, Record
 from .units import UnitFile, UnitKey, read_units, unit_path, write_unit
 
-__all__ = ["ArraySpec", "Fixed", "Store", "create", "locked", "open_store", "remove"]
+__all__ = ["ArraySpec", "Fixed", "Store", "create", "exists", "locked", "open_store", "remove"]
 
 _RECORD, _HASH = "orbical", "orbical_checksum"
 
@@ -134,11 +134,8 @@ class Store:
         assert isinstance(self.files, CheckedStore)
         self.units.clear()
         self.unreadable.clear()
-        for key, unit in read_units(self.files.root):
-            model, chunk = key
-            if chunk >= self.record.chunks or (model or 0) >= len(self.record.models):
-                continue
-            if unit is None or {*unit.files} != {*self.arrays_of(model)}:
+        for key, unit in read_units(self.files.root, self.keys):
+            if unit is None or {*unit.files} != {*self.arrays_of(key[0])}:
                 self.unreadable.add(key)
             else:
                 self.units[key] = unit
@@ -295,22 +292,36 @@ def create(
     truth: Mapping[str, Fixed],
     names: list[str] | None = None,
 ) -> Store:
-    """Create a store in memory, or on disk in a temporary folder that is then renamed."""
+    """Create a store in memory; or in a temporary folder, which is then renamed or sent away."""
     fixed = fixed_arrays(record.names, names, group, truth)
     if path is None:
         return _filled(MemoryStore(), record, specs, group, fixed)
     with explained(repr(str(path)), "cannot be created"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=f".{path.name}."[:100], dir=path.parent))
+        beside = None if is_remote(path) else path.parent
+        if beside is not None:
+            beside.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=f".{path.name}."[:100], dir=beside))
     try:
         with explained(repr(str(path)), "cannot be created"):
-            _filled(CheckedStore(building), record, specs, group, fixed)
+            _filled(CheckedStore.at(building), record, specs, group, fixed)
             building.chmod(0o755)
-        _put(building, path)
+            if is_remote(path):
+                _send(building, path)
+        if not is_remote(path):
+            _put(building, path)
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
     return open_store(path)
+
+
+def _send(building: Path, path: Path) -> None:
+    """Copy a finished folder to a remote place, its root last: without it there is no store."""
+    root = building / "zarr.json"
+    files = [one for one in building.rglob("*") if one.is_file() and one != root]
+    for file in [*files, root]:
+        write_file(path / file.relative_to(building).as_posix(), file.read_bytes())
+    shutil.rmtree(building)
 
 
 def _put(building: Path, path: Path) -> None:
@@ -353,7 +364,7 @@ def _filled(
 
 def open_store(path: Path) -> Store:
     """Open a store for reading and writing."""
-    if not path.exists():
+    if not exists(path):
         raise StoreError(
             f"path: expected a saved scan, got {str(path)!r}, which does not exist; save one with "
             "orbical.scan(..., out=...)"
@@ -367,7 +378,7 @@ def open_store(path: Path) -> Store:
         if hashed != digest(document):
             raise ValueError("the checksum of its root does not match")
         attributes[_HASH] = hashed
-        store = Store(CheckedStore(path), document)
+        store = Store(CheckedStore.at(path), document)
         check_sizes(store.record, store.metadata, store.fixed)
     return store
 
@@ -387,11 +398,8 @@ def _root_of(path: Path) -> Any:
 
 def remove(path: Path) -> None:
     """Delete a store, damaged or not, unless it is being written; anything else is refused."""
-    if path.exists():
+    if exists(path):
         with explained(repr(str(path)), "is not an orbical store; it is left unchanged"):
             _root_of(path)
-        with locked(path):
-            try:
-                shutil.rmtree(path)
-            except OSError as error:
-                raise StoreError(f"{str(path)!r} cannot be deleted: {error}") from error
+        with locked(path), explained(repr(str(path)), "cannot be deleted"):
+            remove_folder(path)

@@ -6,15 +6,16 @@ import hashlib
 import json
 import uuid
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import LocalStore
+from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from ..errors import StoreError
+from .files import is_remote
 
 _CHECKSUM = "checksum"
 
@@ -57,8 +58,8 @@ def is_chunk(key: str) -> bool:
     return not key.endswith("zarr.json")
 
 
-class CheckedStore(LocalStore):
-    """A folder that verifies each chunk it reads, and keeps the checksum of each it writes.
+class CheckedStore(WrapperStore[Any]):
+    """The files of a scan: each chunk is verified when it is read, and hashed when it is written.
 
     Without this, a lost chunk reads as fill values. `known` has the checksums of all chunks of
     finished units; other chunks belong to unfinished units and are read as missing.
@@ -66,28 +67,35 @@ class CheckedStore(LocalStore):
 
     def __init__(
         self,
-        root: Path | str,
-        *,
-        read_only: bool = False,
+        store: Any,
+        root: Path,
         known: dict[str, str] | None = None,
         lost: Callable[[str, str], StoreError] | None = None,
     ) -> None:
-        super().__init__(root, read_only=read_only)
+        super().__init__(store)
+        self.root = root
         self.known = {} if known is None else known
         self.lost = lost or (lambda key, why: StoreError(f"{key} is {why}"))
         self._token = uuid.uuid4().hex
 
+    @classmethod
+    def at(cls, root: Path) -> CheckedStore:
+        """Return the files in a folder, local or remote."""
+        if not is_remote(root):
+            return cls(LocalStore(root), root)
+        options = dict(root.storage_options)  # type: ignore[attr-defined]
+        return cls(FsspecStore.from_url(str(root), options), root)
+
+    def _with_store(self, store: Any) -> CheckedStore:
+        return CheckedStore(store, self.root, self.known, self.lost)
+
     def __dask_tokenize__(self) -> str:
         return self._token  # what was read before a repair is not what is read after it
-
-    def with_read_only(self, read_only: bool = False) -> CheckedStore:
-        """Return the same store, read-only or not."""
-        return CheckedStore(self.root, read_only=read_only, known=self.known, lost=self.lost)
 
     async def get(
         self,
         key: str,
-        prototype: BufferPrototype | None = None,
+        prototype: BufferPrototype,
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
         """Read a file; refuse one that is missing or has changed."""
@@ -107,3 +115,7 @@ class CheckedStore(LocalStore):
         await super().set(key, value)
         if is_chunk(key):
             self.known[key] = checksum(value.to_bytes())
+
+    async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
+        for key, value in values:
+            await self.set(key, value)

@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import uuid
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import OrbicalError, StoreError
 
-_BROKEN = (
-    OSError,
-    ValueError,  # of JSON, Unicode, zarr and its codecs
-    TypeError,
-    LookupError,
-    RuntimeError,
-    RecursionError,
-    MemoryError,
-    ArithmeticError,
-    AttributeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+
+def is_remote(path: Path) -> bool:
+    """Check whether a path lies on another file system: a `UPath`, as an URL becomes.
+
+    >>> is_remote(Path("run.zarr"))
+    False
+    """
+    return not isinstance(path, Path)
+
+
+def exists(path: Path) -> bool:
+    """Check whether there is something at the path of a store.
+
+    A remote store is written file by file, its root last; without a root there is none.
+    """
+    with explained(repr(str(path)), "cannot be reached"):
+        return (path / "zarr.json" if is_remote(path) else path).exists()
 
 
 @contextmanager
 def explained(name: str, failed: str) -> Iterator[None]:
-    """Raise what zarr, JSON, the file system or memory raise as `StoreError`."""
+    """Raise what zarr, JSON, memory and local or remote file systems raise as `StoreError`."""
     try:
         yield
     except OrbicalError:
         raise
-    except _BROKEN as error:
+    except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreError(
                 f"no space left on the device for {name}; all finished units are kept: "
@@ -48,6 +51,9 @@ def explained(name: str, failed: str) -> Iterator[None]:
 
 def write_file(path: Path, content: bytes, durable: bool = False) -> None:
     """Write a file so that it is seen whole or not at all."""
+    if is_remote(path):  # object stores have no folders, and would make a bucket
+        path.write_bytes(content)
+        return
     path.parent.mkdir(exist_ok=True)
     building = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
     try:
@@ -65,8 +71,10 @@ def write_file(path: Path, content: bytes, durable: bool = False) -> None:
 
 
 def sync_files(paths: Iterable[Path]) -> None:
-    """Wait until files and folders are on the disk."""
+    """Wait until files and folders are on the disk; what is remote was sent when it was written."""
     for path in paths:
+        if is_remote(path):
+            continue
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -74,14 +82,25 @@ def sync_files(paths: Iterable[Path]) -> None:
             os.close(handle)
 
 
+def remove_folder(path: Path) -> None:
+    """Delete a folder and all that it holds."""
+    if is_remote(path):
+        path.fs.rm(path.path, recursive=True)  # type: ignore[attr-defined]
+    else:
+        shutil.rmtree(path)
+
+
 @contextmanager
 def locked(path: Path | None) -> Iterator[None]:
-    """Keep a second scan from writing to the same store at the same time."""
+    """Keep a second scan from writing to the same store at the same time.
+
+    Remote file systems have no locks. Units share nothing, so two scans would only do work twice.
+    """
     try:
         import fcntl
     except ImportError:  # pragma: no cover - no such locks on this system
         path = None
-    if path is None:
+    if path is None or is_remote(path):
         yield
         return
     with explained(repr(str(path)), "cannot be locked"):

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import OrbicalError, StoreError
 from .arrays import Store
 from .checksums import checksum, size_in
-from .files import being_written, explained
+from .files import being_written, explained, is_remote
 from .layout import Fixed
 from .units import UnitFile, UnitKey, unit_path, write_unit
 
@@ -80,7 +80,9 @@ def _without_members(metadata: Any) -> Any:
 
 
 def refuse_missing(store: Store) -> None:
-    """Refuse a store that has lost a file."""
+    """Refuse a store that has lost a file; remote files are verified when they are read."""
+    if store.path is not None and is_remote(store.path):
+        return
     for damage in missing(store):
         raise store.lost(damage.key, damage.why)
 
@@ -91,6 +93,8 @@ def lost_flags(store: Store) -> list[UnitKey]:
     A scan that is writing now, or was killed between the two, leaves one for a moment.
     """
     path = store.path
+    if path is not None and is_remote(path):  # a question for each file; a scan asks them itself
+        return []
     found = list(_unmarked(store))
     return [] if path is None or (found and being_written(path)) else found
 

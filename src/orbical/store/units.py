@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .checksums import sealed, unsealed
-from .files import write_file
+from .files import is_remote, write_file
 
 FOLDER = "units"
 _NAME = re.compile(r"(shared|\d{1,9})\.(\d{1,9})\.json", re.ASCII)
@@ -47,8 +47,15 @@ def write_unit(folder: Path, unit: UnitFile, durable: bool) -> None:
     write_file(unit_path(folder, unit.key), sealed(asdict(unit)), durable)
 
 
-def read_units(folder: Path) -> Iterator[tuple[UnitKey, UnitFile | None]]:
-    """Yield all units that have a file; None for a file that is damaged."""
+def read_units(folder: Path, keys: Iterable[UnitKey]) -> Iterator[tuple[UnitKey, UnitFile | None]]:
+    """Yield those of the units that have a file; None for a file that is damaged."""
+    contents = (_remote if is_remote(folder) else _local)(folder, {*keys})
+    for key, content in contents:
+        yield key, _parsed(content, key)
+
+
+def _local(folder: Path, keys: set[UnitKey]) -> Iterator[tuple[UnitKey, bytes | None]]:
+    """Read what lies in the folder, which is faster than to ask for each unit."""
     try:
         entries = sorted(os.scandir(folder / FOLDER), key=lambda entry: entry.name)
     except FileNotFoundError:
@@ -58,14 +65,29 @@ def read_units(folder: Path) -> Iterator[tuple[UnitKey, UnitFile | None]]:
         if named:
             model, chunk = named.groups()
             key = (None if model == "shared" else int(model), int(chunk))
-            yield key, _read(Path(entry.path), key)
+            if key in keys:
+                try:
+                    yield key, Path(entry.path).read_bytes()
+                except OSError:
+                    yield key, None
 
 
-def _read(path: Path, key: UnitKey) -> UnitFile | None:
+def _remote(folder: Any, keys: set[UnitKey]) -> Iterator[tuple[UnitKey, bytes | None]]:
+    """Ask for all units at once; not every remote file system lists its folders."""
+    paths = {unit_path(folder, key).path: key for key in keys}  # type: ignore[attr-defined]
+    for path, content in folder.fs.cat([*paths], on_error="return").items():
+        if isinstance(content, FileNotFoundError):
+            continue
+        if isinstance(content, Exception):
+            raise content
+        yield paths[path], content
+
+
+def _parsed(content: bytes | None, key: UnitKey) -> UnitFile | None:
     try:
-        unit = UnitFile(**unsealed(path.read_bytes()))
+        unit = UnitFile(**unsealed(content or b""))
         return unit if unit.key == key and _is_sound(unit) else None
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         return None
 
 
