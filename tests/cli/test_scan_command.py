@@ -301,3 +301,45 @@ def test_failing_sources_and_places_are_named_on_one_line(orbical, tmp_path):
     )
     assert "Traceback" not in told
     assert told.strip().endswith("error: file: File exists")
+
+
+NET = ["--model", "mine=nets:net", "--chunk", "7", "--threads", "1"]
+
+
+def same_scans(one, other):
+    for name, array in ob.load(one).arrays.items():
+        assert np.asarray(array).tobytes() == np.asarray(ob.load(other).arrays[name]).tobytes()
+
+
+def test_parts_fill_one_store(orbical, folder):
+    said = orbical(folder, *SCAN, *NET, "--part", "1/2")
+    assert "50% done by all parts so far" in said
+    assert "mine" in orbical(folder, *SCAN, *NET, "--part", "2/2")
+    orbical(folder, *SCAN[:-1], "alone.zarr", *NET)
+    same_scans(folder / "alone.zarr", folder / "run.zarr")
+    said = orbical(folder, *SCAN, *NET, "--part", "auto", expect=2)
+    assert "SLURM_ARRAY_TASK_ID" in said
+
+
+def test_a_cluster_runs_a_scan(orbical, folder, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    quiet = dict(dashboard_address=":0", processes=False, threads_per_worker=1)
+    with distributed.LocalCluster(n_workers=1, protocol="tcp://", **quiet) as cluster:
+        orbical(folder, *SCAN, *NET, "--cluster", cluster.scheduler_address)
+    orbical(folder, *SCAN[:-1], "alone.zarr", *NET)
+    same_scans(folder / "alone.zarr", folder / "run.zarr")
+    said = orbical(folder, *SCAN, *NET, "--cluster", "nowhere", "--workers", "2", expect=2)
+    assert "--cluster: expected no --workers beside it" in said
+    monkeypatch.setattr("orbical.cli.executors._CONNECT_S", 0.1)
+    said = orbical(folder, *SCAN, *NET, "--cluster", "tcp://127.0.0.1:9", expect=2)
+    assert "--cluster: expected the address of a Dask scheduler" in said
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    said = orbical(folder, *SCAN, *NET, "--cluster", "tcp://127.0.0.1:9", expect=2)
+    assert "pip install 'orbical[cluster]'" in said
+
+
+@pytest.mark.slow
+def test_several_processes_share_a_scan(program, orbical, folder):
+    program(folder, *SCAN, *NET, "--workers", "2")
+    orbical(folder, *SCAN[:-1], "alone.zarr", *NET)
+    same_scans(folder / "alone.zarr", folder / "run.zarr")

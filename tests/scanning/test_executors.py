@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
+import sys
+import types
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -131,7 +134,7 @@ def test_a_second_driver_is_refused(digits, tmp_path):
     ("settings", "words"),
     [
         (dict(executor="tcp://host:8786"), "executor: expected a dask.distributed.Client"),
-        (dict(executor=Dying(), out=None), "out: expected a folder that all workers see"),
+        (dict(executor=Dying(), out=None), "out: expected a folder that all processes see"),
         (dict(executor=Dying(), devices=["cpu"]), "devices: expected no devices with an executor"),
         (dict(devices="some"), "devices: expected 'all' or a list"),
         (dict(threads=0), "threads: expected"),
@@ -187,3 +190,44 @@ def test_each_device_has_a_process(digits, tmp_path):
     alone = scan(Net(), digits, tmp_path / "alone.zarr")
     result = scan(Net(), digits, tmp_path / "run.zarr", devices=["cpu"])
     same_bits(alone, result)
+
+
+def test_a_worker_that_cannot_import_the_model_is_named(digits, tmp_path, monkeypatch):
+    module = types.ModuleType("only_in_the_driver")
+    module.net = Net()
+    monkeypatch.setitem(sys.modules, "only_in_the_driver", module)
+
+    class Elsewhere(Dying):
+        def submit(self, call, *arguments):
+            sys.modules.pop("only_in_the_driver", None)
+            return super().submit(call, *arguments)
+
+    with pytest.raises(InputError, match=r"worker .*:\d+: model 'a': .* cannot be imported"):
+        scan({"a": "only_in_the_driver:net"}, digits, tmp_path / "r.zarr", executor=Elsewhere())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_with_another_model_is_refused_by_name(digits, tmp_path):
+    class Elsewhere(Dying):
+        def submit(self, call, ticket, *rest):
+            if call is workers.prepare:
+                (entry,) = rest[0]
+                rest = ((dataclasses.replace(entry, fingerprint="other"),),)
+            return super().submit(call, ticket, *rest)
+
+    with pytest.raises(ModelError, match=r"worker .*:\d+: model 'model' differs from that of"):
+        scan(Net(), digits, tmp_path / "run.zarr", executor=Elsewhere())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_that_reads_other_data_is_refused_by_name(digits, tmp_path):
+    np.save(tmp_path / "x.npy", digits[0].numpy())
+    data = np.load(tmp_path / "x.npy", mmap_mode="r"), digits[1]
+
+    class Elsewhere(Dying):
+        def submit(self, call, *arguments):
+            np.save(tmp_path / "x.npy", 1 - digits[0].numpy())
+            return super().submit(call, *arguments)
+
+    with pytest.raises(InputError, match=r"worker .*:\d+: data: expected the samples of"):
+        scan(Net(), data, tmp_path / "run.zarr", executor=Elsewhere())

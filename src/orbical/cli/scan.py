@@ -21,6 +21,7 @@ from .arguments import (
     named_models,
     path_or_url,
 )
+from .executors import executor_of, threads_of
 
 _MODEL = (
     "A model; repeat for more. SOURCE is package.module:attribute (a torch module, a scikit-learn "
@@ -111,8 +112,29 @@ def scan(
         ),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, help="For atoms: number of processes per calculator.")
+        int,
+        typer.Option(
+            min=1, help="The number of processes that share the scan; for atoms, per calculator."
+        ),
     ] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on the workers of a Dask scheduler: tcp://host:8786, or its scheduler file.",
+        ),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Run only part I of N, such as 3/16, into the store that all parts share; auto "
+            "reads I and N from a SLURM job array or from torchrun.",
+        ),
+    ] = None,
+    threads: Annotated[
+        str, typer.Option(help="CPU threads of each process: a number or auto.")
+    ] = "auto",
     size: Annotated[
         str | None,
         typer.Option(
@@ -180,7 +202,7 @@ def scan(
     Every model is evaluated on every sample, transformed by every element of the group. The saved
     scan contains the outputs, their scores, the consensus along each orbit, and the error of the
     transformation itself. An interrupted scan loses no finished work: run the same command again
-    to continue.
+    to continue. Several processes share a scan with --workers, --cluster or --part.
     """
     with _message_when_stopped(out is not None):
         from ..scanning.engine import scan as run
@@ -211,23 +233,30 @@ def scan(
             content, classes = load_data_and_classes(data, **pictures)
             if task == "detection":
                 chosen.classes = classes
-        result = run(
-            named,
-            content,
-            group=group,
-            task=chosen,
-            out=out,
-            resume=resume,
-            overwrite=overwrite,
-            keep=keep or (),
-            batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
-            chunk=int(chunk) if chunk.isdigit() else chunk,
-            durable=durable,
-            device=device,
-            preprocess=import_optional(preprocess, "--preprocess"),
-            progress=not quiet,
-        )
-        if not quiet:
+        processes = 1 if task == "atoms" else workers
+        with executor_of(processes, cluster) as executor:
+            result = run(
+                named,
+                content,
+                group=group,
+                task=chosen,
+                out=out,
+                resume=resume,
+                overwrite=overwrite,
+                keep=keep or (),
+                batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
+                chunk=int(chunk) if chunk.isdigit() else chunk,
+                durable=durable,
+                device=device,
+                preprocess=import_optional(preprocess, "--preprocess"),
+                threads=threads_of(threads, processes),
+                executor=executor,
+                part=part,
+                progress=not quiet,
+            )
+        if not quiet and part is not None and not result.complete:
+            typer.echo(f"scan    {out}   {result.share_done:.0%} done by all parts so far")
+        elif not quiet:
             from .tables import print_summary
 
             if task != "atoms" or result.labeled:

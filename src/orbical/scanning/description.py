@@ -33,6 +33,7 @@ from ..store.record import (
     TaskEntry,
     ViewsEntry,
 )
+from .parts import Part
 from .recipe import Recipe
 from .sweep import Failures, Sweep
 
@@ -185,8 +186,9 @@ def adopt(
     specs: dict[str, ArraySpec],
     truth: dict[str, Fixed],
     recipe: Recipe,
+    part: Part,
 ) -> int:
-    """Continue a store: refuse another scan, redo damaged units, add new models.
+    """Continue a store: refuse another scan, redo damaged units of a part, add new models.
 
     Returns the batch size to continue with.
     """
@@ -230,7 +232,8 @@ def adopt(
                 "of the new values may differ",
                 stacklevel=3,
             )
-    done = repair(store, fixed_arrays(stored.names, recipe.samples.names, recipe.group, truth))
+    fixed = fixed_arrays(stored.names, recipe.samples.names, recipe.group, truth)
+    done = repair(store, fixed, part.holds)
     for parts, what in (
         (done.restored, "files were lost or damaged and have been restored"),
         (done.unfinished, "units are damaged and will be computed again"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,10 @@ from ..groups.group import whole_number
 from ..tasks import Task
 from .description import adopt, warn_of_failures
 from .executors import Remote, crew_of, remote
+from .parts import Part, as_part
 from .probing import truth_arrays
 from .progress import progress_bar
-from .recipe import plan
+from .recipe import Recipe, plan
 from .units import Local, ready
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
@@ -45,6 +47,7 @@ def scan(
     devices: str | Sequence[str] | None = None,
     threads: int | str = "auto",
     executor: Any = None,
+    part: str | None = None,
     preprocess: Callable[[Tree], Tree] | None = None,
     progress: bool = True,
 ) -> Scan:
@@ -79,6 +82,8 @@ def scan(
         executor: who runs the units: a `dask.distributed.Client`, a
             `concurrent.futures.ProcessPoolExecutor`, or another object with `submit`. Workers
             write to `out` themselves, so it must be a folder that all of them see.
+        part: run only part `"i/n"` of the units, i from 1 to n; other processes run the others
+            into the same folder. `"auto"` reads it from a SLURM job array or from torchrun.
         preprocess: a function applied to each transformed batch before the models.
         progress: whether to show a progress bar.
 
@@ -102,6 +107,12 @@ def scan(
     from ..store.scan_result import Scan
 
     crew = crew_of(executor, devices)
+    share = as_part(part)
+    if part is not None and (crew is not None or overwrite):
+        raise InputError(
+            "part: expected neither an executor nor overwrite=True, since parts share one store, "
+            f"got part {share}"
+        )
     recipe = plan(
         models,
         data,
@@ -120,13 +131,8 @@ def scan(
             f"out: expected the name of a folder, got {str(path)!r}; scan into a folder such as "
             "run.zarr and pack it afterwards"
         )
-    if path is None and crew is not None:
-        raise InputError("out: expected a folder that all workers see, got none")
-    if crew is not None and recipe.samples.source.in_order:
-        raise InputError(
-            "data: expected samples that can be read in any order, got a stream; scan it without "
-            "an executor"
-        )
+    if crew is not None or part is not None:
+        _check_shared(path, recipe)
     exists = path is not None and stores.exists(path)
     if exists:
         stores.open_store(path)  # type: ignore[arg-type] # what is no store is refused at once
@@ -143,19 +149,60 @@ def scan(
         _check_coordinates(recipe.group, [*specs, *truth])
         if exists and overwrite:  # only now: a mistake above must not cost the old result
             stores.remove(path)  # type: ignore[arg-type]
-        if exists and not overwrite:
+        new = partial(stores.create, path, record, specs, recipe.group, truth, recipe.samples.names)
+        known = partial(adopt, given=record, specs=specs, truth=truth, recipe=recipe, part=share)
+        if part is not None and path is not None:
+            store, size = _shared(stack, path, share, new, known)
+        elif exists and not overwrite:
             stack.enter_context(stores.locked(path))
             store = stores.open_store(path)  # type: ignore[arg-type]
-            size = adopt(store, record, specs, truth, recipe)
+            size = known(store)
         else:
-            store = stores.create(path, record, specs, recipe.group, truth, recipe.samples.names)
+            store, size = new(), record.run.batch_size
             stack.enter_context(stores.locked(path))
-            size = record.run.batch_size
         store.durable = durable
-        _fill(store, work, list(recipe.models), size, progress)
+        _fill(store, work, list(recipe.models), share, size, progress)
     result = Scan(store if path is None else stores.open_store(path))
     warn_of_failures(result, recipe.models)
     return result
+
+
+def _check_shared(path: Path | None, recipe: Recipe) -> None:
+    """Refuse a store or data that several processes cannot share."""
+    from ..store.files import is_remote
+
+    if path is None or is_remote(path):
+        given = "none" if path is None else repr(str(path))
+        raise InputError(f"out: expected a folder that all processes see, got {given}")
+    if recipe.samples.source.in_order:
+        raise InputError(
+            "data: expected samples that can be read in any order, got a stream; scan it in one "
+            "process"
+        )
+
+
+def _shared(
+    stack: ExitStack,
+    path: Path,
+    part: Part,
+    new: Callable[[], Store],
+    known: Callable[[Store], int],
+) -> tuple[Store, int]:
+    """Open the store that the parts of a scan write to; the first of them creates it."""
+    from ..store import arrays as stores
+    from ..store.files import claimed, in_turn
+
+    if not path.exists():
+        try:
+            new()
+        except StoreError:
+            if not path.exists():  # else another part was faster
+                raise
+    stack.enter_context(stores.locked(path, shared=True))
+    with in_turn(path):
+        stack.enter_context(claimed(path, str(part)))
+        store = stores.open_store(path)
+        return store, known(store)
 
 
 def _check_coordinates(group: Group, specs: Iterable[str]) -> None:
@@ -175,18 +222,23 @@ def _choose_threads(threads: int | str, shared: bool) -> int:
 
 
 def _fill(
-    store: Store, work: Local | Remote, asked: list[str], batch_size: int, progress: bool
+    store: Store,
+    work: Local | Remote,
+    asked: list[str],
+    part: Part,
+    batch_size: int,
+    progress: bool,
 ) -> None:
-    """Run all units that are not done, each chunk of samples for all its models at once."""
+    """Run the units of a part that are not done, each chunk for all its models at once."""
     record = store.record
-    pending = _pending(store, asked)
+    own = [chunk for chunk in range(record.chunks) if part.holds(chunk)]
+    pending = _pending(store, own, asked)
     elements = store.shape("action_defect")[1]
-    total = record.data.samples * elements * len(asked)
-    rows = {chunk: record.rows(chunk) for chunk in pending}
-    left = sum((rows[chunk].stop - rows[chunk].start) * len(pending[chunk]) for chunk in pending)
-    skipped = total - left * elements
+    samples = {chunk: len(range(record.data.samples)[record.rows(chunk)]) for chunk in own}
+    total = sum(samples.values()) * len(asked) * elements
+    left = sum(samples[chunk] * len(pending[chunk]) for chunk in pending) * elements
     try:
-        with progress_bar(total, skipped, elements * len(asked), progress) as advance:
+        with progress_bar(total, total - left, elements * len(asked), progress) as advance:
             work.fill(store, pending, batch_size, advance)
     except KeyboardInterrupt:
         if store.path is not None:
@@ -196,11 +248,8 @@ def _fill(
         raise Interrupted(f"stopped at {share:.0%} of {store.name}; {again}") from None
 
 
-def _pending(store: Store, asked: Iterable[str]) -> dict[int, list[str]]:
+def _pending(store: Store, chunks: Iterable[int], asked: Iterable[str]) -> dict[int, list[str]]:
     """Return the models that each chunk of samples lacks, if it lacks any."""
     done = dict(zip(store.record.names, store.done, strict=True))
-    lacking = {
-        chunk: [name for name in asked if not done[name][chunk]]
-        for chunk in range(store.record.chunks)
-    }
+    lacking = {chunk: [name for name in asked if not done[name][chunk]] for chunk in chunks}
     return {chunk: names for chunk, names in lacking.items() if names}

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -99,6 +100,8 @@ class _Desk:
                 warnings.simplefilter("always")
                 _check_versions(self.ticket)
                 origin = self.ticket.origin  # import paths and files are relative to it
+                if origin not in sys.path:
+                    sys.path.insert(0, origin)
                 with chdir(origin) if Path(origin).is_dir() else nullcontext():
                     recipe = self.ticket.load()
                     if _here.device is not None:

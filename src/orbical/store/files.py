@@ -12,6 +12,11 @@ from pathlib import Path
 
 from ..errors import OrbicalError, StoreError
 
+FOLDER = "units"
+"""The folder of a store with a file for each finished unit, and for each part that is running."""
+
+_PART = "part."
+
 
 def is_remote(path: Path) -> bool:
     """Check whether a path lies on another file system: a `UPath`, as an URL becomes.
@@ -91,30 +96,82 @@ def remove_folder(path: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path | None) -> Iterator[None]:
-    """Keep a second scan from writing to the same store at the same time.
+def locked(path: Path | None, shared: bool = False) -> Iterator[None]:
+    """Keep a second scan from writing to the same store; parts of one scan share the lock.
 
     Remote file systems have no locks. Units share nothing, so two scans would only do work twice.
     """
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover - no such locks on this system
-        path = None
     if path is None or is_remote(path):
         yield
         return
-    with explained(repr(str(path)), "cannot be locked"):
-        folder = os.open(path, os.O_RDONLY)
-    try:
+    with _lock(path, path, f"{str(path)!r} is being written by another scan", shared):
+        yield
+
+
+@contextmanager
+def claimed(path: Path, part: str) -> Iterator[None]:
+    """Claim a part `i/n` of a scan whose store this process has locked for parts.
+
+    The file of a part is locked as long as its process lives, so those of others say into how many
+    parts the scan is divided.
+    """
+    number, count = part.split("/")
+    own = path / FOLDER / f"{_PART}{number}.{count}"
+    with explained(repr(str(path)), "cannot be written"):
+        for other in (path / FOLDER).glob(f"{_PART}*"):
+            if _is_free(other):
+                other.unlink(missing_ok=True)
+            elif other.suffix != f".{count}":
+                raise StoreError(
+                    f"part: expected a part of {other.suffix[1:]}, as in other processes that "
+                    f"write to {str(path)!r} now, got {part}"
+                )
+        own.touch()
+    with _lock(path, own, f"part {part} of {str(path)!r} is being scanned by another process"):
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        finally:
+            own.unlink(missing_ok=True)
+
+
+@contextmanager
+def in_turn(path: Path) -> Iterator[None]:
+    """Wait until no other part of a scan prepares the store."""
+    with explained(repr(str(path)), "cannot be written"):
+        (path / FOLDER).mkdir(exist_ok=True)
+    with _lock(path, path / FOLDER, None):
+        yield
+
+
+@contextmanager
+def _lock(path: Path, place: Path, taken: str | None, shared: bool = False) -> Iterator[None]:
+    """Lock a file or a folder; raise `taken` if another process has done so, or else wait."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - no such locks on this system
+        yield
+        return
+    with explained(repr(str(path)), "cannot be locked"):
+        handle = os.open(place, os.O_RDONLY)
+    try:
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        try:
+            fcntl.flock(handle, kind if taken is None else kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StoreError(f"{str(path)!r} is being written by another scan") from None
+            raise StoreError(taken or "") from None
         except OSError:  # a file system without locks: units share nothing, so this is safe
             pass
         yield
     finally:
-        os.close(folder)
+        os.close(handle)
+
+
+def _is_free(place: Path) -> bool:
+    try:
+        with _lock(place, place, "taken"):
+            return True
+    except StoreError:
+        return not place.exists()
 
 
 def being_written(path: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,13 +153,18 @@ class Repair:
     unfinished: list[UnitKey]
 
 
-def repair(store: Store, fixed: Mapping[str, Fixed] | None = None) -> Repair:
-    """Repair a store that this process has locked.
+def repair(
+    store: Store,
+    fixed: Mapping[str, Fixed] | None = None,
+    own: Callable[[int], bool] = lambda chunk: True,
+) -> Repair:
+    """Repair a store that this process has locked, or the chunks of it that are its `own`.
 
     Units whose arrays are all sound are called finished; others are called unfinished. What is
     written once comes from `fixed`; without it, damage there is refused.
     """
     found = [*_damaged(store), *map(_lost_flag, _unmarked(store))]
+    found = [one for one in found if one.unit is None or own(one.unit[1])]
     if not found:
         return Repair([], [])
     once = [damage for damage in found if damage.unit is None and "/c/" in damage.key]

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from .checksums import sealed, unsealed
-from .files import is_remote, write_file
+from .files import FOLDER, is_remote, write_file
 
-FOLDER = "units"
 _NAME = re.compile(r"(shared|\d{1,9})\.(\d{1,9})\.json", re.ASCII)
 _FAILURE = {"sample", "element", "places", "error"}
 

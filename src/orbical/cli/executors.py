@@ -1,0 +1,53 @@
+"""Who runs a scan: this process, several of them, or a Dask cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+
+_CONNECT_S = 20
+
+
+@contextmanager
+def executor_of(workers: int, cluster: str | None) -> Iterator[Any]:
+    """Return the executor of `--workers` or `--cluster`, None for neither."""
+    if cluster is not None and workers > 1:
+        raise InputError("--cluster: expected no --workers beside it, got both")
+    if cluster is not None:
+        with _client(cluster) as client:
+            yield client
+    elif workers > 1:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+            yield pool
+    else:
+        yield None
+
+
+def threads_of(threads: str, workers: int) -> int | str:
+    """Return the threads of each process: those that were asked for, or an equal share."""
+    if threads == "auto" and workers > 1:
+        import torch
+
+        return max(1, torch.get_num_threads() // workers)
+    return int(threads) if threads.isdigit() else threads
+
+
+def _client(address: str) -> Any:
+    """Connect to a Dask scheduler, by its address or by the file that it wrote."""
+    from .._imports import import_extra, words_of
+
+    distributed = import_extra("distributed", "cluster", "--cluster")
+    place = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
+    try:
+        return distributed.Client(**place, timeout=_CONNECT_S)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            "--cluster: expected the address of a Dask scheduler, such as tcp://host:8786, or its "
+            f"scheduler file, got {address!r} ({words_of(error)[:200]})"
+        ) from error
