@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -116,25 +117,23 @@ class Local:
         batch_size: int,
         advance: Callable[[int], None],
     ) -> None:
-        """Run units in order; a unit is written while an accelerator computes the next."""
+        """Run units in order; a unit is written while an accelerator computes the next.
+
+        On the CPU each unit is written before the next begins, so a kill loses one at the most.
+        """
         runner = self._runner
         runner.sweep.batch_size = batch_size
-        waiting: tuple[int, Unit] | None = None  # on its way from an accelerator, which works on
-        try:
+        with ThreadPoolExecutor(1) as writer:  # its end waits for the last unit, also on Ctrl-C
+            waiting: Future[None] | None = None
             for chunk, models in pending.items():
                 unit = run_unit(runner, store.record.rows(chunk), models, advance)
                 if waiting is not None:
-                    commit(store, runner, *waiting)
-                waiting = (chunk, unit)
-                if unit.landed is None:  # at hand already: a kill loses one unit at the most
-                    commit(store, runner, *waiting)
-                    waiting = None
+                    waiting.result()
+                waiting = writer.submit(commit, store, runner, chunk, unit)
+                if unit.landed is None:
+                    waiting.result()
             if waiting is not None:
-                commit(store, runner, *waiting)
-        except KeyboardInterrupt:
-            if waiting is not None:  # it is finished, and writing it twice would change nothing
-                commit(store, runner, *waiting)
-            raise
+                waiting.result()
 
 
 def _choose_device(device: str) -> torch.device:
