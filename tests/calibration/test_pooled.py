@@ -21,6 +21,19 @@ def test_the_interval_over_orbits_covers(too_sure: float) -> None:
     assert covered >= 88  # of 100, at a nominal 95
 
 
+@pytest.mark.parametrize("accuracy", [0.01, 0.02, 0.99])
+def test_the_interval_over_orbits_covers_where_right_or_wrong_is_rare(accuracy: float) -> None:
+    """Never right in 120 samples is not never right; 12 copies of a sample are one sample."""
+    generator = np.random.default_rng(11)
+    weights, covered = np.full(12, 1 / 12), 0
+    for _ in range(100):
+        sure = np.full(120, 0.7)
+        right = generator.random(120) < accuracy
+        _, found = pooled_reliability([(sure, right)] * 12, weights)
+        covered += bool(found.low <= abs(accuracy - 0.7) <= found.high)
+    assert covered >= 90  # of 100, at a nominal 95
+
+
 def test_orbits_count_by_the_weights_of_their_elements() -> None:
     generator = np.random.default_rng(3)
     columns = [(generator.random(40), generator.random(40) < 0.5) for _ in range(3)]
@@ -60,3 +73,12 @@ def test_the_interval_over_orbits_with_gaps_is_as_wide_as_the_estimates_vary() -
         values.append(float(found.value))
         widths.append(float(found.high - found.low))
     assert np.mean(widths) == pytest.approx(2 * 1.96 * np.std(values), rel=0.25)
+
+
+@pytest.mark.parametrize("sure", [np.full(1, 0.8), np.full(3, np.nan), np.zeros(0)])
+def test_less_than_two_orbits_leave_everything_open(sure: np.ndarray) -> None:
+    _, found = pooled_reliability([(sure, np.zeros(len(sure), bool))], np.ones(1))
+    assert (found.low, found.high) == (0, 1)
+    assert float(found.value) == pytest.approx(
+        np.nanmean(sure) if len(sure) == 1 else np.nan, nan_ok=True
+    )

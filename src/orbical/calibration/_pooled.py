@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ._interval import Interval, checked_level, ends, tail_quantiles
+from ._interval import Interval, checked_level, ends, normal_quantile, tail_quantiles
 from .binned import Reliability, bin_index, diagram_of
 from .inputs import whole_number
 
@@ -40,7 +40,10 @@ def pooled_reliability(
 
     The mean over samples is drawn from its normal distribution, with the covariance that the
     samples show: around the observed mean, and around zero for a calibrated model. Where outputs
-    are missing it is the quotient of two means, with its covariance to first order. The ends are
+    are missing it is the quotient of two means, with its covariance to first order. Samples
+    almost all right, or all wrong, show too little of it: with an accuracy a, (1 - 2a)^2 c^2
+    samples of the other kind are added (c standard deviations cover the level), spread over the
+    bins as the outputs are; a model never wrong in N may be wrong in c^2 / N (Wilson). The ends are
     those of `interval`.
 
     Args:
@@ -79,18 +82,31 @@ def pooled_reliability(
         mass += weight * here
         confidence += weight * np.bincount(at, exact, minlength=bins)
         correct += weight * np.bincount(at, right.astype(np.float64), minlength=bins)
+    total = max(mass.sum(), 1e-300)
+    contrast = (1 - 2 * correct.sum() / total) * mass / total
     edges = torch.arange(bins + 1, dtype=torch.float64) / bins
     sums = (torch.from_numpy(part) for part in (count, mass, confidence, correct))
-    return diagram_of(edges, *sums), _interval(residual, known, level, seed)
+    return diagram_of(edges, *sums), _interval(residual, known, contrast, level, seed)
 
 
-def _interval(residual: np.ndarray, known: np.ndarray, level: float, seed: int) -> Interval:
-    """Return the ECE of residuals `[N, B]`; `known [N]` are the weights of a sample's outputs."""
+def _interval(
+    residual: np.ndarray, known: np.ndarray, contrast: np.ndarray, level: float, seed: int
+) -> Interval:
+    """Return the ECE of residuals `[N, B]`.
+
+    `known [N]` are the weights of a sample's outputs, `contrast [B]` is the sample that may be
+    missing.
+    """
     residual, known = residual[known > 0], known[known > 0]
     samples, bins = residual.shape
+    if samples < 2:
+        found = np.abs(residual).sum() / known.sum() if samples else np.nan
+        value, low, high, unknown = torch.tensor([found, 0, 1, np.nan], dtype=torch.float64)
+        return Interval(value, low, high, unknown, unknown, unknown, level, "too few samples")
     mean = residual.sum(0) / known.sum()
     apart = (residual - known[:, None] * mean) / known.mean()
     spread = np.cov(apart, rowvar=False).reshape(bins, bins) / samples
+    spread += np.outer(contrast, contrast) * (normal_quantile(level) / samples) ** 2
     noise = np.random.default_rng(seed).multivariate_normal(
         np.zeros(bins), spread, _DRAWS, method="eigh"
     )
