@@ -119,12 +119,12 @@ class Images(OfFinite):
         key = (x.dtype, x.device, tuple(x.shape[-2:]), tuple(size))
         if key in kept:
             return kept[key]
-        sources = _sources(elements, size, x.device)
-        scale = sources.new_tensor([2.0 / x.shape[-1], 2.0 / x.shape[-2]])
+        scale = np.array([2.0 / x.shape[-1], 2.0 / x.shape[-2]])
+        sources = _sources(elements, size, x.device, scale)
         grids = []
         for index, offsets in _footprints(elements, self.interpolation != "nearest"):
-            spread = to_device(torch.as_tensor(offsets), sources.device)[:, None, None]
-            places = (sources[index][..., None, :] + spread) * scale
+            spread = to_device(torch.as_tensor(offsets * scale), sources.device)[:, None, None]
+            places = sources[index][..., None, :] + spread
             grids.append((index, places.flatten(2, 3).to(x)))
         if sum(grid.numel() for _, grid in grids) <= _KEPT_GRID_NUMBERS:
             kept[key] = grids
@@ -300,10 +300,16 @@ def _identity_like(elements: Elements) -> Elements:
     return Elements(parts, len(elements), elements.exact_on_grid)
 
 
-def _sources(elements: Elements, size: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return where each output pixel comes from, `[K, H, W, 2]`, relative to the image center."""
+def _sources(
+    elements: Elements, size: tuple[int, ...], device: torch.device, scale: Any = (1.0, 1.0)
+) -> Tensor:
+    """Return where each output pixel comes from, `[K, H, W, 2]`, relative to the image center.
+
+    In pixels times `scale`.
+    """
     where = torch.device("cpu") if device.type == "mps" else device  # which knows no doubles
-    back = to_device(torch.as_tensor(pixel_frame(elements.inverse())[:, :2]), where)
+    frame = pixel_frame(elements.inverse())[:, :2] * np.asarray(scale)[:, None]
+    back = to_device(torch.as_tensor(frame), where)
     rows, columns = (
         (torch.arange(count, device=where) - (count - 1) / 2)[:, None] for count in size
     )
@@ -335,8 +341,9 @@ def _gathered(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
 
 def _inside(elements: Elements, size: tuple[int, ...], image: Tensor) -> Tensor:
     sources = _sources(elements, size, image.device)
-    limit = sources.new_tensor([(image.shape[-1] - 1) / 2, (image.shape[-2] - 1) / 2]) + 1e-9
-    return (sources.abs() <= limit).all(-1).to(image.device)
+    right, down = ((count - 1) / 2 + 1e-9 for count in (image.shape[-1], image.shape[-2]))
+    across, along = sources.abs().unbind(-1)
+    return ((across <= right) & (along <= down)).to(image.device)
 
 
 def _stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool:
@@ -353,9 +360,9 @@ def _stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool
 
 def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
     height, width = x.shape[-2:]
-    source = _sources(elements, (height, width), x.device)
-    corner = source.new_tensor([(width - 1) / 2, (height - 1) / 2])
-    column, row = (source + corner).round().long().flatten(1, 2).unbind(-1)
+    across, along = _sources(elements, (height, width), x.device).flatten(1, 2).unbind(-1)
+    column = (across + (width - 1) / 2).round().long()
+    row = (along + (height - 1) / 2).round().long()
     flat = (row * width + column).to(x.device)
     count, lead = len(elements), x.shape[1:-2]
     pixels = x.reshape(x.shape[0], -1, height * width).expand(count, -1, -1)

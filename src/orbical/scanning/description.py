@@ -142,9 +142,11 @@ def _choose_chunk(outputs: Tree, samples: Samples, elements: int, device: torch.
         max(1, sum(leaf[:1].numel() for leaf in leaves(tree)))
         for tree in (samples.inputs(0, 1), outputs)
     )
-    file, work = (2**19, 2**33) if device.type == "cuda" else (2**17, 2**29)
+    # An accelerator splits its work by divisors of the number of samples.
+    file, work, even = (2**19, 2**33, 64) if device.type == "cuda" else (2**17, 2**29, 1)
     most = min(file, 2**24 // outputs, work // inputs)
-    return int(max(1, most // elements))
+    rows = int(max(1, most // elements))
+    return rows // even * even or rows
 
 
 def _chunk_of_slow_models(sweep: Sweep, samples: int) -> int:
